@@ -1,0 +1,91 @@
+"""Write ``api.rst`` from the packages' ``__all__``, so that no public name is missing.
+
+The page is written before the sources are read rather than by a directive, because
+autosummary looks for the names it must make pages of in the files themselves.
+"""
+
+import inspect
+from importlib import import_module
+from pathlib import Path
+
+# In the order of a reader's questions, not of the alphabet.
+MODULES = [
+    "skpuffer.scenarios",
+    "skpuffer.accountants",
+    "skpuffer.summary",
+    "skpuffer.preprocessing",
+    "skpuffer.linear_model",
+    "skpuffer.compose",
+    "skpuffer.inspection",
+    "skpuffer.datasets",
+    "skpuffer.releases",
+    "skpuffer.privacy",
+    "skpuffer.noise",
+    "skpuffer.transport",
+    "skpuffer.base",
+    "skpuffer.exceptions",
+    "skpuffer.utils",
+    "skpuffer.utils.estimator_checks",
+]
+
+HEAD = """\
+API reference
+=============
+
+Every public name of skpuffer. What is not listed here, or begins with an underscore,
+may change without notice.
+"""
+
+SECTION = """
+{title}
+{rule}
+
+.. currentmodule:: {module}
+
+{summary}
+
+.. autosummary::
+   :toctree: generated/
+   :nosignatures:
+
+{names}
+"""
+
+
+def _section(name):
+    module = import_module(name)
+    summary = inspect.getdoc(module).partition("\n\n")[0]
+    title = f"``{name}``"
+    return SECTION.format(
+        title=title,
+        rule="-" * len(title),
+        module=name,
+        summary=summary,
+        names="\n".join(f"   {public}" for public in sorted(module.__all__)),
+    )
+
+
+def write_listing(app, config):
+    """Write the page, unless it already says the same."""
+    page = Path(app.srcdir) / "api.rst"
+    text = HEAD + "".join(_section(name) for name in MODULES)
+    # an untouched file keeps its time stamp, and its page is not built again
+    if not page.exists() or page.read_text(encoding="utf-8") != text:
+        page.write_text(text, encoding="utf-8")
+
+
+def skip_what_others_explain(app, what, name, obj, skip, options):
+    """Leave out what a class inherits from scikit-learn, an enum or an exception."""
+    function = getattr(obj, "fget", obj)
+    owner = getattr(function, "__objclass__", function)  # of what is written in C
+    module = getattr(owner, "__module__", None)
+    if module is None:
+        return True if inspect.isroutine(function) else None
+    return None if module.partition(".")[0] == "skpuffer" else True
+
+
+def setup(app):
+    """Connect the hooks."""
+    app.connect("config-inited", write_listing)
+    app.connect("autodoc-skip-member", skip_what_others_explain)
+    return {"parallel_read_safe": True}

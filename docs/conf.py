@@ -1,0 +1,91 @@
+"""Sphinx configuration."""
+
+import os
+import sys
+import tomllib
+from pathlib import Path
+
+import skpuffer
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))
+
+project = "skpuffer"
+author = "The skpuffer developers"
+copyright = f"2026, {author}"
+version = release = skpuffer.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "myst_parser",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "api_listing",
+    "compatibility",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "_templates", "**/GALLERY_HEADER.rst"]
+default_role = "literal"
+smartquotes = False  # names and values are quoted to be copied
+
+# With a network: links into the documentation of the libraries we stand on. Off unless
+# asked for, so that a build needs nothing but what is installed.
+if os.environ.get("SKPUFFER_DOCS_INTERSPHINX"):
+    extensions.append("sphinx.ext.intersphinx")
+    intersphinx_mapping = {
+        "matplotlib": ("https://matplotlib.org/stable", None),
+        "numpy": ("https://numpy.org/doc/stable", None),
+        "pandas": ("https://pandas.pydata.org/docs", None),
+        "python": ("https://docs.python.org/3", None),
+        "scipy": ("https://docs.scipy.org/doc/scipy", None),
+        "sklearn": ("https://scikit-learn.org/stable", None),
+    }
+
+# -- API pages ----------------------------------------------------------------------
+
+autosummary_generate = True
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+with open(HERE.parent / "pyproject.toml", "rb") as file:
+    _docstrings = tomllib.load(file)["tool"]["numpydoc_validation"]
+# Imported, a dataclass shows its signature, which the validator of source files cannot
+# see: unknown parameters (PR02) and missing docstrings (GL08) are looked for here.
+numpydoc_validation_checks = {*_docstrings["checks"], "GL08", "PR02"}
+numpydoc_validation_exclude = set(_docstrings["exclude"])
+numpydoc_validation_overrides = {
+    key.removeprefix("override_"): value
+    for key, value in _docstrings.items()
+    if key.startswith("override_")
+}
+
+# -- Gallery ------------------------------------------------------------------------
+
+# Examples read SKPUFFER_EXAMPLE_SIZE themselves: "small" for a quick build.
+os.environ.setdefault("MPLBACKEND", "Agg")
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"/plot_",
+    "within_subsection_order": "FileNameSortKey",
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("skpuffer",),
+    "reference_url": {"skpuffer": None},
+    "abort_on_example_error": True,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "plot_gallery": "True",
+}
+
+# -- HTML ---------------------------------------------------------------------------
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"skpuffer {release}"
+html_theme_options = {
+    "navigation_with_keys": False,
+    "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": False,
+}
+html_show_sourcelink = False

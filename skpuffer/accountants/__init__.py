@@ -1,0 +1,15 @@
+"""Which noise keeps the promise, and what exactly is promised."""
+
+from ._base import Accountant, Calibration, Unsupported
+from ._compatibility import compatibility_table
+from ._group import GroupPrivacy
+from ._wasserstein import GeneralWasserstein
+
+__all__ = [
+    "Accountant",
+    "Calibration",
+    "GeneralWasserstein",
+    "GroupPrivacy",
+    "Unsupported",
+    "compatibility_table",
+]

@@ -1,0 +1,158 @@
+"""What every accountant is: it meets a release and a scenario, and sets the noise."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from sklearn.base import BaseEstimator
+
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.noise import Noise
+from skpuffer.privacy import Certificate
+from skpuffer.scenarios import BoundScenario, Scenario
+
+__all__ = ["Accountant", "Calibration", "Unsupported"]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What calibration returns.
+
+    Parameters
+    ----------
+    noise : Noise
+        The noise that keeps the promise.
+    certificate : Certificate
+        What exactly is promised.
+    """
+
+    noise: Noise
+    certificate: Certificate
+
+
+class Unsupported(str):
+    """The reason why something is not supported: a text that is false."""
+
+    __slots__ = ()
+
+    def __bool__(self):
+        return False
+
+
+class Accountant(BaseEstimator, ABC):
+    """A way of counting the loss.
+
+    An accountant holds parameters only. It never sees a data frame: it works from the
+    facts a scenario offers about a release.
+    """
+
+    #: Facts it can work from, best first. Any one of them suffices.
+    needs: tuple = ()
+
+    @abstractmethod
+    def check(self):
+        """Check the parameters by plain code; raise an error that names the culprit."""
+
+    @abstractmethod
+    def calibrate(self, release, scenario, random_state=None):
+        """Find the least noise that keeps the promise.
+
+        Parameters
+        ----------
+        release : QueryRelease
+            What is to be released.
+        scenario : Scenario or BoundScenario
+            What is secret. An unbound one is bound to the release's public facts.
+        random_state : int, RandomState instance, Generator or None, default=None
+            For accountants that simulate; the others ignore it.
+
+        Returns
+        -------
+        Calibration
+            With attributes `noise` and `certificate`.
+
+        Raises
+        ------
+        UnsupportedError
+            If this accountant cannot work with what the scenario offers.
+        """
+
+    @abstractmethod
+    def certify(self, noise, release, scenario):
+        """Find what a given noise promises.
+
+        Parameters
+        ----------
+        noise : Noise
+        release : QueryRelease
+        scenario : Scenario or BoundScenario
+
+        Returns
+        -------
+        Certificate
+        """
+
+    def supports(self, release, scenario):
+        """Whether this accountant can account for the release under the scenario.
+
+        Parameters
+        ----------
+        release : QueryRelease
+        scenario : Scenario or BoundScenario
+
+        Returns
+        -------
+        True or Unsupported
+            `Unsupported` is false and reads as the reason why not, with the names of
+            accountants that would do.
+        """
+        bound = bind(scenario, release)
+        provided = bound.provides(release)
+        if any(need in provided for need in self.needs):
+            return True
+        needs = " or ".join(need.__name__ for need in self.needs)
+        offers = ", ".join(sorted(f.__name__ for f in provided)) or "nothing"
+        others = [
+            kind.__name__
+            for kind in known_accountants()
+            if any(need in provided for need in kind.needs)
+        ]
+        remedy = (
+            f"{' or '.join(others)} would do"
+            if others
+            else "give the release a sensitivity, or use a scenario that offers more"
+        )
+        return Unsupported(
+            f"{type(self).__name__} needs {needs}, but "
+            f"{type(bound.scenario).__name__} offers {offers} for the release "
+            f"{release.name!r}; {remedy}."
+        )
+
+    def _require(self, release, bound):
+        """The first fact type that both sides know, or an error with the reason."""
+        answer = self.supports(release, bound)
+        if not answer:
+            raise UnsupportedError(str(answer))
+        provided = bound.provides(release)
+        return next(need for need in self.needs if need in provided)
+
+
+def bind(scenario, release):
+    """Return a bound scenario, binding to the release's own public facts if need be."""
+    if isinstance(scenario, BoundScenario):
+        return scenario
+    if isinstance(scenario, Scenario):
+        return scenario.bind(release.context)
+    raise TypeError(
+        "The parameter 'scenario' must be a scenario such as RecordScenario(). "
+        f"Got {scenario!r}."
+    )
+
+
+def known_accountants(kind=Accountant):
+    """Public accountant classes, by name."""
+    found = []
+    for sub in kind.__subclasses__():
+        if not sub.__name__.startswith("_"):
+            found.append(sub)
+        found.extend(known_accountants(sub))
+    return sorted(set(found), key=lambda c: c.__name__)

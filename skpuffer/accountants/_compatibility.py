@@ -1,0 +1,119 @@
+"""What works with what: the table of accountants, scenarios and releases."""
+
+from functools import lru_cache
+
+import numpy as np
+import pandas as pd
+
+from skpuffer.releases import QueryRelease, Sensitivity
+from skpuffer.scenarios import (
+    AttributeScenario,
+    Discrete,
+    LawsScenario,
+    RecordScenario,
+    SimulatorScenario,
+)
+
+from ._base import known_accountants
+
+__all__ = ["compatibility_table"]
+
+
+def _identity(X, y):
+    return np.asarray(X, dtype=float)
+
+
+def _mean(X, y):
+    return np.asarray(X, dtype=float).mean(axis=0)
+
+
+def _releases():
+    """One small release of each kind that estimators make."""
+    known = Sensitivity(add_remove={1: 0.5, 2: 0.5})
+    return {
+        "sum over records (mean, histogram, …)": QueryRelease(
+            contribution=_identity,
+            is_sum=True,
+            factor=0.5,
+            n_records=2,
+            dim=1,
+            sensitivity=known,
+        ),
+        "smooth in each record (regularised models)": QueryRelease(
+            query=_mean,
+            contribution=_identity,
+            modulus=abs,
+            n_records=2,
+            dim=1,
+            sensitivity=known,
+        ),
+        "any query, with a sensitivity": QueryRelease(
+            query=_mean, n_records=2, dim=1, sensitivity=known
+        ),
+        "any query, without one": QueryRelease(query=_mean, n_records=2, dim=1),
+    }
+
+
+def _scenarios():
+    """One small scenario of each kind."""
+    table = pd.DataFrame({"secret": [0, 0, 1, 1], "value": [0.0, 0.5, 0.5, 1.0]})
+
+    def draw(secret, rng):
+        return rng.normal(secret, size=(2, 1))
+
+    def draw_pair(a, b, rng):
+        noise = rng.normal(size=(2, 1))
+        return noise + a, noise + b
+
+    def attribute(level):
+        return AttributeScenario("secret", level=level, prior=table, prior_as="law")
+
+    return {
+        "RecordScenario": RecordScenario(),
+        "AttributeScenario, level='record'": attribute("record"),
+        "AttributeScenario, level='dataset'": attribute("dataset"),
+        "SimulatorScenario, draw": SimulatorScenario(draw, secrets=[0, 1]),
+        "SimulatorScenario, draw_pair": SimulatorScenario(
+            draw, draw_pair, secrets=[0, 1]
+        ),
+        "LawsScenario": LawsScenario([(Discrete([0.0]), Discrete([1.0]))]),
+    }
+
+
+@lru_cache(maxsize=1)
+def compatibility_table():
+    """Return what works with what, read off `needs` and `provides`.
+
+    Returns
+    -------
+    rows : tuple of dict
+        With keys 'accountant', 'scenario', 'release', 'works' and 'reason': the fact
+        the accountant works from, or why it cannot.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import compatibility_table
+    >>> row = compatibility_table()[0]
+    >>> sorted(row)
+    ['accountant', 'reason', 'release', 'scenario', 'works']
+    """
+    rows = []
+    for kind in known_accountants():
+        for scenario_name, scenario in _scenarios().items():
+            for release_name, release in _releases().items():
+                accountant = kind()
+                answer = accountant.supports(release, scenario)
+                reason = str(answer)
+                if answer:
+                    bound = scenario.bind(release.context)
+                    reason = accountant._require(release, bound).__name__
+                rows.append(
+                    {
+                        "accountant": kind.__name__,
+                        "scenario": scenario_name,
+                        "release": release_name,
+                        "works": bool(answer),
+                        "reason": reason,
+                    }
+                )
+    return tuple(rows)

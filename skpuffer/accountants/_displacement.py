@@ -1,0 +1,141 @@
+"""How far a query's output can move, read off each kind of fact."""
+
+import math
+from dataclasses import dataclass
+from functools import singledispatch
+
+import numpy as np
+
+from skpuffer.releases import convert_norm
+from skpuffer.scenarios import PairedDraws, QueryLaws, RecordShifts
+from skpuffer.scenarios._laws import cached_law_distance
+
+__all__ = ["Displacement", "displacement"]
+
+
+@dataclass(frozen=True)
+class Displacement:
+    """A bound on the output's move in the units of the release.
+
+    Parameters
+    ----------
+    radius : float
+    norm : float
+    certified : bool
+    delta : float
+    confidence : float
+    assumptions : tuple of str
+    relation : str or None
+    coupling_id : str or None
+    arbitrary : bool
+        Whether the bound holds for any neighbouring tables (differential privacy).
+    worst : tuple or None
+        The (prior, secret, secret) that sets it, where one does.
+    """
+
+    radius: float
+    norm: float
+    certified: bool = True
+    delta: float = 0.0
+    confidence: float = 1.0
+    assumptions: tuple = ()
+    relation: str | None = None
+    coupling_id: str | None = None
+    arbitrary: bool = False
+    worst: tuple | None = None
+
+
+@singledispatch
+def displacement(fact, release, norm):
+    """Bound the move of a release's output from one fact.
+
+    Parameters
+    ----------
+    fact : Fact
+    release : QueryRelease
+    norm : float
+        Norm in which the noise needs the bound.
+
+    Returns
+    -------
+    Displacement
+
+    References
+    ----------
+    Pierquin et al. (2024), Theorem 3.3 for laws (W_inf). For draws and record shifts:
+    any coupling bounds W_inf from above.
+    """
+    raise TypeError(f"No displacement is known for {type(fact).__name__}.")
+
+
+def _common(fact):
+    return {
+        "certified": fact.certified,
+        "delta": fact.delta,
+        "confidence": fact.confidence,
+        "assumptions": fact.assumptions,
+    }
+
+
+@displacement.register
+def _(fact: QueryLaws, release, norm):
+    distances = [
+        (cached_law_distance(u, v, norm, release.units), (prior, i, j))
+        for prior, i, j, u, v in fact.pairs_of_laws()
+    ]
+    radius, (prior, i, j) = max(distances, key=lambda pair: pair[0])
+    radius *= fact.scale
+    worst = (prior, fact.secrets[i], fact.secrets[j])
+    slack = release.total_slack(norm)
+    if fact.common_part_removed and release.sensitivity is not None:
+        arbitrary = release.sensitivity.value("replace", norm, release.dim)
+        if arbitrary <= radius:
+            # no law can move further than an arbitrary record does, and that is certain
+            return Displacement(
+                arbitrary + slack,
+                norm,
+                assumptions=fact.assumptions,
+                relation="replace",
+                worst=worst,
+            )
+    return Displacement(radius + slack, norm, worst=worst, **_common(fact))
+
+
+@displacement.register
+def _(fact: PairedDraws, release, norm):
+    units = 1.0 if release.units is None else np.asarray(release.units)
+    distances = [
+        (
+            float(np.linalg.norm((u - v) / units, ord=norm, axis=1).max()),
+            (prior, fact.secrets[i], fact.secrets[j]),
+        )
+        for prior, i, j, u, v in fact.draws
+    ]
+    radius, worst = max(distances, key=lambda pair: pair[0])
+    return Displacement(radius, norm, worst=worst, **_common(fact))
+
+
+@displacement.register
+def _(fact: RecordShifts, release, norm):
+    one = release.record_move(fact.shift, norm, fact.relation)
+    arbitrary = math.isinf(fact.shift) or one >= release.record_move(
+        math.inf, norm, "replace"
+    )
+    radius = fact.count * one + release.total_slack(norm)
+    return Displacement(
+        radius,
+        norm,
+        relation=fact.relation,
+        coupling_id=fact.coupling_id,
+        arbitrary=arbitrary and fact.certified,
+        **_common(fact),
+    )
+
+
+def record_displacement(release, norm):
+    """What replacing one arbitrary record moves, or None if not known."""
+    if release.sensitivity is None:
+        return None
+    value = release.sensitivity.value("replace", norm, release.dim)
+    value += release.total_slack(norm)
+    return None if math.isinf(value) else convert_norm(value, norm, norm, release.dim)

@@ -1,0 +1,185 @@
+"""What accountants of additive noise share: a displacement, a target, a noise."""
+
+import math
+from abc import abstractmethod
+from dataclasses import replace as replace_fields
+
+from skpuffer.exceptions import InfiniteDistanceError
+from skpuffer.noise import GaussianNoise, LaplaceNoise, Noise, Shift
+from skpuffer.privacy import Certificate, Notion
+from skpuffer.scenarios import RecordScenario
+from skpuffer.utils._checks import (
+    check_option,
+    check_order,
+    check_positive,
+    check_probability,
+)
+
+from ._base import Accountant, Calibration, bind
+from ._displacement import displacement, record_displacement
+
+#: Noise families by the name a user gives.
+FAMILIES = {"gaussian": GaussianNoise, "laplace": LaplaceNoise}
+
+
+class _ShiftAccountant(Accountant):
+    """Additive noise that covers the largest displacement of the output.
+
+    A subclass says which facts it works from and what the promise is worth; the
+    target, the noise and the certificate are the same for all.
+    """
+
+    def __init__(self, epsilon=1.0, alpha=2.0, *, delta=None, noise="gaussian"):
+        self.epsilon = epsilon
+        self.alpha = alpha
+        self.delta = delta
+        self.noise = noise
+
+    @property
+    @abstractmethod
+    def _source(self):
+        """Where the promise is proved."""
+
+    #: Whether certificates may be added up under one coupling.
+    _composable = False
+
+    def check(self):
+        """Check the parameters; see the class."""
+        check_positive(epsilon=self.epsilon)
+        check_option(tuple(FAMILIES), noise=self.noise)
+        if self.delta is not None:
+            check_probability(delta=self.delta)
+            return
+        alpha = check_order(alpha=self.alpha)
+        if math.isinf(alpha) and self.noise == "gaussian":
+            raise ValueError(
+                "The parameter 'alpha' is infinite (a pure promise), which Gaussian "
+                "noise cannot keep. Use noise='laplace', a finite 'alpha', or 'delta'."
+            )
+
+    # -- the protocol -------------------------------------------------------------
+
+    def calibrate(self, release, scenario, random_state=None):
+        """Find the least noise that keeps the promise; see :class:`Accountant`."""
+        self.check()
+        bound = bind(scenario, release)
+        family = FAMILIES[self.noise]
+        moved = self._displacement(release, bound, family.norm)
+        noise = family(1.0 if release.units is None else release.units)
+        shift = self._shift(moved, release)
+        if moved.radius == 0:
+            scale = 0.0
+        elif self.delta is None:
+            scale = noise.scale_for(self.alpha, self.epsilon, shift)
+        else:
+            delta = self._noise_delta(moved)
+            scale = noise.scale_for_delta(self.epsilon, delta, shift)
+        noise = noise.with_scale(scale)
+        certificate = self._certificate(noise, moved, release, bound)
+        # state the budget that was asked for, not its last rounded digit
+        if 0 < certificate.epsilon <= self.epsilon <= certificate.epsilon * (1 + 1e-6):
+            rpp = certificate.rpp_epsilon
+            certificate = replace_fields(
+                certificate,
+                epsilon=float(self.epsilon),
+                rpp_epsilon=rpp if math.isinf(rpp) else float(self.epsilon),
+            )
+        return Calibration(noise, certificate)
+
+    def certify(self, noise, release, scenario):
+        """Find what a given noise promises; see :class:`Accountant`."""
+        self.check()
+        if not isinstance(noise, Noise):
+            raise TypeError(
+                f"The parameter 'noise' must be a noise of skpuffer.noise. Got {noise!r}."
+            )
+        bound = bind(scenario, release)
+        moved = self._displacement(release, bound, noise.norm)
+        return self._certificate(noise, moved, release, bound)
+
+    # -- the parts ----------------------------------------------------------------
+
+    def _displacement(self, release, bound, norm):
+        fact = bound.fact(self._require(release, bound), release, norm)
+        moved = displacement(fact, release, norm)
+        if math.isinf(moved.radius):
+            raise InfiniteDistanceError(self._infinite(moved, release, bound))
+        return moved
+
+    def _infinite(self, moved, release, bound):
+        what = f"the release {release.name!r}"
+        if moved.worst is None:
+            return (
+                f"Nothing bounds how far one record moves {what}: give bounds, a "
+                "data_norm or a sensitivity."
+            )
+        _, a, b = moved.worst
+        return (
+            f"W_inf between the output laws of {what} given {a!r} and {b!r} is "
+            f"infinite (Gaussian laws of unequal covariance, or an unbounded law "
+            f"against a bounded one), so {type(self).__name__} has no finite noise for "
+            "them. Accountants that tolerate it are the approximate and the "
+            "distribution-aware Wasserstein mechanisms; GroupPrivacy does where the "
+            "scenario offers RecordShifts; or state laws of bounded support."
+        )
+
+    def _shift(self, moved, release):
+        return Shift(
+            moved.radius, norm=moved.norm, dim=release.dim, weights=release.units
+        )
+
+    def _noise_delta(self, moved):
+        """What of the asked delta is left to the noise."""
+        if moved.delta >= self.delta:
+            raise ValueError(
+                f"The parameter 'delta' ({self.delta:g}) must exceed {moved.delta:g}, "
+                "the mass outside the event on which the prior is known. Use more "
+                "public rows or a larger 'delta'."
+            )
+        return self.delta - moved.delta
+
+    def _notion(self, moved):
+        if not moved.certified:
+            return Notion.ESTIMATED
+        dp = moved.arbitrary and self._composable
+        if self.delta is not None:
+            return Notion.APPROXIMATE_DP if dp else Notion.APPROXIMATE_PUFFERFISH
+        if moved.delta:
+            return Notion.APPROXIMATE_RENYI_PUFFERFISH
+        if math.isinf(self.alpha):
+            return Notion.PURE_DP if dp else Notion.PURE_PUFFERFISH
+        return Notion.RENYI_DP if dp else Notion.RENYI_PUFFERFISH
+
+    def _certificate(self, noise, moved, release, bound):
+        curve = noise.curve(self._shift(moved, release))
+        if self.delta is None:
+            alpha, delta = float(self.alpha), moved.delta
+            epsilon = float(curve.renyi(alpha))
+            rpp = epsilon if moved.certified and not delta else math.inf
+        else:
+            alpha, delta, rpp = None, float(self.delta), math.inf
+            epsilon = float(curve.epsilon(self._noise_delta(moved)))
+        compared = not isinstance(bound.scenario, RecordScenario)
+        composable = self._composable and moved.certified and moved.delta == 0
+        return Certificate(
+            notion=self._notion(moved),
+            epsilon=epsilon,
+            alpha=alpha,
+            delta=delta,
+            confidence=moved.confidence,
+            relation=moved.relation,
+            curve=curve,
+            rpp_epsilon=rpp,
+            coupling_id=moved.coupling_id,
+            composable=composable,
+            assumptions=(*moved.assumptions, *release.assumptions),
+            sensitivity=moved.radius,
+            norm=float(moved.norm),
+            record_sensitivity=(
+                record_displacement(release, moved.norm) if compared else None
+            ),
+            source=self._source,
+            scenario=bound.describe(),
+            accountant=" ".join(repr(self).split()),
+            release=release.name,
+        )

@@ -1,0 +1,303 @@
+"""The template every private estimator is fitted by."""
+
+import warnings
+from abc import abstractmethod
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, validate_data
+
+from skpuffer.accountants import Accountant, GroupPrivacy
+from skpuffer.exceptions import (
+    EstimatedGuaranteeWarning,
+    PrivacyLeakWarning,
+    SeededNoiseWarning,
+)
+from skpuffer.releases import PublicContext
+from skpuffer.scenarios import RecordScenario, Scenario
+from skpuffer.utils._frame import column_names, drop_position, row_count
+from skpuffer.utils._random import noise_generator
+from skpuffer.utils._sklearn import fit_context
+
+__all__ = ["DEFAULT_DELTA", "DEFAULT_EPSILON", "PrivateEstimatorMixin"]
+
+#: Budget of an estimator that was told nothing: (1, 1e-5)-differential privacy.
+DEFAULT_EPSILON = 1.0
+DEFAULT_DELTA = 1e-5
+
+
+class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
+    """Fits a private estimator: validate, bind, calibrate, announce, run, publish.
+
+    A subclass has the parameters `scenario`, `accountant` and `random_state` and
+    writes two methods, :meth:`_release` and :meth:`_publish`. It contains no formula
+    of privacy.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        What was promised, in which notion, under which assumptions.
+    noise_ : Noise
+        The noise that was added.
+    accountant_ : Accountant
+        The accountant that set it.
+    n_features_in_ : int
+        Number of features, the secret column not counted.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if the data had names that are all strings.
+    """
+
+    _parameter_constraints: dict = {
+        "scenario": [Scenario, None],
+        "accountant": [Accountant, None],
+        "random_state": ["random_state", np.random.Generator],
+    }
+
+    # -- the template -------------------------------------------------------------
+
+    @with_callbacks
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y=None, *, secret=None):
+        """Fit under the scenario, adding the noise its accountant calibrates.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_records, n_features)
+            Private records. A column the scenario names as the secret is dropped.
+        y : array-like of shape (n_records,), default=None
+            Private target, where the estimator has one.
+        secret : array-like of shape (n_records,), default=None
+            Values of the secret, needed only under ``prior='empirical'`` when they
+            are not a column of `X`.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If a parameter or the data is not as it must be; nothing is fitted then.
+        UnsupportedError
+            If the accountant cannot work from what the scenario offers.
+        """
+        return self._fit_private(X, y, secret)
+
+    def _fit_private(self, X, y, secret, feature_map=None):
+        """`fit`, with public preprocessing between the raw columns and the model."""
+        self._forget()
+        try:
+            self._fit_steps(X, y, secret, feature_map)
+        except BaseException:
+            self._forget()  # nothing half-fitted
+            raise
+        return self
+
+    def _fit_steps(self, X, y, secret, feature_map):
+        scenario, accountant = self._parameters()
+        rng, seeded = noise_generator(self.random_state)
+        callback = self._init_callback_context(max_subtasks=1)
+        callback.call_on_fit_task_begin(estimator=self)
+
+        X, secret = self._split_secret(scenario, X, secret)
+        raw, names = X, column_names(X)
+        if feature_map is not None:
+            X = feature_map(X)
+        target_name = getattr(y, "name", None)
+        raw_y = y
+        X, y = self._validate(X, y)
+        if secret is not None:
+            check_consistent_length(X, secret)
+            scenario.check_secret(secret)
+        context = PublicContext(
+            n_records=row_count(X),
+            feature_names=names,
+            n_features=self.n_features_in_,
+            target_name=target_name,
+            classes=None
+            if not hasattr(self, "classes_")
+            else tuple(np.asarray(self.classes_).tolist()),
+            feature_map=feature_map,
+            empirical=(raw, raw_y, secret) if scenario.needs_empirical else None,
+        )
+        release = self._release(scenario, context, X)
+        bound = scenario.bind(release.context)
+        calibration = accountant.calibrate(release, bound, rng)
+        certificate = self._annotate(calibration.certificate, seeded)
+
+        # a ledger that listens may refuse here, before any noise is drawn
+        task = callback.subcontext(task_name="release")
+        metadata = {"certificate": certificate}
+        task.call_on_fit_task_begin(estimator=self, metadata=metadata)
+        self._warn(certificate, seeded)
+        exact = release.run(X, y)
+        noisy = exact + calibration.noise.sample(exact.shape, rng)
+        self._publish(noisy, release.context)
+        self.certificate_ = certificate
+        self.noise_ = calibration.noise
+        self.accountant_ = accountant
+        task.call_on_fit_task_end(estimator=self, metadata=metadata)
+        callback.call_on_fit_task_end(estimator=self, metadata=metadata)
+
+    @abstractmethod
+    def _release(self, scenario, context, X):
+        """Describe what will leave.
+
+        Parameters
+        ----------
+        scenario : Scenario
+            For public bounds it declares; nothing else of it concerns an estimator.
+        context : PublicContext
+        X : validated private data
+            For ``bounds='empirical'`` only.
+
+        Returns
+        -------
+        QueryRelease
+        """
+
+    @abstractmethod
+    def _publish(self, value, context):
+        """Set the fitted attributes from the noisy vector alone.
+
+        Parameters
+        ----------
+        value : ndarray of shape (dim,)
+        context : PublicContext
+        """
+
+    def _validate(self, X, y):
+        """Validate the private data; return it as the query reads it."""
+        return validate_data(self, X, dtype=np.float64, ensure_min_samples=1), None
+
+    # -- its parts ----------------------------------------------------------------
+
+    def _parameters(self):
+        """The scenario and a private copy of the accountant, both checked."""
+        scenario = RecordScenario() if self.scenario is None else self.scenario
+        accountant = self._default_accountant()
+        if self.accountant is not None:
+            accountant = clone(self.accountant)
+        scenario.check()
+        accountant.check()
+        self._check_parameters(scenario)
+        return scenario, accountant
+
+    def _check_parameters(self, scenario):
+        """Check by plain code what the privacy of a subclass rests on."""
+
+    @staticmethod
+    def _default_accountant():
+        return GroupPrivacy(epsilon=DEFAULT_EPSILON, delta=DEFAULT_DELTA)
+
+    def _split_secret(self, scenario, X, secret):
+        """Drop the secret column from the data, if it is there."""
+        shape = getattr(X, "shape", None)
+        if shape is None or len(shape) != 2:
+            return X, secret
+        position = scenario.secret_position(column_names(X), shape[1])
+        if position is None:
+            return X, secret
+        X, column = drop_position(X, position)
+        return X, column if secret is None else np.asarray(secret)
+
+    def _without_secret(self, X):
+        """Drop the secret column from data to predict for, if it is there."""
+        scenario = RecordScenario() if self.scenario is None else self.scenario
+        return self._split_secret(scenario, X, None)[0]
+
+    def _annotate(self, certificate, seeded):
+        """Write into the certificate what the estimator adds to its assumptions."""
+        if seeded:
+            certificate = certificate.assuming(
+                "the noise was drawn from a seed: whoever knows it can remove the noise"
+            )
+        for leak in self._leaks():
+            certificate = certificate.as_estimate(leak)
+        return certificate
+
+    def _leaks(self):
+        """Sentences on what was taken from the private data outside the promise."""
+        return ()
+
+    def _warn(self, certificate, seeded):
+        name = type(self).__name__
+        if seeded:
+            warnings.warn(
+                f"{name} drew its noise from a seed. Use random_state=None for "
+                "anything that is released.",
+                SeededNoiseWarning,
+                stacklevel=4,
+            )
+        for leak in self._leaks():
+            warnings.warn(f"{name}: {leak}.", PrivacyLeakWarning, stacklevel=4)
+        if not certificate.certified and not self._leaks():
+            warnings.warn(
+                f"{name} set its noise from laws that are only known through samples: "
+                "the certificate is an estimate, no guarantee. Say what is known of "
+                "the prior (prior_as=...) for a promise.",
+                EstimatedGuaranteeWarning,
+                stacklevel=4,
+            )
+
+    def _forget(self):
+        """Remove everything a fit has set."""
+        for name in [
+            n for n in vars(self) if n.endswith("_") and not n.startswith("_")
+        ]:
+            delattr(self, name)
+
+    def __sklearn_is_fitted__(self):
+        return hasattr(self, "certificate_")
+
+    def set_params(self, **params):
+        """Set parameters, also those of the default scenario and accountant.
+
+        ``accountant__epsilon`` on an estimator whose accountant is None is read as a
+        parameter of the default accountant, so that a default estimator can be
+        searched as it is.
+
+        Parameters
+        ----------
+        **params : dict
+            As in scikit-learn.
+
+        Returns
+        -------
+        self : object
+        """
+        defaults = {
+            "accountant": self._default_accountant,
+            "scenario": RecordScenario,
+        }
+        for name, make in defaults.items():
+            nested = any(key.startswith(f"{name}__") for key in params)
+            if nested and getattr(self, name) is None and params.get(name) is None:
+                params[name] = make()
+        return super().set_params(**params)
+
+
+class PrivateClassifierParts:
+    """What private classifiers share: public labels, encoded for the query."""
+
+    def _validate_classes(self, X, y, **options):
+        """Validate, set `classes_`, and encode the target as class indices."""
+        X, y = validate_data(self, X, y, dtype=np.float64, **options)
+        check_classification_targets(y)
+        classes = np.unique(y) if self.classes is None else np.unique(self.classes)
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 classes; the data contains "
+                f"one class: {classes[0]!r}. Give all labels as classes=[...]."
+            )
+        unknown = np.setdiff1d(y, classes)
+        if len(unknown):
+            raise ValueError(
+                f"The target has labels that the parameter 'classes' does not name: "
+                f"{unknown[:5].tolist()!r}."
+            )
+        self.classes_ = classes
+        return X, np.searchsorted(classes, y)

@@ -1,0 +1,76 @@
+"""What every fetcher takes and returns, in scikit-learn's conventions."""
+
+import pandas as pd
+from sklearn.utils import Bunch
+
+from skpuffer.utils._checks import check_count, check_non_negative, check_option
+
+
+def check_fetch_options(*, n_retries, delay, **switches):
+    """Check the options that all fetchers share, before disk or network is touched."""
+    for name, value in switches.items():
+        check_option((True, False), **{name: value})
+    check_count(least=0, n_retries=n_retries)
+    check_non_negative(delay=delay)
+
+
+def as_categories(frame, categories):
+    """Give the columns of a frame the categories of the published code book.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The table as read.
+    categories : dict of str to tuple of str
+        Code book by column. A column that is absent from the data keeps every code
+        of the book, so the dtype tells nothing of the rows.
+
+    Returns
+    -------
+    DataFrame
+    """
+    return frame.astype(
+        {
+            column: pd.CategoricalDtype(list(codes))
+            for column, codes in categories.items()
+        }
+    )
+
+
+def as_dataset(
+    frame, target, *, return_X_y, as_frame, categories, bounds, descr, **extra
+):
+    """Split a frame into data and target and pack them as scikit-learn does.
+
+    Parameters
+    ----------
+    frame : DataFrame of shape (n_samples, n_features + 1)
+    target : str
+        Name of the target column.
+    return_X_y, as_frame : bool
+    categories : dict of str to tuple
+    bounds : dict of str to (low, high)
+    descr : str
+    **extra : further fields of the Bunch
+
+    Returns
+    -------
+    Bunch, or the pair (data, target)
+    """
+    data, y = frame.drop(columns=target), frame[target]
+    feature_names = data.columns.tolist()
+    if not as_frame:
+        data, y = data.to_numpy(), y.to_numpy()
+    if return_X_y:
+        return data, y
+    return Bunch(
+        data=data,
+        target=y,
+        frame=frame if as_frame else None,
+        feature_names=feature_names,
+        target_names=[target],
+        categories={column: list(codes) for column, codes in categories.items()},
+        bounds=dict(bounds),
+        DESCR=descr,
+        **extra,
+    )

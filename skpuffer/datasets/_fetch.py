@@ -1,0 +1,234 @@
+"""Find a published table on disk or download it, and verify it either way.
+
+The publisher packs most tables into archives whose own checksum may change, so what is
+verified is always the content of the table itself.
+"""
+
+import gzip
+import hashlib
+import os
+import zlib
+from dataclasses import dataclass
+from http.client import HTTPException
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
+from urllib.error import HTTPError, URLError
+from zipfile import BadZipFile, ZipFile
+
+from sklearn.datasets import fetch_file, get_data_home
+
+# An archive is opened before it can be verified; no table here is a tenth as large.
+_LARGEST_MEMBER = 2**26
+
+# Everything a refused, damaged or foreign download was seen to raise; zipfile reports
+# encryption and unknown compression as RuntimeError and its NotImplementedError.
+_DOWNLOAD_ERRORS = (
+    OSError,
+    HTTPException,
+    BadZipFile,
+    EOFError,
+    RuntimeError,
+    zlib.error,
+)
+
+
+@dataclass(frozen=True)
+class RemoteTable:
+    """Where one published table lies, and how its content is recognised.
+
+    Parameters
+    ----------
+    dataset : str
+        Name of the data set; the cache is the folder ``skpuffer_<dataset>``.
+    name : str
+        The publisher's file name.
+    sha256 : str
+        Hexadecimal SHA-256 of the publisher's (uncompressed) file.
+    urls : tuple of str
+        Addresses on one host, tried in order: the file itself, or, where the address
+        ends in ``.zip``, an archive that holds it at any depth of folders, or inside
+        one more archive.
+    ready_name : str
+        File name of the same table as a ready CSV with a header row.
+    ready_sha256 : str
+        SHA-256 of that CSV, uncompressed.
+    """
+
+    dataset: str
+    name: str
+    sha256: str
+    urls: tuple[str, ...]
+    ready_name: str
+    ready_sha256: str
+
+    @property
+    def folder(self):
+        """Name of the cache folder inside ``data_home``."""
+        return f"skpuffer_{self.dataset}"
+
+    @property
+    def local_names(self):
+        """File names under which the table is looked for, in order."""
+        return tuple(
+            name + ending
+            for name in (self.name, self.ready_name)
+            for ending in ("", ".gz")
+        )
+
+
+def load_table(
+    table, *, data_home=None, download_if_missing=True, n_retries=3, delay=1.0
+):
+    """Return the verified content of a table, and whether it is the ready CSV.
+
+    Parameters
+    ----------
+    table : RemoteTable
+        What to load.
+    data_home : str or path-like, default=None
+        As in :func:`sklearn.datasets.get_data_home`. The table is looked for in its
+        cache folder and in `data_home` itself, before any network is touched.
+    download_if_missing : bool, default=True
+        Whether the network may be used.
+    n_retries : int, default=3
+        Further attempts at each address after the first.
+    delay : float, default=1.0
+        Seconds between attempts.
+
+    Returns
+    -------
+    content : bytes
+        The uncompressed file.
+    ready : bool
+        True if it is the ready CSV, False if it is the publisher's own file.
+
+    Raises
+    ------
+    OSError
+        If a local file is not the published table, if the table is missing and
+        `download_if_missing` is False, or if no address delivers it.
+
+    Notes
+    -----
+    A host that neither answers nor refuses is waited for as long as the system's
+    timeout says; :func:`socket.setdefaulttimeout` shortens it.
+    """
+    home = Path(get_data_home(data_home))
+    for place in (home / table.folder, home):
+        for name in table.local_names:
+            path = place / name
+            if path.is_file():
+                return _read_local(table, path)
+    by_hand = f"put one of {', '.join(table.local_names)} into {home}"
+    if not download_if_missing:
+        raise OSError(
+            f"{table.name} is neither in {home} nor in its folder {table.folder}, and "
+            f"download_if_missing=False forbids to fetch it. Either {by_hand}, or "
+            "connect to the network and call again with download_if_missing=True."
+        )
+    try:
+        return _download(table, home, n_retries, delay), False
+    except OSError as error:
+        raise OSError(
+            f"{table.name} is not in {home} and could not be downloaded ({error}). "
+            f"Either connect to the network and call again, or {by_hand} and call "
+            "again without a network."
+        ) from error
+
+
+def _sha256(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+def _read_local(table, path):
+    """Read, uncompress and recognise one local file."""
+    content = path.read_bytes()
+    try:
+        if path.suffix == ".gz":
+            content = gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
+        raise OSError(
+            f"{path} cannot be uncompressed ({error}). Remove it, or replace it by "
+            f"the published {table.name}, and call again."
+        ) from error
+    digest = _sha256(content)
+    if digest == table.sha256:
+        return content, False
+    if digest == table.ready_sha256:
+        return content, True
+    raise OSError(
+        f"{path} is not the published table: the SHA-256 of its content is {digest}, "
+        f"expected {table.sha256} ({table.name}) or {table.ready_sha256} "
+        f"({table.ready_name}). Remove or replace it and call again."
+    )
+
+
+def _download(table, home, n_retries, delay):
+    """Download, verify and cache the table; return its content or raise OSError."""
+    failures = []
+    # Work in a private folder and publish by one rename, so that parallel calls and
+    # interrupted ones never show each other half a file.
+    with TemporaryDirectory(prefix=".skpuffer_", dir=home) as scratch:
+        scratch = Path(scratch)
+        for attempt, url in enumerate(table.urls):
+            try:
+                content = _fetch_content(
+                    table, url, scratch, f"{attempt}.part", n_retries, delay
+                )
+            except _DOWNLOAD_ERRORS as error:
+                failures.append(f"{url}: {str(error) or type(error).__name__}")
+                if isinstance(error, (URLError, TimeoutError)) and not isinstance(
+                    error, HTTPError
+                ):
+                    break  # the host is out of reach; its other addresses are too
+                continue
+            finished = scratch / table.name
+            finished.write_bytes(content)
+            (home / table.folder).mkdir(exist_ok=True)
+            os.replace(finished, home / table.folder / table.name)
+            return content
+    raise OSError("; ".join(failures))
+
+
+def _fetch_content(table, url, scratch, filename, n_retries, delay):
+    """Download one address and return the verified content of the table."""
+    zipped = url.endswith(".zip")
+    path = fetch_file(
+        url,
+        folder=scratch,
+        local_filename=filename,
+        sha256=None if zipped else table.sha256,
+        n_retries=n_retries,
+        delay=delay,
+    )
+    if not zipped:
+        return path.read_bytes()
+    digests = []
+    for content in _members(path, table.name):
+        digests.append(_sha256(content))
+        if digests[-1] == table.sha256:
+            return content
+    if not digests:
+        raise OSError(f"the archive holds no {table.name}")
+    raise OSError(
+        f"the SHA-256 of {table.name} in the archive is {' and '.join(digests)}, "
+        f"expected {table.sha256}"
+    )
+
+
+def _members(archive, name, nested=True):
+    """Yield the content of every member with that file name, one archive deep."""
+    with ZipFile(archive) as opened:
+        for member in opened.infolist():
+            base = PurePosixPath(member.filename).name
+            inner = nested and base.endswith(".zip")
+            if not (base == name or inner):
+                continue
+            if member.file_size > _LARGEST_MEMBER:
+                raise OSError(f"the archive's member {member.filename} is too large")
+            content = opened.read(member)
+            if inner:
+                yield from _members(BytesIO(content), name, nested=False)
+            else:
+                yield content

@@ -1,0 +1,58 @@
+"""Errors and warnings of skpuffer.
+
+Errors that concern a parameter are ``ValueError`` as well, so code written for
+scikit-learn keeps catching them.
+"""
+
+__all__ = [
+    "CompositionError",
+    "EmpiricalPriorWarning",
+    "EstimatedGuaranteeWarning",
+    "InfiniteDistanceError",
+    "PrivacyLeakWarning",
+    "PrivacyWarning",
+    "ScenarioError",
+    "SeededNoiseWarning",
+    "UncertifiedError",
+    "UnsupportedError",
+]
+
+
+class ScenarioError(ValueError):
+    """The scenario cannot be read against the public facts it was bound to."""
+
+
+class UnsupportedError(ValueError):
+    """This accountant cannot account for this release under this scenario."""
+
+
+class InfiniteDistanceError(UnsupportedError):
+    """Two output laws are infinitely far apart, so no finite noise covers the shift."""
+
+
+class CompositionError(ValueError):
+    """These certificates must not be added up."""
+
+
+class UncertifiedError(ValueError):
+    """A guarantee was asked of a certificate that holds an estimate only."""
+
+
+class PrivacyWarning(UserWarning):
+    """Base class of the warnings that concern a privacy promise."""
+
+
+class PrivacyLeakWarning(PrivacyWarning):
+    """Something was taken from the private data and is not covered by the promise."""
+
+
+class EmpiricalPriorWarning(PrivacyLeakWarning):
+    """The training data was taken as the prior, so the noise scale depends on it."""
+
+
+class EstimatedGuaranteeWarning(PrivacyWarning):
+    """The noise was set from samples of a law: the certificate is an estimate."""
+
+
+class SeededNoiseWarning(PrivacyWarning):
+    """The noise was drawn from a seed: fit for tests, not for a release."""

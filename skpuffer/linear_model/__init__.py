@@ -1,0 +1,5 @@
+"""Private linear models."""
+
+from ._logistic import PrivateLogisticRegression
+
+__all__ = ["PrivateLogisticRegression"]

@@ -1,0 +1,18 @@
+"""Noise families: how each is sampled, and what a shift of it costs.
+
+A family knows nothing of data, secrets or estimators. It answers three questions
+about the pair "noise" and "noise moved by a shift": the Rényi divergence, the
+hockey-stick divergence, and the smallest scale that keeps either below a target.
+
+Every statement is about real arithmetic. The noise is drawn in double precision, whose
+low bits can give a value away (Mironov, 2012); round a release to a public grid where
+that matters.
+"""
+
+from ._base import Noise
+from ._curve import ShiftCurve
+from ._gaussian import GaussianNoise
+from ._laplace import LaplaceNoise
+from ._shift import Shift
+
+__all__ = ["GaussianNoise", "LaplaceNoise", "Noise", "Shift", "ShiftCurve"]

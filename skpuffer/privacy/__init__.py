@@ -1,0 +1,29 @@
+"""What is promised, what follows from it, and what may be added up."""
+
+from ._certificate import Certificate, Notion, compose
+from ._conversions import (
+    approximate_renyi_to_approximate,
+    renyi_to_approximate,
+    renyi_to_delta,
+)
+from ._curves import GaussianCurve, RenyiCurve, compose_curves
+from ._divergences import (
+    gaussian_renyi_divergence,
+    hockey_stick_divergence,
+    renyi_divergence,
+)
+
+__all__ = [
+    "Certificate",
+    "GaussianCurve",
+    "Notion",
+    "RenyiCurve",
+    "approximate_renyi_to_approximate",
+    "compose",
+    "compose_curves",
+    "gaussian_renyi_divergence",
+    "hockey_stick_divergence",
+    "renyi_divergence",
+    "renyi_to_approximate",
+    "renyi_to_delta",
+]

@@ -1,0 +1,394 @@
+"""The certificate: what one release promised, in which notion, assuming what."""
+
+import math
+from dataclasses import dataclass, fields, replace
+from enum import StrEnum
+from typing import Any
+
+from skpuffer.exceptions import CompositionError, UncertifiedError
+from skpuffer.utils._checks import check_order, check_probability
+
+from ._curves import compose_curves
+from ._display import certificate_html, certificate_text
+
+__all__ = ["Certificate", "Notion", "compose"]
+
+
+class Notion(StrEnum):
+    """The privacy notions a certificate can be stated in."""
+
+    PURE_DP = "pure_dp"
+    RENYI_DP = "renyi_dp"
+    APPROXIMATE_DP = "approximate_dp"
+    PURE_PUFFERFISH = "pure_pufferfish"
+    RENYI_PUFFERFISH = "renyi_pufferfish"
+    APPROXIMATE_RENYI_PUFFERFISH = "approximate_renyi_pufferfish"
+    APPROXIMATE_PUFFERFISH = "approximate_pufferfish"
+    ESTIMATED = "estimated"
+
+    @property
+    def title(self):
+        """The notion in words."""
+        return _TITLES[self]
+
+    @property
+    def approximate(self):
+        """The (epsilon, delta) notion that this one implies, or itself."""
+        if self is Notion.ESTIMATED:
+            return self
+        dp = self in (Notion.PURE_DP, Notion.RENYI_DP, Notion.APPROXIMATE_DP)
+        return Notion.APPROXIMATE_DP if dp else Notion.APPROXIMATE_PUFFERFISH
+
+
+_TITLES = {
+    Notion.PURE_DP: "pure differential privacy",
+    Notion.RENYI_DP: "Rényi differential privacy",
+    Notion.APPROXIMATE_DP: "(ε, δ)-differential privacy",
+    Notion.PURE_PUFFERFISH: "pure Pufferfish privacy",
+    Notion.RENYI_PUFFERFISH: "Rényi Pufferfish privacy",
+    Notion.APPROXIMATE_RENYI_PUFFERFISH: "approximate Rényi Pufferfish privacy",
+    Notion.APPROXIMATE_PUFFERFISH: "(ε, δ)-Pufferfish privacy",
+    Notion.ESTIMATED: "an estimate, no guarantee",
+}
+
+# Direct implications at the same numbers (order, epsilon, delta); `implies` closes
+# them. A differential-privacy promise holds for each pair of neighbouring tables,
+# hence, averaged, for any prior of independent records and a secret of one of them.
+_IMPLIED = {
+    Notion.PURE_DP: (Notion.RENYI_DP, Notion.PURE_PUFFERFISH),
+    Notion.RENYI_DP: (Notion.RENYI_PUFFERFISH, Notion.APPROXIMATE_DP),
+    Notion.APPROXIMATE_DP: (Notion.APPROXIMATE_PUFFERFISH,),
+    Notion.PURE_PUFFERFISH: (Notion.RENYI_PUFFERFISH,),
+    Notion.RENYI_PUFFERFISH: (Notion.APPROXIMATE_RENYI_PUFFERFISH,),
+    Notion.APPROXIMATE_RENYI_PUFFERFISH: (Notion.APPROXIMATE_PUFFERFISH,),
+    Notion.APPROXIMATE_PUFFERFISH: (),
+    Notion.ESTIMATED: (),
+}
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Certificate:
+    """What a release promised, in which notion, under which assumptions.
+
+    Plain data, made by an accountant and never changed. It never upgrades itself.
+
+    Parameters
+    ----------
+    notion : Notion or str
+        The privacy notion.
+    epsilon : float or None
+        The bound in nats; None if the promise is a mutual information.
+    alpha : float or None
+        Rényi order, where the notion has one; infinity for a pure promise.
+    delta : float
+        Failure mass of an approximate notion, for each pair of secrets and prior.
+    mutual_information : float or None
+        A PAC budget in nats. It never stands in `epsilon`.
+    confidence : float
+        Probability, over the public sample, that the statement holds; 1 if certain.
+    relation : str or None
+        How neighbouring tables differ: 'add_remove', 'replace', or None.
+    curve : object or None
+        The whole curve the numbers came from: `renyi(alpha)`, `delta(epsilon)`,
+        `epsilon(delta)`.
+    epsilon_lower : float or None
+        A lower bound of the true epsilon where one is known; `epsilon` is the upper.
+    rpp_epsilon : float
+        The Rényi-Pufferfish epsilon at the same order that follows, or infinity.
+    coupling_id : str or None
+        Names the coupling of two worlds the promise rests on. Only certificates with
+        the same one may be composed.
+    composable : bool
+        Whether it may be added to others at all.
+    assumptions : tuple of str
+        What must be true for the promise to hold, in sentences.
+    sensitivity : float or None
+        The shift that the noise covers, in the units of the release.
+    norm : float or None
+        The norm of `sensitivity`.
+    record_sensitivity : float or None
+        What an arbitrary change of one record would have shifted, in the same norm:
+        the shift plain differential privacy covers.
+    source : str
+        Where the statement is proved.
+    scenario, accountant, release : str
+        What was protected, who accounted, what left.
+    n_releases : int
+        How many releases are composed in it.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import GroupPrivacy
+    >>> from skpuffer.releases import QueryRelease, Sensitivity
+    >>> from skpuffer.scenarios import RecordScenario
+    >>> release = QueryRelease(
+    ...     query=lambda X, y: X.mean(axis=0),
+    ...     n_records=100,
+    ...     dim=1,
+    ...     sensitivity=Sensitivity(add_remove={2: 0.01}),
+    ... )
+    >>> accountant = GroupPrivacy(epsilon=1.0, alpha=4)
+    >>> certificate = accountant.calibrate(release, RecordScenario()).certificate
+    >>> certificate.notion, certificate.epsilon, certificate.alpha
+    (<Notion.RENYI_DP: 'renyi_dp'>, 1.0, 4.0)
+    >>> round(certificate.to_approximate(1e-5).epsilon, 3)
+    3.203
+    """
+
+    notion: Notion
+    epsilon: float | None = None
+    alpha: float | None = None
+    delta: float = 0.0
+    mutual_information: float | None = None
+    confidence: float = 1.0
+    relation: str | None = None
+    curve: Any = None
+    epsilon_lower: float | None = None
+    rpp_epsilon: float = math.inf
+    coupling_id: str | None = None
+    composable: bool = False
+    assumptions: tuple = ()
+    sensitivity: float | None = None
+    norm: float | None = None
+    record_sensitivity: float | None = None
+    source: str = ""
+    scenario: str = ""
+    accountant: str = ""
+    release: str = ""
+    n_releases: int = 1
+
+    def __post_init__(self):
+        object.__setattr__(self, "notion", Notion(self.notion))
+        object.__setattr__(self, "assumptions", tuple(self.assumptions))
+
+    @property
+    def certified(self):
+        """Whether this is a promise (True) or an estimate (False)."""
+        return self.notion is not Notion.ESTIMATED
+
+    @property
+    def gain(self):
+        """How many times smaller the shift is than that of one arbitrary record.
+
+        1.0 or less: the scenario gained nothing over plain differential privacy.
+        None where the comparison makes no sense.
+        """
+        if self.record_sensitivity is None or self.sensitivity is None:
+            return None
+        if self.sensitivity == 0:
+            return math.inf
+        return self.record_sensitivity / self.sensitivity
+
+    def implies(self, notion):
+        """Whether this promise implies one in `notion`, at numbers no larger.
+
+        Parameters
+        ----------
+        notion : Notion or str
+
+        Returns
+        -------
+        bool
+            An estimate implies nothing but an estimate.
+        """
+        notion = Notion(notion)
+        return notion is self.notion or any(
+            replace(self, notion=n).implies(notion) for n in _IMPLIED[self.notion]
+        )
+
+    def to_approximate(self, delta):
+        """Return the (epsilon, delta) promise that follows.
+
+        Parameters
+        ----------
+        delta : float
+            In (0, 1), and greater than the certificate's own `delta` where its notion
+            has an event outside of which nothing is promised.
+
+        Returns
+        -------
+        Certificate
+            From the whole curve where one is held, not from a single order.
+
+        Raises
+        ------
+        UncertifiedError
+            If this is an estimate or holds no curve to convert.
+        ValueError
+            If `delta` is not in the range.
+        """
+        delta = check_probability(delta=delta)
+        self._refuse_estimate("an (epsilon, delta) promise")
+        if self.curve is None:
+            raise UncertifiedError("This certificate holds no curve to convert.")
+        event = self._event_delta
+        if delta <= event:
+            raise ValueError(
+                f"The parameter 'delta' must exceed {event:g}, the mass outside the "
+                f"event this certificate rests on. Got {delta!r}."
+            )
+        # the noise's own trade-off on the good event, plus the mass outside it
+        epsilon = float(self.curve.epsilon(delta - event))
+        return replace(
+            self,
+            notion=self.notion.approximate,
+            epsilon=epsilon,
+            alpha=None,
+            delta=delta,
+            epsilon_lower=None,
+            rpp_epsilon=math.inf,
+        )
+
+    @property
+    def _event_delta(self):
+        """Mass outside the event that the curve speaks of."""
+        if self.notion is Notion.APPROXIMATE_RENYI_PUFFERFISH:
+            return self.delta
+        return 0.0
+
+    def _refuse_estimate(self, what):
+        if not self.certified:
+            raise UncertifiedError(
+                f"This certificate is an estimate and gives no guarantee, so not "
+                f"{what} either. Declare what is known of the laws (prior_as='law', "
+                "'support' or 'confidence'; confidence= for simulations)."
+            )
+
+    def as_estimate(self, reason):
+        """Return this certificate demoted to an estimate, for a stated reason."""
+        return replace(
+            self,
+            notion=Notion.ESTIMATED,
+            rpp_epsilon=math.inf,
+            composable=False,
+            assumptions=(*self.assumptions, reason),
+        )
+
+    def assuming(self, *assumptions):
+        """Return this certificate with further assumptions written into it."""
+        return replace(self, assumptions=(*self.assumptions, *assumptions))
+
+    def to_dict(self):
+        """Return plain data, fit for JSON."""
+        out = {f.name: getattr(self, f.name) for f in fields(self)}
+        out["notion"] = str(self.notion)
+        out["assumptions"] = list(self.assumptions)
+        out["curve"] = None if self.curve is None else self.curve.to_dict()
+        out["gain"] = self.gain
+        return out
+
+    def __str__(self):
+        return certificate_text(self)
+
+    def __repr__(self):
+        parts = [f"notion={self.notion.value!r}"]
+        for name in ("epsilon", "alpha", "delta", "mutual_information"):
+            value = getattr(self, name)
+            if value is not None and not (name == "delta" and value == 0):
+                parts.append(f"{name}={value:.6g}")
+        return f"Certificate({', '.join(parts)})"
+
+    def _repr_html_(self):
+        return certificate_html(self)
+
+
+def compose(certificates, alpha=None):
+    """Return one certificate for several releases about the same people.
+
+    Adding budgets is sound only inside one coupling of the two worlds a secret pair
+    describes: every certificate must be composable and name the same `coupling_id`.
+    Certificates that rest on a Wasserstein distance are not: two mechanisms with no
+    loss each can leak everything together.
+
+    Parameters
+    ----------
+    certificates : sequence of Certificate
+    alpha : float, default=None
+        Rényi order of the result. None takes the smallest among the parts.
+
+    Returns
+    -------
+    Certificate
+        Pure if all parts are, otherwise in the Rényi notion; its `to_approximate`
+        converts the whole curve (exactly, when all noise is Gaussian).
+
+    Raises
+    ------
+    CompositionError
+        If the parts may not be added; the message says why.
+
+    References
+    ----------
+    Coupling composition: joint quasi-convexity of the Rényi divergence and Mironov
+    (2017), Rényi differential privacy, Proposition 1. No sequential composition
+    theorem holds for Pufferfish privacy in general.
+    """
+    certificates = list(certificates)
+    if not certificates:
+        raise CompositionError("There is no certificate to compose.")
+    for certificate in certificates:
+        if not certificate.certified:
+            raise CompositionError(
+                f"{certificate!r} is an estimate: estimates cannot be added to a "
+                "promise."
+            )
+        if not certificate.composable:
+            raise CompositionError(
+                f"{certificate!r} is not composable: it bounds each output law on its "
+                "own (a Wasserstein distance), and two such releases can reveal "
+                "together what neither reveals alone. Release both as one stacked "
+                "query, or account for both with GroupPrivacy."
+            )
+    first = certificates[0]
+    ids = {c.coupling_id for c in certificates}
+    if len(ids) > 1 or None in ids:
+        raise CompositionError(
+            "The certificates rest on different couplings of the data "
+            f"({', '.join(sorted(str(i) for i in ids))}); their budgets must not be "
+            "added. Use one scenario, and an accountant whose record shifts hold for "
+            "the same coupling (GroupPrivacy under RecordScenario does)."
+        )
+    if len(certificates) == 1:
+        return first
+    curve = compose_curves([c.curve for c in certificates])
+    pure = all(c.notion in _PURE for c in certificates)
+    if alpha is None:
+        orders = [c.alpha for c in certificates if c.alpha is not None]
+        alpha = math.inf if pure else min([a for a in orders if a < math.inf] or [2.0])
+    alpha = check_order(alpha=alpha)
+    if math.isinf(alpha) and not pure:
+        raise CompositionError("Only pure promises compose at alpha=inf.")
+    dp = all(c.notion.approximate is Notion.APPROXIMATE_DP for c in certificates)
+    delta = sum(c._event_delta for c in certificates)
+    epsilon = float(curve.renyi(alpha))
+    if pure and math.isinf(alpha):
+        notion = Notion.PURE_DP if dp else Notion.PURE_PUFFERFISH
+    elif delta:
+        notion = Notion.APPROXIMATE_RENYI_PUFFERFISH
+    else:
+        notion = Notion.RENYI_DP if dp else Notion.RENYI_PUFFERFISH
+    assumptions = tuple(dict.fromkeys(a for c in certificates for a in c.assumptions))
+    return replace(
+        first,
+        notion=notion,
+        epsilon=epsilon,
+        alpha=alpha,
+        delta=delta,
+        # each part holds with its own confidence: a union bound over the failures
+        confidence=max(0.0, 1 - sum(1 - c.confidence for c in certificates)),
+        curve=curve,
+        epsilon_lower=None,
+        rpp_epsilon=epsilon if not delta else math.inf,
+        assumptions=assumptions,
+        sensitivity=None,
+        norm=None,
+        record_sensitivity=None,
+        source="coupling composition; "
+        + "; ".join(sorted({c.source for c in certificates})),
+        accountant=" + ".join(dict.fromkeys(c.accountant for c in certificates)),
+        release=" + ".join(c.release for c in certificates),
+        n_releases=sum(c.n_releases for c in certificates),
+    )
+
+
+_PURE = (Notion.PURE_DP, Notion.PURE_PUFFERFISH)

@@ -1,0 +1,86 @@
+"""How a certificate shows itself: as text, and as HTML in a notebook."""
+
+import html
+import math
+
+
+def promise(certificate):
+    """Return the numbers of the promise in one line."""
+    c = certificate
+    if c.mutual_information is not None:
+        return f"mutual information ≤ {c.mutual_information:.4g} nats"
+    parts = [f"ε = {c.epsilon:.4g}"]
+    if c.alpha is not None:
+        parts.append("α = ∞" if math.isinf(c.alpha) else f"α = {c.alpha:.4g}")
+    if c.delta:
+        parts.append(f"δ = {c.delta:.4g}")
+    return ", ".join(parts)
+
+
+def _rows(certificate):
+    c = certificate
+    yield "promise", f"{c.notion.title}: {promise(c)}"
+    if c.confidence < 1:
+        yield "confidence", f"{c.confidence:.4g} (over the public sample)"
+    if c.epsilon_lower is not None:
+        yield "lower bound", f"ε ≥ {c.epsilon_lower:.4g}"
+    if c.release:
+        count = f" ({c.n_releases} releases)" if c.n_releases > 1 else ""
+        yield "released", c.release + count
+    if c.scenario:
+        yield "scenario", c.scenario
+    if c.accountant:
+        yield "accountant", c.accountant
+    if c.sensitivity is not None:
+        norm = "∞" if math.isinf(c.norm) else f"{c.norm:g}"
+        yield "shift covered", f"{c.sensitivity:.6g} (l{norm})"
+    if c.gain is not None:
+        if c.gain <= 1 + 1e-9:
+            text = "none: RecordScenario would have needed no more noise"
+        elif math.isinf(c.gain):
+            text = "complete: the secret does not reach this release"
+        else:
+            text = f"{c.gain:.3g} times less noise than RecordScenario"
+        yield "gain", text
+    yield (
+        "composition",
+        (
+            f"adds up with certificates of coupling {c.coupling_id!r}"
+            if c.composable
+            else "must not be added to any other release about these people"
+        ),
+    )
+    if c.source:
+        yield "source", c.source
+
+
+def certificate_text(certificate):
+    """Return the certificate as readable text."""
+    rows = list(_rows(certificate))
+    width = max(len(name) for name, _ in rows)
+    lines = ["Certificate" if certificate.certified else "Certificate (ESTIMATE ONLY)"]
+    lines += [f"  {name:<{width}}  {value}" for name, value in rows]
+    if certificate.assumptions:
+        lines.append("  assuming")
+        lines += [f"    - {text}" for text in certificate.assumptions]
+    return "\n".join(lines)
+
+
+def certificate_html(certificate):
+    """Return the certificate as an HTML table."""
+    rows = "".join(
+        f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+        f"<td style='text-align:left'>{html.escape(str(value))}</td></tr>"
+        for name, value in _rows(certificate)
+    )
+    assumptions = "".join(f"<li>{html.escape(a)}</li>" for a in certificate.assumptions)
+    if assumptions:
+        rows += (
+            "<tr><th style='text-align:left'>assuming</th><td style='text-align:left'>"
+            f"<ul style='margin:0;padding-left:1.2em'>{assumptions}</ul></td></tr>"
+        )
+    caption = "Certificate" if certificate.certified else "Certificate: estimate only"
+    return (
+        "<table class='skpuffer-certificate'>"
+        f"<caption style='text-align:left'><b>{caption}</b></caption>{rows}</table>"
+    )

@@ -1,0 +1,382 @@
+"""An attribute scenario that has met a table: laws, shifts and simulated tables."""
+
+import math
+import warnings
+from functools import lru_cache
+
+import joblib
+import numpy as np
+
+from skpuffer.exceptions import EmpiricalPriorWarning, ScenarioError
+from skpuffer.utils._frame import column_names, to_pandas
+
+from ._attribute_worlds import paired_draws, query_cloud
+from ._base import BoundScenario, resolve_pairs
+from ._facts import PairedDraws, QueryCloud, QueryLaws, RecordShifts
+from ._laws import Discrete, Samples, Support, cached_law_distance
+from ._priors import ReferenceTable, bound_arrays, ordered, secret_values
+
+__all__ = ["BoundAttribute"]
+
+#: More values than this make a column a number, not a secret to be told apart.
+MAX_SECRETS = 64
+
+#: How a prior's rows are read, by the name a user gives.
+LAW_TYPES = {
+    "law": Discrete,
+    "sample": Samples,
+    "support": Support,
+    "confidence": Discrete,
+}
+
+
+class PriorRows:
+    """The rows of one prior as the model sees them, comparable by content."""
+
+    def __init__(self, X, y, codes, digest):
+        self.X, self.y, self.codes, self.digest = X, y, codes, digest
+
+    def __eq__(self, other):
+        return isinstance(other, PriorRows) and self.digest == other.digest
+
+    def __hash__(self):
+        return hash(self.digest)
+
+
+@lru_cache(maxsize=64)
+def _contribution_laws(rows, n_secrets, contribution, prior_as):
+    """Laws of one record's contribution given each secret, under one prior.
+
+    Cached in the module on the content of the prior, because a search over budgets
+    asks for the same laws at every candidate and every fold.
+    """
+    values = contribution(rows.X, rows.y)
+    kind = LAW_TYPES[prior_as]
+    laws = []
+    for code in range(n_secrets):
+        mine = values[rows.codes == code]
+        if len(mine) == 0:
+            laws.append(None)
+            continue
+        points, counts = np.unique(mine, axis=0, return_counts=True)
+        laws.append(kind(points, counts))
+    return tuple(laws)
+
+
+class BoundAttribute(BoundScenario):
+    """The facts an attribute scenario offers; see :class:`AttributeScenario`."""
+
+    _facts = {
+        QueryLaws: "_query_laws",
+        PairedDraws: "_paired_draws",
+        RecordShifts: "_record_shifts",
+        QueryCloud: "_query_cloud",
+    }
+
+    def __init__(self, scenario, context):
+        super().__init__(scenario, context)
+        self._empirical = scenario.needs_empirical
+        tables, target = self._prior_tables()
+        secrets = set().union(*(secret_values(t, scenario.column) for t in tables))
+        self.secrets = tuple(ordered(secrets))
+        if self._empirical and len(self.secrets) > MAX_SECRETS:
+            raise ScenarioError(
+                f"The column {scenario.column!r} has {len(self.secrets)} values; at "
+                f"most {MAX_SECRETS} can be told apart. Bin it first."
+            )
+        self.pairs = resolve_pairs(
+            scenario.pairs, self.secrets, f"the column {scenario.column!r}"
+        )
+        self.priors = tuple(self._bind_prior(table, target) for table in tables)
+        covered = {
+            pair
+            for rows in self.priors
+            for pair in self.pairs
+            if all(np.any(rows.codes == code) for code in pair)
+        }
+        if not covered:
+            raise ScenarioError(
+                "No prior gives both values of any pair a positive probability, so "
+                "there is nothing to keep apart: change 'pairs' or the prior."
+            )
+
+    # -- meeting the public facts -------------------------------------------------
+
+    def _prior_tables(self):
+        """Reference tables and the name of their target column, if they have one."""
+        scenario, context = self.scenario, self.context
+        if not self._empirical:
+            tables, target = scenario._tables(), scenario.target
+            if target is None and context.target_name is not None:
+                known = all(context.target_name in t.columns for t in tables)
+                target = context.target_name if known else None
+            return tables, target
+        if context.empirical is None:
+            raise ScenarioError(
+                "The parameter 'prior' is 'empirical', so the private rows are needed: "
+                "it works in an estimator's fit only."
+            )
+        X, y, secret = context.empirical
+        if secret is None:
+            raise ScenarioError(
+                f"The parameter 'prior' is 'empirical', but the column "
+                f"{scenario.column!r} is not in the data: pass it as "
+                "fit(..., secret=values) (route it by set_fit_request(secret=True))."
+            )
+        warnings.warn(
+            "The training data is taken as the prior: the noise scale itself depends "
+            "on it and leaks. The certificate is an estimate.",
+            EmpiricalPriorWarning,
+            stacklevel=2,
+        )
+        frame = to_pandas(X).copy()
+        names = column_names(X)
+        target = None
+        if y is not None:
+            target = context.target_name or "target"
+            frame[target] = np.asarray(y)
+        frame[scenario.column] = np.asarray(secret)
+        table = ReferenceTable(frame)
+        if names is None:
+            table._names = None
+        return [table], target
+
+    def _bind_prior(self, table, target):
+        context, scenario = self.context, self.scenario
+        frame = table._frame
+        features = frame.drop(
+            columns=[c for c in (scenario.column, target) if c is not None]
+        )
+        y = None if target is None else frame[target].to_numpy()
+        if not table.named and context.feature_names is not None:
+            features.columns = _positional(features, context)
+        X, y = bound_arrays(
+            context,
+            features if table.named or context.feature_names else features.to_numpy(),
+            y,
+        )
+        code = {secret: i for i, secret in enumerate(self.secrets)}
+        codes = np.array([code[v] for v in frame[scenario.column].tolist()])
+        return PriorRows(X, y, codes, joblib.hash((X, y, codes)))
+
+    @property
+    def prior_as(self):
+        return "sample" if self._empirical else self.scenario.prior_as
+
+    # -- facts --------------------------------------------------------------------
+
+    def provides(self, release):
+        if release.contribution is None:
+            # a stated sensitivity is certain; simulated tables only estimate
+            stated = release.sensitivity is not None
+            return frozenset({RecordShifts if stated else PairedDraws, QueryCloud})
+        facts = {RecordShifts, QueryCloud}
+        if (
+            release.is_sum
+            and self.scenario.level == "record"
+            and self._readable(release)
+        ):
+            facts.add(QueryLaws)
+        return frozenset(facts)
+
+    def _readable(self, release):
+        """Whether the priors hold all that a record's contribution is made of."""
+        needs = getattr(release.contribution, "needs_target", False)
+        return not needs or all(rows.y is not None for rows in self.priors)
+
+    def _laws(self, release):
+        """Laws of a record's contribution by prior and secret."""
+        return tuple(
+            _contribution_laws(
+                rows, len(self.secrets), release.contribution, self.prior_as
+            )
+            for rows in self.priors
+        )
+
+    def statements(self):
+        """What the priors and the level of the secret assume, in sentences."""
+        scenario = self.scenario
+        given = {
+            "sample": "is an independent sample of the attacker's belief, whose law is "
+            "otherwise unknown",
+            "law": "is exactly the attacker's belief",
+            "support": "lists every value the attacker thinks possible",
+            "confidence": "is an independent sample of the attacker's belief, which "
+            "puts no mass on values not seen in it",
+        }[self.prior_as]
+        level = {
+            "record": "records are independent; the secret is one record's value",
+            "dataset": "records are independent given one secret value that all share",
+        }[scenario.level]
+        reading = (
+            "the training data was taken as the prior: the noise scale leaks"
+            if self._empirical
+            else f"the prior table {given}"
+        )
+        names = ", ".join(repr(s) for s in self.secrets)
+        return (
+            f"the secret is the column {scenario.column!r}, one of {names}; values not "
+            "named here are not protected",
+            level,
+            reading,
+            "the data reaches this estimator in the columns and units of the prior; "
+            f"the number of records ({self.context.n_records}) is public",
+        )
+
+    def trust(self, laws):
+        """How certain the laws are: the fields every fact carries."""
+        scenario = self.scenario
+        trust = {
+            "certified": self.prior_as != "sample",
+            "assumptions": self.statements(),
+        }
+        if self.prior_as == "confidence":
+            delta = self._confidence_delta(laws)
+            if scenario.level == "dataset":
+                # every record of the table may fall outside its own good event
+                delta = -math.expm1(self.context.n_records * math.log1p(-min(delta, 1)))
+            if delta >= 1:
+                raise ScenarioError(
+                    "The prior has too few rows for prior_as='confidence': with "
+                    f"confidence {scenario.confidence} nothing can be said of a pair "
+                    "(delta = 1). Use more rows, coarser bins, or prior_as='support'."
+                )
+            trust |= {"delta": delta, "confidence": float(scenario.confidence)}
+        return trust
+
+    def _confidence_delta(self, laws):
+        """Mass outside of which the tables' laws stand for the true ones, any pair."""
+        known = [law for prior in laws for law in prior if law is not None]
+        beta = (1 - self.scenario.confidence) / len(known)
+        worst = 0.0
+        for prior in laws:
+            points = [law.points for law in prior if law is not None]
+            size = len(np.unique(np.concatenate(points), axis=0))
+            radius = [
+                None
+                if law is None
+                else _variation_radius(size, law.weights.sum(), beta)
+                for law in prior
+            ]
+            for i, j in self.pairs:
+                if radius[i] is not None and radius[j] is not None:
+                    worst = max(worst, radius[i] + radius[j])
+        return min(worst, 1.0)
+
+    def _query_laws(self, release, norm):
+        laws = self._laws(release)
+        units = 1.0 if release.units is None else np.asarray(release.units)
+        return QueryLaws(
+            laws=tuple(
+                tuple(None if law is None else _scaled(law, units) for law in prior)
+                for prior in laws
+            ),
+            scale=abs(release.factor),
+            secrets=self.secrets,
+            pairs=self.pairs,
+            probabilities=tuple(
+                tuple(np.bincount(r.codes, minlength=len(self.secrets)) / len(r.codes))
+                for r in self.priors
+            ),
+            common_part_removed=True,
+            **self.trust(laws),
+        )
+
+    def _record_shifts(self, release, norm):
+        scenario = self.scenario
+        norm = release.shift_norm(norm)
+        count = 1 if scenario.level == "record" else self.context.n_records
+        if release.contribution is None:
+            return self._any_record(count, "the query is not read record by record")
+        if not self._readable(release):
+            return self._any_record(count, "the prior has no target column")
+        laws = self._laws(release)
+        shift = max(
+            cached_law_distance(prior[i], prior[j], norm, None, release.shift_ceiling)
+            for prior in laws
+            for i, j in self.pairs
+            if prior[i] is not None and prior[j] is not None
+        )
+        if math.isinf(shift):
+            return self._any_record(count, "the secret moves a record very far")
+        # the best coupling depends on the map that records pass through and on the
+        # norm, so only releases that share both rest on one coupling
+        key = (
+            tuple(rows.digest for rows in self.priors),
+            self.pairs,
+            self.prior_as,
+            joblib.hash(release.contribution),
+            norm,
+        )
+        identity = f"{scenario.level}:{scenario.column}:{joblib.hash(key)[:12]}"
+        return RecordShifts(
+            count=count,
+            shift=shift,
+            relation="replace",
+            coupling_id=identity,
+            **self.trust(laws),
+        )
+
+    def _any_record(self, count, reason):
+        """Shifts when a record may become any other with its secret: no prior needed."""
+        return RecordShifts(
+            count=count,
+            shift=math.inf,
+            relation="replace",
+            coupling_id=f"replace:{count}",
+            assumptions=(
+                f"{reason}, so {'a record' if count == 1 else 'each record'} may become "
+                "any other with the secret",
+                f"the number of records ({self.context.n_records}) is public",
+            ),
+        )
+
+    def _paired_draws(self, release, norm):
+        return paired_draws(self, release)
+
+    def _query_cloud(self, release, norm):
+        return query_cloud(self, release)
+
+    def describe(self):
+        return repr(self.scenario)
+
+
+def _positional(features, context):
+    """Names for the columns of an unnamed prior: those of the data, in order."""
+    names = list(context.feature_names)
+    if len(names) != features.shape[1]:
+        raise ScenarioError(
+            f"The prior has {features.shape[1]} features without names, the data has "
+            f"{len(names)}. Give the prior as a data frame."
+        )
+    return names
+
+
+@lru_cache(maxsize=256)
+def _scaled_cached(law, units):
+    kind = type(law)
+    return kind(law.points * np.asarray(units), law.weights)
+
+
+def _scaled(law, units):
+    """The law in the output's own units; the same object where they are one."""
+    if np.ndim(units) == 0:
+        return law
+    return _scaled_cached(law, tuple(units.tolist()))
+
+
+def _variation_radius(size, n, beta):
+    """Radius of a total-variation ball around an empirical law.
+
+    With probability at least ``1 - beta`` the law on `size` points that `n` independent
+    draws came from is within it.
+
+    References
+    ----------
+    Weissman et al. (2003), Inequalities for the L1 deviation of the empirical
+    distribution, Theorem 2.1: ``P(L1 >= t) <= (2**size - 2) exp(-n t**2 / 2)``.
+    """
+    if size == 1:
+        return 0.0
+    log_count = size * math.log(2) + math.log1p(-(2.0 ** (1 - size)))
+    return 0.5 * math.sqrt(2 * (log_count + math.log(1 / beta)) / n)

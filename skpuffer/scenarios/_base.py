@@ -1,0 +1,190 @@
+"""What every scenario is: a parameter object that binds to public facts."""
+
+from abc import ABC, abstractmethod
+
+from sklearn.base import BaseEstimator
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.utils._checks import check_option
+
+from ._facts import Fact
+
+__all__ = ["BoundScenario", "Scenario", "resolve_pairs"]
+
+
+class Scenario(BaseEstimator, ABC):
+    """A statement of what is secret.
+
+    A scenario holds parameters only, no data and no state, so that scikit-learn can
+    clone it, print it and search its parameters. Bound to the public facts of a table
+    it offers facts about a query.
+    """
+
+    #: Whether calibration reads the private rows; only an empirical prior does.
+    needs_empirical = False
+
+    @abstractmethod
+    def check(self):
+        """Check the parameters by plain code; raise an error that names the culprit."""
+
+    @abstractmethod
+    def bind(self, context):
+        """Meet the public facts of a table.
+
+        Parameters
+        ----------
+        context : PublicContext
+
+        Returns
+        -------
+        BoundScenario
+        """
+
+    def secret_position(self, feature_names, n_features):
+        """Position of the secret among the columns of a table, or None.
+
+        Parameters
+        ----------
+        feature_names : tuple of str or None
+        n_features : int
+
+        Returns
+        -------
+        int or None
+        """
+        return None
+
+    def check_secret(self, secret):
+        """Refuse secret values that no prior speaks of.
+
+        Parameters
+        ----------
+        secret : ndarray of shape (n_records,)
+        """
+        return
+
+    def declared_bounds(self, feature_names, n_features, feature_map=None):
+        """Return public bounds (low, high) of each feature the scenario declares.
+
+        Returns
+        -------
+        bounds : tuple of (ndarray, ndarray) or None
+        """
+        return None
+
+    def public_table(self):
+        """Return a public table like the private one, without the secret, or None.
+
+        Public preprocessing may be fitted on it.
+        """
+        return None
+
+
+class BoundScenario(ABC):
+    """A scenario that has met the public facts of a table. Immutable.
+
+    Parameters
+    ----------
+    scenario : Scenario
+    context : PublicContext
+    """
+
+    def __init__(self, scenario, context):
+        self.scenario = scenario
+        self.context = context
+
+    #: Method by fact; a subclass fills it in.
+    _facts: dict = {}
+
+    @abstractmethod
+    def provides(self, release):
+        """Facts on offer for a release.
+
+        Parameters
+        ----------
+        release : QueryRelease
+
+        Returns
+        -------
+        frozenset of type
+        """
+
+    def fact(self, kind, release, norm=2):
+        """Return one fact about a release.
+
+        Parameters
+        ----------
+        kind : type
+            One of the facts this scenario :meth:`provides`.
+        release : QueryRelease
+        norm : float, default=2
+            Norm in which the output's displacement will be measured.
+
+        Returns
+        -------
+        Fact
+        """
+        if kind not in self.provides(release):
+            raise ScenarioError(
+                f"{type(self.scenario).__name__} does not offer {kind.__name__} for "
+                f"the release {release.name!r}."
+            )
+        fact = getattr(self, self._facts[kind])(release, norm)
+        assert isinstance(fact, Fact)
+        return fact
+
+    def describe(self):
+        """One line for the certificate."""
+        return " ".join(repr(self.scenario).split())
+
+
+def resolve_pairs(pairs, secrets, owner):
+    """Return the pairs of secrets as indices, each unordered pair once.
+
+    Parameters
+    ----------
+    pairs : 'all' or list of (value, value)
+    secrets : sequence
+        The secrets known.
+    owner : str
+        Where secrets come from, for the message.
+
+    Raises
+    ------
+    ScenarioError
+        With fewer than two secrets, or a pair that names an unknown or a single one.
+    """
+    secrets = list(secrets)
+    if len(secrets) < 2:
+        raise ScenarioError(
+            f"A scenario needs at least two secrets to keep apart; {owner} has "
+            f"{secrets!r}."
+        )
+    if isinstance(pairs, str):
+        check_option(("all",), pairs=pairs)
+        n = len(secrets)
+        return tuple((i, j) for i in range(n) for j in range(i + 1, n))
+    try:
+        pairs = [tuple(pair) for pair in pairs]
+    except TypeError:
+        raise ScenarioError(
+            f"The parameter 'pairs' must be 'all' or a list of pairs. Got {pairs!r}."
+        ) from None
+    if not pairs or any(len(pair) != 2 for pair in pairs):
+        raise ScenarioError(
+            "The parameter 'pairs' must be 'all' or a non-empty list of pairs of "
+            f"secrets. Got {pairs!r}."
+        )
+    index = {secret: i for i, secret in enumerate(secrets)}
+    out = []
+    for a, b in pairs:
+        for value in (a, b):
+            if value not in index:
+                raise ScenarioError(
+                    f"The parameter 'pairs' names the secret {value!r}, which {owner} "
+                    f"does not have. It has {secrets!r}."
+                )
+        if a == b:
+            raise ScenarioError(f"A pair needs two different secrets. Got {(a, b)!r}.")
+        out.append(tuple(sorted((index[a], index[b]))))
+    return tuple(dict.fromkeys(out))

@@ -1,0 +1,95 @@
+"""Output laws given outright."""
+
+from skpuffer.exceptions import ScenarioError
+
+from ._base import BoundScenario, Scenario
+from ._facts import QueryLaws
+from ._laws import Law
+
+__all__ = ["LawsScenario"]
+
+
+class LawsScenario(Scenario):
+    """Pairs of laws of the query's output that must look alike, given outright.
+
+    Also the form of distribution privacy (Chen and Ohrimenko, 2023): a list of pairs
+    of laws the data may have been drawn from.
+
+    Parameters
+    ----------
+    laws : list of (Law, Law)
+        Each pair in one (prior, secret pair) world, in the units of the output.
+
+    References
+    ----------
+    Pierquin et al. (2024), Definition C.1 and Proposition C.3.
+
+    Examples
+    --------
+    >>> from skpuffer.scenarios import Discrete, LawsScenario
+    >>> healthy = Discrete([0, 1, 2, 3], [8, 9, 20, 3])
+    >>> infected = Discrete([1, 2, 3, 4], [3, 20, 9, 8])
+    >>> scenario = LawsScenario([(healthy, infected)])
+    """
+
+    def __init__(self, laws):
+        self.laws = laws
+
+    def check(self):
+        """Check the parameters; see the class."""
+        try:
+            pairs = [tuple(pair) for pair in self.laws]
+        except TypeError:
+            pairs = []
+        if not pairs or any(
+            len(pair) != 2 or not all(isinstance(law, Law) for law in pair)
+            for pair in pairs
+        ):
+            raise ScenarioError(
+                "The parameter 'laws' must be a non-empty list of pairs of laws "
+                "(PointMass, Gaussian, Discrete, Samples, Support)."
+            )
+        dims = {law.dim for pair in pairs for law in pair}
+        if len(dims) > 1:
+            raise ScenarioError(
+                "The parameter 'laws' mixes laws of different dimension: "
+                f"{sorted(dims)}."
+            )
+
+    def bind(self, context):
+        """Meet the public facts of a table; see :class:`Scenario`."""
+        self.check()
+        return _BoundLaws(self, context)
+
+
+class _BoundLaws(BoundScenario):
+    _facts = {QueryLaws: "_query_laws"}
+
+    @property
+    def _dim(self):
+        return self.scenario.laws[0][0].dim
+
+    def provides(self, release):
+        return frozenset({QueryLaws})
+
+    def _query_laws(self, release, norm):
+        if release.dim is not None and release.dim != self._dim:
+            raise ScenarioError(
+                f"The parameter 'laws' describes an output of {self._dim} "
+                f"coordinates; the release {release.name!r} has {release.dim}."
+            )
+        flat = tuple(law for pair in self.scenario.laws for law in pair)
+        n = len(flat)
+        return QueryLaws(
+            laws=(flat,),
+            secrets=tuple(range(n)),
+            pairs=tuple((i, i + 1) for i in range(0, n, 2)),
+            certified=all(law.certified for law in flat),
+            assumptions=(
+                f"the output of the release {release.name!r} follows one of the "
+                f"{n} given laws",
+            ),
+        )
+
+    def describe(self):
+        return f"LawsScenario({len(self.scenario.laws)} pairs of laws)"

@@ -1,0 +1,124 @@
+"""The facts a bound scenario can offer about a query, one frozen record each.
+
+An accountant names the facts it can work from and a scenario those it can offer; the
+two meet nowhere else. A new need is a new fact here.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+__all__ = ["Fact", "PairedDraws", "QueryCloud", "QueryLaws", "RecordShifts"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """What every fact carries.
+
+    Parameters
+    ----------
+    certified : bool
+        Whether the fact holds (True) or was estimated from samples (False).
+    delta : float
+        Mass, for each pair of secrets, outside of which the fact holds.
+    confidence : float
+        Probability, over a public sample, that the fact holds.
+    assumptions : tuple of str
+        What the fact assumes, in sentences.
+    """
+
+    certified: bool = True
+    delta: float = 0.0
+    confidence: float = 1.0
+    assumptions: tuple = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryLaws(Fact):
+    """The law of the query's output given each secret, under each prior.
+
+    Parameters
+    ----------
+    laws : tuple of tuple of law or None
+        ``laws[prior][secret]``; None where the secret has no mass under the prior.
+    secrets : tuple
+    pairs : tuple of (int, int)
+        Indices into `secrets` of the pairs that must look alike.
+    probabilities : tuple of tuple of float or None
+        Mass of each secret under each prior, where known.
+    common_part_removed : bool
+        Whether a part of the output that is independent of the secret was left out.
+        Shifts between the laws are unaffected; information measures are not.
+    scale : float
+        The output moves by this factor times the laws' own coordinates.
+    """
+
+    laws: tuple
+    secrets: tuple
+    pairs: tuple
+    probabilities: tuple | None = None
+    common_part_removed: bool = False
+    scale: float = 1.0
+
+    def pairs_of_laws(self):
+        """Yield (prior, i, j, law of i, law of j), skipping secrets without mass."""
+        for prior, laws in enumerate(self.laws):
+            for i, j in self.pairs:
+                if laws[i] is not None and laws[j] is not None:
+                    yield prior, i, j, laws[i], laws[j]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairedDraws(Fact):
+    """Joint draws of the output under two secrets, from one coupling of two worlds.
+
+    Parameters
+    ----------
+    draws : tuple of (int, int, int, ndarray, ndarray)
+        (prior, i, j, outputs under i, outputs under j), the outputs of shape
+        (n_draws, dim), row against row.
+    secrets : tuple
+    """
+
+    draws: tuple
+    secrets: tuple
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordShifts(Fact):
+    """How many records differ between two worlds, and how far each moves.
+
+    Parameters
+    ----------
+    count : int
+        At most so many records differ.
+    shift : float
+        Each moves its contribution by at most this much, in the release's own
+        `shift_norm`; infinity if a record may become any other.
+    relation : {'add_remove', 'replace'}
+    coupling_id : str
+        Names the coupling of the two worlds that this speaks of.
+    """
+
+    count: int
+    shift: float
+    relation: str
+    coupling_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryCloud(Fact):
+    """Weighted draws of the output's marginal law: all secrets mixed by their mass.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (n_draws, dim)
+    weights : ndarray of shape (n_draws,)
+        Sum to one.
+    groups : ndarray of shape (n_draws,)
+        Index of the secret each draw was made under.
+    """
+
+    draws: np.ndarray = field(repr=False)
+    weights: np.ndarray = field(repr=False)
+    groups: np.ndarray = field(repr=False)

@@ -1,0 +1,271 @@
+"""Laws of a query's output: what is known of them, and how far apart two are."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache, singledispatch
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from skpuffer.transport import (
+    bottleneck_transport,
+    gaussian_wasserstein,
+    wasserstein_distance,
+)
+from skpuffer.utils._checks import check_masses
+
+__all__ = [
+    "Discrete",
+    "Gaussian",
+    "Law",
+    "PointMass",
+    "Samples",
+    "Support",
+    "law_distance",
+]
+
+
+def _points(points):
+    array = np.asarray(points, dtype=float)
+    if array.ndim < 2:
+        array = array.reshape(-1, 1)
+    if array.ndim != 2 or array.size == 0:
+        raise ValueError(
+            "The parameter 'points' must have shape (n_points, dim) and at least one "
+            f"point. Got shape {np.shape(points)}."
+        )
+    if not np.all(np.isfinite(array)):
+        raise ValueError("The parameter 'points' must be finite.")
+    array = array.copy()
+    array.setflags(write=False)
+    return array
+
+
+class Law:
+    """What is known of the law of a query's output.
+
+    Every law knows its `dim`, whether it is `certified` (known) or estimated, and how
+    to draw from itself.
+    """
+
+    certified = True
+
+    @property
+    def dim(self):
+        """Number of coordinates."""
+        return self.points.shape[1]
+
+    # Laws are held as parameters of scenarios and are immutable, so clones share them.
+    def __sklearn_clone__(self):
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Discrete(Law):
+    """A law on finitely many known points, with known masses.
+
+    Parameters
+    ----------
+    points : array-like of shape (n_points,) or (n_points, dim)
+    weights : array-like of shape (n_points,), default=None
+        Masses that sum to one, or integer counts, which are kept exact. None means
+        equal masses.
+
+    Examples
+    --------
+    >>> from skpuffer.scenarios import Discrete
+    >>> Discrete([0, 1, 2], [1, 2, 1]).dim
+    1
+    """
+
+    points: np.ndarray
+    weights: np.ndarray | None = None
+
+    def __post_init__(self):
+        object.__setattr__(self, "points", _points(self.points))
+        if self.weights is not None:
+            check_masses(len(self.points), weights=self.weights)
+            weights = np.array(self.weights)
+            weights.setflags(write=False)
+            object.__setattr__(self, "weights", weights)
+
+    @property
+    def masses(self):
+        """Masses that sum to one, of shape (n_points,)."""
+        return check_masses(len(self.points), weights=self.weights)
+
+    @property
+    def mean(self):
+        """Mean, of shape (dim,)."""
+        return self.masses @ self.points
+
+    def sample(self, n, rng):
+        """Draw an array of shape (n, dim)."""
+        return self.points[rng.choice(len(self.points), size=n, p=self.masses)]
+
+
+class Samples(Discrete):
+    """Draws from a law that is otherwise unknown: its distances are estimates.
+
+    Parameters
+    ----------
+    points : array-like of shape (n_draws,) or (n_draws, dim)
+    weights : array-like of shape (n_draws,), default=None
+    """
+
+    certified = False
+
+
+class Support(Discrete):
+    """Any law at all on finitely many known points.
+
+    Distances between such laws are worst cases over everything the supports allow.
+
+    Parameters
+    ----------
+    points : array-like of shape (n_points,) or (n_points, dim)
+    """
+
+
+class PointMass(Discrete):
+    """A law with all its mass at one point.
+
+    Parameters
+    ----------
+    point : float or array-like of shape (dim,)
+    """
+
+    def __init__(self, point):
+        super().__init__(np.atleast_1d(np.asarray(point, dtype=float))[None, :])
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussian(Law):
+    """A Gaussian law.
+
+    Parameters
+    ----------
+    mean : float or array-like of shape (dim,)
+    covariance : float or array-like of shape (dim, dim)
+
+    Examples
+    --------
+    >>> from skpuffer.scenarios import Gaussian
+    >>> Gaussian([0.0, 1.0], [[1.0, 0.2], [0.2, 1.0]]).dim
+    2
+    """
+
+    mean: np.ndarray
+    covariance: np.ndarray
+
+    def __post_init__(self):
+        mean = np.atleast_1d(np.asarray(self.mean, dtype=float))
+        covariance = np.atleast_2d(np.asarray(self.covariance, dtype=float))
+        if covariance.shape != (mean.size, mean.size):
+            raise ValueError(
+                f"The parameter 'covariance' must have shape ({mean.size}, "
+                f"{mean.size}) to go with 'mean'. Got {covariance.shape}."
+            )
+        if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(covariance))):
+            raise ValueError("The parameters 'mean' and 'covariance' must be finite.")
+        if not np.allclose(covariance, covariance.T):
+            raise ValueError("The parameter 'covariance' must be symmetric.")
+        eigenvalues = np.linalg.eigvalsh(covariance)
+        if eigenvalues[0] < -1e-10 * max(1.0, eigenvalues[-1]):
+            raise ValueError("The parameter 'covariance' must be positive definite.")
+        object.__setattr__(self, "mean", mean)
+        object.__setattr__(self, "covariance", covariance)
+
+    @property
+    def dim(self):
+        """Number of coordinates."""
+        return self.mean.size
+
+    def sample(self, n, rng):
+        """Draw an array of shape (n, dim)."""
+        return rng.multivariate_normal(self.mean, self.covariance, size=n)
+
+
+def law_distance(u, v, norm=2, units=None, ceiling=math.inf):
+    """W_inf distance between two laws, or a certified upper bound of it.
+
+    Parameters
+    ----------
+    u, v : Law
+        Of one dimension count.
+    norm : float, default=2
+        Norm of the displacement.
+    units : array-like of shape (dim,), default=None
+        Unit of each coordinate; displacements are measured in them.
+    ceiling : float, default=inf
+        A distance from which on the caller does not care how large it is.
+
+    Returns
+    -------
+    distance : float
+        Infinite if it is, or if it is known to reach `ceiling`.
+    """
+    if u.dim != v.dim:
+        raise ValueError(f"The laws have {u.dim} and {v.dim} coordinates.")
+    units = np.ones(u.dim) if units is None else np.asarray(units, dtype=float)
+    return _distance(u, v, norm, units, ceiling)
+
+
+@lru_cache(maxsize=512)
+def cached_law_distance(u, v, norm=2, units=None, ceiling=math.inf):
+    """`law_distance`, cached on the laws' identity (they are immutable)."""
+    return law_distance(u, v, norm, units, ceiling)
+
+
+@singledispatch
+def _distance(u, v, norm, units, ceiling):
+    raise TypeError(f"No distance is known for laws of type {type(u).__name__}.")
+
+
+@_distance.register
+def _(u: Gaussian, v, norm, units, ceiling):
+    if not isinstance(v, Gaussian):
+        return math.inf  # unbounded support against a bounded one
+    return float(
+        gaussian_wasserstein(
+            u.mean / units,
+            u.covariance / np.outer(units, units),
+            v.mean / units,
+            v.covariance / np.outer(units, units),
+            ord=norm,
+        )
+    )
+
+
+@_distance.register
+def _(u: Discrete, v, norm, units, ceiling):
+    if isinstance(v, Gaussian):
+        return math.inf
+    if isinstance(u, Support) or isinstance(v, Support):
+        return _support_diameter(u.points / units, v.points / units, norm)
+    if _coordinate_bound(u, v, units) >= ceiling:
+        return math.inf
+    return bottleneck_transport(
+        u.points, v.points, u.weights, v.weights, ord=norm, coordinate_scale=units
+    ).distance
+
+
+def _coordinate_bound(u, v, units):
+    """A cheap lower bound: the largest distance of one coordinate's laws."""
+    return max(
+        wasserstein_distance(u.points[:, j], v.points[:, j], u.weights, v.weights)
+        / units[j]
+        for j in range(u.dim)
+    )
+
+
+def _support_diameter(x, y, norm, block=2_000_000):
+    """Largest distance between a point of `x` and one of `y`, in blocks of memory."""
+    x, y = np.unique(x, axis=0), np.unique(y, axis=0)
+    rows = max(1, block // len(y))
+    return max(
+        float(cdist(x[i : i + rows], y, "minkowski", p=norm).max())
+        if not math.isinf(norm)
+        else float(cdist(x[i : i + rows], y, "chebyshev").max())
+        for i in range(0, len(x), rows)
+    )

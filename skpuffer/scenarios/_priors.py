@@ -1,0 +1,204 @@
+"""Priors: public tables an attacker's belief is read from."""
+
+from functools import cached_property
+
+import joblib
+import numpy as np
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.utils._frame import column_names, is_frame, to_pandas
+
+__all__ = [
+    "ReferenceTable",
+    "bound_arrays",
+    "encode_target",
+    "ordered",
+    "prior_features",
+    "secret_values",
+]
+
+
+class ReferenceTable:
+    """A public table, held once and shared by reference.
+
+    Wrap a large public sample in it when a scenario is to be cloned often (a grid
+    search): clones then share the table rather than copy it. A plain data frame works
+    just as well.
+
+    Parameters
+    ----------
+    table : data frame or array-like of shape (n_rows, n_columns)
+        Public rows, the secret column among them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skpuffer.scenarios import ReferenceTable
+    >>> ReferenceTable(pd.DataFrame({"sex": [0, 1], "age": [30, 40]}))
+    ReferenceTable(2 rows: sex, age)
+    """
+
+    def __init__(self, table):
+        if isinstance(table, ReferenceTable):
+            table = table._frame
+        self._names = column_names(table)
+        frame = to_pandas(table)
+        if frame.ndim != 2 or len(frame) == 0:
+            raise ScenarioError("The parameter 'prior' must be a table with rows.")
+        self._frame = frame.copy()
+
+    @property
+    def named(self):
+        """Whether the columns have names of their own."""
+        return self._names is not None
+
+    @property
+    def columns(self):
+        """Column names, or positions for an array."""
+        return tuple(self._frame.columns)
+
+    @cached_property
+    def digest(self):
+        """A short name of the content."""
+        columns = [self._frame[c].to_numpy() for c in self._frame.columns]
+        return joblib.hash([list(self._frame.columns), columns])
+
+    def frame(self):
+        """Return a copy as a pandas frame."""
+        return self._frame.copy()
+
+    def __len__(self):
+        return len(self._frame)
+
+    def __eq__(self, other):
+        return isinstance(other, ReferenceTable) and self.digest == other.digest
+
+    def __hash__(self):
+        return hash(self.digest)
+
+    def __sklearn_clone__(self):
+        return self
+
+    def __repr__(self):
+        names = ", ".join(str(c) for c in self.columns[:6])
+        more = ", …" if len(self.columns) > 6 else ""
+        return f"ReferenceTable({len(self)} rows: {names}{more})"
+
+
+def encode_target(context, y):
+    """Encode raw targets as the model sees them: class indices, or floats.
+
+    Raises
+    ------
+    ScenarioError
+        If a label is not among the public classes.
+    """
+    if y is None:
+        return None
+    y = np.asarray(y)
+    if context.classes is None:
+        return y.astype(float)
+    classes = list(context.classes)
+    index = {label: i for i, label in enumerate(classes)}
+    try:
+        return np.array([index[label] for label in y.tolist()])
+    except KeyError as unknown:
+        raise ScenarioError(
+            f"The target of the prior has the label {unknown.args[0]!r}, which is not "
+            f"among the classes {classes!r}."
+        ) from None
+
+
+def bound_arrays(context, X, y=None):
+    """Bring public rows into the form the model's query reads.
+
+    Parameters
+    ----------
+    context : PublicContext
+    X : data frame or array-like
+        With the model's raw columns, and maybe others.
+    y : array-like, default=None
+        Raw targets.
+
+    Returns
+    -------
+    X : ndarray of shape (n, n_features)
+    y : ndarray of shape (n,) or None
+
+    Raises
+    ------
+    ScenarioError
+        If a column is not there, or a value cannot be read as a finite number.
+    """
+    names = context.feature_names
+    if is_frame(X):
+        if names is not None:
+            missing = [name for name in names if name not in column_names(X)]
+            if missing:
+                raise ScenarioError(
+                    f"The public rows lack the columns {missing!r} of the data; they "
+                    f"have {list(column_names(X))!r}. Give the prior the columns and "
+                    "units that reach the model, or put the steps between into "
+                    "compose.PublicPreprocessing."
+                )
+            X = to_pandas(X, names)
+        else:
+            X = to_pandas(X)
+    if context.feature_map is not None:
+        X = context.feature_map(X)
+    try:
+        X = np.asarray(X, dtype=float)
+    except (TypeError, ValueError):
+        raise ScenarioError(
+            "The public rows have columns that are not numeric. Encode them with "
+            "compose.PublicPreprocessing, which treats data and prior alike."
+        ) from None
+    if X.ndim != 2:
+        raise ScenarioError(f"Public rows must form a table. Got shape {X.shape}.")
+    if context.n_features is not None and X.shape[1] != context.n_features:
+        raise ScenarioError(
+            f"The public rows have {X.shape[1]} features (without the secret and the "
+            f"target), the data has {context.n_features}. Pass data frames so that "
+            "columns are matched by name, or make the columns agree."
+        )
+    if not np.all(np.isfinite(X)):
+        raise ScenarioError("The public rows contain NaN or infinity.")
+    return X, encode_target(context, y)
+
+
+def secret_values(table, column):
+    """Return the set of values of a column, which must have none missing."""
+    values = table._frame[column]
+    if values.isna().any():
+        raise ScenarioError(f"The secret column {column!r} has missing values.")
+    return set(values.tolist())
+
+
+def ordered(values):
+    """Sort values of one type; mixed types by type and text, for a fixed order."""
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=lambda v: (type(v).__name__, str(v)))
+
+
+def prior_features(scenario, table, feature_names, feature_map):
+    """Feature columns and target column of a prior table, raw but mapped."""
+    frame = table._frame
+    target = scenario.target
+    features = frame.drop(
+        columns=[c for c in (scenario.column, target) if c is not None]
+    )
+    if feature_names is not None and table.named:
+        missing = [name for name in feature_names if name not in features.columns]
+        if missing:
+            raise ScenarioError(
+                f"The prior lacks the columns {missing!r} of the data; it has "
+                f"{list(features.columns)!r}. Give the prior the columns and units "
+                "that reach the model, or put the steps between into "
+                "compose.PublicPreprocessing."
+            )
+        features = features[list(feature_names)]
+    if feature_map is not None:
+        features = feature_map(features)
+    return features, None if target is None else frame[target].to_numpy()

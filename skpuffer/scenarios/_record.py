@@ -1,0 +1,69 @@
+"""Differential privacy and group privacy, as the scenario they are."""
+
+from skpuffer.utils._checks import check_count, check_option
+
+from ._base import BoundScenario, Scenario
+from ._facts import RecordShifts
+
+__all__ = ["RecordScenario"]
+
+
+class RecordScenario(Scenario):
+    """The secret is everything about any `k` records; all else may be known.
+
+    This is differential privacy (`k=1`) and group privacy (`k>1`): the promise holds
+    for each pair of tables that differ in `k` records, so for every prior of
+    independent groups.
+
+    Parameters
+    ----------
+    k : int, default=1
+        How many records may belong together, such as the members of a household.
+    relation : {'add_remove', 'replace'}, default='add_remove'
+        Whether a record's presence is secret or its content. A replaced record leaves
+        and another comes, which costs up to twice as much.
+
+    Examples
+    --------
+    >>> from skpuffer.scenarios import RecordScenario
+    >>> RecordScenario(k=4, relation="replace")
+    RecordScenario(k=4, relation='replace')
+    """
+
+    def __init__(self, k=1, relation="add_remove"):
+        self.k = k
+        self.relation = relation
+
+    def check(self):
+        """Check the parameters; see the class."""
+        check_count(k=self.k)
+        check_option(("add_remove", "replace"), relation=self.relation)
+
+    def bind(self, context):
+        """Meet the public facts of a table; see :class:`Scenario`."""
+        self.check()
+        return _BoundRecord(self, context)
+
+
+class _BoundRecord(BoundScenario):
+    _facts = {RecordShifts: "_record_shifts"}
+
+    def provides(self, release):
+        known = release.sensitivity is not None
+        return frozenset({RecordShifts} if known else ())
+
+    def _record_shifts(self, release, norm):
+        k, relation = int(self.scenario.k), self.scenario.relation
+        what = "added or removed" if relation == "add_remove" else "replaced"
+        who = "one record is" if k == 1 else f"up to {k} records are"
+        return RecordShifts(
+            count=k,
+            shift=float("inf"),
+            relation=relation,
+            coupling_id=f"{relation}:{k}",
+            assumptions=(
+                f"neighbouring tables: {who} {what}; the number of records "
+                f"({self.context.n_records}), of features, the class labels and every "
+                "divisor are public",
+            ),
+        )

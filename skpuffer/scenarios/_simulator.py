@@ -1,0 +1,203 @@
+"""Worlds drawn by a simulator."""
+
+import numpy as np
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.utils._checks import check_count, check_probability
+from skpuffer.utils._frame import row_count
+
+from ._base import BoundScenario, Scenario, resolve_pairs
+from ._facts import PairedDraws, QueryCloud, QueryLaws
+from ._laws import Samples, law_distance
+from ._priors import bound_arrays
+
+__all__ = ["SimulatorScenario"]
+
+
+class SimulatorScenario(Scenario):
+    """The attacker's belief is a simulator: it draws a whole table given a secret.
+
+    Parameters
+    ----------
+    draw : callable of (secret, rng)
+        Returns a table ``X`` or a pair ``(X, y)`` like the private one, drawn given
+        the secret; `rng` is a NumPy generator.
+    draw_pair : callable of (secret, other, rng), default=None
+        Returns two tables (or two pairs ``(X, y)``), drawn under any one coupling of
+        the two worlds: common random numbers, say. Any coupling is sound, and a close
+        one is far tighter than comparing independent draws, whose sampling noise alone
+        looks like a distance.
+    secrets : sequence
+        The secrets.
+    pairs : 'all' or list of (secret, secret), default='all'
+        The pairs that must look alike.
+    n_draws : int, default=200
+        Worlds drawn for each pair (each secret, without `draw_pair`).
+    confidence : float, default=None
+        With `draw_pair`: turns the largest displacement seen into a statement that
+        holds with this probability over the simulation, outside an event of stated
+        mass ``1 - ((1 - confidence) / n_pairs) ** (1 / n_draws)``. None leaves an
+        estimate, and the certificate says so.
+    random_state : int, default=0
+        Seed of the simulation. It is public and has nothing to do with the noise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.scenarios import SimulatorScenario
+    >>> def worlds(secret, other, rng):
+    ...     base = rng.normal(size=(50, 2))
+    ...     return base + secret, base + other
+    >>> scenario = SimulatorScenario(
+    ...     draw=lambda secret, rng: rng.normal(secret, size=(50, 2)),
+    ...     draw_pair=worlds,
+    ...     secrets=[0.0, 0.5],
+    ... )
+    """
+
+    def __init__(
+        self,
+        draw,
+        draw_pair=None,
+        *,
+        secrets,
+        pairs="all",
+        n_draws=200,
+        confidence=None,
+        random_state=0,
+    ):
+        self.draw = draw
+        self.draw_pair = draw_pair
+        self.secrets = secrets
+        self.pairs = pairs
+        self.n_draws = n_draws
+        self.confidence = confidence
+        self.random_state = random_state
+
+    def check(self):
+        """Check the parameters; see the class."""
+        for name in ("draw", "draw_pair"):
+            value = getattr(self, name)
+            if not callable(value) and not (name == "draw_pair" and value is None):
+                raise ScenarioError(f"The parameter {name!r} must be callable.")
+        check_count(n_draws=self.n_draws, least=2)
+        resolve_pairs(self.pairs, self.secrets, "the parameter 'secrets'")
+        if self.confidence is not None:
+            check_probability(confidence=self.confidence)
+            if self.draw_pair is None:
+                raise ScenarioError(
+                    "The parameter 'confidence' needs 'draw_pair': independent draws "
+                    "bound no displacement."
+                )
+
+    def bind(self, context):
+        """Meet the public facts of a table; see :class:`Scenario`."""
+        self.check()
+        return _BoundSimulator(self, context)
+
+
+class _BoundSimulator(BoundScenario):
+    _facts = {
+        PairedDraws: "_paired_draws",
+        QueryLaws: "_query_laws",
+        QueryCloud: "_query_cloud",
+    }
+
+    def provides(self, release):
+        paired = self.scenario.draw_pair is not None
+        return frozenset({PairedDraws if paired else QueryLaws, QueryCloud})
+
+    def _pairs(self):
+        scenario = self.scenario
+        return resolve_pairs(scenario.pairs, scenario.secrets, "the simulator")
+
+    def _output(self, release, world):
+        X, y = world if isinstance(world, tuple) else (world, None)
+        n = row_count(X)
+        if n != self.context.n_records:
+            raise ScenarioError(
+                f"The simulator drew a table of {n} records, but the data has "
+                f"{self.context.n_records}: draw as many."
+            )
+        return release.run(*bound_arrays(self.context, X, y))
+
+    def _paired_draws(self, release, norm):
+        scenario = self.scenario
+        rng = np.random.default_rng(scenario.random_state)
+        pairs, draws = self._pairs(), []
+        for i, j in pairs:
+            a, b = scenario.secrets[i], scenario.secrets[j]
+            outputs = [
+                [
+                    self._output(release, world)
+                    for world in scenario.draw_pair(a, b, rng)
+                ]
+                for _ in range(scenario.n_draws)
+            ]
+            u, v = (np.array(side) for side in zip(*outputs, strict=True))
+            draws.append((0, i, j, u, v))
+        common = dict(draws=tuple(draws), secrets=tuple(scenario.secrets))
+        text = (
+            f"the worlds are those of the simulator ({scenario.n_draws} paired draws)"
+        )
+        if scenario.confidence is None:
+            return PairedDraws(certified=False, assumptions=(text,), **common)
+        beta = (1 - scenario.confidence) / len(pairs)
+        # with probability 1 - beta the largest of n draws leaves no more mass above it
+        delta = -np.expm1(np.log(beta) / scenario.n_draws)
+        return PairedDraws(
+            delta=float(delta),
+            confidence=float(scenario.confidence),
+            assumptions=(text,),
+            **common,
+        )
+
+    def _worlds(self, release, seed_offset=0):
+        """Outputs of independent draws, by secret."""
+        scenario = self.scenario
+        rng = np.random.default_rng([scenario.random_state, seed_offset])
+        return [
+            np.array(
+                [
+                    self._output(release, scenario.draw(secret, rng))
+                    for _ in range(scenario.n_draws)
+                ]
+            )
+            for secret in scenario.secrets
+        ]
+
+    def _query_laws(self, release, norm):
+        worlds = self._worlds(release)
+        laws = tuple(Samples(outputs) for outputs in worlds)
+        again = tuple(Samples(outputs) for outputs in self._worlds(release, 1))
+        null = max(
+            law_distance(u, v, norm, release.units)
+            for u, v in zip(laws, again, strict=True)
+        )
+        return QueryLaws(
+            laws=(laws,),
+            secrets=tuple(self.scenario.secrets),
+            pairs=self._pairs(),
+            certified=False,
+            assumptions=(
+                f"the worlds are those of the simulator ({self.scenario.n_draws} "
+                "independent draws for each secret)",
+                f"two sets of draws of one and the same secret are {null:.6g} apart: "
+                "so much of the shift is sampling noise; a draw_pair would remove it",
+            ),
+        )
+
+    def _query_cloud(self, release, norm):
+        worlds = self._worlds(release)
+        draws = np.concatenate(worlds)
+        n = self.scenario.n_draws
+        return QueryCloud(
+            draws=draws,
+            weights=np.full(len(draws), 1 / len(draws)),
+            groups=np.repeat(np.arange(len(worlds)), n),
+            certified=False,
+            assumptions=("every secret of the simulator is equally likely",),
+        )
+
+    def describe(self):
+        return f"SimulatorScenario({len(self.scenario.secrets)} secrets)"

@@ -1,0 +1,152 @@
+"""Plain checks of privacy parameters, named by keyword.
+
+Hand-written rather than left to scikit-learn's ``_parameter_constraints``: those can
+be switched off by configuration and are skipped inside ``fit``, and a privacy
+parameter must be checked at every calibration.
+"""
+
+import math
+from numbers import Real
+
+import numpy as np
+
+
+def _one(named):
+    ((name, value),) = named.items()
+    return name, value
+
+
+def check_real(**named):
+    """Return the one named value as a float, or raise.
+
+    Parameters
+    ----------
+    **named : one keyword argument
+        The name of the parameter and its value.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    TypeError
+        If the value is not a real number.
+    ValueError
+        If the value is NaN.
+    """
+    name, value = _one(named)
+    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
+        raise TypeError(
+            f"The parameter {name!r} must be a real number. "
+            f"Got {value!r} of type {type(value).__name__}."
+        )
+    value = float(value)
+    if math.isnan(value):
+        raise ValueError(f"The parameter {name!r} must be a number. Got nan.")
+    return value
+
+
+def check_positive(*, finite=True, **named):
+    """Return the one named value as a float in (0, inf), (0, inf] if not `finite`."""
+    name, raw = _one(named)
+    value = check_real(**named)
+    if value <= 0 or (finite and math.isinf(value)):
+        end = ")" if finite else "]"
+        raise ValueError(
+            f"The parameter {name!r} must be in the range (0, inf{end}. Got {raw!r}."
+        )
+    return value
+
+
+def check_non_negative(**named):
+    """Return the one named value as a float in [0, inf]."""
+    name, raw = _one(named)
+    value = check_real(**named)
+    if value < 0:
+        raise ValueError(
+            f"The parameter {name!r} must be in the range [0, inf]. Got {raw!r}."
+        )
+    return value
+
+
+def check_order(**named):
+    """Return the one named value as a Rényi order in (1, inf]."""
+    name, raw = _one(named)
+    value = check_real(**named)
+    if value <= 1:
+        raise ValueError(
+            f"The Rényi order {name!r} must be in the range (1, inf]. Got {raw!r}."
+        )
+    return value
+
+
+def check_probability(**named):
+    """Return the one named value as a float in the open interval (0, 1)."""
+    name, raw = _one(named)
+    value = check_real(**named)
+    if not 0 < value < 1:
+        raise ValueError(
+            f"The parameter {name!r} must be in the range (0, 1). Got {raw!r}."
+        )
+    return value
+
+
+def check_count(*, least=1, **named):
+    """Return the one named value as an int no smaller than `least`."""
+    name, raw = _one(named)
+    value = check_real(**named)
+    if value != math.floor(value) or value < least:
+        raise ValueError(
+            f"The parameter {name!r} must be an integer of at least {least}. "
+            f"Got {raw!r}."
+        )
+    return int(value)
+
+
+def check_option(options, **named):
+    """Return the one named value if it is among `options`, or raise."""
+    name, value = _one(named)
+    if not any(type(value) is type(o) and value == o for o in options):
+        listed = ", ".join(repr(o) for o in options)
+        raise ValueError(
+            f"The parameter {name!r} must be one of {listed}. Got {value!r}."
+        )
+    return value
+
+
+def check_masses(n, *, tol=1e-9, **named):
+    """Return the one named weights as a float array of shape (n,) that sums to one.
+
+    None means equal masses. Integer weights are counts and are normalised; float
+    weights must sum to one already, to `tol`.
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong, or a weight is negative, not finite, or the sum is
+        neither one nor that of counts.
+    """
+    name, raw = _one(named)
+    if raw is None:
+        return np.full(n, 1.0 / n)
+    values = np.asarray(raw)
+    if values.shape != (n,):
+        raise ValueError(
+            f"The parameter {name!r} must have one entry for each of the {n} points. "
+            f"Got shape {values.shape}."
+        )
+    counts = np.issubdtype(values.dtype, np.integer)
+    values = values.astype(float)
+    total = values.sum()
+    if not np.all(np.isfinite(values)) or np.any(values < 0) or total <= 0:
+        raise ValueError(
+            f"The parameter {name!r} must hold finite non-negative masses that are "
+            "not all zero."
+        )
+    if not counts and abs(total - 1.0) > tol:
+        raise ValueError(
+            f"The parameter {name!r} must sum to 1 (integers are taken as counts). "
+            f"Got a sum of {total!r}."
+        )
+    return values / total

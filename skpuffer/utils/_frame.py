@@ -1,0 +1,61 @@
+"""Tables of any make: column names, one column, a plain copy in pandas."""
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+__all__ = ["column_names", "drop_position", "is_frame", "row_count", "to_pandas"]
+
+
+def is_frame(X):
+    """Whether `X` is a data frame (pandas, polars, or another eager one)."""
+    return nw.dependencies.is_into_dataframe(X)
+
+
+def column_names(X):
+    """Return the column names of a frame as a tuple, or None for anything else."""
+    if not is_frame(X):
+        return None
+    return tuple(nw.from_native(X, eager_only=True).columns)
+
+
+def row_count(X):
+    """Return the number of records of a frame, an array or a sparse matrix."""
+    shape = getattr(X, "shape", None)
+    return int(shape[0]) if shape else len(X)
+
+
+def to_pandas(X, columns=None):
+    """Return a pandas frame with the same columns, or an array's with names 0, 1, …
+
+    Column by column through NumPy, because a frame's own conversion may need an
+    optional library that is not ours to require.
+    """
+    if isinstance(X, pd.DataFrame):
+        return X if columns is None else X.loc[:, list(columns)]
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)
+        names = frame.columns if columns is None else columns
+        return pd.DataFrame({name: frame[name].to_numpy() for name in names})
+    frame = pd.DataFrame(np.asarray(X))
+    return frame if columns is None else frame.loc[:, list(columns)]
+
+
+def drop_position(X, position):
+    """Split off one column by position.
+
+    Returns
+    -------
+    rest : same kind as X
+    column : ndarray of shape (n_records,)
+    """
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)
+        name = frame.columns[position]
+        return frame.drop(name).to_native(), frame[name].to_numpy()
+    if hasattr(X, "tocsc"):
+        keep = np.delete(np.arange(X.shape[1]), position)
+        column = X.tocsc()
+        return column[:, keep].tocsr(), column[:, [position]].toarray().ravel()
+    X = np.asarray(X)
+    return np.delete(X, position, axis=1), X[:, position]

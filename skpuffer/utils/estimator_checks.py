@@ -1,0 +1,351 @@
+"""What every private estimator must do, next to scikit-learn's own checks.
+
+Each check is a function of an estimator and raises ``AssertionError`` where the
+estimator falls short. Run them on an estimator of your own:
+
+>>> from skpuffer.linear_model import PrivateLogisticRegression
+>>> from skpuffer.utils.estimator_checks import check_private_estimator
+>>> check_private_estimator(PrivateLogisticRegression())
+"""
+
+import inspect
+import json
+import pickle
+import warnings
+from contextlib import contextmanager
+from functools import partial
+
+import joblib
+import numpy as np
+from scipy.stats import chi2
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from skpuffer.accountants import GroupPrivacy
+from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
+
+__all__ = ["check_private_estimator", "privacy_checks"]
+
+
+def _data(seed=0, n=60):
+    """Small numeric data with a binary target."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n, 3))
+    y = (X[:, 0] + 0.3 * rng.normal(size=n) > 0).astype(int)
+    y[:2] = 0, 1
+    return X, y
+
+
+def _arguments(estimator, seed=0):
+    X, y = _data(seed)
+    return (X, y) if get_tags(estimator).target_tags.required else (X,)
+
+
+def _parameter(estimator, name):
+    """Full name of the one nested parameter called `name`."""
+    found = [
+        key
+        for key in estimator.get_params(deep=True)
+        if key == name or key.endswith(f"__{name}")
+    ]
+    assert found, f"{type(estimator).__name__} has no parameter {name!r}"
+    return min(found, key=len)
+
+
+def _set(estimator, **params):
+    """A clone with parameters set wherever they are nested."""
+    fresh = clone(estimator)
+    return fresh.set_params(**{_parameter(fresh, k): v for k, v in params.items()})
+
+
+@contextmanager
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        yield
+
+
+def _fit(estimator, seed=0):
+    with _quiet():
+        return estimator.fit(*_arguments(estimator, seed))
+
+
+def _private_part(estimator):
+    """The object whose `_publish` receives the noisy vector."""
+    if hasattr(estimator, "_publish"):
+        return estimator
+    return estimator.get_params(deep=True)["estimator"]
+
+
+def _recording(estimator):
+    """A clone that keeps the noisy vector it published."""
+    part = clone(_private_part(estimator))
+
+    class Recording(type(part)):
+        def _publish(self, value, context):
+            self.published = np.array(value)
+            super()._publish(value, context)
+
+    Recording.__name__ = type(part).__name__
+    return Recording(**part.get_params(deep=False))
+
+
+def check_noise_is_of_the_certified_scale(estimator, n_fits=40):
+    """The spread of published vectors over fits is that of the noise certified."""
+    values = []
+    for _ in range(n_fits):
+        fresh = _fit(_recording(_set(estimator, random_state=None)))
+        values.append(fresh.published / fresh.noise_.std(fresh.published.size))
+    values = np.array(values)
+    centred = values - values.mean(axis=0)
+    degrees = (n_fits - 1) * values.shape[1]
+    # Laplace noise has heavier tails than the law the test assumes; the margin is wide
+    total = np.sum(centred**2)
+    low, high = chi2.ppf([1e-7, 1 - 1e-7], degrees)
+    assert 0.7 * low < total < 1.4 * high, (
+        f"the published vectors spread {np.sqrt(total / degrees):.3g} times the noise "
+        "the certificate rests on"
+    )
+
+
+def check_budget_monotone(estimator):
+    """More budget means less noise, and the certificate says what was asked."""
+    spreads = []
+    for epsilon in (0.25, 1.0, 4.0):
+        accountant = GroupPrivacy(epsilon=epsilon, alpha=3.0)
+        fitted = _fit(_set(estimator, accountant=accountant))
+        assert fitted.certificate_.epsilon == epsilon
+        assert fitted.certificate_.alpha == 3.0
+        spreads.append(np.max(fitted.noise_.std()))
+    assert spreads[0] > spreads[1] > spreads[2] > 0
+
+
+def check_noise_does_not_depend_on_data(estimator):
+    """Two tables of one shape get exactly the same noise family and scale."""
+    one, other = _fit(clone(estimator), seed=0), _fit(clone(estimator), seed=1)
+    assert one.noise_ == other.noise_
+    assert one.certificate_ == other.certificate_
+
+
+def check_parameters_unchanged(estimator):
+    """Fitting writes nothing into the parameters, nested ones included."""
+    fresh = clone(estimator)
+    before = joblib.hash(fresh.get_params(deep=True))
+    _fit(fresh)
+    assert joblib.hash(fresh.get_params(deep=True)) == before
+
+
+def _public_attributes(estimator):
+    out = {}
+    for name, value in vars(estimator).items():
+        if name.endswith("_") and not name.startswith("_"):
+            try:
+                out[name] = np.asarray(value, dtype=float)
+            except (TypeError, ValueError):
+                continue
+    return out
+
+
+def check_nothing_unprivatised_on_self(estimator):
+    """A number that does not vary with the noise does not vary with the data."""
+    fits = {
+        (seed, data): _public_attributes(_fit(_set(estimator, random_state=seed), data))
+        for seed in (0, 1)
+        for data in (0, 1)
+    }
+
+    def same(a, b):
+        return a.shape == b.shape and np.array_equal(a, b, equal_nan=True)
+
+    for name, value in fits[0, 0].items():
+        if same(value, fits[1, 0][name]):
+            assert same(value, fits[0, 1][name]), (
+                f"the attribute {name!r} depends on the private data but carries no "
+                "noise"
+            )
+
+
+def check_fresh_noise_every_time(estimator):
+    """Without a seed no two fits agree, whatever NumPy's global state is."""
+    values = []
+    for _ in range(2):
+        np.random.seed(0)  # noqa: NPY002  (that it has no effect is what is checked)
+        fresh = _fit(_recording(_set(estimator, random_state=None)))
+        values.append(fresh.published)
+    assert not np.any(values[0] == values[1])
+
+
+def check_seed_warns(estimator):
+    """A seed reproduces the noise, warns, and is written in the certificate."""
+    values = []
+    for _ in range(2):
+        fresh = _recording(_set(estimator, random_state=7))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fresh.fit(*_arguments(fresh))
+        assert any(issubclass(w.category, SeededNoiseWarning) for w in caught)
+        assert any("seed" in text for text in fresh.certificate_.assumptions)
+        values.append(fresh.published)
+    np.testing.assert_array_equal(values[0], values[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SeededNoiseWarning)
+        unseeded = _set(estimator, random_state=None)
+        unseeded.fit(*_arguments(unseeded))
+
+
+def check_refit_independent(estimator):
+    """A second fit forgets the first."""
+    fresh = _recording(_set(estimator, random_state=3))
+    _fit(fresh, seed=0)
+    again = _fit(fresh, seed=1).published
+    once = _fit(_recording(_set(estimator, random_state=3)), seed=1).published
+    np.testing.assert_array_equal(again, once)
+
+
+def _assert_unfitted(estimator):
+    left = [n for n in vars(estimator) if n.endswith("_") and not n.startswith("_")]
+    assert not left, f"a failed fit left {left}"
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return
+    raise AssertionError("a failed fit left the estimator fitted")
+
+
+def _expect(error, match, estimator, *arguments):
+    try:
+        with _quiet():
+            estimator.fit(*arguments)
+    except error as raised:
+        assert match in str(raised), f"{match!r} is not named in: {raised}"
+    else:
+        raise AssertionError(f"{match!r} was accepted")
+    _assert_unfitted(estimator)
+
+
+def check_bad_budget_refused(estimator):
+    """Bad privacy parameters are refused whatever scikit-learn's switches say."""
+    bad = {
+        "epsilon": GroupPrivacy(epsilon=0.0, delta=1e-5),
+        "alpha": GroupPrivacy(epsilon=1.0, alpha=1.0),
+        "delta": GroupPrivacy(epsilon=1.0, delta=1.0),
+    }
+    for skip in (False, True):
+        with config_context(skip_parameter_validation=skip):
+            for name, accountant in bad.items():
+                fresh = _set(estimator, accountant=accountant)
+                _expect(ValueError, name, fresh, *_arguments(fresh))
+
+
+def check_failed_refit_leaves_nothing(estimator):
+    """Data that is refused leaves the estimator unfitted, even after a good fit."""
+    fresh = _fit(clone(estimator))
+    X, *rest = _arguments(fresh)
+    X = X.copy()
+    X[3, 1] = np.nan
+    _expect(ValueError, "NaN", fresh, X, *rest)
+
+
+def check_certificate_is_plain_data(estimator):
+    """The certificate can be printed, stored as JSON, shown and pickled."""
+    fitted = _fit(clone(estimator))
+    certificate = fitted.certificate_
+    assert json.loads(json.dumps(certificate.to_dict()))["assumptions"]
+    assert "Certificate" in str(certificate)
+    assert "<table" in certificate._repr_html_()
+    again = pickle.loads(pickle.dumps(fitted))
+    assert again.certificate_ == certificate
+    assert again.noise_ == fitted.noise_
+
+
+class _Recorder:
+    """A callback that hears of releases, and may refuse them."""
+
+    max_propagation_depth = None
+
+    def __init__(self, refuse=False):
+        self.refuse, self.certificates = refuse, []
+
+    def setup(self, estimator, context): ...
+
+    def teardown(self, estimator, context): ...
+
+    def on_fit_task_begin(self, estimator, context, *, metadata=None):
+        if context.task_name == "release":
+            self.certificates.append(metadata["certificate"])
+            if self.refuse:
+                raise RuntimeError("the ledger refuses")
+
+    def on_fit_task_end(self, estimator, context, *, metadata=None): ...
+
+
+def check_release_is_announced(estimator):
+    """A callback hears of the certificate before noise is drawn, and may refuse."""
+    recorder = _Recorder()
+    fresh = clone(estimator).set_callbacks(recorder)
+    _fit(fresh)
+    assert len(recorder.certificates) == 1
+    assert recorder.certificates[0].epsilon == fresh.certificate_.epsilon
+    fresh = clone(estimator).set_callbacks(_Recorder(refuse=True))
+    _expect(RuntimeError, "refuses", fresh, *_arguments(fresh))
+
+
+def _is_private(estimator):
+    return "accountant" in inspect.signature(type(estimator)).parameters or any(
+        key.endswith("__accountant") for key in estimator.get_params(deep=True)
+    )
+
+
+_CHECKS = (
+    check_noise_is_of_the_certified_scale,
+    check_budget_monotone,
+    check_noise_does_not_depend_on_data,
+    check_parameters_unchanged,
+    check_nothing_unprivatised_on_self,
+    check_fresh_noise_every_time,
+    check_seed_warns,
+    check_refit_independent,
+    check_bad_budget_refused,
+    check_failed_refit_leaves_nothing,
+    check_certificate_is_plain_data,
+    check_release_is_announced,
+)
+
+
+def privacy_checks(estimator):
+    """Return the checks that apply to an estimator.
+
+    Parameters
+    ----------
+    estimator : estimator
+        An instance that can be fitted on small numeric data.
+
+    Returns
+    -------
+    checks : list of (str, callable)
+        Names, and functions without arguments. Empty for an estimator that releases
+        nothing, such as a stateless transformer.
+    """
+    if not _is_private(estimator):
+        return []
+    return [(check.__name__, partial(check, estimator)) for check in _CHECKS]
+
+
+def check_private_estimator(estimator):
+    """Run every privacy check on an estimator.
+
+    Parameters
+    ----------
+    estimator : estimator
+        An instance that can be fitted on small numeric data.
+
+    Raises
+    ------
+    AssertionError
+        By the first check it fails.
+    """
+    for _, check in privacy_checks(estimator):
+        check()

@@ -1,0 +1,50 @@
+"""What every test may rely on: fixed hypothesis examples, no window, real data."""
+
+import math
+import os
+from pathlib import Path
+
+# Before anything imports pyplot, also in doctests: a machine may have no display.
+os.environ.setdefault("MPLBACKEND", "Agg")
+
+import pytest
+from hypothesis import settings
+
+# The same examples on every run, so that a red run can be repeated. To look for new
+# ones: pytest --hypothesis-profile explore
+settings.register_profile("fixed", deadline=None, derandomize=True)
+settings.register_profile("explore", deadline=None, max_examples=1000)
+settings.load_profile("fixed")
+
+
+@pytest.fixture(scope="session")
+def data_dir():
+    """Directory of the public data sets' files, or a skip without one."""
+    named = os.environ.get("SKPUFFER_TEST_DATA")
+    if not named:
+        pytest.skip("SKPUFFER_TEST_DATA does not name a directory of data files")
+    directory = Path(named)
+    if not directory.is_dir():
+        raise FileNotFoundError(
+            f"SKPUFFER_TEST_DATA names {named!r}, which is not a directory."
+        )
+    return directory
+
+
+@pytest.fixture(scope="session")
+def n_trials():
+    """Scale a number of trials by SKPUFFER_SLOW_FRACTION (1 unless set).
+
+    A statistical test asks for ``n_trials(20_000)`` and takes its tolerance from the
+    number it gets; `least` is where its statistics begin to hold.
+    """
+    fraction = float(os.environ.get("SKPUFFER_SLOW_FRACTION", "1"))
+    if not 0 < fraction <= 1:
+        raise ValueError(
+            f"SKPUFFER_SLOW_FRACTION must be in the range (0, 1]. Got {fraction!r}."
+        )
+
+    def scale(full, *, least=100):
+        return min(full, max(least, math.ceil(fraction * full)))
+
+    return scale
