@@ -4,7 +4,6 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -15,13 +14,13 @@ from skpuffer.utils._checks import (
     check_non_negative,
     check_order,
     check_positive,
-    check_probability,
     check_real,
 )
 from skpuffer.utils._random import noise_generator
 
 from ._shift import Shift, one_coordinate
 from ._solve import largest_argument, raise_until, smallest_argument
+from ._validation import check_delta, check_each, check_scale, plain
 
 
 @dataclass(frozen=True)
@@ -53,7 +52,7 @@ class Noise(ABC):
     unit_variance: ClassVar[float]
 
     def __post_init__(self):
-        object.__setattr__(self, "scale", _check_scale(self.scale))
+        object.__setattr__(self, "scale", check_scale(self.scale))
 
     # -- what a family supplies, in terms of u = magnitude of the shift / scale ------
 
@@ -138,7 +137,7 @@ class Noise(ABC):
             the family and the dimension is unknown.
         """
         alpha = check_each(check_order, alpha=alpha)
-        return _plain(self._shift_renyi(alpha, shift))
+        return plain(self._shift_renyi(alpha, shift))
 
     def pure_epsilon(self, shift):
         """Return the pure-epsilon cost, `renyi` at the order inf."""
@@ -160,7 +159,7 @@ class Noise(ABC):
             In [0, 1]: the smallest delta for which epsilon holds.
         """
         epsilon = check_each(check_real, epsilon=epsilon)
-        return _plain(self._shift_delta(epsilon, shift))
+        return plain(self._shift_delta(epsilon, shift))
 
     def epsilon(self, delta, shift):
         """Return the smallest epsilon >= 0 that goes with delta, rounded up.
@@ -177,15 +176,15 @@ class Noise(ABC):
         epsilon : float or ndarray
             In nats, with ``self.delta(epsilon, shift) <= delta``.
         """
-        delta = check_each(_check_delta, delta=delta)
+        delta = check_each(check_delta, delta=delta)
         pure = np.equal(delta, 0)
         if np.all(pure):
-            return _plain(np.add(delta, self.pure_epsilon(shift)))
+            return plain(np.add(delta, self.pure_epsilon(shift)))
         # where zero, any valid stand-in does: its result is not used
         usual = self._shift_epsilon(np.where(pure, 0.5, delta), shift)
         if np.any(pure):
             usual = np.where(pure, self.pure_epsilon(shift), usual)
-        return _plain(usual)
+        return plain(usual)
 
     def curve(self, shift):
         """Return the whole `ShiftCurve` of this noise against one shift."""
@@ -245,7 +244,7 @@ class Noise(ABC):
         scale : float or ndarray of shape (dim,)
             As in `scale_for`. By the exact divergence, not by way of Rényi orders.
         """
-        epsilon, delta = check_positive(epsilon=epsilon), _check_delta(delta=delta)
+        epsilon, delta = check_positive(epsilon=epsilon), check_delta(delta=delta)
         if delta == 0:
             return self.scale_for(math.inf, epsilon, shift)
         return self._smallest_scale(
@@ -345,60 +344,13 @@ class Noise(ABC):
         return variance if dim is None else np.broadcast_to(variance, (dim,)).copy()
 
     def _variance(self):
-        return self.unit_variance * _plain(np.square(self.scale))
+        return self.unit_variance * plain(np.square(self.scale))
 
     def std(self, dim=None):
         """Return the standard deviation of each coordinate, shaped as `variance`."""
-        return _plain(np.sqrt(self.variance(dim)))
+        return plain(np.sqrt(self.variance(dim)))
 
     def to_dict(self):
         """Return family and parameters as plain data that JSON can hold."""
         scale = list(self.scale) if np.ndim(self.scale) else self.scale
         return {"family": self.family, "scale": scale}
-
-
-def check_each(check, **named):
-    """Apply a check of one number to a number, or to each entry of an array.
-
-    Every check of ours accepts an interval, so the extremes (NaN if there is one) stand
-    for the rest.
-    """
-    ((name, value),) = named.items()
-    if isinstance(value, Real) or not hasattr(value, "__len__"):
-        return check(**named)
-    array = np.asarray(value)
-    if array.dtype.kind not in "iuf":
-        raise TypeError(
-            f"The parameter {name!r} must hold real numbers. Got {value!r}."
-        )
-    array = array.astype(float)
-    if array.ndim == 0:
-        return check(**{name: float(array)})
-    if array.size:
-        check(**{name: float(array.min())})
-        check(**{name: float(array.max())})
-    return array
-
-
-def _check_delta(**named):
-    ((name, value),) = named.items()
-    return 0.0 if check_real(**named) == 0 else check_probability(**named)
-
-
-def _check_scale(scale):
-    array = check_each(check_non_negative, scale=scale)
-    if not np.all(np.isfinite(array)):
-        raise ValueError(f"The parameter 'scale' must be finite. Got {scale!r}.")
-    if np.ndim(array) == 0:
-        return array
-    if np.ndim(array) > 1 or array.size == 0:
-        raise ValueError(
-            "The parameter 'scale' must be one number or one for each coordinate. "
-            f"Got shape {array.shape}; correlated Gaussian noise takes covariance=..."
-        )
-    return tuple(array.tolist())
-
-
-def _plain(value):
-    """Give a Python float for a single number, and arrays back as they are."""
-    return float(value) if np.ndim(value) == 0 else value

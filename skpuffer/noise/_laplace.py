@@ -44,7 +44,7 @@ class LaplaceNoise(Noise):
     >>> noise.pure_epsilon(1.0)
     0.5
     >>> round(noise.renyi(2, 1.0), 6)
-    0.202034
+    0.200304
     """
 
     family = "laplace"

@@ -10,8 +10,9 @@ from skpuffer.utils._checks import (
     check_non_negative,
     check_option,
     check_positive,
-    check_real,
 )
+
+from ._validation import check_norm
 
 
 @dataclass(frozen=True)
@@ -144,18 +145,6 @@ class Shift:
 def one_coordinate(radius):
     """Return the shift of one coordinate, whichever, by at most `radius`."""
     return Shift(radius, dim=None, structure="scalar")
-
-
-def check_norm(**named):
-    """Return the one named value as the order of a norm, a float in [1, inf]."""
-    ((name, raw),) = named.items()
-    value = check_real(**named)
-    if value < 1:
-        raise ValueError(
-            f"The parameter {name!r} must be the order of a norm, in [1, inf]. "
-            f"Got {raw!r}."
-        )
-    return value
 
 
 def _plain(value):

@@ -33,15 +33,11 @@ def largest_argument(function, target, start):
         low, high = high, high * 4
         if math.isinf(high):
             return low
-    # costs and arguments span hundreds of decades, so the search runs in the logarithm
+    # relative, as targets span hundreds of decades
     root = brentq(
-        lambda t: function(math.exp(t)) - target,
-        math.log(low),
-        math.log(high),
-        xtol=1e-14,
-        rtol=1e-15,
+        lambda u: function(u) / target - 1, low, high, xtol=low * 1e-15, rtol=1e-15
     )
-    return math.exp(root) * (1 - MARGIN)
+    return root * (1 - MARGIN)
 
 
 def smallest_argument(function, target):
@@ -61,7 +57,7 @@ def smallest_argument(function, target):
         high *= 2
         if math.isinf(high):
             return high
-    root = brentq(lambda e: function(e) - target, 0.0, high, xtol=1e-15, rtol=1e-14)
+    root = brentq(lambda e: function(e) / target - 1, 0.0, high, xtol=1e-15, rtol=1e-14)
     return raise_until(lambda e: function(e) <= target, root)
 
 

@@ -325,8 +325,9 @@ class BoundAttribute(BoundScenario):
             relation="replace",
             coupling_id=f"replace:{count}",
             assumptions=(
-                f"{reason}, so {'a record' if count == 1 else 'each record'} may become "
-                "any other with the secret",
+                *self.statements()[:2],
+                f"{reason}, so {'it' if count == 1 else 'each record'} may become any "
+                "other with the secret",
                 f"the number of records ({self.context.n_records}) is public",
             ),
         )

@@ -1,0 +1,156 @@
+"""Where the budget of an estimator is, and what its axis is called."""
+
+import math
+
+__all__ = ["DEFAULT_LABEL", "budget_label", "owner_name", "pick", "search_parameter"]
+
+#: Name of the axis where no certificate says more.
+DEFAULT_LABEL = "Budget ε"
+
+_SUFFIX = "accountant__epsilon"
+
+
+def _is_budget(name):
+    return name == _SUFFIX or name.endswith(f"__{_SUFFIX}")
+
+
+def budget_parameter(estimator):
+    """Return the name of the one nested budget, ``...accountant__epsilon``.
+
+    An accountant that is None counts: a private estimator reads
+    ``accountant__epsilon`` as the budget of its default accountant.
+
+    Parameters
+    ----------
+    estimator : estimator object
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        If there is none, or more than one.
+    """
+    found = []
+    for name, value in estimator.get_params(deep=True).items():
+        if _is_budget(name):
+            found.append(name)
+        elif name.rpartition("__")[2] == "accountant" and value is None:
+            found.append(f"{name}__epsilon")
+    return _only(found, f"the estimator {type(estimator).__name__}")
+
+
+def search_parameter(cv_results):
+    """Return the name of the one budget that a search went over.
+
+    Parameters
+    ----------
+    cv_results : dict
+        The `cv_results_` of a fitted search.
+
+    Returns
+    -------
+    str
+
+    Raises
+    ------
+    ValueError
+        If it went over none, or more than one.
+    """
+    names = [key.removeprefix("param_") for key in cv_results if key[:6] == "param_"]
+    return _only([name for name in names if _is_budget(name)], "the search")
+
+
+def _only(found, where):
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise ValueError(
+            f"No parameter '{_SUFFIX}' was found in {where}. Name the parameter that "
+            "holds the budget as param_name=..."
+        )
+    raise ValueError(
+        f"More than one budget was found in {where}: {', '.join(sorted(found))}. Choose "
+        "the one to vary by param_name=..."
+    )
+
+
+def _owner(estimator, param_name):
+    """Return the estimator whose accountant holds the budget."""
+    path = param_name.rsplit("__", 2)[0] if param_name.count("__") > 1 else ""
+    if not path:
+        return estimator
+    return estimator.get_params(deep=True).get(path, estimator)
+
+
+def owner_name(estimator, param_name):
+    """Return the class name of the estimator whose accountant holds the budget.
+
+    Parameters
+    ----------
+    estimator : estimator object
+    param_name : str
+
+    Returns
+    -------
+    str
+        Of a pipeline, say, the name of its private step.
+    """
+    return type(_owner(estimator, param_name)).__name__
+
+
+def _certificate(fitted, param_name):
+    """Return the certificate of a fitted estimator, or None if it shows none."""
+    for candidate in (_owner(fitted, param_name), fitted):
+        if hasattr(candidate, "certificate_"):
+            return candidate.certificate_
+    # meta-estimators keep the copy they have fitted under one of these names, and
+    # know its parameters under the first component of the path
+    inner = param_name.partition("__")[2]
+    for name in ("best_estimator_", "estimator_"):
+        if inner and hasattr(fitted, name):
+            return _certificate(getattr(fitted, name), inner)
+    return None
+
+
+def budget_label(fitted, param_name):
+    """Return a name for the axis of budgets from the certificate of a fit.
+
+    Parameters
+    ----------
+    fitted : fitted estimator
+    param_name : str
+
+    Returns
+    -------
+    str
+        The notion, and its order and failure mass where it has them; not epsilon.
+    """
+    certificate = _certificate(fitted, param_name)
+    if certificate is None:
+        return DEFAULT_LABEL
+    if certificate.mutual_information is not None:
+        return "Budget: mutual information (nats)"
+    parts = [f"{DEFAULT_LABEL}: {certificate.notion.title}"]
+    if certificate.alpha is not None and math.isfinite(certificate.alpha):
+        parts.append(f"order α = {certificate.alpha:g}")
+    if certificate.delta:
+        parts.append(f"δ = {certificate.delta:g}")
+    return ", ".join(parts)
+
+
+def pick(labels):
+    """Return the label all fits agree on, or the plain one.
+
+    Parameters
+    ----------
+    labels : iterable of str
+
+    Returns
+    -------
+    str
+    """
+    distinct = set(labels)
+    return distinct.pop() if len(distinct) == 1 else DEFAULT_LABEL

@@ -1,0 +1,236 @@
+"""Scores against budgets: by cross-validation, or read from a fitted search."""
+
+import warnings
+
+import numpy as np
+from sklearn.base import clone, is_classifier
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv, cross_validate
+from sklearn.utils import indexable
+from sklearn.utils.parallel import Parallel, delayed
+
+from skpuffer.exceptions import SeededNoiseWarning
+from skpuffer.utils._checks import check_count, check_positive
+from skpuffer.utils._random import noise_generator
+
+from ._budget import budget_label, pick
+
+__all__ = ["check_budgets", "cross_validated", "searched"]
+
+
+def check_budgets(epsilons):
+    """Return budgets as a sorted array without repetition.
+
+    Parameters
+    ----------
+    epsilons : array-like of shape (n_epsilons,)
+
+    Returns
+    -------
+    ndarray of shape (n_unique_epsilons,)
+
+    Raises
+    ------
+    ValueError
+        If there is none, or one is not a positive finite number.
+    """
+    values = [check_positive(epsilons=epsilon) for epsilon in np.ravel(epsilons)]
+    if not values:
+        raise ValueError("The parameter 'epsilons' must hold at least one budget.")
+    return np.unique(values)
+
+
+def cross_validated(
+    estimator,
+    X,
+    y,
+    *,
+    param_name,
+    epsilons,
+    reference,
+    groups,
+    cv,
+    scoring,
+    n_repeats,
+    n_jobs,
+    verbose,
+    params,
+    random_state,
+):
+    """Score an estimator at each budget, and its reference, on the same splits.
+
+    Parameters
+    ----------
+    estimator, reference : estimator object
+    X, y, groups : array-like
+    param_name : str
+    epsilons : ndarray of shape (n_epsilons,)
+    cv, scoring, n_jobs, verbose, params
+        As in :func:`sklearn.model_selection.cross_validate`.
+    n_repeats : int
+    random_state : int, RandomState instance, Generator or None
+
+    Returns
+    -------
+    scores : ndarray of shape (n_epsilons, n_repeats * n_splits)
+    ceiling : ndarray of shape (n_splits,) or None
+    label : str
+        Name of the axis of budgets, read from the certificates.
+    """
+    n_repeats = check_count(n_repeats=n_repeats)
+    _check_one_score(estimator, scoring)
+    if reference is not None:
+        _check_reference(reference, scoring)
+    # parameters that do not fit together meet their error before any data is split
+    private = [clone(estimator).set_params(**{param_name: e}) for e in epsilons]
+    X, y, groups = indexable(X, y, groups)
+    # as lists, so that every estimator meets the same splits, also shuffled ones
+    splitter = check_cv(cv, y, classifier=is_classifier(estimator))
+    splits = list(splitter.split(X, y, groups))
+    draws = splits * n_repeats
+    seeds = _seeds(private[0], random_state, len(draws))
+
+    def task(model, split, name=None, params=None):
+        return delayed(_one_score)(model, X, y, split, scoring, params, name)
+
+    tasks = [
+        task(clone(model).set_params(**seed), split, param_name, params)
+        for model in private
+        for seed, split in zip(seeds, draws, strict=True)
+    ]
+    if reference is not None:
+        tasks += [task(reference, split) for split in splits]
+    with warnings.catch_warnings():
+        if random_state is not None:  # said once, by the display, not by every fit
+            warnings.simplefilter("ignore", SeededNoiseWarning)
+        results = Parallel(n_jobs=n_jobs, verbose=verbose)(tasks)
+
+    n_private = len(private) * len(draws)
+    scores = np.array([score for score, _ in results])
+    ceiling = None if reference is None else scores[n_private:]
+    label = pick(label for _, label in results[:n_private])
+    return scores[:n_private].reshape(len(private), len(draws)), ceiling, label
+
+
+def _one_score(estimator, X, y, split, scoring, params, param_name):
+    """Fit and score on one split; name the axis from the certificate, if asked."""
+    result = cross_validate(
+        estimator,
+        X,
+        y,
+        cv=[split],
+        scoring=scoring,
+        params=params,
+        error_score="raise",
+        return_estimator=True,
+    )
+    if "test_score" not in result:
+        raise ValueError(_ONE_SCORE)
+    (fitted,) = result["estimator"]
+    label = None if param_name is None else budget_label(fitted, param_name)
+    return result["test_score"][0], label
+
+
+_ONE_SCORE = (
+    "The parameter 'scoring' must give one score: None, the name of a scorer, or a "
+    "callable (estimator, X, y) that returns a number."
+)
+
+
+def _check_one_score(estimator, scoring):
+    if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
+        raise ValueError(f"{_ONE_SCORE} Got {scoring!r}.")
+    check_scoring(estimator, scoring=scoring)
+
+
+def _check_reference(reference, scoring):
+    if isinstance(reference, type) or not hasattr(reference, "fit"):
+        raise TypeError(
+            "The parameter 'reference' must be an estimator without privacy, such as "
+            f"LogisticRegression(), or None. Got {reference!r}."
+        )
+    check_scoring(reference, scoring=scoring)
+
+
+def _seeds(estimator, random_state, n_draws):
+    """Return parameters that seed the noise of each split and repetition.
+
+    The same for each budget, and different for each split: one seed for all would
+    draw the same noise in all of them and hide its spread.
+    """
+    if random_state is None:
+        return [{}] * n_draws
+    names = [name for name in sorted(estimator.get_params(deep=True)) if _seeds_it(name)]
+    if not names:
+        raise ValueError(
+            f"The parameter 'random_state' was given, but {type(estimator).__name__} "
+            "has no parameter 'random_state' to seed. Use random_state=None."
+        )
+    rng, _ = noise_generator(random_state)
+    table = rng.integers(np.iinfo(np.int32).max, size=(n_draws, len(names)))
+    return [dict(zip(names, row, strict=True)) for row in table.tolist()]
+
+
+def _seeds_it(name):
+    # a scenario's seed belongs to what is public, its simulated worlds
+    *path, last = name.split("__")
+    return last == "random_state" and "scenario" not in path
+
+
+def searched(search, param_name):
+    """Read scores against budgets from a fitted search.
+
+    Parameters
+    ----------
+    search : fitted GridSearchCV or RandomizedSearchCV
+    param_name : str
+
+    Returns
+    -------
+    epsilons : ndarray of shape (n_epsilons,)
+    scores : ndarray of shape (n_epsilons, n_splits)
+        Where other parameters were searched too, those of the candidate with the best
+        mean at each budget.
+
+    Raises
+    ------
+    ValueError
+        If the search holds no such scores, or they cannot be compared.
+    """
+    results = search.cv_results_
+    if f"param_{param_name}" not in results:
+        raise ValueError(
+            f"The search did not go over {param_name!r}, the parameter 'param_name'. It "
+            f"went over {sorted(k[6:] for k in results if k.startswith('param_'))}."
+        )
+    if "n_resources" in results:
+        raise ValueError(
+            "Successive halving scores its candidates on samples of different size, "
+            "which cannot be compared. Use GridSearchCV or RandomizedSearchCV."
+        )
+    metric = _metric(search)
+    splits = range(search.n_splits_)
+    scores = np.column_stack([results[f"split{i}_test_{metric}"] for i in splits])
+    column = results[f"param_{param_name}"]
+    used = ~np.ma.getmaskarray(column)  # a list of grids may leave the budget out
+    values = np.asarray(np.ma.getdata(column)[used], dtype=float)
+    scores = scores[used]
+    if np.isnan(scores).any():
+        raise ValueError(
+            "Some fits of the search failed: their scores are nan. Search with "
+            "error_score='raise' to see why."
+        )
+    epsilons = np.unique(values)
+    means = scores.mean(axis=1)
+    best = [max(np.flatnonzero(values == e), key=means.__getitem__) for e in epsilons]
+    return epsilons, scores[best]
+
+
+def _metric(search):
+    if not search.multimetric_:
+        return "score"
+    if isinstance(search.refit, str):
+        return search.refit
+    raise ValueError(
+        "The search has several scores. Name the one to draw as refit=... of the search."
+    )

@@ -1,0 +1,68 @@
+"""Checks and forms of arguments that only noise needs."""
+
+from numbers import Real
+
+import numpy as np
+
+from skpuffer.utils._checks import check_non_negative, check_probability, check_real
+
+
+def check_norm(**named):
+    """Return the one named value as the order of a norm, a float in [1, inf]."""
+    ((name, raw),) = named.items()
+    value = check_real(**named)
+    if value < 1:
+        raise ValueError(
+            f"The parameter {name!r} must be the order of a norm, in [1, inf]. "
+            f"Got {raw!r}."
+        )
+    return value
+
+
+def check_each(check, **named):
+    """Apply a check of one number to a number, or to each entry of an array.
+
+    Every check of ours accepts an interval, so the extremes (NaN if there is one) stand
+    for the rest.
+    """
+    ((name, value),) = named.items()
+    if isinstance(value, Real) or not hasattr(value, "__len__"):
+        return check(**named)
+    array = np.asarray(value)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(
+            f"The parameter {name!r} must hold real numbers. Got {value!r}."
+        )
+    array = array.astype(float)
+    if array.ndim == 0:
+        return check(**{name: float(array)})
+    if array.size:
+        check(**{name: float(array.min())})
+        check(**{name: float(array.max())})
+    return array
+
+
+def check_delta(**named):
+    """Return the one named value as a float in [0, 1)."""
+    ((name, value),) = named.items()
+    return 0.0 if check_real(**named) == 0 else check_probability(**named)
+
+
+def check_scale(scale):
+    """Return a finite scale >= 0 as a float, or one for each coordinate as a tuple."""
+    array = check_each(check_non_negative, scale=scale)
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"The parameter 'scale' must be finite. Got {scale!r}.")
+    if np.ndim(array) == 0:
+        return array
+    if np.ndim(array) > 1 or array.size == 0:
+        raise ValueError(
+            "The parameter 'scale' must be one number or one for each coordinate. "
+            f"Got shape {array.shape}; correlated Gaussian noise takes covariance=..."
+        )
+    return tuple(array.tolist())
+
+
+def plain(value):
+    """Give a Python float for a single number, and arrays back as they are."""
+    return float(value) if np.ndim(value) == 0 else value

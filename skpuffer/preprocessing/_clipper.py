@@ -1,0 +1,97 @@
+"""Rows scaled down to a public norm, as a transformer."""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import validate_data
+
+from skpuffer.utils._clipping import CLIP_ORDERS, clip_rows
+from skpuffer.utils._sklearn import Interval, Options, fit_context
+
+__all__ = ["RowNormClipper"]
+
+
+class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Scale each row whose norm exceeds a public bound down to it.
+
+    After it no record moves a sum of rows by more than `norm`, whatever it holds. It
+    learns nothing from data, so it may stand before a private estimator.
+
+    Parameters
+    ----------
+    norm : float, default=1.0
+        Public bound of a row's norm, in the units of the features.
+    ord : {1, 2, inf}, default=2
+        Order of the norm.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if all are strings.
+
+    See Also
+    --------
+    sklearn.preprocessing.Normalizer : Scales every row to norm one, short ones too.
+
+    Examples
+    --------
+    >>> from skpuffer.preprocessing import RowNormClipper
+    >>> RowNormClipper(norm=5.0).fit_transform([[3.0, 4.0], [6.0, 8.0]])
+    array([[3., 4.],
+           [3., 4.]])
+    """
+
+    _parameter_constraints: dict = {
+        "norm": [Interval(Real, 0, None, closed="neither")],
+        "ord": [Options(Real, set(CLIP_ORDERS))],
+    }
+
+    def __init__(self, norm=1.0, *, ord=2):
+        self.norm = norm
+        self.ord = ord
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y=None):
+        """Validate the parameters and the names of the features; learn nothing.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The transformer.
+        """
+        self._validate(X, reset=True)
+        return self
+
+    def transform(self, X):
+        """Scale long rows down.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
+
+        Returns
+        -------
+        X : {ndarray, CSR matrix} of shape (n_records, n_features)
+            Rows of norm `norm` at most.
+        """
+        return clip_rows(self._validate(X, reset=False, copy=True), self.norm, self.ord)
+
+    def _validate(self, X, **options):
+        dtypes = [np.float64, np.float32]
+        return validate_data(self, X, dtype=dtypes, accept_sparse="csr", **options)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
