@@ -23,8 +23,10 @@ from skpuffer.utils._sklearn import fit_context
 
 __all__ = ["DEFAULT_DELTA", "DEFAULT_EPSILON", "PrivateEstimatorMixin"]
 
-#: Budget of an estimator that was told nothing: (1, 1e-5)-differential privacy.
+#: Epsilon of an estimator that was told nothing.
 DEFAULT_EPSILON = 1.0
+
+#: Delta of an estimator that was told nothing.
 DEFAULT_DELTA = 1e-5
 
 
@@ -45,7 +47,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         The accountant that set it.
     n_features_in_ : int
         Number of features, the secret column not counted.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if the data had names that are all strings.
     """
 
@@ -135,10 +137,10 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         self._warn(certificate, seeded)
         exact = release.run(X, y)
         noisy = exact + calibration.noise.sample(exact.shape, rng)
-        self._publish(noisy, release.context)
         self.certificate_ = certificate
         self.noise_ = calibration.noise
         self.accountant_ = accountant
+        self._publish(noisy, release.context)
         task.call_on_fit_task_end(estimator=self, metadata=metadata)
         callback.call_on_fit_task_end(estimator=self, metadata=metadata)
 

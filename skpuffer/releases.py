@@ -209,6 +209,11 @@ class QueryRelease:
         if self.context is None:
             context = PublicContext(n_records=self.n_records)
             object.__setattr__(self, "context", context)
+        if self.context.n_records != self.n_records:
+            raise ValueError(
+                f"The parameter 'n_records' is {self.n_records}, but the context is of "
+                f"{self.context.n_records} records."
+            )
 
     def run(self, X, y=None):
         """Compute the exact vector from a table. Its result must not leave unnoised.

@@ -76,12 +76,15 @@ def write_listing(app, config):
 
 def skip_what_others_explain(app, what, name, obj, skip, options):
     """Leave out what a class inherits from scikit-learn, an enum or an exception."""
-    function = getattr(obj, "fget", obj)
+    # behind a property, or a cached one
+    function = getattr(obj, "fget", None) or getattr(obj, "func", obj)
     owner = getattr(function, "__objclass__", function)  # of what is written in C
     module = getattr(owner, "__module__", None)
     if module is None:
-        return True if inspect.isroutine(function) else None
-    return None if module.partition(".")[0] == "skpuffer" else True
+        foreign = inspect.isroutine(function) or inspect.isdatadescriptor(function)
+    else:
+        foreign = module.partition(".")[0] != "skpuffer"
+    return True if foreign else None
 
 
 def setup(app):

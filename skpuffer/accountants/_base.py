@@ -139,6 +139,11 @@ class Accountant(BaseEstimator, ABC):
 def bind(scenario, release):
     """Return a bound scenario, binding to the release's own public facts if need be."""
     if isinstance(scenario, BoundScenario):
+        if scenario.context.n_records != release.n_records:
+            raise ValueError(
+                f"The scenario was bound to a table of {scenario.context.n_records} "
+                f"records, the release {release.name!r} is of {release.n_records}."
+            )
         return scenario
     if isinstance(scenario, Scenario):
         return scenario.bind(release.context)

@@ -8,6 +8,7 @@ import numpy as np
 
 from skpuffer.releases import convert_norm
 from skpuffer.scenarios import PairedDraws, QueryLaws, RecordShifts
+from skpuffer.scenarios._facts import arbitrary_coupling
 from skpuffer.scenarios._laws import cached_law_distance
 
 __all__ = ["Displacement", "displacement"]
@@ -118,17 +119,20 @@ def _(fact: PairedDraws, release, norm):
 @displacement.register
 def _(fact: RecordShifts, release, norm):
     one = release.record_move(fact.shift, norm, fact.relation)
-    arbitrary = math.isinf(fact.shift) or one >= release.record_move(
-        math.inf, norm, "replace"
-    )
     radius = fact.count * one + release.total_slack(norm)
+    bound = {"relation": fact.relation, "coupling_id": fact.coupling_id}
+    common = _common(fact)
+    arbitrary = math.isinf(fact.shift)
+    if not arbitrary and one >= release.record_move(math.inf, norm, "replace"):
+        # as far as any record moves at all: no prior is needed to be certain of that
+        arbitrary = True
+        bound = {
+            "relation": "replace",
+            "coupling_id": arbitrary_coupling("replace", fact.count),
+        }
+        common |= {"certified": True, "delta": 0.0, "confidence": 1.0}
     return Displacement(
-        radius,
-        norm,
-        relation=fact.relation,
-        coupling_id=fact.coupling_id,
-        arbitrary=arbitrary and fact.certified,
-        **_common(fact),
+        radius, norm, arbitrary=arbitrary and common["certified"], **bound, **common
     )
 
 

@@ -76,8 +76,9 @@ class _ShiftAccountant(Accountant):
             scale = noise.scale_for_delta(self.epsilon, delta, shift)
         noise = noise.with_scale(scale)
         certificate = self._certificate(noise, moved, release, bound)
-        # state the budget that was asked for, not its last rounded digit
-        if 0 < certificate.epsilon <= self.epsilon <= certificate.epsilon * (1 + 1e-6):
+        # the noise was checked to keep the budget asked for; state that one rather than
+        # the last digits of the way back
+        if math.isclose(certificate.epsilon, self.epsilon, rel_tol=1e-6):
             rpp = certificate.rpp_epsilon
             certificate = replace_fields(
                 certificate,
@@ -91,7 +92,8 @@ class _ShiftAccountant(Accountant):
         self.check()
         if not isinstance(noise, Noise):
             raise TypeError(
-                f"The parameter 'noise' must be a noise of skpuffer.noise. Got {noise!r}."
+                "The parameter 'noise' must be a noise of skpuffer.noise. "
+                f"Got {noise!r}."
             )
         bound = bind(scenario, release)
         moved = self._displacement(release, bound, noise.norm)
@@ -102,6 +104,9 @@ class _ShiftAccountant(Accountant):
     def _displacement(self, release, bound, norm):
         fact = bound.fact(self._require(release, bound), release, norm)
         moved = displacement(fact, release, norm)
+        if bound.scenario.needs_empirical:
+            # whatever the bound is, that it was reached is read off the private rows
+            moved = replace_fields(moved, certified=False, arbitrary=False)
         if math.isinf(moved.radius):
             raise InfiniteDistanceError(self._infinite(moved, release, bound))
         return moved
@@ -160,12 +165,18 @@ class _ShiftAccountant(Accountant):
             alpha, delta, rpp = None, float(self.delta), math.inf
             epsilon = float(curve.epsilon(self._noise_delta(moved)))
         compared = not isinstance(bound.scenario, RecordScenario)
-        composable = self._composable and moved.certified and moved.delta == 0
+        composable = (
+            self._composable
+            and moved.certified
+            and moved.delta == 0
+            and moved.coupling_id is not None
+        )
         return Certificate(
             notion=self._notion(moved),
             epsilon=epsilon,
             alpha=alpha,
             delta=delta,
+            event_delta=moved.delta,
             confidence=moved.confidence,
             relation=moved.relation,
             curve=curve,

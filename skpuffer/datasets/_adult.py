@@ -258,21 +258,21 @@ def fetch_adult(
     dataset : :class:`~sklearn.utils.Bunch`
         Dictionary-like object, with the following attributes.
 
-        data : DataFrame or ndarray of shape (n_samples, 14)
-        target : Series or ndarray of shape (n_samples,)
-            "<=50K" or ">50K", without the full stop of the publisher's test file.
-        frame : DataFrame of shape (n_samples, 15) or None
-            Data and target, only if `as_frame`.
-        feature_names : list of str
-        target_names : list of str
-            The name of the target column.
-        categories : dict of str to list of str
-            The publisher's code book of each categorical column, to be taken as
-            public.
-        bounds : dict of str to (low, high)
-            Bounds of each numeric column, to be taken as public; see `DESCR`.
-        DESCR : str
-            Origin, licence, citation, quirks, and a note on harm.
+        - `data` : DataFrame or ndarray of shape (n_samples, 14)
+        - `target` : Series or ndarray of shape (n_samples,)
+              "<=50K" or ">50K", without the full stop of the publisher's test file.
+        - `frame` : DataFrame of shape (n_samples, 15) or None
+              Data and target, only if `as_frame`.
+        - `feature_names` : list of str
+        - `target_names` : list of str
+              The name of the target column.
+        - `categories` : dict of str to list of str
+              The publisher's code book of each categorical column, to be taken as
+              public.
+        - `bounds` : dict of str to (low, high)
+              Bounds of each numeric column, to be taken as public; see `DESCR`.
+        - `DESCR` : str
+              Origin, licence, citation, quirks, and a note on harm.
     (data, target) : tuple if `return_X_y`
         Data and target alone, of the types above.
 

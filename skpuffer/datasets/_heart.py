@@ -147,22 +147,22 @@ def fetch_heart(
     dataset : :class:`~sklearn.utils.Bunch`
         Dictionary-like object, with the following attributes.
 
-        data : DataFrame or ndarray of shape (303, 13)
-            Whole numbers are integers in the frame, but for ca and thal, whose missing
-            cells are NaN.
-        target : Series or ndarray of shape (303,)
-            ``num``, 0 to 4.
-        frame : DataFrame of shape (303, 14) or None
-            Data and target, only if `as_frame`.
-        feature_names : list of str
-        target_names : list of str
-            The name of the target column.
-        categories : dict of str to list of int
-            The publisher's codes of each coded column, to be taken as public.
-        bounds : dict of str to (low, high)
-            Bounds of each column, to be taken as public; see `DESCR`.
-        DESCR : str
-            Origin, licence, citation and quirks.
+        - `data` : DataFrame or ndarray of shape (303, 13)
+              Whole numbers are integers in the frame, but for ca and thal, whose missing
+              cells are NaN.
+        - `target` : Series or ndarray of shape (303,)
+              ``num``, 0 to 4.
+        - `frame` : DataFrame of shape (303, 14) or None
+              Data and target, only if `as_frame`.
+        - `feature_names` : list of str
+        - `target_names` : list of str
+              The name of the target column.
+        - `categories` : dict of str to list of int
+              The publisher's codes of each coded column, to be taken as public.
+        - `bounds` : dict of str to (low, high)
+              Bounds of each column, to be taken as public; see `DESCR`.
+        - `DESCR` : str
+              Origin, licence, citation and quirks.
     (data, target) : tuple if `return_X_y`
         Data and target alone, of the types above.
 

@@ -116,20 +116,20 @@ def fetch_rice(
     dataset : :class:`~sklearn.utils.Bunch`
         Dictionary-like object, with the following attributes.
 
-        data : DataFrame or ndarray of shape (3810, 7)
-        target : Series or ndarray of shape (3810,)
-            "Cammeo" or "Osmancik".
-        frame : DataFrame of shape (3810, 8) or None
-            Data and target, only if `as_frame`.
-        feature_names : list of str
-        target_names : list of str
-            The name of the target column.
-        categories : dict of str to list of str
-            The classes, to be taken as public.
-        bounds : dict of str to (low, high)
-            Bounds of each feature, to be taken as public; see `DESCR`.
-        DESCR : str
-            Origin, licence, citation and quirks.
+        - `data` : DataFrame or ndarray of shape (3810, 7)
+        - `target` : Series or ndarray of shape (3810,)
+              "Cammeo" or "Osmancik".
+        - `frame` : DataFrame of shape (3810, 8) or None
+              Data and target, only if `as_frame`.
+        - `feature_names` : list of str
+        - `target_names` : list of str
+              The name of the target column.
+        - `categories` : dict of str to list of str
+              The classes, to be taken as public.
+        - `bounds` : dict of str to (low, high)
+              Bounds of each feature, to be taken as public; see `DESCR`.
+        - `DESCR` : str
+              Origin, licence, citation and quirks.
     (data, target) : tuple if `return_X_y`
         Data and target alone, of the types above.
 

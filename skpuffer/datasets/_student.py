@@ -155,22 +155,22 @@ def fetch_student(
     dataset : :class:`~sklearn.utils.Bunch`
         Dictionary-like object, with the following attributes.
 
-        data : DataFrame or ndarray of shape (n_samples, 32)
-            The last two columns are the grades G1 and G2.
-        target : Series or ndarray of shape (n_samples,)
-            The final grade ``G3``.
-        frame : DataFrame of shape (n_samples, 33) or None
-            Data and target, only if `as_frame`.
-        feature_names : list of str
-        target_names : list of str
-            The name of the target column.
-        categories : dict of str to list of str
-            The publisher's code book of each categorical column, to be taken as
-            public.
-        bounds : dict of str to (low, high)
-            Bounds of each numeric column, to be taken as public; see `DESCR`.
-        DESCR : str
-            Origin, licence, citation and quirks.
+        - `data` : DataFrame or ndarray of shape (n_samples, 32)
+              The last two columns are the grades G1 and G2.
+        - `target` : Series or ndarray of shape (n_samples,)
+              The final grade ``G3``.
+        - `frame` : DataFrame of shape (n_samples, 33) or None
+              Data and target, only if `as_frame`.
+        - `feature_names` : list of str
+        - `target_names` : list of str
+              The name of the target column.
+        - `categories` : dict of str to list of str
+              The publisher's code book of each categorical column, to be taken as
+              public.
+        - `bounds` : dict of str to (low, high)
+              Bounds of each numeric column, to be taken as public; see `DESCR`.
+        - `DESCR` : str
+              Origin, licence, citation and quirks.
     (data, target) : tuple if `return_X_y`
         Data and target alone, of the types above.
 

@@ -72,8 +72,8 @@ def _only(found, where):
             "holds the budget as param_name=..."
         )
     raise ValueError(
-        f"More than one budget was found in {where}: {', '.join(sorted(found))}. Choose "
-        "the one to vary by param_name=..."
+        f"More than one budget was found in {where}: {', '.join(sorted(found))}. "
+        "Choose the one to vary by param_name=..."
     )
 
 

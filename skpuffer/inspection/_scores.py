@@ -65,9 +65,13 @@ def cross_validated(
     X, y, groups : array-like
     param_name : str
     epsilons : ndarray of shape (n_epsilons,)
-    cv, scoring, n_jobs, verbose, params
-        As in :func:`sklearn.model_selection.cross_validate`.
+    cv : int, cross-validation generator, iterable or None
+    scoring : str, callable or None
     n_repeats : int
+    n_jobs : int or None
+    verbose : int
+    params : dict or None
+        Of the private fit and its score.
     random_state : int, RandomState instance, Generator or None
 
     Returns
@@ -82,7 +86,9 @@ def cross_validated(
     if reference is not None:
         _check_reference(reference, scoring)
     # parameters that do not fit together meet their error before any data is split
-    private = [clone(estimator).set_params(**{param_name: e}) for e in epsilons]
+    private = [
+        clone(estimator).set_params(**{param_name: e}) for e in epsilons.tolist()
+    ]
     X, y, groups = indexable(X, y, groups)
     # as lists, so that every estimator meets the same splits, also shuffled ones
     splitter = check_cv(cv, y, classifier=is_classifier(estimator))
@@ -160,7 +166,9 @@ def _seeds(estimator, random_state, n_draws):
     """
     if random_state is None:
         return [{}] * n_draws
-    names = [name for name in sorted(estimator.get_params(deep=True)) if _seeds_it(name)]
+    names = [
+        name for name in sorted(estimator.get_params(deep=True)) if _seeds_it(name)
+    ]
     if not names:
         raise ValueError(
             f"The parameter 'random_state' was given, but {type(estimator).__name__} "
@@ -200,8 +208,8 @@ def searched(search, param_name):
     results = search.cv_results_
     if f"param_{param_name}" not in results:
         raise ValueError(
-            f"The search did not go over {param_name!r}, the parameter 'param_name'. It "
-            f"went over {sorted(k[6:] for k in results if k.startswith('param_'))}."
+            f"The search did not go over {param_name!r}, the parameter 'param_name'. "
+            f"It went over {sorted(k[6:] for k in results if k.startswith('param_'))}."
         )
     if "n_resources" in results:
         raise ValueError(
@@ -232,5 +240,6 @@ def _metric(search):
     if isinstance(search.refit, str):
         return search.refit
     raise ValueError(
-        "The search has several scores. Name the one to draw as refit=... of the search."
+        "The search has several scores. Name the one to draw as refit=... of the "
+        "search."
     )

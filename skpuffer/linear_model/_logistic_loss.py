@@ -2,8 +2,8 @@
 
 scikit-learn's own loss objects are private and its solvers neither accept a class that
 is public but absent from the data nor stop at a gradient norm, which the privacy of
-output perturbation rests on; so loss and gradient are written out here and SciPy
-minimises them.
+output perturbation rests on; so loss and gradient are written out here; SciPy
+minimises them and solves the Newton steps.
 """
 
 import math
@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 from scipy.optimize import minimize
+from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import expit, log_softmax, softmax
 from sklearn.utils.extmath import safe_sparse_dot
 
@@ -181,17 +182,7 @@ def minimise(rows, y, n_classes, C, gradient_tol, max_iter):
             "ftol": 1e-15,
         },
     )
-    w = rough.x
-    if np.linalg.norm(_objective(w, *args)[1]) > gradient_tol:
-        w = minimize(
-            _objective,
-            w,
-            args=args,
-            method="trust-ncg",
-            jac=True,
-            hessp=partial(_swap_hessian_product, args=args),
-            options={"maxiter": max_iter, "gtol": gradient_tol},
-        ).x
+    w = _newton(rough.x, args, gradient_tol, max_iter)
     reached = np.linalg.norm(_objective(w, *args)[1])
     if not reached <= gradient_tol:
         raise RuntimeError(
@@ -202,5 +193,34 @@ def minimise(rows, y, n_classes, C, gradient_tol, max_iter):
     return w
 
 
-def _swap_hessian_product(w, v, *_, args):
-    return _hessian_product(w, v, *args)
+def _newton(w, args, gradient_tol, max_iter):
+    """Newton steps that are judged by the gradient's norm.
+
+    SciPy's minimisers compare values of the objective, whose last digits run out long
+    before a small gradient tolerance is met. Along a Newton direction the norm of the
+    gradient falls as well, and it is what must become small.
+    """
+    gradient = _objective(w, *args)[1]
+    norm = np.linalg.norm(gradient)
+    for _ in range(max_iter):
+        if norm <= gradient_tol:
+            break
+        hessian = LinearOperator(
+            (w.size, w.size), matvec=partial(_hessian_product_at, w, args), dtype=float
+        )
+        direction, _ = cg(hessian, gradient, rtol=min(0.1, norm), maxiter=10 * w.size)
+        step = 1.0
+        while step > 1e-10:
+            moved = _objective(w - step * direction, *args)[1]
+            if np.linalg.norm(moved) < norm:
+                w, gradient = w - step * direction, moved
+                break
+            step /= 2
+        else:
+            break
+        norm = np.linalg.norm(gradient)
+    return w
+
+
+def _hessian_product_at(w, args, v):
+    return _hessian_product(w, v.ravel(), *args)

@@ -142,8 +142,9 @@ class Shift:
         }
 
 
-def one_coordinate(radius):
-    """Return the shift of one coordinate, whichever, by at most `radius`."""
+def one_coordinate(shift):
+    """Return the shift of one coordinate, whichever, by at most the number `shift`."""
+    radius = check_non_negative(shift=shift)
     return Shift(radius, dim=None, structure="scalar")
 
 

@@ -1,13 +1,10 @@
 """Rows scaled down to a public norm, as a transformer."""
 
-from numbers import Real
-
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
-from skpuffer.utils._clipping import CLIP_ORDERS, clip_rows
-from skpuffer.utils._sklearn import Interval, Options, fit_context
+from skpuffer.utils._clipping import check_clipping, clip_rows
 
 __all__ = ["RowNormClipper"]
 
@@ -44,16 +41,10 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [3., 4.]])
     """
 
-    _parameter_constraints: dict = {
-        "norm": [Interval(Real, 0, None, closed="neither")],
-        "ord": [Options(Real, set(CLIP_ORDERS))],
-    }
-
     def __init__(self, norm=1.0, *, ord=2):
         self.norm = norm
         self.ord = ord
 
-    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y=None):
         """Validate the parameters and the names of the features; learn nothing.
 
@@ -68,6 +59,7 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self : object
             The transformer.
         """
+        check_clipping(self.norm, self.ord)
         self._validate(X, reset=True)
         return self
 

@@ -51,9 +51,10 @@ _TITLES = {
     Notion.ESTIMATED: "an estimate, no guarantee",
 }
 
-# Direct implications at the same numbers (order, epsilon, delta); `implies` closes
-# them. A differential-privacy promise holds for each pair of neighbouring tables,
-# hence, averaged, for any prior of independent records and a secret of one of them.
+# Direct implications, at the same order, epsilon and delta but for those from a Rényi
+# notion to an approximate one; `implies` closes them. A differential-privacy promise
+# holds for each pair of neighbouring tables, hence, averaged, for any prior of
+# independent records and a secret of one of them.
 _IMPLIED = {
     Notion.PURE_DP: (Notion.RENYI_DP, Notion.PURE_PUFFERFISH),
     Notion.RENYI_DP: (Notion.RENYI_PUFFERFISH, Notion.APPROXIMATE_DP),
@@ -82,6 +83,9 @@ class Certificate:
         Rényi order, where the notion has one; infinity for a pure promise.
     delta : float
         Failure mass of an approximate notion, for each pair of secrets and prior.
+    event_delta : float
+        The part of `delta` that no noise can buy back: the mass outside the event
+        that `curve` speaks of.
     mutual_information : float or None
         A PAC budget in nats. It never stands in `epsilon`.
     confidence : float
@@ -132,13 +136,14 @@ class Certificate:
     >>> certificate.notion, certificate.epsilon, certificate.alpha
     (<Notion.RENYI_DP: 'renyi_dp'>, 1.0, 4.0)
     >>> round(certificate.to_approximate(1e-5).epsilon, 3)
-    3.203
+    2.943
     """
 
     notion: Notion
     epsilon: float | None = None
     alpha: float | None = None
     delta: float = 0.0
+    event_delta: float = 0.0
     mutual_information: float | None = None
     confidence: float = 1.0
     relation: str | None = None
@@ -180,7 +185,10 @@ class Certificate:
         return self.record_sensitivity / self.sensitivity
 
     def implies(self, notion):
-        """Whether this promise implies one in `notion`, at numbers no larger.
+        """Whether a promise in `notion` follows from this one.
+
+        At the same numbers, but for the step from a Rényi notion to an (epsilon,
+        delta) one, whose numbers :meth:`to_approximate` gives.
 
         Parameters
         ----------
@@ -221,7 +229,7 @@ class Certificate:
         self._refuse_estimate("an (epsilon, delta) promise")
         if self.curve is None:
             raise UncertifiedError("This certificate holds no curve to convert.")
-        event = self._event_delta
+        event = self.event_delta
         if delta <= event:
             raise ValueError(
                 f"The parameter 'delta' must exceed {event:g}, the mass outside the "
@@ -238,13 +246,6 @@ class Certificate:
             epsilon_lower=None,
             rpp_epsilon=math.inf,
         )
-
-    @property
-    def _event_delta(self):
-        """Mass outside the event that the curve speaks of."""
-        if self.notion is Notion.APPROXIMATE_RENYI_PUFFERFISH:
-            return self.delta
-        return 0.0
 
     def _refuse_estimate(self, what):
         if not self.certified:
@@ -269,13 +270,13 @@ class Certificate:
         return replace(self, assumptions=(*self.assumptions, *assumptions))
 
     def to_dict(self):
-        """Return plain data, fit for JSON."""
+        """Return plain data, fit for strict JSON: infinity is the text 'inf'."""
         out = {f.name: getattr(self, f.name) for f in fields(self)}
         out["notion"] = str(self.notion)
         out["assumptions"] = list(self.assumptions)
         out["curve"] = None if self.curve is None else self.curve.to_dict()
         out["gain"] = self.gain
-        return out
+        return _finite_json(out)
 
     def __str__(self):
         return certificate_text(self)
@@ -350,6 +351,8 @@ def compose(certificates, alpha=None):
         )
     if len(certificates) == 1:
         return first
+    if any(c.curve is None for c in certificates):
+        raise CompositionError("A certificate holds no curve to add up.")
     curve = compose_curves([c.curve for c in certificates])
     pure = all(c.notion in _PURE for c in certificates)
     if alpha is None:
@@ -359,7 +362,7 @@ def compose(certificates, alpha=None):
     if math.isinf(alpha) and not pure:
         raise CompositionError("Only pure promises compose at alpha=inf.")
     dp = all(c.notion.approximate is Notion.APPROXIMATE_DP for c in certificates)
-    delta = sum(c._event_delta for c in certificates)
+    delta = sum(c.event_delta for c in certificates)
     epsilon = float(curve.renyi(alpha))
     if pure and math.isinf(alpha):
         notion = Notion.PURE_DP if dp else Notion.PURE_PUFFERFISH
@@ -374,6 +377,7 @@ def compose(certificates, alpha=None):
         epsilon=epsilon,
         alpha=alpha,
         delta=delta,
+        event_delta=delta,
         # each part holds with its own confidence: a union bound over the failures
         confidence=max(0.0, 1 - sum(1 - c.confidence for c in certificates)),
         curve=curve,
@@ -392,3 +396,13 @@ def compose(certificates, alpha=None):
 
 
 _PURE = (Notion.PURE_DP, Notion.PURE_PUFFERFISH)
+
+
+def _finite_json(value):
+    if isinstance(value, dict):
+        return {key: _finite_json(v) for key, v in value.items()}
+    if isinstance(value, list):
+        return [_finite_json(v) for v in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(float(value))
+    return value

@@ -10,7 +10,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skpuffer.utils._checks import check_order, check_probability, check_real
+from skpuffer.utils._checks import (
+    check_non_negative,
+    check_order,
+    check_probability,
+    check_real,
+)
 from skpuffer.utils._gdp import gaussian_delta, gaussian_epsilon
 
 from ._conversions import DEFAULT_ORDERS, renyi_to_approximate, renyi_to_delta
@@ -29,6 +34,9 @@ class GaussianCurve:
     """
 
     mu: float
+
+    def __post_init__(self):
+        object.__setattr__(self, "mu", check_non_negative(mu=self.mu))
 
     @property
     def gaussian_mu(self):

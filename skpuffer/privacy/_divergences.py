@@ -136,4 +136,9 @@ def hockey_stick_divergence(p, q, epsilon):
     """
     p, q = _pmf_pair(p, q)
     epsilon = check_real(epsilon=epsilon)
-    return float(np.sum(np.maximum(p - np.exp(epsilon) * q, 0.0)))
+    alone = p[(p > 0) & (q == 0)].sum()
+    shared = (p > 0) & (q > 0)
+    p, q = p[shared], q[shared]
+    # in logarithms: exp(epsilon) may overflow where its product with q does not
+    log_ratio = np.minimum(epsilon + np.log(q) - np.log(p), 0.0)
+    return float(alone + np.sum(p * -np.expm1(log_ratio)))

@@ -4,11 +4,12 @@ import numpy as np
 import pandas as pd
 
 from skpuffer.exceptions import ScenarioError
+from skpuffer.releases import PublicContext
 from skpuffer.utils._checks import check_count, check_option, check_probability
 
 from ._attribute_bound import LAW_TYPES, MAX_SECRETS, BoundAttribute
 from ._base import Scenario, resolve_pairs
-from ._priors import ReferenceTable, ordered, prior_features, secret_values
+from ._priors import ReferenceTable, ordered, prior_arrays, secret_values
 
 __all__ = ["AttributeScenario"]
 
@@ -107,6 +108,7 @@ class AttributeScenario(Scenario):
         check_option(tuple(LAW_TYPES), prior_as=self.prior_as)
         check_probability(confidence=self.confidence)
         check_count(n_draws=self.n_draws, least=2)
+        check_count(random_state=self.random_state, least=0)
         if isinstance(self.prior, str):
             check_option(("empirical",), prior=self.prior)
             return
@@ -141,7 +143,8 @@ class AttributeScenario(Scenario):
                 )
             if callable(prior):
                 prior = prior(np.random.default_rng(self.random_state))
-            out.append(ReferenceTable(prior))
+            shared = isinstance(prior, ReferenceTable)
+            out.append(prior if shared else ReferenceTable(prior))
         return out
 
     def secret_position(self, feature_names, n_features):
@@ -151,9 +154,9 @@ class AttributeScenario(Scenario):
             return names.index(self.column) if self.column in names else None
         if self.needs_empirical or not isinstance(self.column, int | np.integer):
             return None
-        table = self._tables()[0]
-        width = len(table.columns) - (self.target is not None)
-        return int(self.column) if n_features == width else None
+        # the data is laid out as the prior without its target
+        columns = [c for c in self._tables()[0].columns if c != self.target]
+        return columns.index(self.column) if n_features == len(columns) else None
 
     def check_secret(self, secret):
         """Refuse values of the secret column that no prior speaks of."""
@@ -174,10 +177,15 @@ class AttributeScenario(Scenario):
         """Return the range of each feature over the public prior tables."""
         if self.needs_empirical:
             return None
+        context = PublicContext(
+            n_records=1,
+            feature_names=feature_names,
+            n_features=n_features,
+            feature_map=feature_map,
+        )
         low, high = [], []
         for table in self._tables():
-            X, _ = prior_features(self, table, feature_names, feature_map)
-            X = np.asarray(X, dtype=float)
+            X, _ = prior_arrays(self, table, self.target, context)
             low.append(X.min(axis=0))
             high.append(X.max(axis=0))
         return np.min(low, axis=0), np.max(high, axis=0)

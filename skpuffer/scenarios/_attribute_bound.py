@@ -12,9 +12,15 @@ from skpuffer.utils._frame import column_names, to_pandas
 
 from ._attribute_worlds import paired_draws, query_cloud
 from ._base import BoundScenario, resolve_pairs
-from ._facts import PairedDraws, QueryCloud, QueryLaws, RecordShifts
-from ._laws import Discrete, Samples, Support, cached_law_distance
-from ._priors import ReferenceTable, bound_arrays, ordered, secret_values
+from ._facts import (
+    PairedDraws,
+    QueryCloud,
+    QueryLaws,
+    RecordShifts,
+    arbitrary_coupling,
+)
+from ._laws import Discrete, Samples, Support, largest_distance
+from ._priors import ReferenceTable, ordered, prior_arrays, secret_values
 
 __all__ = ["BoundAttribute"]
 
@@ -28,6 +34,13 @@ LAW_TYPES = {
     "support": Support,
     "confidence": Discrete,
 }
+
+_LEVELS = {
+    "record": "records are independent; the secret is one record's value",
+    "dataset": "records are independent given one secret value that all share",
+}
+
+_LEAK = "the training data was taken as the prior: the noise scale leaks"
 
 
 class PriorRows:
@@ -45,12 +58,17 @@ class PriorRows:
 
 @lru_cache(maxsize=64)
 def _contribution_laws(rows, n_secrets, contribution, prior_as):
-    """Laws of one record's contribution given each secret, under one prior.
+    """Laws of one record's contribution given each secret, and a name of the values.
 
     Cached in the module on the content of the prior, because a search over budgets
     asks for the same laws at every candidate and every fold.
     """
-    values = contribution(rows.X, rows.y)
+    values = np.asarray(contribution(rows.X, rows.y), dtype=float)
+    if not np.all(np.isfinite(values)):
+        raise ScenarioError(
+            "The query is not finite on rows of the prior: look for values in it that "
+            "the query cannot take."
+        )
     kind = LAW_TYPES[prior_as]
     laws = []
     for code in range(n_secrets):
@@ -58,9 +76,9 @@ def _contribution_laws(rows, n_secrets, contribution, prior_as):
         if len(mine) == 0:
             laws.append(None)
             continue
-        points, counts = np.unique(mine, axis=0, return_counts=True)
-        laws.append(kind(points, counts))
-    return tuple(laws)
+        # not merged into distinct rows here: distances do that where it pays
+        laws.append(kind(mine))
+    return tuple(laws), joblib.hash(values)
 
 
 class BoundAttribute(BoundScenario):
@@ -77,6 +95,7 @@ class BoundAttribute(BoundScenario):
         super().__init__(scenario, context)
         self._empirical = scenario.needs_empirical
         tables, target = self._prior_tables()
+        self._tables, self._target = tables, target
         secrets = set().union(*(secret_values(t, scenario.column) for t in tables))
         self.secrets = tuple(ordered(secrets))
         if self._empirical and len(self.secrets) > MAX_SECRETS:
@@ -88,13 +107,12 @@ class BoundAttribute(BoundScenario):
             scenario.pairs, self.secrets, f"the column {scenario.column!r}"
         )
         self.priors = tuple(self._bind_prior(table, target) for table in tables)
-        covered = {
-            pair
-            for rows in self.priors
+        self._uncovered = [
+            tuple(self.secrets[code] for code in pair)
             for pair in self.pairs
-            if all(np.any(rows.codes == code) for code in pair)
-        }
-        if not covered:
+            if not any(np.isin(pair, rows.codes).all() for rows in self.priors)
+        ]
+        if len(self._uncovered) == len(self.pairs):
             raise ScenarioError(
                 "No prior gives both values of any pair a positive probability, so "
                 "there is nothing to keep apart: change 'pairs' or the prior."
@@ -131,9 +149,12 @@ class BoundAttribute(BoundScenario):
         )
         frame = to_pandas(X).copy()
         names = column_names(X)
+        if names is None:
+            # positions would clash with a secret column that is named by position
+            frame.columns = [f"feature {i}" for i in range(frame.shape[1])]
         target = None
         if y is not None:
-            target = context.target_name or "target"
+            target = "target of " + ", ".join(map(str, frame.columns))  # a new name
             frame[target] = np.asarray(y)
         frame[scenario.column] = np.asarray(secret)
         table = ReferenceTable(frame)
@@ -142,21 +163,10 @@ class BoundAttribute(BoundScenario):
         return [table], target
 
     def _bind_prior(self, table, target):
-        context, scenario = self.context, self.scenario
-        frame = table._frame
-        features = frame.drop(
-            columns=[c for c in (scenario.column, target) if c is not None]
-        )
-        y = None if target is None else frame[target].to_numpy()
-        if not table.named and context.feature_names is not None:
-            features.columns = _positional(features, context)
-        X, y = bound_arrays(
-            context,
-            features if table.named or context.feature_names else features.to_numpy(),
-            y,
-        )
+        X, y = prior_arrays(self.scenario, table, target, self.context)
         code = {secret: i for i, secret in enumerate(self.secrets)}
-        codes = np.array([code[v] for v in frame[scenario.column].tolist()])
+        secret = table._frame[self.scenario.column]
+        codes = np.array([code[v] for v in secret.tolist()])
         return PriorRows(X, y, codes, joblib.hash((X, y, codes)))
 
     @property
@@ -185,13 +195,14 @@ class BoundAttribute(BoundScenario):
         return not needs or all(rows.y is not None for rows in self.priors)
 
     def _laws(self, release):
-        """Laws of a record's contribution by prior and secret."""
-        return tuple(
+        """Laws of a record's contribution by prior and secret, and their names."""
+        found = [
             _contribution_laws(
                 rows, len(self.secrets), release.contribution, self.prior_as
             )
             for rows in self.priors
-        )
+        ]
+        return tuple(zip(*found, strict=True))
 
     def statements(self):
         """What the priors and the level of the secret assume, in sentences."""
@@ -204,23 +215,20 @@ class BoundAttribute(BoundScenario):
             "confidence": "is an independent sample of the attacker's belief, which "
             "puts no mass on values not seen in it",
         }[self.prior_as]
-        level = {
-            "record": "records are independent; the secret is one record's value",
-            "dataset": "records are independent given one secret value that all share",
-        }[scenario.level]
-        reading = (
-            "the training data was taken as the prior: the noise scale leaks"
-            if self._empirical
-            else f"the prior table {given}"
-        )
+        reading = _LEAK if self._empirical else f"the prior table {given}"
         names = ", ".join(repr(s) for s in self.secrets)
+        vacuous = (
+            f"no prior gives both values of {', '.join(map(repr, self._uncovered))} a "
+            "positive probability: nothing is promised for these pairs",
+        )
         return (
             f"the secret is the column {scenario.column!r}, one of {names}; values not "
             "named here are not protected",
-            level,
+            _LEVELS[scenario.level],
             reading,
             "the data reaches this estimator in the columns and units of the prior; "
             f"the number of records ({self.context.n_records}) is public",
+            *(vacuous if self._uncovered else ()),
         )
 
     def trust(self, laws):
@@ -232,9 +240,9 @@ class BoundAttribute(BoundScenario):
         }
         if self.prior_as == "confidence":
             delta = self._confidence_delta(laws)
-            if scenario.level == "dataset":
+            if scenario.level == "dataset" and delta < 1:
                 # every record of the table may fall outside its own good event
-                delta = -math.expm1(self.context.n_records * math.log1p(-min(delta, 1)))
+                delta = -math.expm1(self.context.n_records * math.log1p(-delta))
             if delta >= 1:
                 raise ScenarioError(
                     "The prior has too few rows for prior_as='confidence': with "
@@ -253,9 +261,7 @@ class BoundAttribute(BoundScenario):
             points = [law.points for law in prior if law is not None]
             size = len(np.unique(np.concatenate(points), axis=0))
             radius = [
-                None
-                if law is None
-                else _variation_radius(size, law.weights.sum(), beta)
+                None if law is None else _variation_radius(size, len(law.points), beta)
                 for law in prior
             ]
             for i, j in self.pairs:
@@ -264,7 +270,7 @@ class BoundAttribute(BoundScenario):
         return min(worst, 1.0)
 
     def _query_laws(self, release, norm):
-        laws = self._laws(release)
+        laws, _ = self._laws(release)
         units = 1.0 if release.units is None else np.asarray(release.units)
         return QueryLaws(
             laws=tuple(
@@ -290,45 +296,61 @@ class BoundAttribute(BoundScenario):
             return self._any_record(count, "the query is not read record by record")
         if not self._readable(release):
             return self._any_record(count, "the prior has no target column")
-        laws = self._laws(release)
-        shift = max(
-            cached_law_distance(prior[i], prior[j], norm, None, release.shift_ceiling)
+        laws, names = self._laws(release)
+        pairs = [
+            (prior[i], prior[j])
             for prior in laws
             for i, j in self.pairs
             if prior[i] is not None and prior[j] is not None
-        )
+        ]
+        shift = largest_distance(pairs, norm, release.shift_ceiling)
         if math.isinf(shift):
             return self._any_record(count, "the secret moves a record very far")
-        # the best coupling depends on the map that records pass through and on the
-        # norm, so only releases that share both rest on one coupling
-        key = (
-            tuple(rows.digest for rows in self.priors),
-            self.pairs,
-            self.prior_as,
-            joblib.hash(release.contribution),
-            norm,
-        )
-        identity = f"{scenario.level}:{scenario.column}:{joblib.hash(key)[:12]}"
         return RecordShifts(
             count=count,
             shift=shift,
             relation="replace",
-            coupling_id=identity,
+            coupling_id=self._coupling(names, norm),
             **self.trust(laws),
         )
 
+    def _coupling(self, contributions, norm):
+        """Name of the best coupling of a record's two laws, or None if it has none.
+
+        The best coupling depends on the values that contributions take on the prior's
+        rows and on the norm, so only releases that share both rest on one. Whether two
+        releases read the same columns is known by name only: the same numbers under
+        other names may be independent of the first, and reveal together what neither
+        does alone.
+        """
+        if not all(table.named for table in self._tables):
+            return None
+        scenario = self.scenario
+        key = (
+            [table.digest for table in self._tables],
+            self.context.feature_names,
+            self._target,
+            self.secrets,
+            self.pairs,
+            self.prior_as,
+            contributions,
+            float(norm),
+        )
+        return f"{scenario.level}:{scenario.column}:{joblib.hash(key)}"
+
     def _any_record(self, count, reason):
-        """Shifts when a record may become any other with its secret: no prior needed."""
+        """Shifts when a record may become any other: no prior is needed."""
         return RecordShifts(
             count=count,
             shift=math.inf,
             relation="replace",
-            coupling_id=f"replace:{count}",
+            coupling_id=arbitrary_coupling("replace", count),
             assumptions=(
                 *self.statements()[:2],
                 f"{reason}, so {'it' if count == 1 else 'each record'} may become any "
                 "other with the secret",
                 f"the number of records ({self.context.n_records}) is public",
+                *((_LEAK,) if self._empirical else ()),
             ),
         )
 
@@ -340,17 +362,6 @@ class BoundAttribute(BoundScenario):
 
     def describe(self):
         return repr(self.scenario)
-
-
-def _positional(features, context):
-    """Names for the columns of an unnamed prior: those of the data, in order."""
-    names = list(context.feature_names)
-    if len(names) != features.shape[1]:
-        raise ScenarioError(
-            f"The prior has {features.shape[1]} features without names, the data has "
-            f"{len(names)}. Give the prior as a data frame."
-        )
-    return names
 
 
 @lru_cache(maxsize=256)

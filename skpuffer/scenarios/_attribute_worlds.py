@@ -6,6 +6,7 @@ What is read off finitely many simulations is an estimate.
 
 import numpy as np
 
+from ._base import finite_output
 from ._facts import PairedDraws, QueryCloud
 
 __all__ = ["paired_draws", "query_cloud"]
@@ -21,7 +22,8 @@ def _positions(rows, code, n, rng):
 
 
 def _output(release, rows, chosen):
-    return release.run(rows.X[chosen], None if rows.y is None else rows.y[chosen])
+    y = None if rows.y is None else rows.y[chosen]
+    return finite_output(release, rows.X[chosen], y)
 
 
 def _one_record_differs(rows, codes, n, rng):

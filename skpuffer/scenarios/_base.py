@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from skpuffer.exceptions import ScenarioError
@@ -9,7 +10,7 @@ from skpuffer.utils._checks import check_option
 
 from ._facts import Fact
 
-__all__ = ["BoundScenario", "Scenario", "resolve_pairs"]
+__all__ = ["BoundScenario", "Scenario", "finite_output", "resolve_pairs"]
 
 
 class Scenario(BaseEstimator, ABC):
@@ -138,6 +139,17 @@ class BoundScenario(ABC):
         return " ".join(repr(self.scenario).split())
 
 
+def finite_output(release, X, y):
+    """Run a release on simulated rows; a distance to NaN would be lost in a maximum."""
+    output = release.run(X, y)
+    if not np.all(np.isfinite(output)):
+        raise ScenarioError(
+            f"The release {release.name!r} is NaN or infinite on a simulated table, so "
+            "no distance can be read off it: change the simulator or the query."
+        )
+    return output
+
+
 def resolve_pairs(pairs, secrets, owner):
     """Return the pairs of secrets as indices, each unordered pair once.
 
@@ -152,9 +164,18 @@ def resolve_pairs(pairs, secrets, owner):
     Raises
     ------
     ScenarioError
-        With fewer than two secrets, or a pair that names an unknown or a single one.
+        With fewer than two secrets, one that is there twice, or a pair that names an
+        unknown or a single one.
     """
-    secrets = list(secrets)
+    try:
+        secrets = list(secrets)
+        index = {secret: i for i, secret in enumerate(secrets)}
+    except TypeError:
+        raise ScenarioError(
+            f"Secrets must be a sequence of hashable values; {owner} has {secrets!r}."
+        ) from None
+    if len(index) < len(secrets):
+        raise ScenarioError(f"A secret is there twice; {owner} has {secrets!r}.")
     if len(secrets) < 2:
         raise ScenarioError(
             f"A scenario needs at least two secrets to keep apart; {owner} has "
@@ -175,7 +196,6 @@ def resolve_pairs(pairs, secrets, owner):
             "The parameter 'pairs' must be 'all' or a non-empty list of pairs of "
             f"secrets. Got {pairs!r}."
         )
-    index = {secret: i for i, secret in enumerate(secrets)}
     out = []
     for a, b in pairs:
         for value in (a, b):

@@ -8,7 +8,23 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-__all__ = ["Fact", "PairedDraws", "QueryCloud", "QueryLaws", "RecordShifts"]
+__all__ = [
+    "Fact",
+    "PairedDraws",
+    "QueryCloud",
+    "QueryLaws",
+    "RecordShifts",
+    "arbitrary_coupling",
+]
+
+
+def arbitrary_coupling(relation, count):
+    """Name what holds for any two tables that differ in `count` records.
+
+    Such a statement is about no coupling in particular, so those of one relation and
+    count may be added up whichever scenario they come from.
+    """
+    return f"{relation}:{count}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +63,10 @@ class QueryLaws(Fact):
     probabilities : tuple of tuple of float or None
         Mass of each secret under each prior, where known.
     common_part_removed : bool
-        Whether a part of the output that is independent of the secret was left out.
-        Shifts between the laws are unaffected; information measures are not.
+        Whether the laws are those of one record's contribution, the other records
+        being independent of the secret. Shifts between the laws are unaffected, and
+        are never larger than that of one arbitrary record; information measures are
+        affected.
     scale : float
         The output moves by this factor times the laws' own coordinates.
     """
@@ -96,14 +114,15 @@ class RecordShifts(Fact):
         Each moves its contribution by at most this much, in the release's own
         `shift_norm`; infinity if a record may become any other.
     relation : {'add_remove', 'replace'}
-    coupling_id : str
-        Names the coupling of the two worlds that this speaks of.
+    coupling_id : str or None
+        Names the coupling of the two worlds that this speaks of; None if it has no
+        name by which another release could be known to rest on the same one.
     """
 
     count: int
     shift: float
     relation: str
-    coupling_id: str
+    coupling_id: str | None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -173,8 +173,11 @@ class Gaussian(Law):
         eigenvalues = np.linalg.eigvalsh(covariance)
         if eigenvalues[0] < -1e-10 * max(1.0, eigenvalues[-1]):
             raise ValueError("The parameter 'covariance' must be positive definite.")
-        object.__setattr__(self, "mean", mean)
-        object.__setattr__(self, "covariance", covariance)
+        # copies, frozen: distances between laws are cached by identity
+        for name, array in (("mean", mean), ("covariance", covariance)):
+            array = array.copy()
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
 
     @property
     def dim(self):
@@ -186,7 +189,7 @@ class Gaussian(Law):
         return rng.multivariate_normal(self.mean, self.covariance, size=n)
 
 
-def law_distance(u, v, norm=2, units=None, ceiling=math.inf):
+def law_distance(u, v, norm=2, units=None):
     """W_inf distance between two laws, or a certified upper bound of it.
 
     Parameters
@@ -197,33 +200,54 @@ def law_distance(u, v, norm=2, units=None, ceiling=math.inf):
         Norm of the displacement.
     units : array-like of shape (dim,), default=None
         Unit of each coordinate; displacements are measured in them.
+
+    Returns
+    -------
+    distance : float
+        Infinite if no bound holds.
+    """
+    if u.dim != v.dim:
+        raise ValueError(f"The laws have {u.dim} and {v.dim} coordinates.")
+    units = np.ones(u.dim) if units is None else np.asarray(units, dtype=float)
+    return _distance(u, v, norm, units)
+
+
+@lru_cache(maxsize=512)
+def cached_law_distance(u, v, norm=2, units=None):
+    """`law_distance`, cached on the laws' identity (they are immutable)."""
+    return law_distance(u, v, norm, units)
+
+
+def largest_distance(pairs, norm=2, ceiling=math.inf):
+    """Largest W_inf distance of some pairs of laws.
+
+    Parameters
+    ----------
+    pairs : iterable of (Law, Law)
+    norm : float, default=2
+        Norm of the displacement.
     ceiling : float, default=inf
         A distance from which on the caller does not care how large it is.
 
     Returns
     -------
     distance : float
-        Infinite if it is, or if it is known to reach `ceiling`.
+        Infinite if no bound holds, or if one coordinate alone reaches `ceiling`: that
+        is quick to see, where the exact distance in many dimensions is not.
     """
-    if u.dim != v.dim:
-        raise ValueError(f"The laws have {u.dim} and {v.dim} coordinates.")
-    units = np.ones(u.dim) if units is None else np.asarray(units, dtype=float)
-    return _distance(u, v, norm, units, ceiling)
-
-
-@lru_cache(maxsize=512)
-def cached_law_distance(u, v, norm=2, units=None, ceiling=math.inf):
-    """`law_distance`, cached on the laws' identity (they are immutable)."""
-    return law_distance(u, v, norm, units, ceiling)
+    pairs = list(pairs)
+    if ceiling < math.inf and any(_coordinate_reaches(u, v, ceiling) for u, v in pairs):
+        return math.inf
+    return max(cached_law_distance(u, v, norm) for u, v in pairs)
 
 
 @singledispatch
-def _distance(u, v, norm, units, ceiling):
+def _distance(u, v, norm, units):
     raise TypeError(f"No distance is known for laws of type {type(u).__name__}.")
 
 
 @_distance.register
-def _(u: Gaussian, v, norm, units, ceiling):
+def _(u: Gaussian, v, norm, units):
     if not isinstance(v, Gaussian):
         return math.inf  # unbounded support against a bounded one
     return float(
@@ -238,23 +262,22 @@ def _(u: Gaussian, v, norm, units, ceiling):
 
 
 @_distance.register
-def _(u: Discrete, v, norm, units, ceiling):
+def _(u: Discrete, v, norm, units):
     if isinstance(v, Gaussian):
         return math.inf
     if isinstance(u, Support) or isinstance(v, Support):
         return _support_diameter(u.points / units, v.points / units, norm)
-    if _coordinate_bound(u, v, units) >= ceiling:
-        return math.inf
     return bottleneck_transport(
         u.points, v.points, u.weights, v.weights, ord=norm, coordinate_scale=units
     ).distance
 
 
-def _coordinate_bound(u, v, units):
-    """A cheap lower bound: the largest distance of one coordinate's laws."""
-    return max(
+@lru_cache(maxsize=512)
+def _coordinate_reaches(u, v, ceiling):
+    """Whether the laws of one coordinate are at least `ceiling` apart."""
+    return any(
         wasserstein_distance(u.points[:, j], v.points[:, j], u.weights, v.weights)
-        / units[j]
+        >= ceiling
         for j in range(u.dim)
     )
 

@@ -4,6 +4,7 @@ from functools import cached_property
 
 import joblib
 import numpy as np
+import pandas as pd
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.utils._frame import column_names, is_frame, to_pandas
@@ -13,7 +14,7 @@ __all__ = [
     "bound_arrays",
     "encode_target",
     "ordered",
-    "prior_features",
+    "prior_arrays",
     "secret_values",
 ]
 
@@ -60,8 +61,8 @@ class ReferenceTable:
     @cached_property
     def digest(self):
         """A short name of the content."""
-        columns = [self._frame[c].to_numpy() for c in self._frame.columns]
-        return joblib.hash([list(self._frame.columns), columns])
+        rows = pd.util.hash_pandas_object(self._frame, index=False).to_numpy()
+        return joblib.hash([self.named, list(self._frame.columns), rows])
 
     def frame(self):
         """Return a copy as a pandas frame."""
@@ -76,6 +77,10 @@ class ReferenceTable:
     def __hash__(self):
         return hash(self.digest)
 
+    # without the cached digest: whoever hashes a table must not see that it was used
+    def __getstate__(self):
+        return {"_names": self._names, "_frame": self._frame}
+
     def __sklearn_clone__(self):
         return self
 
@@ -86,18 +91,24 @@ class ReferenceTable:
 
 
 def encode_target(context, y):
-    """Encode raw targets as the model sees them: class indices, or floats.
+    """Encode raw targets as the model sees them: class indices, floats, or as is.
 
     Raises
     ------
     ScenarioError
-        If a label is not among the public classes.
+        If a label is not among the public classes, or a number is not finite.
     """
     if y is None:
         return None
     y = np.asarray(y)
     if context.classes is None:
-        return y.astype(float)
+        try:
+            y = y.astype(float)
+        except (TypeError, ValueError):
+            return y  # labels that pass through a step that has no use for them
+        if not np.all(np.isfinite(y)):
+            raise ScenarioError("The target of the prior contains NaN or infinity.")
+        return y
     classes = list(context.classes)
     index = {label: i for i, label in enumerate(classes)}
     try:
@@ -182,23 +193,40 @@ def ordered(values):
         return sorted(values, key=lambda v: (type(v).__name__, str(v)))
 
 
-def prior_features(scenario, table, feature_names, feature_map):
-    """Feature columns and target column of a prior table, raw but mapped."""
+def prior_arrays(scenario, table, target, context):
+    """Features and target of a prior table in the form the model's query reads.
+
+    Parameters
+    ----------
+    scenario : AttributeScenario
+        Names the secret column, which is left out.
+    table : ReferenceTable
+    target : str, int or None
+        Name of the target column, which is no feature.
+    context : PublicContext
+
+    Returns
+    -------
+    X : ndarray of shape (n_rows, n_features)
+    y : ndarray of shape (n_rows,) or None
+    """
     frame = table._frame
-    target = scenario.target
     features = frame.drop(
         columns=[c for c in (scenario.column, target) if c is not None]
     )
-    if feature_names is not None and table.named:
-        missing = [name for name in feature_names if name not in features.columns]
-        if missing:
-            raise ScenarioError(
-                f"The prior lacks the columns {missing!r} of the data; it has "
-                f"{list(features.columns)!r}. Give the prior the columns and units "
-                "that reach the model, or put the steps between into "
-                "compose.PublicPreprocessing."
-            )
-        features = features[list(feature_names)]
-    if feature_map is not None:
-        features = feature_map(features)
-    return features, None if target is None else frame[target].to_numpy()
+    if not table.named and context.feature_names is not None:
+        features.columns = _positional(features, context)
+    y = None if target is None else frame[target].to_numpy()
+    named = table.named or context.feature_names is not None
+    return bound_arrays(context, features if named else features.to_numpy(), y)
+
+
+def _positional(features, context):
+    """Names for the columns of an unnamed prior: those of the data, in order."""
+    names = list(context.feature_names)
+    if len(names) != features.shape[1]:
+        raise ScenarioError(
+            f"The prior has {features.shape[1]} features without names, the data has "
+            f"{len(names)}. Give the prior as a data frame."
+        )
+    return names

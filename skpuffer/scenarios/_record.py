@@ -3,7 +3,7 @@
 from skpuffer.utils._checks import check_count, check_option
 
 from ._base import BoundScenario, Scenario
-from ._facts import RecordShifts
+from ._facts import RecordShifts, arbitrary_coupling
 
 __all__ = ["RecordScenario"]
 
@@ -60,7 +60,7 @@ class _BoundRecord(BoundScenario):
             count=k,
             shift=float("inf"),
             relation=relation,
-            coupling_id=f"{relation}:{k}",
+            coupling_id=arbitrary_coupling(relation, k),
             assumptions=(
                 f"neighbouring tables: {who} {what}; the number of records "
                 f"({self.context.n_records}), of features, the class labels and every "

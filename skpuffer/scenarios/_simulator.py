@@ -6,7 +6,7 @@ from skpuffer.exceptions import ScenarioError
 from skpuffer.utils._checks import check_count, check_probability
 from skpuffer.utils._frame import row_count
 
-from ._base import BoundScenario, Scenario, resolve_pairs
+from ._base import BoundScenario, Scenario, finite_output, resolve_pairs
 from ._facts import PairedDraws, QueryCloud, QueryLaws
 from ._laws import Samples, law_distance
 from ._priors import bound_arrays
@@ -81,6 +81,7 @@ class SimulatorScenario(Scenario):
             if not callable(value) and not (name == "draw_pair" and value is None):
                 raise ScenarioError(f"The parameter {name!r} must be callable.")
         check_count(n_draws=self.n_draws, least=2)
+        check_count(random_state=self.random_state, least=0)
         resolve_pairs(self.pairs, self.secrets, "the parameter 'secrets'")
         if self.confidence is not None:
             check_probability(confidence=self.confidence)
@@ -119,7 +120,7 @@ class _BoundSimulator(BoundScenario):
                 f"The simulator drew a table of {n} records, but the data has "
                 f"{self.context.n_records}: draw as many."
             )
-        return release.run(*bound_arrays(self.context, X, y))
+        return finite_output(release, *bound_arrays(self.context, X, y))
 
     def _paired_draws(self, release, norm):
         scenario = self.scenario

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 from skpuffer.transport._flow import send
 from skpuffer.transport._line import wasserstein_distance
@@ -76,7 +76,7 @@ def bottleneck_distance(
     coordinate_scale : array-like of shape (d,), default=None
         Positive numbers by which the coordinates are divided before the norm is taken.
     max_cells : float, default=2.5e7
-        Most pairs of atoms held in memory at once (about 60 bytes each). Beyond, the
+        Most pairs of atoms held in memory at once (about 90 bytes each). Beyond, the
         result is an upper bound.
 
     Returns
@@ -220,7 +220,7 @@ def _search(U, a, V, b, norm, max_pairs):
     # powers of a distance neither vanish nor overflow near one
     unit = _unit(U, V)
     U, V = U / unit, V / unit
-    tree_u, tree_v = cKDTree(U), cKDTree(V)
+    tree_u, tree_v = KDTree(U), KDTree(V)
     count = len(U) * len(V) > max_pairs
     if len(U) * len(V) > _WORTH_COUNTING * max_pairs:
         return None
@@ -244,8 +244,8 @@ def _search(U, a, V, b, norm, max_pairs):
         else:
             stuck, short = plan.stuck, ~plan.reached
             low = max(
-                _enough(_nearest(cKDTree(U[stuck]), V, norm), b, a[stuck].sum()),
-                _enough(_nearest(cKDTree(V[short]), U, norm), a, b[short].sum()),
+                _enough(_nearest(KDTree(U[stuck]), V, norm), b, a[stuck].sum()),
+                _enough(_nearest(KDTree(V[short]), U, norm), a, b[short].sum()),
             )
         if high <= low * (1 + _TIE):
             return high * unit
@@ -254,7 +254,7 @@ def _search(U, a, V, b, norm, max_pairs):
 def _unit(U, V):
     """Return a power of two near the smallest distance that matters."""
     nearest = max(
-        _nearest(cKDTree(V), U, math.inf).max(), _nearest(cKDTree(U), V, math.inf).max()
+        _nearest(KDTree(V), U, math.inf).max(), _nearest(KDTree(U), V, math.inf).max()
     )
     spread = np.maximum(np.abs(U).max(), np.abs(V).max())
     return float(2.0 ** np.frexp(nearest or spread or 1.0)[1])

@@ -16,6 +16,8 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 # Two opposite edges of this capacity still add up within SciPy's 32 bits.
 _CAPACITY = 2**30 - 1
+# Bits by which scales overlap: what one leaves over had better fit into the next.
+_SPARE_BITS = 8
 
 
 @dataclass(frozen=True)
@@ -61,17 +63,18 @@ def send(i, j, supply, demand):
     """
     n, m = len(supply), len(demand)
     network = _Network(i, j, supply, demand)
-    bits = _CAPACITY.bit_length()
+    finer = max(1, _CAPACITY.bit_length() - _SPARE_BITS)
     most = int(max(supply.max(), demand.max()))
-    shift = max(0, most.bit_length() - bits)
+    shift = max(0, most.bit_length() - _CAPACITY.bit_length())
     while True:
         graph, clipped = network.residual(shift)
         net = maximum_flow(graph, 0, n + m + 1).flow[1 : n + 1, n + 1 : n + m + 1]
         moved = network.add(net.tocoo(), shift)
-        if shift == 0 and not (clipped and moved):
+        if clipped and moved:
+            continue
+        if shift == 0:
             break
-        if not moved:
-            shift = max(0, shift - bits + 6)
+        shift = max(0, shift - finer)
     if not network.supply.any():
         return Transport(network.i_used, network.j_used, True)
     graph, _ = network.residual(0)
@@ -92,13 +95,13 @@ class _Network:
         self.sent = supply[:0]
 
     def residual(self, shift):
-        """Return the network of free capacities over ``2**shift``, and if it is clipped.
+        """Return the free capacities over ``2**shift``, and if any was clipped.
 
         Node 0 is the source, then come the two laws, and the sink last.
         """
         n, m = len(self.supply), len(self.demand)
         first, second = np.arange(1, n + 1), np.arange(n + 1, n + m + 1)
-        source, sink = np.zeros(n), np.full(m, n + m + 1)
+        source, sink = np.zeros(n, dtype=int), np.full(m, n + m + 1)
         tails = [source, second, self.i + 1, self.j_used + n + 1]
         heads = [first, sink, self.j + n + 1, self.i_used + 1]
         finite = [self.supply, self.demand, self.sent]
@@ -119,7 +122,7 @@ class _Network:
         return csr_array((capacity, (tail, head)), shape=shape), clipped
 
     def add(self, net, shift):
-        """Book the flow `net` of the network ``residual(shift)``; say if there is any."""
+        """Book a flow of the network ``residual(shift)``, and say if there is any."""
         m = len(self.demand)
         some = net.data != 0
         i, j = net.row[some].astype(np.int64), net.col[some].astype(np.int64)

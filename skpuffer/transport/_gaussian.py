@@ -71,8 +71,8 @@ def gaussian_wasserstein(mean_u, cov_u, mean_v, cov_v, p=np.inf, *, ord=2):
     order, norm = check_real(p=p), check_real(ord=ord)
     if order not in (2.0, math.inf):
         raise ValueError(
-            f"The order 'p' must be 2 or inf for Gaussian laws. Got {p!r}; draw samples "
-            "and use wasserstein_distance for other orders."
+            f"The order 'p' must be 2 or inf for Gaussian laws. Got {p!r}; draw "
+            "samples and use wasserstein_distance for other orders."
         )
     if norm < 1:
         raise ValueError(f"The norm 'ord' must be in the range [1, inf]. Got {ord!r}.")

@@ -61,12 +61,8 @@ def common_masses(n, u_weights, m, v_weights):
 
 
 def _rescale(masses, old_total, total):
-    if total >= _INT64_TOTAL:
-        masses = masses.astype(object)
-    elif masses.dtype == object:
-        masses = (masses * (total // old_total)).astype(np.int64)
-        return masses
-    return masses * (total // old_total)
+    kind = np.int64 if total < _INT64_TOTAL else object
+    return masses.astype(kind) * (total // old_total)
 
 
 def _integers(n, **named):

@@ -73,9 +73,10 @@ def finest_grid(first, second, max_cells):
     corner = np.minimum(first.min(axis=0), second.min(axis=0))
     reach = np.maximum(first.max(axis=0), second.max(axis=0)) - corner
     # one cell holds everything, even after round-off
-    fits = width = float(reach.max()) * 1.001
+    fits = coarsest = float(reach.max()) * 1.001
     ratio = 0.5
-    while ratio < 0.95:
+    # cells finer than the round-off of the coordinates would tell nothing apart
+    while ratio < 0.95 and fits > coarsest * 2.0**-50:
         width = fits * ratio
         cells = _count_cells(first, corner, width) * _count_cells(second, corner, width)
         if cells <= max_cells:

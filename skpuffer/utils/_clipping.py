@@ -6,10 +6,22 @@ from scipy.sparse import linalg as sparse_linalg
 
 from ._checks import check_positive
 
-__all__ = ["CLIP_ORDERS", "clip_rows"]
+__all__ = ["check_clipping", "clip_rows"]
 
-#: Norms that rows can be clipped in.
-CLIP_ORDERS = (1, 2, np.inf)
+
+def check_clipping(norm, ord):
+    """Check the parameters of :func:`clip_rows`; return `norm` as a float.
+
+    Raises
+    ------
+    TypeError
+        If `norm` is not a real number.
+    ValueError
+        If `norm` is not in (0, inf) or `ord` is not 1, 2 or inf.
+    """
+    if not any(ord == known for known in (1, 2, np.inf)):
+        raise ValueError(f"The parameter 'ord' must be one of 1, 2, inf. Got {ord!r}.")
+    return check_positive(norm=norm)
 
 
 def clip_rows(X, norm, ord=2):
@@ -53,9 +65,7 @@ def clip_rows(X, norm, ord=2):
     array([[0.6, 0.8],
            [0.3, 0.4]])
     """
-    norm = check_positive(norm=norm)
-    if not any(ord == known for known in CLIP_ORDERS):
-        raise ValueError(f"The parameter 'ord' must be one of 1, 2, inf. Got {ord!r}.")
+    norm = check_clipping(norm, ord)
     X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
     if X.dtype.kind != "f":
         X = X.astype(np.float64)

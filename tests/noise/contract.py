@@ -21,7 +21,6 @@ from skpuffer.noise import Noise, Shift, ShiftCurve
 from .quadrature import hockey_stick_by_quadrature, renyi_by_quadrature
 
 examples = settings(
-    max_examples=40,
     deadline=None,
     # the same property runs for every family, which is the point
     suppress_health_check=[HealthCheck.differing_executors],
@@ -425,9 +424,9 @@ class NoiseContract:
 
     @pytest.mark.parametrize("shift", [-1.0, math.nan, np.array([1.0, -1.0])])
     def test_bad_shift(self, shift):
-        with pytest.raises(ValueError, match="shift|radius"):
+        with pytest.raises(ValueError, match="shift"):
             self.make().renyi(2, shift)
-        with pytest.raises((ValueError, TypeError), match="shift|radius"):
+        with pytest.raises((ValueError, TypeError), match="shift"):
             self.make().scale_for(2, 1.0, shift)
 
     @pytest.mark.parametrize("delta", [-0.1, 1.0, 2.0, math.nan])

@@ -1,0 +1,177 @@
+"""A public map from raw columns to what a model reads."""
+
+import uuid
+from pickle import PicklingError
+
+import joblib
+import numpy as np
+from scipy import sparse
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.utils import get_tags
+
+from skpuffer.utils._frame import column_names, is_frame, to_pandas
+
+__all__ = ["FeatureMap", "is_fixed"]
+
+
+class FeatureMap:
+    """Public preprocessing as a function of a table, comparable by content.
+
+    Applied to data and prior alike, so that both reach the model in the same columns
+    and units.
+
+    Parameters
+    ----------
+    transformer : transformer
+        Fitted, or one that needs no fit. Not to be changed afterwards.
+    columns : tuple of str or None
+        Columns of a data frame that it reads; None for arrays.
+    assumption : str
+        What makes it public, for the certificate.
+
+    Notes
+    -----
+    Two maps are equal if their transformers have the same content, so that what was
+    computed under one holds under the other. A transformer that cannot be hashed (it
+    holds a lambda) makes a map that equals its own copies only.
+    """
+
+    def __init__(self, transformer, columns, assumption):
+        self._transformer = transformer
+        self._columns = columns
+        self._assumption = assumption
+        try:
+            content = joblib.hash((transformer, columns))
+        except (PicklingError, AttributeError, TypeError):
+            content = uuid.uuid4().hex
+        self._digest = content
+
+    @property
+    def assumption(self):
+        """What makes the map public, in a sentence."""
+        return self._assumption
+
+    def __call__(self, table):
+        """Map a table.
+
+        Parameters
+        ----------
+        table : {data frame, array-like} of shape (n_records, n_columns)
+            A frame may have more columns than the map reads, in any order.
+
+        Returns
+        -------
+        ndarray of float of shape (n_records, n_features)
+
+        Raises
+        ------
+        ValueError
+            If a column is missing, the number of records changes, or a column of the
+            result is not numeric.
+        """
+        raw = self._readable(table)
+        mapped = self._transformer.transform(raw)
+        if sparse.issparse(mapped):
+            mapped = mapped.toarray()
+        elif is_frame(mapped):
+            mapped = to_pandas(mapped)
+        try:
+            mapped = np.asarray(mapped, dtype=float)
+        except ValueError:
+            raise ValueError(
+                "The parameter 'transformer' leaves columns that are not numeric: "
+                "encode them, by public categories with "
+                "preprocessing.PublicOneHotEncoder."
+            ) from None
+        if mapped.ndim != 2 or len(mapped) != len(raw):
+            raise ValueError(
+                "The parameter 'transformer' must return one row for each record. Got "
+                f"shape {mapped.shape} for {len(raw)} records."
+            )
+        return mapped
+
+    def check_by_record(self, table, n_rows=8):
+        """Refuse a map that mixes records.
+
+        A map of single records is what makes one record's influence one record's: a
+        transformer that, say, subtracts the mean of the table it is given would pass
+        private values from one record to another behind the accountant's back.
+
+        Parameters
+        ----------
+        table : {data frame, array-like} of shape (n_records, n_columns)
+        n_rows : int, default=8
+            How many of the first rows are mapped again on their own.
+
+        Raises
+        ------
+        ValueError
+            If they come out different.
+        """
+        raw = self._readable(table)
+        together = self(raw)
+        for i in range(min(n_rows, len(raw))):
+            alone = self(raw.iloc[i : i + 1] if is_frame(raw) else raw[i : i + 1])
+            same = alone.shape == (1, together.shape[1]) and np.allclose(
+                alone[0], together[i], rtol=1e-6, atol=1e-9, equal_nan=True
+            )
+            if not same:
+                raise ValueError(
+                    "The parameter 'transformer' maps a record differently when other "
+                    "records are around, so it carries private values from one to "
+                    "another. Use a transformer that maps each record by itself."
+                )
+
+    def _readable(self, table):
+        """A table as the transformer was fitted to: pandas by name, or an array."""
+        if self._columns is None:
+            return to_pandas(table).to_numpy() if is_frame(table) else np.asarray(table)
+        if not is_frame(table):
+            raise ValueError(
+                "The public preprocessing reads columns by name "
+                f"({list(self._columns)!r}). Pass a data frame."
+            )
+        missing = [c for c in self._columns if c not in column_names(table)]
+        if missing:
+            raise ValueError(
+                f"The table lacks the columns {missing!r} that the public preprocessing "
+                f"reads; it has {list(column_names(table))!r}."
+            )
+        return to_pandas(table, self._columns)
+
+    def __eq__(self, other):
+        return isinstance(other, FeatureMap) and self._digest == other._digest
+
+    def __hash__(self):
+        return hash(self._digest)
+
+    def __repr__(self):
+        return f"FeatureMap({type(self._transformer).__name__}, {self._digest[:8]})"
+
+
+def is_fixed(transformer):
+    """Whether a transformer has nothing left to learn from data.
+
+    True for one that needs no fit by its tags, for one that is fitted and frozen, and
+    for a pipeline, union or column transformer made of these alone.
+
+    Parameters
+    ----------
+    transformer : transformer, 'passthrough', 'drop' or None
+
+    Returns
+    -------
+    bool
+    """
+    if transformer is None or isinstance(transformer, str | FrozenEstimator):
+        return True
+    if isinstance(transformer, ColumnTransformer):
+        parts = [part for _, part, _ in transformer.transformers]
+        return all(map(is_fixed, [*parts, transformer.remainder]))
+    if isinstance(transformer, Pipeline):
+        return all(is_fixed(part) for _, part in transformer.steps)
+    if isinstance(transformer, FeatureUnion):
+        return all(is_fixed(part) for _, part in transformer.transformer_list)
+    return not get_tags(transformer).requires_fit

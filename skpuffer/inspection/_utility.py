@@ -1,0 +1,542 @@
+"""What privacy costs: a score against the budget, beside the score without privacy."""
+
+import warnings
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skpuffer.exceptions import SeededNoiseWarning
+from skpuffer.utils._checks import check_option
+
+from ._budget import (
+    DEFAULT_LABEL,
+    budget_label,
+    budget_parameter,
+    owner_name,
+    search_parameter,
+)
+from ._scores import check_budgets, cross_validated, searched
+
+__all__ = ["PrivacyUtilityDisplay"]
+
+_STYLES = ("fill_between", "errorbar", None)
+
+# from one decade on, budgets are read as ratios
+_LOG_FROM = 10
+
+
+class PrivacyUtilityDisplay:
+    """Score against privacy budget, beside the score without privacy.
+
+    It is recommended to make one by :meth:`from_estimator` or :meth:`from_search`. All
+    parameters are stored as attributes.
+
+    .. warning::
+        The scores are not private: they are computed from held-out records, and no
+        certificate covers them. Draw this curve on public or reference data to plan a
+        release, or count what it shows as a release of its own.
+
+    Parameters
+    ----------
+    epsilons : array-like of shape (n_epsilons,)
+        Budgets, in ascending order.
+    scores : array-like of shape (n_epsilons, n_fits)
+        Scores at each budget, one for each split and repetition.
+    ceiling : array-like of shape (n_splits,), default=None
+        Scores without privacy.
+    estimator_name : str, default=None
+        Name of the curve in the legend. None shows none.
+    score_name : str, default=None
+        Name of the vertical axis. None is "Score".
+    budget_name : str, default=None
+        Name of the horizontal axis. None is "Budget ε".
+
+    Attributes
+    ----------
+    line_ : matplotlib Line2D or None
+        The mean score. None under ``std_display_style='errorbar'``.
+    fill_between_ : matplotlib PolyCollection or None
+        Standard deviation around it, under ``std_display_style='fill_between'``.
+    errorbar_ : matplotlib ErrorbarContainer or None
+        Both, under ``std_display_style='errorbar'``.
+    ceiling_line_ : matplotlib Line2D or None
+        The mean score without privacy.
+    ceiling_band_ : matplotlib Patch or None
+        Standard deviation around it.
+    ax_ : matplotlib Axes
+        Axes with the curve.
+    figure_ : matplotlib Figure
+        Figure that holds them.
+
+    See Also
+    --------
+    sklearn.model_selection.ValidationCurveDisplay : The same for any parameter.
+
+    Notes
+    -----
+    Each point is fitted with its own budget, so a curve of five points on private data
+    spends five budgets for each split, and the scores themselves still lie outside all
+    of them: a held-out record moves a score without any noise. To choose a budget by
+    such a curve is a use of the data too.
+
+    The bands show one standard deviation over splits and repetitions. They mix the
+    spread of the noise with that of the splits; they are no confidence intervals of the
+    mean.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.preprocessing import scale
+    >>> from skpuffer.inspection import PrivacyUtilityDisplay
+    >>> from skpuffer.linear_model import PrivateLogisticRegression
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> display = PrivacyUtilityDisplay.from_estimator(
+    ...     PrivateLogisticRegression(data_norm=10.0),
+    ...     scale(X),
+    ...     y,
+    ...     epsilons=[0.1, 1, 10],
+    ...     reference=LogisticRegression(),
+    ... )
+    >>> display.scores.shape, display.ceiling.shape
+    ((3, 5), (5,))
+    >>> display.ax_.get_xlabel()
+    'Budget ε: (ε, δ)-differential privacy, δ = 1e-05'
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilons,
+        scores,
+        ceiling=None,
+        estimator_name=None,
+        score_name=None,
+        budget_name=None,
+    ):
+        self.epsilons = epsilons
+        self.scores = scores
+        self.ceiling = ceiling
+        self.estimator_name = estimator_name
+        self.score_name = score_name
+        self.budget_name = budget_name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator,
+        X,
+        y=None,
+        *,
+        epsilons=(0.1, 0.3, 1, 3, 10),
+        reference=None,
+        param_name=None,
+        groups=None,
+        cv=None,
+        scoring=None,
+        n_repeats=1,
+        params=None,
+        random_state=None,
+        n_jobs=None,
+        verbose=0,
+        name=None,
+        ax=None,
+        negate_score=False,
+        score_name=None,
+        budget_name=None,
+        std_display_style="fill_between",
+        line_kw=None,
+        fill_between_kw=None,
+        errorbar_kw=None,
+        ceiling_kw=None,
+    ):
+        """Cross-validate a private estimator at several budgets and draw the scores.
+
+        The scores are not private; see the warning of the class.
+
+        Parameters
+        ----------
+        estimator : estimator object
+            A private estimator, or a pipeline or other meta-estimator that holds one.
+            It is cloned; its own budget is not used.
+        X : {array-like, data frame, sparse matrix} of shape (n_records, n_features)
+            Public or reference data, ideally.
+        y : array-like of shape (n_records,), default=None
+            Target, where the estimator has one.
+        epsilons : array-like of shape (n_epsilons,), default=(0.1, 0.3, 1, 3, 10)
+            Budgets to try.
+        reference : estimator object, default=None
+            The twin without privacy, such as
+            :class:`~sklearn.linear_model.LogisticRegression` after a scaler. It is
+            scored on the same splits. It gets all columns of `X`, so take out a secret
+            column that the private estimator would drop.
+        param_name : str, default=None
+            The parameter that holds the budget. None finds the one nested
+            ``accountant__epsilon``.
+        groups : array-like of shape (n_records,), default=None
+            Group labels for the splitter, also where metadata routing is enabled.
+        cv : int, cross-validation generator or iterable, default=None
+            As in :func:`sklearn.model_selection.cross_validate`; None is 5 folds. All
+            budgets meet the same splits.
+        scoring : str or callable, default=None
+            One score. None is the `score` method of the estimator.
+        n_repeats : int, default=1
+            Fits on each split. More of them smooth the noise out of the mean.
+        params : dict, default=None
+            Parameters of the private `fit`, such as ``secret``, and of the score. The
+            reference gets none.
+        random_state : int, RandomState instance, Generator or None, default=None
+            None leaves the estimator's own, by default fresh noise in each fit. A seed
+            gives each split and repetition its own noise, the same for all budgets
+            (common random numbers), so that points of the curve can be compared; it
+            warns.
+        n_jobs : int, default=None
+            Number of fits in parallel. None is 1 unless in a joblib context.
+        verbose : int, default=0
+            Verbosity of the parallel fits.
+        name : str, default=None
+            Name of the curve. None is the class of the private estimator.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes a figure.
+        negate_score : bool, default=False
+            Whether to draw ``-score``, for errors that are named ``neg_*``.
+        score_name : str, default=None
+            Name of the vertical axis. None takes it from `scoring`.
+        budget_name : str, default=None
+            Name of the horizontal axis. None takes the notion, its order and its
+            failure mass from the certificates.
+        std_display_style : {'fill_between', 'errorbar'} or None, \
+                default='fill_between'
+            How to show one standard deviation of the scores around their mean.
+        line_kw, fill_between_kw, errorbar_kw, ceiling_kw : dict, default=None
+            Options of matplotlib for the curve, its band, its error bars, and the line
+            without privacy.
+
+        Returns
+        -------
+        display : PrivacyUtilityDisplay
+
+        Raises
+        ------
+        ValueError
+            If `param_name` is None and not exactly one budget is found, a budget is not
+            positive, or `scoring` gives several scores.
+        """
+        _pyplot(f"{cls.__name__}.from_estimator")
+        check_option(_STYLES, std_display_style=std_display_style)
+        epsilons = check_budgets(epsilons)
+        if param_name is None:
+            param_name = budget_parameter(estimator)
+        scores, ceiling, label = cross_validated(
+            estimator,
+            X,
+            y,
+            param_name=param_name,
+            epsilons=epsilons,
+            reference=reference,
+            groups=groups,
+            cv=cv,
+            scoring=scoring,
+            n_repeats=n_repeats,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            params=params,
+            random_state=random_state,
+        )
+        if random_state is not None:
+            warnings.warn(
+                f"{cls.__name__} drew its noise from a seed. Use random_state=None for "
+                "scores that are released.",
+                SeededNoiseWarning,
+                stacklevel=2,
+            )
+        display = cls(
+            epsilons=epsilons,
+            scores=scores,
+            ceiling=ceiling,
+            estimator_name=owner_name(estimator, param_name) if name is None else name,
+            score_name=_score_name(score_name, scoring, negate_score),
+            budget_name=label if budget_name is None else budget_name,
+        )
+        return display.plot(
+            ax=ax,
+            negate_score=negate_score,
+            std_display_style=std_display_style,
+            line_kw=line_kw,
+            fill_between_kw=fill_between_kw,
+            errorbar_kw=errorbar_kw,
+            ceiling_kw=ceiling_kw,
+        )
+
+    @classmethod
+    def from_search(
+        cls,
+        search,
+        *,
+        param_name=None,
+        ceiling=None,
+        name=None,
+        ax=None,
+        negate_score=False,
+        score_name=None,
+        budget_name=None,
+        std_display_style="fill_between",
+        line_kw=None,
+        fill_between_kw=None,
+        errorbar_kw=None,
+        ceiling_kw=None,
+    ):
+        """Draw the scores that a fitted search over budgets holds.
+
+        Where the search went over other parameters too, each budget shows the
+        candidate with the best mean score, which is optimistic by as much as the choice
+        among them gains. The scores are not private; see the warning of the class.
+
+        Parameters
+        ----------
+        search : fitted GridSearchCV or RandomizedSearchCV
+            With a parameter ``accountant__epsilon``, nested or not.
+        param_name : str, default=None
+            The parameter that holds the budget. None finds the one
+            ``accountant__epsilon`` the search went over.
+        ceiling : array-like of shape (n_splits,), default=None
+            Scores without privacy, as from
+            :func:`sklearn.model_selection.cross_val_score` on the same splits.
+        name : str, default=None
+            Name of the curve. None is the class of the private estimator.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes a figure.
+        negate_score : bool, default=False
+            Whether to draw ``-score``, for errors that are named ``neg_*``.
+        score_name : str, default=None
+            Name of the vertical axis. None takes it from the search.
+        budget_name : str, default=None
+            Name of the horizontal axis. None takes it from the certificate of the best
+            estimator, unless the search went over the accountant or the scenario too.
+        std_display_style : {'fill_between', 'errorbar'} or None, \
+                default='fill_between'
+            How to show one standard deviation of the scores around their mean.
+        line_kw, fill_between_kw, errorbar_kw, ceiling_kw : dict, default=None
+            Options of matplotlib for the curve, its band, its error bars, and the line
+            without privacy.
+
+        Returns
+        -------
+        display : PrivacyUtilityDisplay
+
+        Raises
+        ------
+        ValueError
+            If the search went over no budget or over several, holds failed fits, or
+            scored its candidates on samples of different size.
+        """
+        _pyplot(f"{cls.__name__}.from_search")
+        check_is_fitted(search)
+        if param_name is None:
+            param_name = search_parameter(search.cv_results_)
+        epsilons, scores = searched(search, param_name)
+        scoring = search.refit if search.multimetric_ else search.scoring
+        if budget_name is None:
+            budget_name = _search_label(search, param_name)
+        display = cls(
+            epsilons=epsilons,
+            scores=scores,
+            ceiling=ceiling,
+            estimator_name=(
+                owner_name(search.estimator, param_name) if name is None else name
+            ),
+            score_name=_score_name(score_name, scoring, negate_score),
+            budget_name=budget_name,
+        )
+        return display.plot(
+            ax=ax,
+            negate_score=negate_score,
+            std_display_style=std_display_style,
+            line_kw=line_kw,
+            fill_between_kw=fill_between_kw,
+            errorbar_kw=errorbar_kw,
+            ceiling_kw=ceiling_kw,
+        )
+
+    def plot(
+        self,
+        ax=None,
+        *,
+        name=None,
+        negate_score=False,
+        score_name=None,
+        budget_name=None,
+        std_display_style="fill_between",
+        line_kw=None,
+        fill_between_kw=None,
+        errorbar_kw=None,
+        ceiling_kw=None,
+    ):
+        """Draw the curve.
+
+        Budgets that span a decade or more are drawn on a logarithmic axis. A display
+        drawn on the axes of another shares its horizontal axis; if their notions
+        differ, the axis no longer names one.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes a figure.
+        name : str, default=None
+            Name of the curve. None is `estimator_name`.
+        negate_score : bool, default=False
+            Whether to draw ``-score``.
+        score_name : str, default=None
+            Name of the vertical axis. None is the one stored.
+        budget_name : str, default=None
+            Name of the horizontal axis. None is the one stored.
+        std_display_style : {'fill_between', 'errorbar'} or None, \
+                default='fill_between'
+            How to show one standard deviation of the scores around their mean.
+        line_kw, fill_between_kw, errorbar_kw, ceiling_kw : dict, default=None
+            Options of matplotlib for the curve, its band, its error bars, and the line
+            without privacy.
+
+        Returns
+        -------
+        display : PrivacyUtilityDisplay
+            The object itself.
+        """
+        plt = _pyplot(f"{type(self).__name__}.plot")
+        check_option(_STYLES, std_display_style=std_display_style)
+        epsilons, scores = self._points(-1 if negate_score else 1)
+        if ax is None:
+            _, ax = plt.subplots()
+        name = self.estimator_name if name is None else name
+
+        self.line_ = self.fill_between_ = self.errorbar_ = None
+        mean, std = scores.mean(axis=1), scores.std(axis=1)
+        if std_display_style == "errorbar":
+            options = {"marker": "o", "capsize": 3, "label": name}
+            options |= _line_options(errorbar_kw)
+            self.errorbar_ = ax.errorbar(epsilons, mean, std, **options)
+        else:
+            options = {"marker": "o", "label": name, **_line_options(line_kw)}
+            (self.line_,) = ax.plot(epsilons, mean, **options)
+        if std_display_style == "fill_between":
+            options = {"color": self.line_.get_color(), "alpha": 0.2, "linewidth": 0}
+            options |= fill_between_kw or {}
+            self.fill_between_ = ax.fill_between(
+                epsilons, mean - std, mean + std, **options
+            )
+        self._plot_ceiling(ax, negate_score, std_display_style, ceiling_kw)
+
+        if epsilons[-1] >= _LOG_FROM * epsilons[0]:
+            _log_axis(ax, epsilons)
+        _name_budget(ax, budget_name, self.budget_name)
+        if score_name is None:
+            score_name = self.score_name
+        ax.set_ylabel("Score" if score_name is None else score_name)
+        if ax.get_legend_handles_labels()[0]:
+            ax.legend()
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _points(self, sign):
+        """Return budgets and signed scores as arrays that belong together."""
+        epsilons = np.asarray(self.epsilons, dtype=float)
+        scores = sign * np.asarray(self.scores, dtype=float)
+        if epsilons.ndim != 1 or scores.ndim != 2 or len(scores) != len(epsilons):
+            raise ValueError(
+                "The parameter 'scores' must have a row for each of 'epsilons' and a "
+                f"column for each fit. Got shapes {scores.shape} and {epsilons.shape}."
+            )
+        return epsilons, scores
+
+    def _plot_ceiling(self, ax, negate_score, std_display_style, ceiling_kw):
+        self.ceiling_line_ = self.ceiling_band_ = None
+        if self.ceiling is None:
+            return
+        ceiling = (-1 if negate_score else 1) * np.asarray(self.ceiling, dtype=float)
+        mean, std = ceiling.mean(), ceiling.std()
+        # behind the curve, and in no colour of the cycle, which belongs to curves
+        options = {"color": "0.3", "linestyle": "--", "zorder": 1.5}
+        options |= {"label": "Without privacy", **_line_options(ceiling_kw)}
+        self.ceiling_line_ = ax.axhline(mean, **options)
+        if std_display_style is not None:
+            self.ceiling_band_ = ax.axhspan(
+                mean - std,
+                mean + std,
+                color=self.ceiling_line_.get_color(),
+                alpha=0.12,
+                linewidth=0,
+                zorder=0.5,
+            )
+
+
+def _pyplot(caller):
+    """Import matplotlib on first use: computing never needs it."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            f"{caller} requires matplotlib. Install it by "
+            '`pip install "skpuffer[plot]"`.'
+        ) from error
+    return plt
+
+
+def _line_options(options):
+    """Spell options in full, so that 'c' replaces 'color' rather than joins it."""
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.lines import Line2D
+
+    return normalize_kwargs(options or {}, Line2D)
+
+
+def _log_axis(ax, epsilons):
+    """Draw budgets as ratios, with ticks a person would have chosen."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    decades = np.log10(epsilons[-1] / epsilons[0])
+    steps = (1, 2, 5) if decades < 1.5 else (1, 3) if decades <= 4 else (1,)
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=steps))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def _name_budget(ax, given, stored):
+    """Name the axis of budgets; not by one notion where curves of two share it."""
+    stored = DEFAULT_LABEL if stored is None else stored
+    before = ax.get_xlabel()
+    if given is None and before.startswith(DEFAULT_LABEL) and before != stored:
+        stored = DEFAULT_LABEL
+    ax.set_xlabel(stored if given is None else given)
+
+
+def _score_name(score_name, scoring, negate_score):
+    """Name a score as scikit-learn's displays do."""
+    if score_name is not None:
+        return score_name
+    if scoring is None:
+        return "Negative score" if negate_score else "Score"
+    name = (
+        scoring if isinstance(scoring, str) else getattr(scoring, "__name__", "score")
+    )
+    if negate_score:
+        name = name[4:] if name.startswith("neg_") else f"negative_{name}"
+    elif name.startswith("neg_"):
+        name = f"negative_{name[4:]}"
+    name = name.replace("_", " ")
+    return name[:1].upper() + name[1:]
+
+
+def _search_label(search, param_name):
+    """Name the axis from the best estimator, if its certificate speaks for all."""
+    varied = [
+        key.removeprefix("param_").split("__")
+        for key, values in search.cv_results_.items()
+        if key.startswith("param_") and len({repr(value) for value in values}) > 1
+    ]
+    promises = [p for p in varied if {"accountant", "scenario"} & set(p)]
+    if promises not in ([], [param_name.split("__")]):
+        return DEFAULT_LABEL
+    if not hasattr(search, "best_estimator_"):
+        return DEFAULT_LABEL
+    return budget_label(search.best_estimator_, param_name)

@@ -1,0 +1,321 @@
+"""One-hot encoding by public categories."""
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.validation import validate_data
+
+from skpuffer.utils._checks import check_option
+from skpuffer.utils._frame import column_names, is_frame, to_pandas
+
+__all__ = ["PublicOneHotEncoder"]
+
+
+class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
+    """One-hot encode columns by categories that are given, not read off the data.
+
+    Which categories occur in private data is itself private: an encoder that learns
+    them tells of a rare value by a column of its own. This one learns nothing, so it
+    may stand before a private estimator.
+
+    Parameters
+    ----------
+    categories : dict of {column: list}, default=None
+        Public categories of each column to encode; columns by name in a data frame, by
+        position in an array. All other columns must be numbers and pass unchanged.
+    missing : {'category', 'zero', 'error'}, default='category'
+        What becomes of a missing value (None, NaN, NA) in an encoded column. There is a
+        rule because leaving such records out would tell of them.
+
+        - 'category': a category of its own, the last column, named ``<column>_missing``.
+          The column is there whether or not a value is missing.
+        - 'zero': zeros in all columns.
+        - 'error': `transform` raises.
+    unknown : {'zero', 'error'}, default='zero'
+        What becomes of a value that `categories` does not name: zeros in all columns, or
+        an error.
+    sparse_output : bool, default=False
+        Whether to return a CSR matrix.
+    dtype : number type, default=numpy.float64
+        Type of the result.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of columns before encoding.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if all are strings.
+
+    See Also
+    --------
+    sklearn.preprocessing.OneHotEncoder : Does the encoding, given the categories.
+    skpuffer.compose.PublicPreprocessing : Encodes the data and the prior alike.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skpuffer.preprocessing import PublicOneHotEncoder
+    >>> X = pd.DataFrame({"age": [30, 40], "race": ["White", None]})
+    >>> encoder = PublicOneHotEncoder({"race": ["White", "Black"]})
+    >>> encoder.fit_transform(X)
+    array([[30.,  1.,  0.,  0.],
+           [40.,  0.,  0.,  1.]])
+    >>> encoder.get_feature_names_out()
+    array(['age', 'race_White', 'race_Black', 'race_missing'], dtype=object)
+    """
+
+    def __init__(
+        self,
+        categories=None,
+        *,
+        missing="category",
+        unknown="zero",
+        sparse_output=False,
+        dtype=np.float64,
+    ):
+        self.categories = categories
+        self.missing = missing
+        self.unknown = unknown
+        self.sparse_output = sparse_output
+        self.dtype = dtype
+
+    def fit(self, X, y=None):
+        """Validate the parameters and the names of the columns; learn nothing.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_records, n_features)
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The transformer.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is not as it must be, a column of `categories` is not in `X`,
+            or another column is not numeric.
+        """
+        self._check()
+        X, names = self._table(X, reset=True)
+        encoded = self._positions(names)
+        self._numbers(X, names, encoded)
+        return self
+
+    def transform(self, X):
+        """Encode.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_records, n_features)
+
+        Returns
+        -------
+        X : {ndarray, CSR matrix} of shape (n_records, n_features_out)
+            Each encoded column is replaced by its categories' columns, in place.
+
+        Raises
+        ------
+        ValueError
+            As in `fit`, or on a value that ``missing='error'`` or ``unknown='error'``
+            refuses.
+        """
+        self._check()
+        X, names = self._table(X, reset=False)
+        encoded = self._positions(names)
+        numbers = self._numbers(X, names, encoded)
+        if not encoded:
+            return sparse.csr_matrix(numbers) if self.sparse_output else numbers
+        values = np.column_stack(
+            [self._known(X.iloc[:, i], names[i], given) for i, given in encoded.items()]
+        )
+        codes = self._encoder(names, encoded).transform(values)
+        order = self._order(len(names), encoded)
+        if self.sparse_output:
+            return sparse.hstack([numbers, codes]).tocsc()[:, order].tocsr()
+        return np.hstack([numbers, codes])[:, order]
+
+    def get_feature_names_out(self, input_features=None):
+        """Return the names of the columns after encoding.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the columns before; None takes those seen in `fit`.
+
+        Returns
+        -------
+        names : ndarray of str
+            ``race_White`` for the category White of the column race.
+        """
+        before = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
+        # columns are found by their own names or positions, whatever they are called now
+        known = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        encoded = self._positions(list(known))
+        plain = [name for i, name in enumerate(before) if i not in encoded]
+        coded = []
+        if encoded:
+            coded = self._encoder(before, encoded).get_feature_names_out(
+                [before[i] for i in encoded]
+            )
+        order = self._order(len(before), encoded)
+        return np.array([*plain, *coded], dtype=object)[order]
+
+    # -- its parts ----------------------------------------------------------------
+
+    def _check(self):
+        check_option(("category", "zero", "error"), missing=self.missing)
+        check_option(("zero", "error"), unknown=self.unknown)
+        if self.categories is not None and not isinstance(self.categories, dict):
+            raise TypeError(
+                "The parameter 'categories' must be a dict of column to list. "
+                f"Got {self.categories!r}."
+            )
+        for column, given in (self.categories or {}).items():
+            if isinstance(given, str) or np.ndim(_objects(given)) != 1:
+                raise ValueError(
+                    f"The parameter 'categories' must give a list for the column "
+                    f"{column!r}. Got {given!r}."
+                )
+            given = _objects(given)
+            if len(given) == 0 or len(set(given.tolist())) < len(given):
+                raise ValueError(
+                    f"The parameter 'categories' must give the column {column!r} at "
+                    f"least one category, and each once. Got {given.tolist()!r}."
+                )
+            if pd.isna(given).any():
+                raise ValueError(
+                    f"The parameter 'categories' names a missing value for the column "
+                    f"{column!r}: the parameter 'missing' says what becomes of those."
+                )
+            if self.missing == "category" and "missing" in given.tolist():
+                raise ValueError(
+                    f"The parameter 'categories' names the category 'missing' of the "
+                    f"column {column!r}, which missing='category' names as well: "
+                    "rename it, or use missing='zero'."
+                )
+
+    def _table(self, X, reset):
+        """Validate `X`; return it as a pandas frame, and what its columns are called."""
+        if is_frame(X):
+            validate_data(self, X, skip_check_array=True, reset=reset)
+            return to_pandas(X), list(column_names(X))
+        X = validate_data(
+            self,
+            X,
+            # an array of a list that mixes numbers and text would turn all into text
+            dtype=None if hasattr(X, "dtype") else object,
+            ensure_all_finite=False,
+            reset=reset,
+        )
+        return pd.DataFrame(X), list(range(X.shape[1]))
+
+    def _positions(self, names):
+        """Categories by position of their column, in the order of the columns."""
+        categories = self.categories or {}
+        unknown = [column for column in categories if column not in names]
+        if unknown:
+            raise ValueError(
+                f"The parameter 'categories' names the columns {unknown!r}; the data has "
+                f"{names!r}. Columns go by name in a data frame, by position otherwise."
+            )
+        return {
+            i: _objects(categories[name])
+            for i, name in enumerate(names)
+            if name in categories
+        }
+
+    def _numbers(self, X, names, encoded):
+        """The columns that pass unchanged, as an array."""
+        kept = [i for i in range(len(names)) if i not in encoded]
+        columns = [_as_number(X.iloc[:, i], names[i], self.dtype) for i in kept]
+        return np.column_stack(columns) if kept else np.empty((len(X), 0), self.dtype)
+
+    def _known(self, column, name, given):
+        """The values of an encoded column, NaN for what is missing."""
+        values = column.to_numpy(dtype=object, copy=True)
+        missing = pd.isna(values)
+        if self.missing == "error" and missing.any():
+            raise ValueError(
+                f"The column {name!r} has missing values: see the parameter 'missing'."
+            )
+        known = set(given.tolist())
+        if self.unknown == "error" and any(v not in known for v in values[~missing]):
+            raise ValueError(
+                f"The column {name!r} has values that 'categories' does not name: see "
+                "the parameter 'unknown'."
+            )
+        values[missing] = np.nan
+        return values
+
+    def _encoder(self, names, encoded):
+        """scikit-learn's encoder, fitted to the categories alone."""
+        extra = [np.nan] if self.missing == "category" else []
+        categories = [_objects([*given, *extra]) for given in encoded.values()]
+        encoder = OneHotEncoder(
+            categories=categories,
+            handle_unknown="ignore",
+            sparse_output=self.sparse_output,
+            dtype=self.dtype,
+            feature_name_combiner=_combine,
+        )
+        encoder.set_output(transform="default")
+        return encoder.fit(_objects([given[0] for given in categories])[None, :])
+
+    def _order(self, n_columns, encoded):
+        """Where each column of the result stands among numbers, then codes."""
+        extra = self.missing == "category"
+        n_numbers = n_columns - len(encoded)
+        numbers, codes = iter(range(n_numbers)), n_numbers
+        order = []
+        for i in range(n_columns):
+            if i not in encoded:
+                order.append(next(numbers))
+                continue
+            width = len(encoded[i]) + extra
+            order.extend(range(codes, codes + width))
+            codes += width
+        return order
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _combine(column, category):
+    return f"{column}_missing" if pd.isna(category) else f"{column}_{category}"
+
+
+def _objects(values):
+    """A list as an array of objects, whatever the list holds."""
+    values = list(values)
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out
+
+
+def _as_number(column, name, dtype):
+    """A column as numbers; text and dates are none, even where NumPy could read them."""
+    dates = pd.api.types.is_datetime64_any_dtype(
+        column
+    ) or pd.api.types.is_timedelta64_dtype(column)
+    values = column.to_numpy()
+    text = values.dtype.kind in "OU" and any(isinstance(v, str) for v in values)
+    if dates or text or isinstance(column.dtype, pd.CategoricalDtype):
+        raise ValueError(
+            f"The column {name!r} is not numeric: give its public categories, "
+            f"categories={{{name!r}: [...]}}, or leave it out."
+        )
+    if values.dtype.kind == "O":
+        values = np.where(pd.isna(values), np.nan, values)
+    return values.astype(dtype)

@@ -1,0 +1,48 @@
+"""What estimators of moments share: public bounds of every feature."""
+
+from dataclasses import replace
+
+from skpuffer.releases import QueryRelease
+from skpuffer.utils._bounds import (
+    BOUNDS_LEAK,
+    are_empirical,
+    check_bounds,
+    resolve_bounds,
+)
+
+from ._moments import Moments
+
+__all__ = ["BoundedColumns"]
+
+
+class BoundedColumns:
+    """An estimator with the parameter `bounds` that releases moments of features."""
+
+    def _check_parameters(self, scenario):
+        check_bounds(self.bounds)
+
+    def _leaks(self):
+        return (BOUNDS_LEAK,) if are_empirical(self.bounds) else ()
+
+    def _moment_release(self, scenario, context, X, *, order, name, query):
+        """Release of the moments up to an order: a sum, where bounds are known."""
+        d, n = context.n_features, context.n_records
+        bounds = resolve_bounds(self.bounds, d, scenario=scenario, context=context, X=X)
+        context = replace(context, bounds=bounds)
+        if bounds is None:
+            return QueryRelease(
+                query=query, n_records=n, dim=order * d, name=name, context=context
+            )
+        moments = Moments(tuple(range(d)), bounds, order)
+        return QueryRelease(
+            contribution=moments,
+            is_sum=True,
+            factor=1 / n,
+            units=moments.units,
+            sensitivity=moments.reach.sensitivity(1 / n),
+            n_records=n,
+            dim=moments.dim,
+            name=name,
+            context=context,
+            assumptions=("values outside the public bounds are clipped to them",),
+        )

@@ -1,0 +1,218 @@
+"""What a record adds to counts: by sign, bin, level, and cell of a cross-table."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._reach import Reach, grouped_reach, stacked_reach
+
+__all__ = ["Bins", "Grouped", "Levels", "Ones", "Signs", "Stacked"]
+
+_ONE_HOT = Reach(
+    alone={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
+    apart={1.0: 2.0, 2.0: math.sqrt(2.0), math.inf: 1.0},
+)
+_SIGN = Reach(
+    alone={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
+    apart={1.0: 2.0, 2.0: 2.0, math.inf: 2.0},
+)
+_CONSTANT = Reach(
+    alone={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
+    apart={1.0: 0.0, 2.0: 0.0, math.inf: 0.0},
+)
+
+
+def _one_hot(codes, size):
+    out = np.zeros((len(codes), size))
+    out[np.arange(len(codes)), codes] = 1.0
+    return out
+
+
+@dataclass(frozen=True)
+class Ones:
+    """One for each record: its sum is a count."""
+
+    dim = 1
+    units = (1.0,)
+    reach = _CONSTANT
+
+    def __call__(self, X, y=None):
+        """Contributions, of shape (n, 1)."""
+        return np.ones((len(X), 1))
+
+
+@dataclass(frozen=True)
+class Signs:
+    """Plus one where a column is positive and minus one elsewhere.
+
+    A rate is the mean of an indicator in [0, 1]: it is centred and scaled as the mean
+    of any bounded column is.
+
+    Parameters
+    ----------
+    positions : tuple of int
+    """
+
+    positions: tuple[int, ...]
+
+    @property
+    def dim(self):
+        """Number of columns."""
+        return len(self.positions)
+
+    @property
+    def units(self):
+        """Half the range of an indicator, for each column."""
+        return (0.5,) * self.dim
+
+    @property
+    def reach(self):
+        """See :class:`Reach`."""
+        return stacked_reach([_SIGN] * self.dim)
+
+    def __call__(self, X, y=None):
+        """Contributions, of shape (n, dim)."""
+        return np.where(np.asarray(X)[:, list(self.positions)] > 0, 1.0, -1.0)
+
+
+@dataclass(frozen=True)
+class Bins:
+    """A one where a column's value falls, on a public grid.
+
+    Bins are closed below and open above, the last one closed. What lies outside is
+    counted in the first or the last.
+
+    Parameters
+    ----------
+    position : int
+    edges : tuple of float
+        Increasing.
+    """
+
+    position: int
+    edges: tuple[float, ...]
+
+    reach = _ONE_HOT
+
+    @property
+    def dim(self):
+        """Number of bins."""
+        return len(self.edges) - 1
+
+    @property
+    def units(self):
+        """Counts, for each bin."""
+        return (1.0,) * self.dim
+
+    def __call__(self, X, y=None):
+        """Contributions, of shape (n, dim)."""
+        x = np.asarray(X)[:, self.position]
+        codes = np.searchsorted(self.edges, x, side="right") - 1
+        return _one_hot(np.clip(codes, 0, self.dim - 1), self.dim)
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A one at the level of a categorical column.
+
+    Parameters
+    ----------
+    position : int
+        Of a column that holds codes 0, 1, ….
+    dim : int
+        Number of levels.
+    """
+
+    position: int
+    dim: int
+
+    reach = _ONE_HOT
+
+    @property
+    def units(self):
+        """Counts, for each level."""
+        return (1.0,) * self.dim
+
+    def __call__(self, X, y=None):
+        """Contributions, of shape (n, dim)."""
+        return _one_hot(np.asarray(X)[:, self.position].astype(int), self.dim)
+
+
+@dataclass(frozen=True)
+class Stacked:
+    """Contributions side by side.
+
+    Parameters
+    ----------
+    blocks : tuple
+    """
+
+    blocks: tuple
+
+    @property
+    def dim(self):
+        """Number of coordinates."""
+        return sum(block.dim for block in self.blocks)
+
+    @property
+    def units(self):
+        """Units of all blocks, in order."""
+        return tuple(unit for block in self.blocks for unit in block.units)
+
+    @property
+    def reach(self):
+        """See :class:`Reach`."""
+        return stacked_reach(block.reach for block in self.blocks)
+
+    def __call__(self, X, y=None):
+        """Contributions, of shape (n, dim)."""
+        return np.hstack([block(X) for block in self.blocks])
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """A block that stands in the cell of the cross-table a record lies in.
+
+    Parameters
+    ----------
+    positions : tuple of int
+        Columns of codes that span the table.
+    sizes : tuple of int
+        Their numbers of levels.
+    block : callable
+        What a record adds within its cell.
+    """
+
+    positions: tuple[int, ...]
+    sizes: tuple[int, ...]
+    block: object
+
+    @property
+    def n_cells(self):
+        """Number of cells, empty ones included."""
+        return math.prod(self.sizes)
+
+    @property
+    def dim(self):
+        """Number of coordinates: one block for each cell."""
+        return self.n_cells * self.block.dim
+
+    @property
+    def units(self):
+        """Units of the block, for each cell."""
+        return self.block.units * self.n_cells
+
+    @property
+    def reach(self):
+        """See :class:`Reach`."""
+        return grouped_reach(self.block.reach)
+
+    def __call__(self, X, y=None):
+        """Contributions, of shape (n, dim), cell after cell."""
+        X = np.asarray(X)
+        codes = X[:, list(self.positions)].astype(int)
+        cells = np.ravel_multi_index(tuple(codes.T), self.sizes)
+        out = np.zeros((len(X), self.n_cells, self.block.dim))
+        out[np.arange(len(X)), cells] = self.block(X)
+        return out.reshape(len(X), -1)

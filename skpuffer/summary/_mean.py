@@ -1,0 +1,85 @@
+"""Means."""
+
+from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.utils._sklearn import StrOptions
+
+from ._bounded import BoundedColumns
+from ._moments import column_means
+
+__all__ = ["PrivateMean"]
+
+
+class PrivateMean(BoundedColumns, PrivateEstimatorMixin):
+    """Mean of each feature.
+
+    Parameters
+    ----------
+    scenario : Scenario, default=None
+        What is secret. None is one record, added or removed: differential privacy.
+    accountant : Accountant, default=None
+        How the loss is counted. None is (1, 1e-5)-differential privacy by
+        :class:`~skpuffer.accountants.GroupPrivacy`.
+    bounds : pair (low, high) or 'empirical', default=None
+        Public bounds of the features: numbers, or arrays of shape (n_features,). What
+        lies outside is clipped. The noise of a feature is in proportion to its range.
+        None takes the range the scenario declares (that of its public prior); without
+        one the means are released as they are, which only a scenario that knows the
+        laws of the output can account for. ``'empirical'`` reads the range off the
+        private data, warns, and leaves an estimate for a certificate.
+    random_state : int, RandomState instance, Generator or None, default=None
+        None draws noise from the operating system's entropy. A seed warns.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features,)
+        Noisy means. Unbiased for the clipped data, so with much noise they may lie
+        outside the bounds.
+    certificate_ : Certificate
+        What was promised, in which notion, under which assumptions.
+    noise_ : Noise
+        The noise that was added to the means, in the units of the data.
+    accountant_ : Accountant
+        The accountant that set it.
+    n_features_in_ : int
+        Number of features, the secret column not counted.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if all are strings.
+
+    See Also
+    --------
+    PrivateSummary : Many statistics of a mixed table, also by group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.summary import PrivateMean
+    >>> X = np.random.default_rng(0).uniform(0, 10, size=(10_000, 2))
+    >>> summary = PrivateMean(bounds=(0, 10)).fit(X)
+    >>> summary.mean_.shape
+    (2,)
+    >>> round(summary.certificate_.sensitivity, 6)  # in half-ranges
+    0.000141
+    """
+
+    _parameter_constraints: dict = {
+        **PrivateEstimatorMixin._parameter_constraints,
+        "bounds": ["array-like", StrOptions({"empirical"}), None],
+    }
+
+    def __init__(
+        self, scenario=None, accountant=None, *, bounds=None, random_state=None
+    ):
+        self.scenario = scenario
+        self.accountant = accountant
+        self.bounds = bounds
+        self.random_state = random_state
+
+    def _release(self, scenario, context, X):
+        return self._moment_release(
+            scenario, context, X, order=1, name="mean", query=column_means
+        )
+
+    def _publish(self, value, context):
+        if context.bounds is not None:
+            value = context.bounds.middle + value
+        self.mean_ = value

@@ -1,0 +1,223 @@
+"""Parameters of a summary: checked by plain code, and spread over the columns."""
+
+import numpy as np
+
+from skpuffer.utils._bounds import (
+    are_empirical,
+    check_bounds,
+    data_bounds,
+    declared_bounds,
+    resolve_bounds,
+)
+from skpuffer.utils._checks import check_count, check_probability
+
+from ._schema import check_levels
+
+__all__ = [
+    "CATEGORICAL",
+    "NUMERIC",
+    "as_list",
+    "check_summary",
+    "public_bounds",
+    "public_grid",
+    "requested",
+]
+
+#: Statistics of numeric columns, and those of them that levels have as well.
+NUMERIC = ("count", "mean", "std", "var", "rate", "quantile", "median", "histogram")
+CATEGORICAL = ("count", "rate", "histogram")
+
+_MOMENTS = {"mean", "std", "var"}
+_GRID = {"quantile", "median", "histogram"}
+
+
+def as_list(value):
+    """A list of names from none, one or several."""
+    if value is None:
+        return []
+    if isinstance(value, str) or np.ndim(value) == 0:
+        return [value]
+    return [v.item() if isinstance(v, np.generic) else v for v in value]
+
+
+def check_summary(summary):
+    """Check the parameters of a summary before any data is seen.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter.
+    """
+    asked = summary.statistics
+    for names in asked.values() if isinstance(asked, dict) else [asked]:
+        names = as_list(names)
+        unknown = [name for name in names if name not in NUMERIC]
+        if unknown or (not names and not summary.by):
+            raise ValueError(
+                f"The parameter 'statistics' must list some of {', '.join(NUMERIC)}. "
+                f"Got {names!r}."
+            )
+    by = as_list(summary.by)
+    columns = as_list(summary.columns)
+    for parameter, names in (("by", by), ("columns", columns)):
+        if len(set(names)) < len(names):
+            raise ValueError(
+                f"The parameter {parameter!r} names a column twice: {names!r}."
+            )
+    both = set(by) & {*columns, *(asked if isinstance(asked, dict) else ())}
+    if both:
+        raise ValueError(
+            f"The parameter 'by' names {sorted(both, key=str)!r}, which are also to be "
+            "summarised. A column is one or the other."
+        )
+    if isinstance(asked, dict) and not set(columns) <= set(asked):
+        raise ValueError(
+            "The parameter 'columns' names columns for which 'statistics' lists none: "
+            f"{[name for name in columns if name not in asked]!r}."
+        )
+    for q in np.ravel(np.asarray(summary.quantiles, dtype=object)):
+        check_probability(quantiles=q)
+    for name, levels in (summary.categories or {}).items():
+        check_levels(name, levels)
+    if isinstance(summary.bounds, dict):
+        for name, pair in summary.bounds.items():
+            _check_pair(name, pair)
+    else:
+        check_bounds(summary.bounds)
+    bins = summary.bins
+    for grid in bins.values() if isinstance(bins, dict) else [bins]:
+        _check_grid(grid)
+
+
+def _check_pair(name, pair):
+    found = check_bounds(pair, f"bounds[{name!r}]")
+    if found is None or any(side.ndim for side in found):
+        raise ValueError(
+            f"The parameter 'bounds' must give the column {name!r} a pair of numbers "
+            f"(low, high). Got {pair!r}."
+        )
+
+
+def _check_grid(grid):
+    if np.ndim(grid) == 0:
+        check_count(bins=grid)
+        return
+    edges = np.asarray(grid, dtype=float)
+    if (
+        edges.ndim != 1
+        or edges.size < 2
+        or not np.all(np.isfinite(edges))
+        or not np.all(np.diff(edges) > 0)
+    ):
+        raise ValueError(
+            "The parameter 'bins' must be a number of bins, or finite increasing "
+            f"edges. Got {grid!r}."
+        )
+
+
+def requested(statistics, column):
+    """Return the statistics asked of a column, as a tuple.
+
+    Raises
+    ------
+    ValueError
+        If one was asked of it by name that it cannot have.
+    """
+    if isinstance(statistics, dict):
+        names = as_list(statistics.get(column.name))
+        impossible = [name for name in names if name not in CATEGORICAL]
+        if column.levels is not None and impossible:
+            raise ValueError(
+                f"The parameter 'statistics' asks {impossible!r} of the column "
+                f"{column.name!r}, which is categorical: it has "
+                f"{', '.join(CATEGORICAL)}."
+            )
+    else:
+        names = as_list(statistics)
+        if column.levels is not None:
+            names = [name for name in names if name in CATEGORICAL]
+    return tuple(dict.fromkeys(names))
+
+
+def public_bounds(summary, scenario, context, X, wanted):
+    """Return a pair (low, high) for each column, or None where it needs none.
+
+    Parameters
+    ----------
+    summary : PrivateSummary
+    scenario : Scenario
+    context : PublicContext
+        Of the columns that are read.
+    X : ndarray of shape (n, n_columns)
+        Encoded private data, for ``bounds='empirical'`` only.
+    wanted : dict of {column: tuple of str}
+
+    Raises
+    ------
+    ValueError
+        If a column needs bounds and nobody knows any.
+    """
+    columns = summary._encoder.columns
+    needing = {
+        column.name
+        for column in columns
+        if column.levels is None
+        and (
+            _MOMENTS & set(wanted[column.name])
+            or (
+                _GRID & set(wanted[column.name])
+                and _edges(summary.bins, column) is None
+            )
+        )
+    }
+    known = {column.name: (0.0, 1.0) for column in columns if column.boolean}
+    missing = needing - known.keys()
+    given = summary.bounds
+    if isinstance(given, dict):
+        known |= {name: tuple(map(float, pair)) for name, pair in given.items()}
+    elif are_empirical(given):
+        if missing:
+            known |= _by_name(columns, data_bounds(X))
+    elif given is not None:
+        # one number for each column of the table, whether it is read or not
+        table = resolve_bounds(given, summary._encoder.n_columns)
+        pairs = table.select([column.position for column in columns])
+        known |= _by_name(columns, pairs)
+    if needing - known.keys():
+        declared = declared_bounds(scenario, context, len(columns))
+        if declared is not None:
+            known = _by_name(columns, declared) | known
+    missing = [
+        column.name for column in columns if column.name in needing - known.keys()
+    ]
+    if missing:
+        raise ValueError(
+            f"The columns {missing!r} need public bounds: give bounds={{column: (low, "
+            "high)}, edges in 'bins' (for quantiles and histograms), or a scenario "
+            "whose public prior declares them."
+        )
+    return {c.name: known[c.name] if c.name in needing else None for c in columns}
+
+
+def _by_name(columns, bounds):
+    pairs = zip(bounds.low, bounds.high, strict=True)
+    return {column.name: pair for column, pair in zip(columns, pairs, strict=True)}
+
+
+def _edges(bins, column):
+    """Edges given outright for a column, or None."""
+    grid = bins.get(column.name) if isinstance(bins, dict) else bins
+    return None if grid is None or np.ndim(grid) == 0 else grid
+
+
+def public_grid(bins, column, wanted, bounds):
+    """Return the edges of a numeric column's histogram as a tuple, or None."""
+    if column.levels is not None or not _GRID & set(wanted):
+        return None
+    edges = _edges(bins, column)
+    if edges is None:
+        count = bins.get(column.name, 20) if isinstance(bins, dict) else bins
+        if column.boolean:
+            count = 2
+        edges = np.linspace(*bounds, int(count) + 1)
+    return tuple(np.asarray(edges, dtype=float).tolist())

@@ -1,0 +1,268 @@
+"""What a summary releases, coordinate by coordinate, and how it is read back."""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from skpuffer.releases import PublicContext
+from skpuffer.utils._bounds import Bounds
+
+from ._cells import Bins, Grouped, Levels, Ones, Signs, Stacked
+from ._moments import Moments
+from ._schema import Column
+from ._statistics import grid_quantiles, usable_counts
+
+__all__ = ["PlannedColumn", "SummaryContext", "SummaryPlan"]
+
+#: Column label of counts in a table that summarises no column.
+RECORDS = "records"
+
+
+@dataclass(frozen=True)
+class PlannedColumn:
+    """A column and what is asked of it.
+
+    Parameters
+    ----------
+    name : str or int
+    position : int
+        In the encoded table.
+    statistics : tuple of str
+    levels : tuple or None
+        Of a categorical column.
+    bounds : tuple of (float, float) or None
+    edges : tuple of float or None
+        Public grid.
+    """
+
+    name: Hashable
+    position: int
+    statistics: tuple[str, ...]
+    levels: tuple | None = None
+    bounds: tuple[float, float] | None = None
+    edges: tuple[float, ...] | None = None
+
+    def asks(self, *statistics):
+        """Whether any of these statistics is asked of the column."""
+        return any(name in self.statistics for name in statistics)
+
+
+@dataclass(frozen=True)
+class SummaryPlan:
+    """Everything that one release of a summary holds. All of it is public.
+
+    Parameters
+    ----------
+    columns : tuple of PlannedColumn
+    by : tuple of Column
+        Categorical; positions are those in the encoded table.
+    quantiles : tuple of float
+    """
+
+    columns: tuple[PlannedColumn, ...]
+    by: tuple[Column, ...] = ()
+    quantiles: tuple[float, ...] = ()
+
+    # -- what is released ---------------------------------------------------------
+
+    @cached_property
+    def blocks(self):
+        """Blocks of coordinates by name, within one cell."""
+        blocks = {}
+        if self.by and self._divides:
+            blocks["count"] = Ones()
+        spread = [c for c in self.columns if c.asks("std", "var")]
+        centre = [c for c in self.columns if c.asks("mean") and c not in spread]
+        for order, chosen in ((1, centre), (2, spread)):
+            if chosen:
+                blocks["moments", order] = Moments(
+                    tuple(c.position for c in chosen),
+                    Bounds(*zip(*(c.bounds for c in chosen), strict=True)),
+                    order,
+                )
+        signs = [c for c in self.columns if c.asks("rate") and c.levels is None]
+        if signs:
+            blocks["signs"] = Signs(tuple(c.position for c in signs))
+        for column in self.columns:
+            if column.levels is not None and column.asks("rate", "histogram"):
+                block = Levels(column.position, len(column.levels))
+                blocks["cells", column.name] = block
+            elif column.asks("quantile", "median", "histogram"):
+                block = Bins(column.position, column.edges)
+                blocks["cells", column.name] = block
+        return blocks
+
+    @property
+    def _divides(self):
+        """Whether group sizes are needed: to be shown, or to divide by."""
+        shown = not self.columns or any(c.asks("count") for c in self.columns)
+        return shown or any(c.asks("mean", "std", "var", "rate") for c in self.columns)
+
+    @cached_property
+    def contribution(self):
+        """What one record adds."""
+        block = Stacked(tuple(self.blocks.values()))
+        if not self.by:
+            return block
+        return Grouped(
+            tuple(c.position for c in self.by),
+            tuple(len(c.levels) for c in self.by),
+            block,
+        )
+
+    # -- how it is read back ------------------------------------------------------
+
+    def read(self, value, noise_std, n_records):
+        """Make a table of the noisy vector.
+
+        Parameters
+        ----------
+        value : ndarray of shape (dim,)
+            Mean contribution, in data units, with noise.
+        noise_std : ndarray of shape (dim,)
+            Standard deviation of that noise.
+        n_records : int
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        units = np.asarray(self.contribution.units)
+        n_cells = self.contribution.n_cells if self.by else 1
+        parts = _Parts(
+            self._split(value / units, n_cells),
+            self._split(noise_std / units, n_cells),
+            n_records,
+            grouped=bool(self.by),
+        )
+        found = {}
+        for column in self.columns:
+            for name in column.statistics:
+                for label, values in self._statistic(parts, column, name):
+                    found[column.name, label] = values
+        if not self.columns:
+            found[RECORDS, "count"] = parts.counts
+        return self._grouped_frame(found) if self.by else self._plain_frame(found)
+
+    def _split(self, vector, n_cells):
+        """Coordinates by block, each of shape (n_cells, dim of the block)."""
+        ends = np.cumsum([block.dim for block in self.blocks.values()])
+        pieces = np.split(vector.reshape(n_cells, -1), ends[:-1], axis=1)
+        return dict(zip(self.blocks, pieces, strict=True))
+
+    def _statistic(self, parts, column, name):
+        """Pairs of a label and its values, one for each cell."""
+        if name == "count":
+            yield name, parts.counts
+        elif name in ("mean", "std", "var"):
+            yield name, self._moment(parts, column, name)
+        elif name == "rate" and column.levels is None:
+            at = self.blocks["signs"].positions.index(column.position)
+            yield name, 0.5 + 0.5 * parts.ratio("signs")[:, at]
+        elif name == "rate":
+            rates = parts.ratio(("cells", column.name))
+            for level, values in zip(column.levels, rates.T, strict=True):
+                yield f"rate[{level}]", values
+        elif name == "histogram":
+            counts = parts.n_records * parts.shares["cells", column.name]
+            for label, values in zip(_cell_labels(column), counts.T, strict=True):
+                yield f"histogram[{label}]", values
+        else:
+            median = name == "median"
+            levels = (0.5,) if median else self.quantiles
+            found = self._quantiles(parts, column, levels)
+            for q, values in zip(levels, found.T, strict=True):
+                yield ("median" if median else f"{100 * q:.10g}%"), values
+
+    def _moment(self, parts, column, name):
+        key = next(
+            key
+            for key in self.blocks
+            if key[0] == "moments" and column.position in self.blocks[key].positions
+        )
+        block, ratios = self.blocks[key], parts.ratio(key)
+        at = block.positions.index(column.position)
+        n = len(block.positions)
+        if name == "mean":
+            return block.means(ratios[:, :n])[:, at]
+        variance = block.variances(ratios[:, :n], ratios[:, n:])[:, at]
+        return variance if name == "var" else np.sqrt(variance)
+
+    def _quantiles(self, parts, column, levels):
+        shares = parts.shares["cells", column.name]
+        totals = np.ones(len(shares))
+        if self.by:
+            noise = np.linalg.norm(parts.noise["cells", column.name], axis=1)
+            n = parts.n_records
+            totals = usable_counts(n * shares.sum(axis=1), n * noise) / n
+        return np.array(
+            [
+                grid_quantiles(row, total, column.edges, levels)
+                for row, total in zip(shares, totals, strict=True)
+            ]
+        )
+
+    def _grouped_frame(self, found):
+        names = [column.name for column in self.by]
+        index = pd.MultiIndex.from_product([c.levels for c in self.by], names=names)
+        if len(names) == 1:
+            index = index.get_level_values(0)
+        columns = pd.MultiIndex.from_tuples(list(found), names=["column", "statistic"])
+        return pd.DataFrame(np.column_stack(list(found.values())), index, columns)
+
+    def _plain_frame(self, found):
+        labels = list(dict.fromkeys(label for _, label in found))
+        names = [column.name for column in self.columns]
+        table = [
+            [
+                found[name, label][0] if (name, label) in found else np.nan
+                for name in names
+            ]
+            for label in labels
+        ]
+        index = pd.Index(labels, name="statistic")
+        return pd.DataFrame(table, index, pd.Index(names, name="column"), dtype=float)
+
+
+class _Parts:
+    """A noisy vector, split up; divided by group sizes where they are fit for it."""
+
+    def __init__(self, shares, noise, n_records, grouped):
+        self.shares, self.noise, self.n_records = shares, noise, n_records
+        self._grouped = grouped
+
+    @property
+    def counts(self):
+        """Group sizes; the public number of records without groups."""
+        if not self._grouped:
+            return np.array([float(self.n_records)])
+        return self.n_records * self.shares["count"][:, 0]
+
+    def ratio(self, key):
+        """Means within groups."""
+        if not self._grouped:
+            return self.shares[key]
+        noise = self.n_records * self.noise["count"][:, 0]
+        sizes = usable_counts(self.counts, noise) / self.n_records
+        return self.shares[key] / sizes[:, None]
+
+
+def _cell_labels(column):
+    if column.levels is not None:
+        return [str(level) for level in column.levels]
+    edges = column.edges
+    last = len(edges) - 2
+    return [
+        f"{low:.12g}, {high:.12g}{']' if i == last else ')'}"
+        for i, (low, high) in enumerate(zip(edges[:-1], edges[1:], strict=True))
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummaryContext(PublicContext):
+    """The public facts of a table, and the plan of its summary."""
+
+    plan: SummaryPlan | None = field(default=None)

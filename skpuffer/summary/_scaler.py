@@ -1,0 +1,199 @@
+"""Standardisation by private moments."""
+
+import numpy as np
+from sklearn.base import OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.utils._sklearn import StrOptions
+
+from ._bounded import BoundedColumns
+from ._moments import (
+    MINIMAL_VARIANCE,
+    bounded_variance,
+    column_means,
+    column_moments,
+)
+
+__all__ = ["PrivateStandardScaler"]
+
+
+class PrivateStandardScaler(
+    OneToOneFeatureMixin, TransformerMixin, BoundedColumns, PrivateEstimatorMixin
+):
+    """Centre and scale features by private means and variances.
+
+    What scikit-learn's :class:`~sklearn.preprocessing.StandardScaler` does, from one
+    noisy release of first and second moments. Transforming is post-processing.
+
+    Parameters
+    ----------
+    scenario : Scenario, default=None
+        What is secret. None is one record, added or removed: differential privacy.
+    accountant : Accountant, default=None
+        How the loss is counted. None is (1, 1e-5)-differential privacy by
+        :class:`~skpuffer.accountants.GroupPrivacy`.
+    bounds : pair (low, high) or 'empirical', default=None
+        Public bounds of the features: numbers, or arrays of shape (n_features,). What
+        lies outside is clipped in `fit`, not in `transform`. None takes the range the
+        scenario declares (that of its public prior); without one the means and standard
+        deviations are released as they are, which only a scenario that knows the laws
+        of the output (all means, then all deviations) can account for.
+        ``'empirical'`` reads the range off the private data, warns, and leaves an
+        estimate for a certificate.
+    with_mean : bool, default=True
+        Whether to centre.
+    with_std : bool, default=True
+        Whether to scale. If not, second moments are not released, which leaves more
+        of the budget to the means.
+    random_state : int, RandomState instance, Generator or None, default=None
+        None draws noise from the operating system's entropy. A seed warns.
+
+    Attributes
+    ----------
+    mean_ : ndarray of shape (n_features,)
+        Noisy means.
+    var_ : ndarray of shape (n_features,) or None
+        Noisy variances, between the floor below and the squared half-range; None
+        without `with_std`.
+    scale_ : ndarray of shape (n_features,) or None
+        Square roots of `var_`: positive.
+    certificate_ : Certificate
+        What was promised, in which notion, under which assumptions.
+    noise_ : Noise
+        The noise that was added: to the means, in the units of the data, and then to
+        the second moments, in their squares.
+    accountant_ : Accountant
+        The accountant that set it.
+    n_features_in_ : int
+        Number of features, the secret column not counted.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if all are strings.
+
+    Notes
+    -----
+    A variance below the standard deviation of its own noise says nothing, and dividing
+    by its root would blow up the feature. Variances are therefore floored at that
+    deviation, and at 1e-6 of the squared half-range. Both are public.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.summary import PrivateStandardScaler
+    >>> X = np.random.default_rng(0).normal([5, 50], [1, 10], size=(50_000, 2))
+    >>> scaler = PrivateStandardScaler(bounds=([0, 0], [10, 100]))
+    >>> bool(np.all(np.abs(scaler.fit_transform(X).std(axis=0) - 1) < 0.1))
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **PrivateEstimatorMixin._parameter_constraints,
+        "bounds": ["array-like", StrOptions({"empirical"}), None],
+        "with_mean": ["boolean"],
+        "with_std": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        scenario=None,
+        accountant=None,
+        *,
+        bounds=None,
+        with_mean=True,
+        with_std=True,
+        random_state=None,
+    ):
+        self.scenario = scenario
+        self.accountant = accountant
+        self.bounds = bounds
+        self.with_mean = with_mean
+        self.with_std = with_std
+        self.random_state = random_state
+
+    def _check_parameters(self, scenario):
+        super()._check_parameters(scenario)
+        if not self.with_mean and not self.with_std:
+            raise ValueError(
+                "With with_mean=False and with_std=False there is nothing to fit: "
+                "leave the scaler out."
+            )
+
+    def _release(self, scenario, context, X):
+        if not self.with_std:
+            return self._moment_release(
+                scenario, context, X, order=1, name="means", query=column_means
+            )
+        return self._moment_release(
+            scenario, context, X, order=2, name="moments", query=column_moments
+        )
+
+    def _publish(self, value, context):
+        bounds = context.bounds
+        if not self.with_std:
+            self.mean_ = value if bounds is None else bounds.middle + value
+            self.var_ = self.scale_ = None
+            return
+        noise = self.noise_.std(value.size)
+        first, second = np.split(value, 2)
+        floor = np.split(noise, 2)[1]
+        if bounds is None:
+            deviation = np.maximum(second, floor)
+            self.mean_ = first
+            self.var_ = np.where(deviation > 0, deviation, 1.0) ** 2
+        else:
+            unit = bounds.half**2
+            least = np.maximum(MINIMAL_VARIANCE, floor / unit)
+            variance = bounded_variance(first / bounds.half, second / unit, least)
+            self.mean_ = bounds.middle + first
+            self.var_ = unit * variance
+        self.scale_ = np.sqrt(self.var_)
+
+    # -- post-processing ----------------------------------------------------------
+
+    def _read(self, X):
+        check_is_fitted(self)
+        X = self._without_secret(X)
+        return validate_data(self, X, dtype=np.float64, copy=True, reset=False)
+
+    def transform(self, X):
+        """Centre and scale.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_records, n_features)
+            A secret column is dropped.
+
+        Returns
+        -------
+        ndarray of shape (n_records, n_features)
+        """
+        X = self._read(X)
+        if self.with_mean:
+            X -= self.mean_
+        if self.with_std:
+            X /= self.scale_
+        return X
+
+    def inverse_transform(self, X):
+        """Undo :meth:`transform`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_records, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_records, n_features)
+        """
+        check_is_fitted(self)
+        X = np.array(X, dtype=np.float64)
+        if X.ndim != 2 or X.shape[1] != self.n_features_in_:
+            raise ValueError(
+                "The parameter 'X' must have shape (n_records, "
+                f"{self.n_features_in_}). Got {X.shape}."
+            )
+        if self.with_std:
+            X *= self.scale_
+        if self.with_mean:
+            X += self.mean_
+        return X

@@ -1,0 +1,207 @@
+"""Columns of a mixed table: which are read, and how they become numbers."""
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from skpuffer.utils._frame import is_frame
+
+__all__ = ["Column", "TableEncoder", "check_levels", "column_kinds"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column that is read.
+
+    Parameters
+    ----------
+    name : str or int
+    position : int
+        In the table as it reaches the estimator.
+    levels : tuple or None
+        Public levels of a categorical column; None for a numeric one. None among them
+        is the level of missing values.
+    boolean : bool
+        Whether the table's own type of the column is boolean.
+    """
+
+    name: Hashable
+    position: int
+    levels: tuple | None = None
+    boolean: bool = False
+
+
+@dataclass(frozen=True)
+class TableEncoder:
+    """Public preprocessing: the columns that are read, as one array of floats.
+
+    Numbers stay as they are, levels become codes 0, 1, …. The same for private data
+    and for the prior of a scenario.
+
+    Parameters
+    ----------
+    columns : tuple of Column
+    n_columns : int
+        Width of the table as it reaches the estimator.
+    before : callable, default=None
+        Public preprocessing that comes first.
+    """
+
+    columns: tuple[Column, ...]
+    n_columns: int
+    before: Callable | None = None
+
+    def __call__(self, X):
+        """Encode a table.
+
+        Parameters
+        ----------
+        X : {data frame, array-like}
+            The whole table, or a frame of the columns that are read.
+
+        Returns
+        -------
+        ndarray of shape (n, len(columns))
+
+        Raises
+        ------
+        ValueError
+            If a number is missing, or not one, or a level is not listed. The message
+            quotes no value: it may be private.
+        """
+        if self.before is not None:
+            X = self.before(X)
+        parts = [
+            _numbers(column, *_values(X, place))
+            if column.levels is None
+            else _codes(column, *_values(X, place))
+            for column, place in zip(self.columns, self._places(X), strict=True)
+        ]
+        return np.column_stack(parts)
+
+    def _places(self, X):
+        """Names or positions of the columns in this very table."""
+        names = [column.name for column in self.columns]
+        if is_frame(X):
+            known = list(nw.from_native(X, eager_only=True).columns)
+            if all(name in known for name in names):
+                return names
+            width = len(known)
+        else:
+            width = np.shape(X)[1]
+        if width == self.n_columns:
+            return [column.position for column in self.columns]
+        if width == len(names):
+            return list(range(width))
+        raise ValueError(
+            f"The table has {width} columns, not the {self.n_columns} of the data: "
+            f"give it as a data frame with the columns {names!r}."
+        )
+
+
+def column_kinds(X):
+    """What the types of a table say of its columns: 'number', 'boolean' or 'other'.
+
+    Parameters
+    ----------
+    X : {data frame, ndarray}
+
+    Returns
+    -------
+    dict of {str or int: str}
+        An object column counts as numeric until its values say otherwise.
+    """
+    if not is_frame(X):
+        kind = {"b": "boolean", "U": "other", "S": "other"}.get(X.dtype.kind, "number")
+        return dict.fromkeys(range(X.shape[1]), kind)
+    schema = nw.from_native(X, eager_only=True).schema
+    return {name: _kind(dtype) for name, dtype in schema.items()}
+
+
+def _kind(dtype):
+    if dtype == nw.Boolean:
+        return "boolean"
+    return "number" if dtype.is_numeric() or dtype == nw.Object else "other"
+
+
+def check_levels(name, levels):
+    """Return public levels as a tuple of plain values, missing ones as None.
+
+    Raises
+    ------
+    ValueError
+        If there are none, or one is listed twice.
+    """
+    if isinstance(levels, str) or not np.iterable(levels):
+        raise ValueError(
+            f"The parameter 'categories' must list the levels of the column {name!r}. "
+            f"Got {levels!r}."
+        )
+    plain = tuple(None if _missing(v) else _plain(v) for v in levels)
+    # compared as they will be printed: a table's labels must differ
+    if not plain or len({str(level) for level in plain}) < len(plain):
+        raise ValueError(
+            f"The parameter 'categories' must list the levels of the column {name!r}, "
+            f"each once. Got {list(plain)!r}."
+        )
+    return plain
+
+
+def _plain(value):
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _missing(value):
+    return value is None or bool(np.ndim(value) == 0 and pd.isna(value))
+
+
+def _values(X, place):
+    """Values of one column as an array, and which of them are missing."""
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)
+        if isinstance(place, int) and place not in frame.columns:
+            place = frame.columns[place]
+        values = frame.get_column(place).to_numpy()
+    else:
+        values = np.asarray(X)[:, place]
+    return values, pd.isna(values)
+
+
+def _numbers(column, values, missing):
+    if missing.any():
+        raise ValueError(
+            f"The column {column.name!r} contains NaN or missing values. Fill them by "
+            "a public rule, or leave the records out, before they reach this "
+            "estimator."
+        )
+    try:
+        numbers = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"The column {column.name!r} is not numeric: list its levels in "
+            "'categories', or name the columns to be read in 'columns'."
+        ) from None
+    if not np.all(np.isfinite(numbers)):
+        raise ValueError(f"The column {column.name!r} contains infinity.")
+    return numbers
+
+
+def _codes(column, values, missing):
+    index = {level: code for code, level in enumerate(column.levels)}
+    if missing.any() and None not in index:
+        raise ValueError(
+            f"The column {column.name!r} contains NaN or missing values. List None "
+            "among its 'categories' to give them a level of their own."
+        )
+    codes = np.full(len(values), index.get(None, -1))
+    present = np.asarray(values, dtype=object)[~missing].tolist()
+    codes[~missing] = [index.get(value, -1) for value in present]
+    if np.any(codes < 0):
+        raise ValueError(
+            f"The column {column.name!r} has values that the parameter 'categories' "
+            "does not list. List all that are possible."
+        )
+    return codes.astype(float)

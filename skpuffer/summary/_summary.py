@@ -1,0 +1,408 @@
+"""Many statistics of one table, in one release."""
+
+from dataclasses import fields, replace
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.utils._bounds import BOUNDS_LEAK, are_empirical
+from skpuffer.utils._frame import is_frame, row_count
+from skpuffer.utils._sklearn import StrOptions
+
+from ._parameters import (
+    CATEGORICAL,
+    as_list,
+    check_summary,
+    public_bounds,
+    public_grid,
+    requested,
+)
+from ._plan import PlannedColumn, SummaryContext, SummaryPlan
+from ._schema import Column, TableEncoder, check_levels, column_kinds
+
+__all__ = ["PrivateSummary"]
+
+
+class PrivateSummary(PrivateEstimatorMixin):
+    """Counts, means, spreads, rates, quantiles and histograms of a mixed table.
+
+    Everything asked for is one release: one calibration covers all statistics of all
+    columns and groups. Groups are disjoint, so however many there are, they cost what
+    one costs (parallel composition).
+
+    Parameters
+    ----------
+    scenario : Scenario, default=None
+        What is secret. None is one record, added or removed: differential privacy.
+    accountant : Accountant, default=None
+        How the loss is counted. None is (1, 1e-5)-differential privacy by
+        :class:`~skpuffer.accountants.GroupPrivacy`.
+    statistics : list of str, or dict of {column: list of str}, \
+            default=('count', 'mean', 'std')
+        Of 'count', 'mean', 'std', 'var', 'rate', 'quantile', 'median' and 'histogram'.
+        A list is for all columns; what it names has to make sense for numeric ones,
+        and categorical columns take 'count', 'rate' and 'histogram' of it. The rate of
+        a numeric or boolean column is the share of records where it is positive; of a
+        categorical one, the share of each level.
+    by : str, int or list of these, default=None
+        Columns that span the groups; each needs public `categories`. Every
+        combination is a row of the result, whether or not there are such records.
+    columns : list, default=None
+        Columns to summarise: names, or positions in an array (counted without a secret
+        column). None takes all but those of `by`, or the keys of `statistics`.
+    bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
+            default=None
+        Public bounds of numeric columns: numbers, or arrays with an entry for each
+        column of the table. What lies outside is clipped. Columns without one take the
+        range the scenario declares (that of its public prior). ``'empirical'`` reads
+        them off the private data, warns, and leaves an estimate for a certificate.
+        Boolean columns need none.
+    categories : dict of {column: list}, default=None
+        Public levels of categorical columns. All that occur must be listed; None among
+        them is the level of missing values. Boolean columns in `by` need none.
+    bins : int, array-like or dict of {column: int or array-like}, default=20
+        Public grid of histograms and quantiles: a number of bins of equal width within
+        the bounds, or edges, which need no bounds.
+    quantiles : tuple of float, default=(0.25, 0.5, 0.75)
+        Levels of the statistic 'quantile', in (0, 1).
+    random_state : int, RandomState instance, Generator or None, default=None
+        None draws noise from the operating system's entropy. A seed warns.
+
+    Attributes
+    ----------
+    result_ : pandas.DataFrame
+        The statistics, whatever kind of frame was given. Without `by`: statistics as
+        rows, columns as columns, NaN where a statistic was not asked. With `by`: groups
+        as rows, pairs (column, statistic) as columns.
+    certificate_ : Certificate
+        What was promised, in which notion, under which assumptions.
+    noise_ : Noise
+        The noise that was added to the stacked moments and counts.
+    accountant_ : Accountant
+        The accountant that set it.
+    n_features_in_ : int
+        Number of columns of the table, the secret column not counted.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the columns, if all are strings.
+
+    See Also
+    --------
+    PrivateMean : Means of numeric features.
+    PrivateStandardScaler : Means and standard deviations, as a transformer.
+
+    Notes
+    -----
+    *What is released.* Sums over records, divided by the public number of records: of
+    each bounded column mapped to u in [-1, 1] (for means), of u and u^2 - 1/2 (for
+    standard deviations and variances), of indicators as plus or minus one (for rates of
+    numeric columns), and of ones by bin or level (for the rest). Each coordinate gets
+    the same noise in these units, so a column's noise is in proportion to its range.
+    Statistics of one column share what they can: 'mean' comes for free with 'std', and
+    quantiles, the median and the histogram are read off the same counts.
+
+    *Counts.* Without `by` the number of records is public by assumption, and the
+    statistic 'count' says it without noise. Counts of groups and bins are noisy. They
+    are neither rounded nor clipped, and so unbiased; so are means and rates without
+    `by`, which may fall outside their range where the noise is large. Variances are
+    clipped to what is possible.
+
+    *Groups.* Means, deviations and rates of a group divide by its noisy size. They are
+    NaN where that is below one, or below twice the standard deviation of its noise.
+
+    *Missing values* of numeric columns are refused. Those of categorical columns are
+    refused unless `categories` lists None. Values that `categories` does not list are
+    refused as well. These refusals depend on the data and are not covered by the
+    promise: they are for the eyes of the curator.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from skpuffer.summary import PrivateSummary
+    >>> rng = np.random.default_rng(0)
+    >>> table = pd.DataFrame(
+    ...     {
+    ...         "age": rng.integers(18, 81, size=100_000),
+    ...         "smoker": rng.choice(["no", "yes"], p=[0.8, 0.2], size=100_000),
+    ...     }
+    ... )
+    >>> summary = PrivateSummary(
+    ...     statistics=["mean", "std"],
+    ...     by="smoker",
+    ...     bounds={"age": (18, 80)},
+    ...     categories={"smoker": ["no", "yes"]},
+    ... ).fit(table)
+    >>> summary.result_.round(0)
+    column      age
+    statistic  mean   std
+    smoker
+    no         49.0  18.0
+    yes        49.0  18.0
+    """
+
+    _parameter_constraints: dict = {
+        **PrivateEstimatorMixin._parameter_constraints,
+        "statistics": ["array-like", dict, str],
+        "by": ["array-like", str, Integral, None],
+        "columns": ["array-like", str, Integral, None],
+        "bounds": ["array-like", dict, StrOptions({"empirical"}), None],
+        "categories": [dict, None],
+        "bins": ["array-like", dict, Integral],
+        "quantiles": ["array-like", Real],
+    }
+
+    def __init__(
+        self,
+        scenario=None,
+        accountant=None,
+        *,
+        statistics=("count", "mean", "std"),
+        by=None,
+        columns=None,
+        bounds=None,
+        categories=None,
+        bins=20,
+        quantiles=(0.25, 0.5, 0.75),
+        random_state=None,
+    ):
+        self.scenario = scenario
+        self.accountant = accountant
+        self.statistics = statistics
+        self.by = by
+        self.columns = columns
+        self.bounds = bounds
+        self.categories = categories
+        self.bins = bins
+        self.quantiles = quantiles
+        self.random_state = random_state
+
+    # -- from the parameters and the table's own types, not its rows --------------
+
+    def _check_parameters(self, scenario):
+        check_summary(self)
+        named = [*as_list(self.by), *as_list(self.columns)]
+        if isinstance(self.statistics, dict):
+            named += list(self.statistics)
+        # positions count without the secret column, so only names can name it
+        named = tuple(name for name in named if isinstance(name, str))
+        if named and scenario.secret_position(named, len(named)) is not None:
+            raise ValueError(_SECRET.format(scenario.column))
+
+    def _leaks(self):
+        return (BOUNDS_LEAK,) if are_empirical(self.bounds) else ()
+
+    def _validate(self, X, y):
+        if is_frame(X):
+            validate_data(self, X, skip_check_array=True)
+            if row_count(X) == 0:
+                raise ValueError("Found a table with 0 records; at least 1 is needed.")
+        else:
+            mixed = dict(dtype=None, ensure_all_finite=False)
+            X = validate_data(
+                self, X, **(mixed if self.categories else dict(dtype=np.float64))
+            )
+        # public: names, positions and levels as the parameters give them
+        self._encoder = self._make_encoder(column_kinds(X))
+        return self._encoder(X), None
+
+    def _make_encoder(self, kinds):
+        """Say which columns are read, from names and types alone."""
+        names = list(kinds)
+        by = as_list(self.by)
+        columns = as_list(self.columns)
+        if self.columns is None:
+            listed = self.statistics if isinstance(self.statistics, dict) else names
+            columns = [name for name in listed if name not in by]
+        self._require(names, by=by, columns=columns)
+        for parameter in ("statistics", "bounds", "categories", "bins"):
+            value = getattr(self, parameter)
+            if isinstance(value, dict):
+                self._require(names, **{parameter: list(value)})
+        given = self.categories or {}
+        found = []
+        for position, name in enumerate(names):
+            if name not in by and name not in columns:
+                continue
+            levels = check_levels(name, given[name]) if name in given else None
+            boolean = kinds[name] == "boolean"
+            if name in by and levels is None:
+                if not boolean:
+                    raise ValueError(
+                        f"The parameter 'by' names {name!r}, whose levels must be "
+                        f"public: give categories={{{name!r}: [...]}}."
+                    )
+                levels = (False, True)
+            if levels is None and kinds[name] == "other":
+                raise ValueError(
+                    f"The column {name!r} is not numeric: list its levels in "
+                    "'categories', or name the columns to be read in 'columns'."
+                )
+            found.append(Column(name, position, levels, boolean))
+        return TableEncoder(tuple(found), len(names))
+
+    def _require(self, names, **named):
+        """Refuse columns that are not there."""
+        for parameter, wanted in named.items():
+            for name in wanted:
+                if name in names:
+                    continue
+                if parameter in ("by", "columns", "statistics"):
+                    if _is_secret(self.scenario, name):
+                        raise ValueError(_SECRET.format(name))
+                elif _is_secret(self.scenario, name):
+                    continue  # public facts of the whole table, the secret included
+                raise ValueError(
+                    f"The parameter {parameter!r} names the column {name!r}, which "
+                    f"the data does not have. It has {names!r}."
+                )
+
+    # -- the release --------------------------------------------------------------
+
+    def _release(self, scenario, context, X):
+        context = self._narrowed(context)
+        plan = self._make_plan(scenario, context, X)
+        if not plan.blocks:
+            raise ValueError(
+                "There is nothing private to release: the number of records is public. "
+                "Ask for more in 'statistics', or for groups in 'by'."
+            )
+        n = context.n_records
+        contribution = plan.contribution
+        facts = {f.name: getattr(context, f.name) for f in fields(PublicContext)}
+        return QueryRelease(
+            contribution=contribution,
+            is_sum=True,
+            factor=1 / n,
+            units=contribution.units,
+            sensitivity=contribution.reach.sensitivity(1 / n),
+            n_records=n,
+            dim=contribution.dim,
+            name="summary",
+            context=SummaryContext(**facts, plan=plan),
+            assumptions=(
+                "values outside the public bounds or grid are clipped to them; the "
+                "levels of categorical columns are public",
+            ),
+        )
+
+    def _narrowed(self, context):
+        """The context of the columns that are read, with their encoding."""
+        encoder = self._encoder
+        names = context.feature_names
+        if context.feature_map is not None:
+            encoder = replace(encoder, before=context.feature_map)
+        elif names is not None:
+            names = tuple(column.name for column in encoder.columns)
+        return replace(
+            context,
+            feature_names=names,
+            n_features=len(encoder.columns),
+            feature_map=encoder,
+        )
+
+    def _make_plan(self, scenario, context, X):
+        by = as_list(self.by)
+        columns = self._encoder.columns
+        order = as_list(self.columns) or [c.name for c in columns if c.name not in by]
+        wanted = {
+            column.name: requested(self.statistics, column)
+            for column in columns
+            if column.name in order
+        }
+        bounds = public_bounds(
+            self,
+            scenario,
+            context,
+            X,
+            {c.name: wanted.get(c.name, ()) for c in columns},
+        )
+        left_out = [name for name in order if not wanted[name]]
+        if left_out and (self.columns is not None or len(left_out) == len(order)):
+            raise ValueError(
+                f"The columns {left_out!r} are categorical and have none of the "
+                f"'statistics' asked: they have {', '.join(CATEGORICAL)}."
+            )
+        planned = {}
+        for position, column in enumerate(columns):
+            if not wanted.get(column.name):
+                continue
+            pair = bounds[column.name]
+            planned[column.name] = PlannedColumn(
+                name=column.name,
+                position=position,
+                statistics=wanted[column.name],
+                levels=column.levels,
+                bounds=pair,
+                edges=public_grid(self.bins, column, wanted[column.name], pair),
+            )
+        places = {column.name: i for i, column in enumerate(columns)}
+        return SummaryPlan(
+            columns=tuple(planned[name] for name in order if name in planned),
+            by=tuple(replace(columns[places[n]], position=places[n]) for n in by),
+            quantiles=tuple(np.atleast_1d(self.quantiles).astype(float).tolist()),
+        )
+
+    def _publish(self, value, context):
+        noise = self.noise_.std(value.size)
+        self.result_ = context.plan.read(value, noise, context.n_records)
+
+    # -- post-processing ----------------------------------------------------------
+
+    def to_crosstab(self, statistic="count", column=None):
+        """Arrange one statistic of the groups as a cross-table.
+
+        Parameters
+        ----------
+        statistic : str, default='count'
+            As in the columns of `result_`.
+        column : str or int, default=None
+            The column summarised. None will do for counts, and where only one column
+            has the statistic.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The first column of `by` as rows, the others as columns.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than two columns in `by`, or the statistic is not there
+            or not unique.
+        """
+        check_is_fitted(self)
+        if len(as_list(self.by)) < 2:
+            raise ValueError(
+                "A cross-table needs two or more columns in the parameter 'by'. "
+                f"Got {self.by!r}."
+            )
+        found = [
+            key
+            for key in self.result_.columns
+            if key[1] == statistic and column in (None, key[0])
+        ]
+        if not found or (len(found) > 1 and statistic != "count"):
+            known = list(self.result_.columns)
+            raise ValueError(
+                f"There must be one statistic {statistic!r} of the column {column!r}; "
+                f"there are {len(found)}. The result has {known!r}."
+            )
+        values = self.result_[found[0]]
+        table = values.unstack(list(values.index.names[1:]))
+        # in the order of the categories, which unstacking sorts away
+        rows = values.index.get_level_values(0).unique()
+        heads = values.index.droplevel(0).unique()
+        return table.reindex(index=rows, columns=heads)
+
+
+_SECRET = (
+    "The column {0!r} is the secret of the scenario, so it cannot be summarised: leave "
+    "it out of 'by', 'columns' and 'statistics'."
+)
+
+
+def _is_secret(scenario, name):
+    return scenario is not None and scenario.secret_position((name,), 1) is not None
