@@ -97,8 +97,10 @@ def main():
     except OSError:
         X, secret, y = synthetic(3000 if options.quick else 30_000)
         name = "synthetic"
-    print(f"{name}: {X.shape[0]} rows, {X.shape[1]} features, secret of "
-          f"{len(set(secret))} values")
+    print(
+        f"{name}: {X.shape[0]} rows, {X.shape[1]} features, secret of "
+        f"{len(set(secret))} values"
+    )
     rows = X.to_numpy()
     fit = seconds(lambda: LogisticRegression(max_iter=1000).fit(rows, y), repeats)
 

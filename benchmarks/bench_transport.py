@@ -39,15 +39,18 @@ def in_turn(*calls, repeats, clock=time.perf_counter):
 
 def line(n, m, name, draw, repeats):
     x, y = draw(n), draw(m)
-    sorts, ours, average = in_turn(
-        lambda: (np.sort(x), np.sort(y)),
-        lambda: wasserstein_distance(x, y),
-        lambda: wasserstein_distance(x, y, p=2),
-        repeats=repeats,
-    )
+
+    def ratio(p):
+        sorts, ours = in_turn(
+            lambda: (np.sort(x), np.sort(y)),
+            lambda: wasserstein_distance(x, y, p=p),
+            repeats=repeats,
+        )
+        return f"{ours / sorts:5.2f} x"
+
     print(
-        f"line   {n:>9,} x {m:<9,} {name:8s} two sorts {sorts * 1e3:7.2f} ms   "
-        f"W_inf {ours / sorts:5.2f} x   W_2 {average / sorts:6.2f} x"
+        f"line   {n:>9,} x {m:<9,} {name:8s} W_inf {ratio(np.inf)} two sorts   "
+        f"W_2 {ratio(2)} two sorts"
     )
 
 
@@ -68,12 +71,14 @@ def adult(directory):
         race: np.unique(part[columns].to_numpy(float), axis=0, return_counts=True)
         for race, part in table.groupby("race")
     }
-    start, exact = time.process_time(), True
-    for (U, u_counts), (V, v_counts) in itertools.combinations(races.values(), 2):
-        exact &= bottleneck_transport(U, V, u_counts, v_counts).exact
+    start = time.process_time()
+    exact = [
+        bottleneck_transport(U, V, u_counts, v_counts).exact
+        for (U, u_counts), (V, v_counts) in itertools.combinations(races.values(), 2)
+    ]
     print(
-        f"Adult  {', '.join(columns)}, {len(races)} races, all pairs: W_inf "
-        f"{time.process_time() - start:.2f} s CPU, {'all' if exact else 'not all'} exact"
+        f"Adult  {', '.join(columns)}, {len(exact)} pairs of races: W_inf "
+        f"{time.process_time() - start:.2f} s CPU, {sum(exact)} exact"
     )
 
 

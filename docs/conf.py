@@ -69,7 +69,6 @@ numpydoc_validation_overrides = {
 }
 
 
-
 def adult_is_here():
     """Whether the Adult table can be read without a network."""
     from skpuffer.datasets import fetch_adult

@@ -1,9 +1,11 @@
 """The main job on real tables: what the budget buys, and what an attacker gets."""
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import beta, norm
+from attack import attack, bayes_score
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import StandardScaler
@@ -12,6 +14,7 @@ from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.datasets import fetch_adult
 from skpuffer.linear_model import PrivateLogisticRegression
+from skpuffer.noise import GaussianNoise
 from skpuffer.scenarios import AttributeScenario, ReferenceTable
 from skpuffer.summary import PrivateMean, PrivateStandardScaler
 
@@ -105,60 +108,53 @@ def test_the_score_of_a_model_does_not_fall_with_the_budget(story):
 # -- the attacker -----------------------------------------------------------------------
 
 
-def mixture_density(points, atoms, masses, std):
-    """Density of atoms plus Gaussian noise, at some points."""
-    return norm.pdf(points[:, None], loc=atoms[None], scale=std) @ masses
+def record_worlds(table, column, secret, pair, noise, n_records):
+    """Samplers and laws of a mean's one unknown value, plus noise, times its records.
 
-
-def advantage_lower_bound(true_positives, false_positives, n, level=0.99):
-    """Clopper-Pearson lower bound of TPR - FPR at a joint confidence level."""
-    tail = (1 - level) / 2
-    low = beta.ppf(tail, true_positives, n - true_positives + 1)
-    high = beta.ppf(1 - tail, false_positives + 1, n - false_positives)
-    return np.nan_to_num(low) - np.nan_to_num(high, nan=1.0)
-
-
-def bayes_advantage(values, codes, pair, std, n, rng):
-    """Advantage of the best guess which of two secrets a record has.
-
-    The attacker knows every other record, the prior and the noise, and sees the mean
-    times the number of records, that is the one unknown value plus noise.
+    The attacker knows the prior, the noise and every other record: what is left is the
+    value of one record, whose secret he guesses.
     """
-    seen, laws = [], []
-    for code in pair:
-        atoms, counts = np.unique(values[codes == code], return_counts=True)
-        masses = counts / counts.sum()
-        laws.append((atoms, masses))
-        seen.append(rng.choice(atoms, size=n, p=masses) + rng.normal(0, std, size=n))
-    guesses = [
-        mixture_density(x, *laws[0], std) > mixture_density(x, *laws[1], std)
-        for x in seen
-    ]
-    return advantage_lower_bound(guesses[0].sum(), guesses[1].sum(), n)
+    std = float(np.max(noise.std())) * n_records
+    laws = []
+    for value in pair:
+        atoms = table.loc[table[secret] == value, column]
+        atoms, counts = np.unique(atoms, return_counts=True)
+        laws.append((atoms, counts / counts.sum()))
+
+    def sampler(atoms, masses):
+        return lambda n, rng: rng.choice(atoms, n, p=masses) + rng.normal(0, std, n)
+
+    score = bayes_score(GaussianNoise(std), *laws[0], *laws[1])
+    return *(sampler(*law) for law in laws), score
+
+
+def secret_pairs(story):
+    return list(combinations(sorted(story.public[story.secret].unique()), 2))
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
 def test_no_attacker_beats_the_certificate(story, epsilon, n_trials):
-    n = n_trials(100_000, least=20_000)
+    n_draws = n_trials(20_000, least=8_000)
     rng = np.random.default_rng(1)
     rows = story.private[[*story.columns, story.secret]]
-    prior = story.public
-    secrets = sorted(prior[story.secret].unique())
-    codes = prior[story.secret].map({s: i for i, s in enumerate(secrets)}).to_numpy()
     for column in story.columns[:2]:
         model = PrivateMean(
             story.scenario([column]), GeneralWasserstein(epsilon, alpha=4.0)
         ).fit(rows[[column, story.secret]])
-        certificate = model.certificate_
-        assert certificate.notion == "renyi_pufferfish"
-        std = float(np.max(model.noise_.std())) * len(rows)
-        allowed = certificate.curve.delta(0.0)  # largest total variation
-        measured = [
-            bayes_advantage(prior[column].to_numpy(), codes, (i, j), std, n, rng)
-            for i in range(len(secrets))
-            for j in range(i)
-        ]
-        assert max(measured) <= allowed
+        assert model.certificate_.notion == "renyi_pufferfish"
+        for pair in secret_pairs(story):
+            first, second, score = record_worlds(
+                story.public, column, story.secret, pair, model.noise_, len(rows)
+            )
+            report = attack(
+                first,
+                second,
+                model.certificate_,
+                n_draws=n_draws,
+                rng=rng,
+                score=score,
+            )
+            assert not report.broken, f"{column}, {pair}: {report}"
 
 
 def test_an_attacker_beats_half_the_noise():
@@ -166,13 +162,13 @@ def test_an_attacker_beats_half_the_noise():
     table = pd.DataFrame({"x": [0.0, 1.0] * 20, "s": [0, 1] * 20})
     scenario = AttributeScenario("s", level="record", prior=table, prior_as="law")
     model = PrivateMean(scenario, GeneralWasserstein(1.0, alpha=4.0)).fit(table)
-    rng = np.random.default_rng(0)
-    values, codes = table["x"].to_numpy(), table["s"].to_numpy()
-    std = float(np.max(model.noise_.std())) * len(table)
-    allowed = model.certificate_.curve.delta(0.0)
-    measured = bayes_advantage(values, codes, (1, 0), std, 200_000, rng)
-    assert allowed * 0.97 < measured <= allowed
-    assert bayes_advantage(values, codes, (1, 0), std / 2, 200_000, rng) > allowed
+    noise = model.noise_
+    options = {"n_draws": 100_000, "rng": np.random.default_rng(0)}
+    for scale, broken in ((1.0, False), (0.5, True)):
+        smaller = GaussianNoise(float(np.max(noise.std())) * scale)
+        *worlds, score = record_worlds(table, "x", "s", (0, 1), smaller, len(table))
+        report = attack(*worlds, model.certificate_, score=score, **options)
+        assert report.broken is broken, report
 
 
 def test_scaler_and_model_under_one_attribute_scenario(diabetes):

@@ -5,6 +5,7 @@ from io import BytesIO
 import pandas as pd
 
 from skpuffer.utils._checks import check_option
+
 from ._bunch import as_categories, as_dataset, check_fetch_options
 from ._fetch import RemoteTable, load_table
 

@@ -23,9 +23,13 @@ __all__ = [
     "requested",
 ]
 
-#: Statistics of numeric columns, and those of them that levels have as well.
+#: Statistics of numeric columns, and those of them that others have as well.
 NUMERIC = ("count", "mean", "std", "var", "rate", "quantile", "median", "histogram")
+BOOLEAN = ("count", "mean", "std", "var", "rate", "histogram")
 CATEGORICAL = ("count", "rate", "histogram")
+
+#: Bins of a column that a dict of `bins` does not name.
+DEFAULT_BINS = 20
 
 _MOMENTS = {"mean", "std", "var"}
 _GRID = {"quantile", "median", "histogram"}
@@ -123,20 +127,20 @@ def requested(statistics, column):
     ValueError
         If one was asked of it by name that it cannot have.
     """
-    if isinstance(statistics, dict):
-        names = as_list(statistics.get(column.name))
-        impossible = [name for name in names if name not in CATEGORICAL]
-        if column.levels is not None and impossible:
-            raise ValueError(
-                f"The parameter 'statistics' asks {impossible!r} of the column "
-                f"{column.name!r}, which is categorical: it has "
-                f"{', '.join(CATEGORICAL)}."
-            )
-    else:
-        names = as_list(statistics)
-        if column.levels is not None:
-            names = [name for name in names if name in CATEGORICAL]
-    return tuple(dict.fromkeys(names))
+    kind, possible = "numeric", NUMERIC
+    if column.levels is not None:
+        kind, possible = "categorical", CATEGORICAL
+    elif column.boolean:
+        kind, possible = "boolean", BOOLEAN
+    named = isinstance(statistics, dict)
+    names = as_list(statistics.get(column.name) if named else statistics)
+    impossible = [name for name in names if name not in possible]
+    if named and impossible:
+        raise ValueError(
+            f"The parameter 'statistics' asks {impossible!r} of the column "
+            f"{column.name!r}, which is {kind}: it has {', '.join(possible)}."
+        )
+    return tuple(name for name in dict.fromkeys(names) if name in possible)
 
 
 def public_bounds(summary, scenario, context, X, wanted):
@@ -212,12 +216,10 @@ def _edges(bins, column):
 
 def public_grid(bins, column, wanted, bounds):
     """Return the edges of a numeric column's histogram as a tuple, or None."""
-    if column.levels is not None or not _GRID & set(wanted):
+    if column.levels is not None or column.boolean or not _GRID & set(wanted):
         return None
     edges = _edges(bins, column)
     if edges is None:
-        count = bins.get(column.name, 20) if isinstance(bins, dict) else bins
-        if column.boolean:
-            count = 2
+        count = bins.get(column.name, DEFAULT_BINS) if isinstance(bins, dict) else bins
         edges = np.linspace(*bounds, int(count) + 1)
     return tuple(np.asarray(edges, dtype=float).tolist())

@@ -17,7 +17,7 @@ from ._statistics import grid_quantiles, usable_counts
 
 __all__ = ["PlannedColumn", "SummaryContext", "SummaryPlan"]
 
-#: Column label of counts in a table that summarises no column.
+#: Column label of group sizes that no column was asked for.
 RECORDS = "records"
 
 
@@ -36,6 +36,8 @@ class PlannedColumn:
     bounds : tuple of (float, float) or None
     edges : tuple of float or None
         Public grid.
+    boolean : bool
+        Whether it is numeric and holds but zeros and ones.
     """
 
     name: Hashable
@@ -44,6 +46,12 @@ class PlannedColumn:
     levels: tuple | None = None
     bounds: tuple[float, float] | None = None
     edges: tuple[float, ...] | None = None
+    boolean: bool = False
+
+    @property
+    def cells(self):
+        """Levels to count records by, or None for a grid."""
+        return (False, True) if self.boolean else self.levels
 
     def asks(self, *statistics):
         """Whether any of these statistics is asked of the column."""
@@ -87,12 +95,14 @@ class SummaryPlan:
         if signs:
             blocks["signs"] = Signs(tuple(c.position for c in signs))
         for column in self.columns:
-            if column.levels is not None and column.asks("rate", "histogram"):
-                block = Levels(column.position, len(column.levels))
-                blocks["cells", column.name] = block
-            elif column.asks("quantile", "median", "histogram"):
-                block = Bins(column.position, column.edges)
-                blocks["cells", column.name] = block
+            by_level = column.levels is not None and column.asks("rate")
+            if not by_level and not column.asks("quantile", "median", "histogram"):
+                continue
+            blocks["cells", column.name] = (
+                Bins(column.position, column.edges)
+                if column.cells is None
+                else Levels(column.position, len(column.cells))
+            )
         return blocks
 
     @property
@@ -143,8 +153,8 @@ class SummaryPlan:
             for name in column.statistics:
                 for label, values in self._statistic(parts, column, name):
                     found[column.name, label] = values
-        if not self.columns:
-            found[RECORDS, "count"] = parts.counts
+        if "count" in self.blocks and not any(c.asks("count") for c in self.columns):
+            found = {(RECORDS, "count"): parts.counts, **found}
         return self._grouped_frame(found) if self.by else self._plain_frame(found)
 
     def _split(self, vector, n_cells):
@@ -169,7 +179,7 @@ class SummaryPlan:
         elif name == "histogram":
             counts = parts.n_records * parts.shares["cells", column.name]
             for label, values in zip(_cell_labels(column), counts.T, strict=True):
-                yield f"histogram[{label}]", values
+                yield f"histogram{label}", values
         else:
             median = name == "median"
             levels = (0.5,) if median else self.quantiles
@@ -251,12 +261,12 @@ class _Parts:
 
 
 def _cell_labels(column):
-    if column.levels is not None:
-        return [str(level) for level in column.levels]
+    if column.cells is not None:
+        return [f"[{level}]" for level in column.cells]
     edges = column.edges
     last = len(edges) - 2
     return [
-        f"{low:.12g}, {high:.12g}{']' if i == last else ')'}"
+        f"[{low:.12g}, {high:.12g}{']' if i == last else ')'}"
         for i, (low, high) in enumerate(zip(edges[:-1], edges[1:], strict=True))
     ]
 

@@ -44,9 +44,10 @@ class PrivateSummary(PrivateEstimatorMixin):
             default=('count', 'mean', 'std')
         Of 'count', 'mean', 'std', 'var', 'rate', 'quantile', 'median' and 'histogram'.
         A list is for all columns; what it names has to make sense for numeric ones,
-        and categorical columns take 'count', 'rate' and 'histogram' of it. The rate of
-        a numeric or boolean column is the share of records where it is positive; of a
-        categorical one, the share of each level.
+        and categorical columns take 'count', 'rate' and 'histogram' of it; boolean
+        ones take all but 'quantile' and 'median'. The rate of a numeric or boolean
+        column is the share of records where it is positive; of a categorical one, the
+        share of each level.
     by : str, int or list of these, default=None
         Columns that span the groups; each needs public `categories`. Every
         combination is a row of the result, whether or not there are such records.
@@ -76,7 +77,8 @@ class PrivateSummary(PrivateEstimatorMixin):
     result_ : pandas.DataFrame
         The statistics, whatever kind of frame was given. Without `by`: statistics as
         rows, columns as columns, NaN where a statistic was not asked. With `by`: groups
-        as rows, pairs (column, statistic) as columns.
+        as rows, pairs (column, statistic) as columns; group sizes that means and rates
+        divide by come with them, as ``('records', 'count')`` unless 'count' is asked.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise
@@ -135,8 +137,7 @@ class PrivateSummary(PrivateEstimatorMixin):
     ...     bounds={"age": (18, 80)},
     ...     categories={"smoker": ["no", "yes"]},
     ... ).fit(table)
-    >>> summary.result_.round(0)
-    column      age
+    >>> summary.result_["age"].round(0)
     statistic  mean   std
     smoker
     no         49.0  18.0
@@ -322,8 +323,8 @@ class PrivateSummary(PrivateEstimatorMixin):
         left_out = [name for name in order if not wanted[name]]
         if left_out and (self.columns is not None or len(left_out) == len(order)):
             raise ValueError(
-                f"The columns {left_out!r} are categorical and have none of the "
-                f"'statistics' asked: they have {', '.join(CATEGORICAL)}."
+                f"The columns {left_out!r} have none of the 'statistics' asked: "
+                f"categorical ones have {', '.join(CATEGORICAL)}."
             )
         planned = {}
         for position, column in enumerate(columns):
@@ -337,6 +338,7 @@ class PrivateSummary(PrivateEstimatorMixin):
                 levels=column.levels,
                 bounds=pair,
                 edges=public_grid(self.bins, column, wanted[column.name], pair),
+                boolean=column.boolean and column.levels is None,
             )
         places = {column.name: i for i, column in enumerate(columns)}
         return SummaryPlan(

@@ -7,13 +7,13 @@ maximum flow, with masses in exact integer arithmetic: W_inf is a maximum over a
 support, so one dropped sliver of mass would under-state it, and the noise with it.
 """
 
-from skpuffer.transport._bottleneck import (
+from ._bottleneck import (
     BottleneckResult,
     bottleneck_distance,
     bottleneck_transport,
 )
-from skpuffer.transport._gaussian import gaussian_wasserstein
-from skpuffer.transport._line import quantile_coupling, wasserstein_distance
+from ._gaussian import gaussian_wasserstein
+from ._line import quantile_coupling, wasserstein_distance
 
 __all__ = [
     "BottleneckResult",

@@ -11,16 +11,17 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial import KDTree
 
-from skpuffer.transport._flow import send
-from skpuffer.transport._line import wasserstein_distance
-from skpuffer.transport._masses import common_masses
-from skpuffer.transport._points import (
+from skpuffer.utils._checks import check_real
+
+from ._flow import send
+from ._line import wasserstein_distance
+from ._masses import common_masses
+from ._points import (
     check_points,
     finest_grid,
     merge,
     round_to_grid,
 )
-from skpuffer.utils._checks import check_real
 
 # Distances this close count as equal, so that ties survive the round-off of the norm.
 _TIE = 1e-12
@@ -201,7 +202,7 @@ def bottleneck_transport(
     corner, width = finest_grid(U, V, max_cells)
     centres = [round_to_grid(points, corner, width) for points in (U, V)]
     moved = sum(
-        _norm(points - rounded, norm).max()
+        width * _norm((points - rounded) / width, norm).max()
         for points, rounded in zip((U, V), centres, strict=True)
     )
     distance = _search(*merge(centres[0], a), *merge(centres[1], b), norm, math.inf)
@@ -217,13 +218,13 @@ def _search(U, a, V, b, norm, max_pairs):
         The longest way that mass travels in a coupling that was found, hence never
         below W_inf.
     """
+    all_pairs = len(U) * len(V)
+    if all_pairs > _WORTH_COUNTING * max_pairs:
+        return None
     # powers of a distance neither vanish nor overflow near one
     unit = _unit(U, V)
     U, V = U / unit, V / unit
     tree_u, tree_v = KDTree(U), KDTree(V)
-    count = len(U) * len(V) > max_pairs
-    if len(U) * len(V) > _WORTH_COUNTING * max_pairs:
-        return None
     low = max(_nearest(tree_v, U, norm).max(), _nearest(tree_u, V, norm).max())
     high = math.inf
     for step in itertools.count():
@@ -231,7 +232,10 @@ def _search(U, a, V, b, norm, max_pairs):
         if step >= _CUTS_ALONE and step % 2:
             probe = 2 * low if math.isinf(high) else (low + high) / 2
         reach = probe * (1 + _TIE)
-        if count and tree_u.count_neighbors(tree_v, reach, p=norm) > max_pairs:
+        if (
+            all_pairs > max_pairs
+            and tree_u.count_neighbors(tree_v, reach, p=norm) > max_pairs
+        ):
             return None
         pairs = tree_u.sparse_distance_matrix(
             tree_v, reach, p=norm, output_type="ndarray"

@@ -85,7 +85,10 @@ def gaussian_wasserstein(mean_u, cov_u, mean_v, cov_v, p=np.inf, *, ord=2):
             "The parameters 'mean_u' and 'mean_v' must have the same length. Got "
             f"{len(mean_u)} and {len(mean_v)}."
         )
-    shift = float(np.linalg.norm(mean_u - mean_v, ord=norm))
+    gaps = np.abs(mean_u - mean_v)
+    # powers of at most one: a tiny shift does not vanish, a huge one not overflow
+    unit = gaps.max() or 1.0
+    shift = float(unit * np.linalg.norm(gaps / unit, ord=norm))
     if order == 2:
         return math.hypot(shift, _bures(cov_u, cov_v))
     deviations = np.sqrt(np.maximum(np.diag(cov_u), np.diag(cov_v)))

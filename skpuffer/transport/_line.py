@@ -9,8 +9,9 @@ import math
 
 import numpy as np
 
-from skpuffer.transport._masses import common_masses
 from skpuffer.utils._checks import check_real
+
+from ._masses import common_masses
 
 _BLOCK = 16384  # atoms handled at once: the temporaries stay in cache
 _STRETCH = 256  # atoms bounded together before any is looked at
@@ -200,11 +201,15 @@ def _match(a, b):
     mass : ndarray of shape (k,)
         What they share, above zero, in the integers of `a` and `b`.
     """
-    to_a, to_b = np.cumsum(a), np.cumsum(b)
-    cuts = np.union1d(to_a, to_b)
-    i, j = np.searchsorted(to_a, cuts), np.searchsorted(to_b, cuts)
-    cuts[1:] -= cuts[:-1].copy()
-    return i, j, cuts
+    ends = np.concatenate([np.cumsum(a), np.cumsum(b)])
+    order = np.argsort(ends, kind="stable")  # merges two sorted runs in linear time
+    ends = ends[order]
+    last = np.append(ends[1:] != ends[:-1], True)
+    mass = np.diff(ends[last], prepend=0)
+    # a share begins where all those before it have ended
+    ended = np.append(0, np.flatnonzero(last)[:-1] + 1)
+    i = np.append(0, np.cumsum(order < len(a)))[ended]
+    return i, ended - i, mass
 
 
 def _largest_gap(x, y):

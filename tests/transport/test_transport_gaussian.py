@@ -69,6 +69,10 @@ def test_norm_of_the_shift(ord, expected):
     distance = gaussian_wasserstein([0, 0], cov, [3, -4], cov, ord=ord)
     assert distance == expected
     assert type(distance) is float
+    for scale in (1e-200, 1e200):
+        shift = [3 * scale, -4 * scale]
+        distance = gaussian_wasserstein([0, 0], cov, shift, cov, ord=ord)
+        assert distance == pytest.approx(expected * scale, rel=1e-12)
 
 
 def test_unequal_covariances_are_infinitely_far():

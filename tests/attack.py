@@ -1,0 +1,247 @@
+"""An attacker who tells two worlds apart, and what a certificate lets him.
+
+Whoever sees one noisy output and guesses which of two worlds it came from has, for
+each rule of guessing, a true-positive rate (he says "first" in the first world) and a
+false-positive rate (he says so in the second). A promise bounds ``TPR - e^eps * FPR``
+for every eps by a delta. Here the rule is chosen on one half of the draws and measured
+on the other, with an exact (Clopper-Pearson) lower bound of what was measured: if that
+exceeds what is allowed, the promise is broken beyond reasonable doubt.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+from scipy.special import logsumexp
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+from skpuffer.privacy import Notion, renyi_to_delta
+
+#: Where an attacker looks, unless told: from "guess better at all" to rare certainty.
+EPSILONS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0)
+
+_PURE = (Notion.PURE_DP, Notion.PURE_PUFFERFISH)
+_RENYI = (
+    Notion.RENYI_DP,
+    Notion.RENYI_PUFFERFISH,
+    Notion.APPROXIMATE_RENYI_PUFFERFISH,
+)
+
+
+def clopper_pearson(successes, trials, failure):
+    """Lower and upper bound of a rate, each wrong with probability `failure`."""
+    low, high = 0.0, 1.0
+    if successes > 0:
+        low = stats.beta.ppf(failure, successes, trials - successes + 1)
+    if successes < trials:
+        high = stats.beta.ppf(1 - failure, successes + 1, trials - successes)
+    return float(low), float(high)
+
+
+def allowed_delta(certificate, epsilon, whole_curve=True):
+    """Largest ``TPR - e^epsilon * FPR`` that a certificate allows.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        A promise, not an estimate.
+    epsilon : float
+        In nats, at least zero.
+    whole_curve : bool, default=True
+        Whether the curve behind the stated numbers may be used as well. The numbers
+        alone allow more.
+    """
+    if certificate.notion is Notion.ESTIMATED:
+        raise ValueError("An estimate promises nothing to attack.")
+    bounds = [1.0, _stated_delta(certificate, epsilon)]
+    if whole_curve and certificate.curve is not None:
+        bounds.append(float(certificate.curve.delta(epsilon)) + certificate.event_delta)
+    return min(bounds)
+
+
+def _stated_delta(certificate, epsilon):
+    if certificate.notion in _RENYI:
+        on_event = renyi_to_delta(certificate.alpha, certificate.epsilon, epsilon)
+        return on_event + certificate.event_delta
+    assert certificate.notion in _PURE or certificate.alpha is None
+    if epsilon >= certificate.epsilon:
+        return certificate.delta
+    # the extreme pair of laws of an (eps, delta) promise: randomised response
+    rest = math.exp(epsilon) - math.exp(certificate.epsilon)
+    rest /= -(1 + math.exp(certificate.epsilon))
+    return certificate.delta + (1 - certificate.delta) * rest
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one attacker achieved at one epsilon.
+
+    `lower` bounds ``TPR - e^epsilon * FPR`` from below; `allowed` is the promise.
+    """
+
+    epsilon: float
+    direction: str
+    tpr: float
+    fpr: float
+    lower: float
+    allowed: float
+
+    @property
+    def broken(self):
+        return self.lower > self.allowed
+
+
+@dataclass(frozen=True)
+class Report:
+    """All findings of an attack; `broken` if any exceeds what was allowed."""
+
+    findings: tuple
+
+    @property
+    def worst(self):
+        return max(self.findings, key=lambda f: f.lower - f.allowed)
+
+    @property
+    def broken(self):
+        return self.worst.broken
+
+    def __str__(self):
+        w = self.worst
+        return (
+            f"at eps={w.epsilon:g} ({w.direction}): TPR {w.tpr:.4f}, FPR {w.fpr:.4f}, "
+            f"advantage at least {w.lower:.4g}, allowed {w.allowed:.4g}"
+        )
+
+
+def attack(
+    first,
+    second,
+    certificate,
+    *,
+    n_draws,
+    rng,
+    epsilons=EPSILONS,
+    score=None,
+    confidence=0.99,
+    whole_curve=True,
+):
+    """Attack a promise with draws of the released output in two worlds.
+
+    Parameters
+    ----------
+    first, second : callable of (n, rng)
+        Return noisy outputs of shape (n,) or (n, dim), each from a fresh world.
+    certificate : Certificate
+    n_draws : int
+        Draws in each world; half of them choose the rule, half measure it.
+    rng : numpy.random.Generator
+    epsilons : sequence of float
+        Where to compare; the confidence is shared out over all comparisons.
+    score : callable of outputs, default=None
+        Grows with the odds of the first world; the log-likelihood ratio makes the
+        Bayes attacker. None learns one: a coordinate itself, or a quadratic logistic
+        regression in several dimensions.
+    confidence : float, default=0.99
+        That no finding of the report is wrong.
+    whole_curve : bool, default=True
+        As in `allowed_delta`.
+
+    Returns
+    -------
+    Report
+    """
+    p, q = (
+        np.asarray(draw(n_draws, rng), dtype=float).reshape(n_draws, -1)
+        for draw in (first, second)
+    )
+    half = n_draws // 2
+    if score is None:
+        score = _learned(p[:half], q[:half])
+    # The promise is about real arithmetic: the last bits of a double can give a value
+    # away (Mironov, 2012), and an optimal rule finds them.
+    p, q = np.round(score(p), 9), np.round(score(q), 9)
+    epsilons = sorted({*epsilons, *_stated(certificate)})
+    failure = (1 - confidence) / (4 * len(epsilons))  # two rates, two directions
+    findings = []
+    for direction, a, b in (("first", p, q), ("second", -q, -p)):
+        for epsilon in epsilons:
+            cut = _best_cut(a[:half], b[:half], epsilon)
+            hits, false = int((a[half:] > cut).sum()), int((b[half:] > cut).sum())
+            trials = n_draws - half
+            low, _ = clopper_pearson(hits, trials, failure)
+            _, high = clopper_pearson(false, trials, failure)
+            findings.append(
+                Finding(
+                    epsilon=epsilon,
+                    direction=direction,
+                    tpr=hits / trials,
+                    fpr=false / trials,
+                    lower=low - math.exp(epsilon) * high,
+                    allowed=allowed_delta(certificate, epsilon, whole_curve),
+                )
+            )
+    return Report(tuple(findings))
+
+
+def _stated(certificate):
+    epsilon = certificate.epsilon
+    return (epsilon,) if epsilon is not None and epsilon < 20 else ()
+
+
+def _best_cut(a, b, epsilon):
+    """Threshold above which ``P_a - e^epsilon P_b`` was largest."""
+    values = np.concatenate([a, b])
+    gains = np.concatenate(
+        [np.full(len(a), 1 / len(a)), np.full(len(b), -math.exp(epsilon) / len(b))]
+    )
+    order = np.argsort(-values, kind="stable")
+    values, total = values[order], np.cumsum(gains[order])
+    ends = np.flatnonzero(np.append(values[:-1] > values[1:], True))  # of equal scores
+    best = int(ends[np.argmax(total[ends])])
+    if total[best] <= 0:
+        return math.inf
+    following = values[best + 1] if best + 1 < len(values) else values[best] - 1
+    return (values[best] + following) / 2
+
+
+def _learned(p, q):
+    if p.shape[1] == 1:
+        sign = 1.0 if np.median(p) >= np.median(q) else -1.0
+        return lambda outputs: sign * outputs[:, 0]
+    model = make_pipeline(
+        StandardScaler(), PolynomialFeatures(2), LogisticRegression(max_iter=500)
+    )
+    model.fit(np.concatenate([p, q]), np.repeat([1, 0], [len(p), len(q)]))
+    return model.decision_function
+
+
+def bayes_score(noise, points_p, masses_p, points_q, masses_q):
+    """Log-likelihood ratio of "atoms plus noise" in two worlds: the best rule there is.
+
+    Parameters
+    ----------
+    noise : GaussianNoise or LaplaceNoise
+    points_p, points_q : array-like of shape (k,) or (k, dim)
+        Exact outputs.
+    masses_p, masses_q : array-like of shape (k,)
+
+    Returns
+    -------
+    callable of outputs of shape (n, dim)
+    """
+
+    def log_density(outputs, points, masses):
+        points = np.asarray(points, dtype=float).reshape(len(points), -1)
+        u = np.abs(outputs[:, None, :] - points) / np.asarray(noise.scale)
+        exponent = u if noise.family == "laplace" else u**2 / 2
+        with np.errstate(divide="ignore"):
+            weights = np.log(np.asarray(masses, dtype=float))
+        return logsumexp(weights - exponent.sum(axis=-1), axis=1)
+
+    return lambda outputs: (
+        log_density(outputs, points_p, masses_p)
+        - log_density(outputs, points_q, masses_q)
+    )

@@ -1,0 +1,257 @@
+"""The certificate: plain data, never upgraded, legible."""
+
+import dataclasses
+import itertools
+import json
+import math
+import pickle
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.exceptions import UncertifiedError
+from skpuffer.privacy import Certificate, GaussianCurve, Notion
+from skpuffer.releases import QueryRelease, Sensitivity
+from skpuffer.scenarios import LawsScenario, PointMass, RecordScenario, Samples
+
+RELEASE = QueryRelease(
+    query=lambda X, y: X.mean(axis=0),
+    n_records=100,
+    dim=1,
+    sensitivity=Sensitivity(add_remove={1: 0.01, 2: 0.01}),
+)
+EVENT = Certificate(
+    notion="approximate_renyi_pufferfish",
+    epsilon=1.0,
+    alpha=2.0,
+    delta=0.01,
+    event_delta=0.01,
+    curve=GaussianCurve(1.0),
+)
+
+
+def group(**options):
+    return GroupPrivacy(**options).calibrate(RELEASE, RecordScenario()).certificate
+
+
+def points(distance, **options):
+    scenario = LawsScenario([(PointMass(0), PointMass(distance))])
+    return GeneralWasserstein(**options).calibrate(RELEASE, scenario).certificate
+
+
+CERTIFICATES = {
+    "renyi_dp": lambda: group(epsilon=1.0, alpha=4),
+    "pure_dp": lambda: group(epsilon=1.0, alpha=math.inf, noise="laplace"),
+    "approximate_dp": lambda: group(epsilon=1.0, delta=1e-5),
+    "renyi_pufferfish": lambda: points(0.005, epsilon=1.0, alpha=4),
+    "pure_pufferfish": lambda: points(
+        0.005, epsilon=1.0, alpha=math.inf, noise="laplace"
+    ),
+    "approximate_pufferfish": lambda: points(0.005, epsilon=1.0, delta=1e-5),
+    "approximate_renyi_pufferfish": lambda: EVENT,
+    "estimated": lambda: group(epsilon=1.0).as_estimate("the bounds were peeked at"),
+}
+
+
+@pytest.fixture(params=CERTIFICATES, ids=str)
+def certificate(request):
+    made = CERTIFICATES[request.param]()
+    assert made.notion.value == request.param
+    return made
+
+
+def test_frozen(certificate):
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        certificate.epsilon = 0.1
+
+
+def test_pickle(certificate):
+    again = pickle.loads(pickle.dumps(certificate))
+    assert again == certificate
+    assert again.to_dict() == certificate.to_dict()
+
+
+def test_plain_data_is_strict_json(certificate):
+    plain = certificate.to_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert plain["notion"] == certificate.notion.value
+    assert plain["epsilon"] == certificate.epsilon
+    assert float(plain["rpp_epsilon"]) == certificate.rpp_epsilon
+
+
+def test_html_parses_and_escapes(certificate):
+    nasty = dataclasses.replace(
+        certificate,
+        scenario="AttributeScenario('<b>&\"')",
+        assumptions=("x < y & y > z", "<script>alert(1)</script>"),
+    )
+    root = ET.fromstring(nasty._repr_html_())
+    assert root.tag == "table"
+    text = "".join(root.itertext())
+    assert "AttributeScenario('<b>&\"')" in text
+    assert "<script>alert(1)</script>" in text
+    assert root.findall(".//b") == root.findall("./caption/b")
+    assert len(root.findall(".//li")) == 2
+
+
+def test_text_states_the_promise(certificate):
+    text = str(certificate)
+    assert certificate.notion.title in text
+    assert f"ε = {certificate.epsilon:.4g}" in text
+    if certificate.delta:
+        assert f"δ = {certificate.delta:.4g}" in text
+    if certificate.alpha is not None:
+        order = "∞" if math.isinf(certificate.alpha) else f"{certificate.alpha:g}"
+        assert f"α = {order}" in text
+    assert all(assumption in text for assumption in certificate.assumptions)
+    assert ("ESTIMATE ONLY" in text) is not certificate.certified
+    assert ("must not be added" in text) is not certificate.composable
+
+
+def test_an_estimate_says_why_and_gives_nothing():
+    estimate = CERTIFICATES["estimated"]()
+    assert not estimate.certified
+    assert not estimate.composable
+    assert estimate.rpp_epsilon == math.inf
+    assert "the bounds were peeked at" in str(estimate)
+    assert "estimate only" in estimate._repr_html_()
+    with pytest.raises(UncertifiedError, match="no guarantee"):
+        estimate.to_approximate(1e-5)
+
+
+IMPLIED = {
+    "pure_dp": set(Notion) - {Notion.ESTIMATED},
+    "renyi_dp": {
+        "renyi_dp",
+        "approximate_dp",
+        "renyi_pufferfish",
+        "approximate_renyi_pufferfish",
+        "approximate_pufferfish",
+    },
+    "approximate_dp": {"approximate_dp", "approximate_pufferfish"},
+    "pure_pufferfish": {
+        "pure_pufferfish",
+        "renyi_pufferfish",
+        "approximate_renyi_pufferfish",
+        "approximate_pufferfish",
+    },
+    "renyi_pufferfish": {
+        "renyi_pufferfish",
+        "approximate_renyi_pufferfish",
+        "approximate_pufferfish",
+    },
+    "approximate_renyi_pufferfish": {
+        "approximate_renyi_pufferfish",
+        "approximate_pufferfish",
+    },
+    "approximate_pufferfish": {"approximate_pufferfish"},
+    "estimated": {"estimated"},
+}
+
+
+def test_what_implies_what():
+    assert set(IMPLIED) == set(Notion)
+    for one, other in itertools.product(Notion, Notion):
+        implied = Certificate(notion=one, epsilon=1.0).implies(other)
+        assert implied is (other in IMPLIED[one]), (one, other)
+
+
+def test_no_pufferfish_promise_implies_differential_privacy():
+    for notion in Notion:
+        if "pufferfish" in notion:
+            assert not any(
+                Certificate(notion=notion, epsilon=1.0).implies(dp)
+                for dp in ("pure_dp", "renyi_dp", "approximate_dp")
+            )
+
+
+def test_unknown_notion():
+    with pytest.raises(ValueError, match="magic"):
+        Certificate(notion="magic", epsilon=1.0)
+    with pytest.raises(ValueError, match="magic"):
+        Certificate(notion="pure_dp", epsilon=1.0).implies("magic")
+
+
+@pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, math.nan])
+def test_conversion_needs_a_probability(delta):
+    with pytest.raises(ValueError, match="delta"):
+        group(epsilon=1.0).to_approximate(delta)
+
+
+def test_conversion_takes_the_whole_curve():
+    certificate = group(epsilon=1.0, alpha=4)
+    converted = certificate.to_approximate(1e-5)
+    assert converted.notion is Notion.APPROXIMATE_DP
+    assert converted.alpha is None and converted.delta == 1e-5
+    assert converted.rpp_epsilon == math.inf
+    # exact for Gaussian noise of mu = sqrt(2 * epsilon / alpha)
+    assert converted.epsilon == pytest.approx(GaussianCurve(0.5**0.5).epsilon(1e-5))
+    assert converted.coupling_id == certificate.coupling_id
+
+
+def test_conversion_pays_for_the_event():
+    with pytest.raises(ValueError, match="must exceed 0.01"):
+        EVENT.to_approximate(0.01)
+    assert EVENT.to_approximate(0.02).epsilon == pytest.approx(
+        GaussianCurve(1.0).epsilon(0.01)
+    )
+    assert EVENT.to_approximate(0.02).notion is Notion.APPROXIMATE_PUFFERFISH
+
+
+def test_the_event_survives_a_conversion():
+    """An (eps, delta) promise that rests on an event must not shed it afterwards."""
+    converted = EVENT.to_approximate(0.02)
+    with pytest.raises(ValueError, match="must exceed 0.01"):
+        converted.to_approximate(1e-5)
+    again = converted.to_approximate(0.015)
+    assert again.epsilon == pytest.approx(GaussianCurve(1.0).epsilon(0.005))
+
+
+def test_conversion_without_a_curve():
+    with pytest.raises(UncertifiedError, match="no curve"):
+        Certificate(notion="renyi_dp", epsilon=1.0, alpha=2.0).to_approximate(1e-5)
+
+
+def test_a_mutual_information_never_reads_as_epsilon():
+    certificate = Certificate(notion="estimated", mutual_information=0.125)
+    assert "mutual information ≤ 0.125 nats" in str(certificate)
+    assert "ε" not in str(certificate).splitlines()[1]
+    assert repr(certificate) == (
+        "Certificate(notion='estimated', mutual_information=0.125)"
+    )
+
+
+@pytest.mark.parametrize(
+    "distance, gain, text",
+    [
+        (0.004, 5.0, "5 times less noise than RecordScenario"),
+        (0.02, 1.0, "none: RecordScenario would have needed no more noise"),
+        (0.05, 0.4, "none: RecordScenario would have needed no more noise"),
+        (0.0, math.inf, "complete: the secret does not reach this release"),
+    ],
+)
+def test_gain_over_record_scenario(distance, gain, text):
+    certificate = points(distance, epsilon=1.0)
+    assert certificate.gain == pytest.approx(gain)
+    assert text in str(certificate)
+
+
+def test_gain_is_not_spoken_of_where_it_makes_no_sense():
+    assert group(epsilon=1.0).gain is None
+    assert "gain" not in str(group(epsilon=1.0))
+
+
+def test_confidence_is_shown():
+    certificate = dataclasses.replace(EVENT, confidence=0.99)
+    assert "0.99 (over the public sample)" in str(certificate)
+
+
+def test_samples_are_never_a_promise():
+    """A sample's W_inf misses rare atoms: it is no bound on the law's (it is labelled)."""
+    scenario = LawsScenario([(Samples([0.0, 1.0]), PointMass(0))])
+    certificate = GeneralWasserstein().calibrate(RELEASE, scenario).certificate
+    assert certificate.notion is Notion.ESTIMATED
+    assert certificate.sensitivity == 1.0
+    assert certificate.rpp_epsilon == math.inf
+    assert not certificate.composable

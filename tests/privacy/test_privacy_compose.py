@@ -1,0 +1,301 @@
+"""Adding budgets: only inside one coupling of the two worlds."""
+
+import dataclasses
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.exceptions import CompositionError
+from skpuffer.noise import LaplaceNoise
+from skpuffer.privacy import Certificate, Notion, compose
+from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
+from skpuffer.scenarios import (
+    AttributeScenario,
+    Discrete,
+    LawsScenario,
+    RecordScenario,
+)
+
+ORACLE = json.loads(
+    (Path(__file__).parents[1] / "oracles" / "rpp_accountants.json").read_text("utf-8")
+)["composition"]
+
+
+def identity(X, y):
+    return np.asarray(X, dtype=float)
+
+
+def cubed(X, y):
+    return np.asarray(X, dtype=float) ** 3
+
+
+def mean_of(names=None, contribution=identity, **options):
+    context = PublicContext(
+        n_records=4, feature_names=names, n_features=None if names is None else 1
+    )
+    return QueryRelease(
+        contribution=contribution,
+        is_sum=True,
+        factor=0.25,
+        n_records=4,
+        dim=1,
+        context=context,
+        **options,
+    )
+
+
+def bits():
+    """A fair coin U beside the secret s, and s*U, just as fair: each alone is empty."""
+    return pd.DataFrame(
+        {"s": [-1, -1, 1, 1], "u": [-1.0, 1, -1, 1], "su": [1.0, -1, -1, 1]}
+    )
+
+
+def scenario(prior, **options):
+    options = {"level": "record", "prior_as": "law"} | options
+    return AttributeScenario("s", prior=prior, **options)
+
+
+def group(release, scenario, **options):
+    options = {"epsilon": 1.0, "alpha": 2.0} | options
+    return GroupPrivacy(**options).calibrate(release, scenario).certificate
+
+
+def known(value=0.1):
+    return QueryRelease(
+        query=lambda X, y: X,
+        n_records=4,
+        dim=1,
+        sensitivity=Sensitivity(add_remove={1: value, 2: value}),
+    )
+
+
+# -- what may not be added up ------------------------------------------------------------
+
+
+def joint_divergence(alpha):
+    """Rényi divergence between (U, U) and (U, -U), plus Laplace(1) noise on each."""
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+    edges = np.array([-41.0, -6, -1, 1, 6, 41])
+    half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
+    y = (middle[:, None] + half[:, None] * nodes).ravel()
+    w = (half[:, None] * weights).ravel()
+    plus, minus = np.exp(-np.abs(y - 1)) / 2, np.exp(-np.abs(y + 1)) / 2
+    p = (np.outer(plus, plus) + np.outer(minus, minus)) / 2
+    q = (np.outer(plus, minus) + np.outer(minus, plus)) / 2
+    return math.log(w @ (p**alpha * q ** (1 - alpha)) @ w) / (alpha - 1)
+
+
+@pytest.mark.parametrize("alpha", [2, 8])
+def test_two_releases_without_loss_leak_together(alpha):
+    """Each coin alone has one law in both worlds; both together give the secret."""
+    alone = LawsScenario([(Discrete([-1, 1]), Discrete([-1, 1]))])
+    accountant = GeneralWasserstein(alpha=alpha, noise="laplace")
+    one = accountant.certify(LaplaceNoise(1.0), known(), alone)
+    assert one.epsilon == 0.0
+    with pytest.raises(CompositionError, match="not composable"):
+        compose([one, one])
+
+    leaked = joint_divergence(alpha)
+    assert leaked == pytest.approx(ORACLE["joint"][str(alpha)], abs=1e-5)
+    both = LawsScenario([(Discrete([[1, -1], [-1, 1]]), Discrete([[1, 1], [-1, -1]]))])
+    release = QueryRelease(query=lambda X, y: X, n_records=4, dim=2)
+    stacked = accountant.certify(LaplaceNoise(1.0), release, both)
+    assert stacked.sensitivity == ORACLE["distance"]
+    assert stacked.epsilon == pytest.approx(
+        ORACLE["stacked"][str(alpha)], abs=ORACLE["stacked_tolerance"]
+    )
+    assert 0.5 < leaked < stacked.epsilon
+
+
+def test_group_privacy_does_not_hide_the_same_leak_in_one_scenario():
+    one = group(mean_of(("u",)), scenario(bits()))
+    other = group(mean_of(("su",)), scenario(bits()))
+    assert one.sensitivity == other.sensitivity == 0.0
+    with pytest.raises(CompositionError, match="different couplings"):
+        compose([one, other])
+
+
+def test_group_privacy_does_not_hide_the_same_leak_behind_equal_numbers():
+    """Two priors with the same numbers under other names are two couplings."""
+    rows = bits()
+    first = rows[["s", "u"]]
+    second = rows[["s", "su"]].sort_values(["s", "su"])
+    assert np.array_equal(first.to_numpy(), second.to_numpy())
+    for names in ((None, None), (("u",), ("su",))):
+        one = group(mean_of(names[0]), scenario(first))
+        other = group(mean_of(names[1]), scenario(second))
+        with pytest.raises(CompositionError, match="different couplings"):
+            compose([one, other])
+
+
+def test_columns_without_names_are_no_coupling():
+    prior = bits()[["s", "u"]].to_numpy()
+    unnamed = AttributeScenario(0, level="record", prior=prior, prior_as="law")
+    certificate = group(mean_of(), unnamed)
+    assert not certificate.composable
+    assert certificate.coupling_id is None
+    with pytest.raises(CompositionError):
+        compose([certificate, certificate])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"pairs": [(-1, 1)]},
+        {"level": "dataset"},
+        {"prior_as": "support"},
+        {"prior": bits().assign(s=[2, 2, 1, 1])},
+        {"prior": [bits(), bits().iloc[:3]]},
+    ],
+    ids=["pairs", "level", "prior_as", "values of the secret", "priors"],
+)
+def test_another_scenario_is_another_coupling(change):
+    prior = bits()
+    prior["s"] = [-1, -1, 1, 0]
+    base = {"prior": prior}
+    if change.keys() & {"prior"}:
+        base = {"prior": bits()}
+    first = group(mean_of(("u",)), scenario(**base))
+    second = group(mean_of(("u",)), scenario(**(base | change)))
+    assert first.composable and second.composable
+    with pytest.raises(CompositionError, match="different couplings"):
+        compose([first, second])
+
+
+def test_another_map_or_norm_is_another_coupling():
+    rows = pd.DataFrame({"s": [0, 0, 1, 1], "u": [0.0, 2.0, 1.0, 3.0]})
+    base = group(mean_of(("u",)), scenario(rows))
+    for other in (
+        group(mean_of(("u",), contribution=cubed), scenario(rows)),
+        group(mean_of(("u",)), scenario(rows), noise="laplace"),
+    ):
+        assert other.composable
+        with pytest.raises(CompositionError, match="different couplings"):
+            compose([base, other])
+
+
+def test_relations_and_group_sizes_do_not_mix():
+    certificates = [
+        group(known(), RecordScenario()),
+        group(known(), RecordScenario(relation="replace")),
+        group(known(), RecordScenario(k=2)),
+    ]
+    for i in range(3):
+        with pytest.raises(CompositionError, match="different couplings"):
+            compose([certificates[i], certificates[i - 1]])
+
+
+def test_estimates_are_not_added_to_promises():
+    certificate = group(known(), RecordScenario())
+    with pytest.raises(CompositionError, match="estimate"):
+        compose([certificate, certificate.as_estimate("peeked")])
+    sampled = group(mean_of(("u",)), scenario(bits(), prior_as="sample"))
+    with pytest.raises(CompositionError, match="estimate"):
+        compose([sampled, sampled])
+
+
+def test_promises_that_rest_on_an_event_are_not_added():
+    rows = pd.concat([bits()] * 5000)
+    certificate = group(mean_of(("u",)), scenario(rows, prior_as="confidence"))
+    assert certificate.event_delta > 0
+    with pytest.raises(CompositionError, match="not composable"):
+        compose([certificate, certificate])
+
+
+def test_nothing_to_compose():
+    with pytest.raises(CompositionError, match="no certificate"):
+        compose([])
+
+
+def test_no_curve_to_add_up():
+    bare = Certificate(
+        notion="renyi_dp", epsilon=1.0, alpha=2.0, coupling_id="x", composable=True
+    )
+    with pytest.raises(CompositionError, match="no curve"):
+        compose([bare, bare])
+
+
+# -- what may ------------------------------------------------------------------------
+
+
+def test_gaussian_composition_is_exact():
+    one = group(known(0.1), RecordScenario(), epsilon=0.5)
+    total = compose([one, one])
+    assert total.notion is Notion.RENYI_DP
+    assert total.epsilon == pytest.approx(1.0, rel=1e-9)
+    assert total.rpp_epsilon == total.epsilon
+    assert total.curve.gaussian_mu == pytest.approx(
+        one.curve.gaussian_mu * math.sqrt(2), rel=1e-12
+    )
+    assert total.n_releases == 2 and "(2 releases)" in str(total)
+    assert total.to_approximate(1e-5).epsilon < 2 * one.to_approximate(1e-5).epsilon
+    # and composing goes on
+    assert compose([total, one]).epsilon == pytest.approx(1.5, rel=1e-9)
+
+
+def test_pure_promises_add():
+    parts = [
+        group(known(), RecordScenario(), alpha=math.inf, epsilon=e, noise="laplace")
+        for e in (0.3, 0.4)
+    ]
+    total = compose(parts)
+    assert total.notion is Notion.PURE_DP
+    assert total.alpha == math.inf
+    assert total.epsilon == pytest.approx(0.7, rel=1e-9)
+    renyi = compose(parts, alpha=2.0)
+    assert renyi.notion is Notion.RENYI_DP
+    assert renyi.epsilon < total.epsilon
+
+
+def test_pure_order_needs_pure_parts():
+    parts = [group(known(), RecordScenario()) for _ in range(2)]
+    with pytest.raises(CompositionError, match="pure"):
+        compose(parts, alpha=math.inf)
+
+
+def test_approximate_promises_compose_through_their_curve():
+    one = group(known(), RecordScenario(), epsilon=1.0, delta=1e-5)
+    total = compose([one, one])
+    assert total.notion is Notion.RENYI_DP
+    assert total.curve.gaussian_mu == pytest.approx(
+        one.curve.gaussian_mu * math.sqrt(2), rel=1e-12
+    )
+    assert one.epsilon < total.to_approximate(1e-5).epsilon < 2 * one.epsilon
+
+
+def test_one_attribute_coupling_twice():
+    rows = pd.DataFrame({"s": [0, 0, 1, 1], "u": [0.0, 2.0, 1.0, 3.0]})
+    one = group(mean_of(("u",)), scenario(rows), epsilon=0.5)
+    other = group(mean_of(("u",)), scenario(rows.copy()), epsilon=0.25)
+    assert one.sensitivity == 0.25
+    total = compose([one, other])
+    assert total.notion is Notion.RENYI_PUFFERFISH
+    assert total.epsilon == pytest.approx(0.75, rel=1e-9)
+
+
+def test_what_no_prior_was_needed_for_is_differential_privacy():
+    """A secret that moves a record as far as any record moves: replacing one."""
+    rows = pd.DataFrame({"s": [0, 0, 1, 1], "u": [0.0, 0.0, 1.0, 1.0]})
+    bounded = mean_of(("u",), sensitivity=Sensitivity(add_remove={}, replace={2: 0.25}))
+    capped = group(bounded, scenario(rows))
+    assert capped.notion is Notion.RENYI_DP
+    plain = group(known(0.1), RecordScenario(relation="replace"))
+    total = compose([capped, plain])
+    assert total.notion is Notion.RENYI_DP
+    assert total.epsilon == pytest.approx(2.0, rel=1e-9)
+
+
+def test_confidences_add_their_failures():
+    one = dataclasses.replace(group(known(), RecordScenario()), confidence=0.99)
+    assert compose([one, one, one]).confidence == pytest.approx(0.97)
+
+
+def test_a_single_certificate_is_itself():
+    one = group(known(), RecordScenario())
+    assert compose([one]) is one
