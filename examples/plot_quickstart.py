@@ -93,9 +93,9 @@ model.fit(private, y_private)
 print(model.certificate_)
 
 # %%
-# The line *gain* says what the scenario bought for this model: nothing. The worst two
-# records decide, and among ten columns and the target there are always two as different as
-# can be. The summary above is where the scenario pays.
+# The line *gain* says what the scenario bought for this model: not much. Among ten columns
+# and the target there are nearly always two records as different as can be, and the worst
+# two decide. The summary above is where the scenario pays.
 #
 # Choosing the budget
 # -------------------

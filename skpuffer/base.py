@@ -59,7 +59,6 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
 
     # -- the template -------------------------------------------------------------
 
-    @with_callbacks
     @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y=None, *, secret=None):
         """Fit under the scenario, adding the noise its accountant calibrates.
@@ -88,6 +87,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         """
         return self._fit_private(X, y, secret)
 
+    @with_callbacks
     def _fit_private(self, X, y, secret, feature_map=None):
         """`fit`, with public preprocessing between the raw columns and the model."""
         self._forget()
@@ -128,7 +128,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         release = self._release(scenario, context, X)
         bound = scenario.bind(release.context)
         calibration = accountant.calibrate(release, bound, rng)
-        certificate = self._annotate(calibration.certificate, seeded)
+        certificate = self._annotate(calibration.certificate, seeded, feature_map)
 
         # a ledger that listens may refuse here, before any noise is drawn
         task = callback.subcontext(task_name="release")
@@ -211,8 +211,10 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         scenario = RecordScenario() if self.scenario is None else self.scenario
         return self._split_secret(scenario, X, None)[0]
 
-    def _annotate(self, certificate, seeded):
+    def _annotate(self, certificate, seeded, feature_map):
         """Write into the certificate what the estimator adds to its assumptions."""
+        if feature_map is not None:
+            certificate = certificate.assuming(feature_map.assumption)
         if seeded:
             certificate = certificate.assuming(
                 "the noise was drawn from a seed: whoever knows it can remove the noise"

@@ -189,8 +189,9 @@ class PrivateSummary(PrivateEstimatorMixin):
             named += list(self.statistics)
         # positions count without the secret column, so only names can name it
         named = tuple(name for name in named if isinstance(name, str))
-        if named and scenario.secret_position(named, len(named)) is not None:
-            raise ValueError(_SECRET.format(scenario.column))
+        position = scenario.secret_position(named, len(named)) if named else None
+        if position is not None:
+            raise ValueError(_SECRET.format(named[position]))
 
     def _leaks(self):
         return (BOUNDS_LEAK,) if are_empirical(self.bounds) else ()
@@ -201,10 +202,12 @@ class PrivateSummary(PrivateEstimatorMixin):
             if row_count(X) == 0:
                 raise ValueError("Found a table with 0 records; at least 1 is needed.")
         else:
-            mixed = dict(dtype=None, ensure_all_finite=False)
-            X = validate_data(
-                self, X, **(mixed if self.categories else dict(dtype=np.float64))
-            )
+            options = {"dtype": np.float64}
+            if self.categories:
+                # rows of plain values keep their types; numbers are checked by column
+                dtype = None if hasattr(X, "dtype") else object
+                options = {"dtype": dtype, "ensure_all_finite": False}
+            X = validate_data(self, X, **options)
         # public: names, positions and levels as the parameters give them
         self._encoder = self._make_encoder(column_kinds(X))
         return self._encoder(X), None
@@ -217,11 +220,11 @@ class PrivateSummary(PrivateEstimatorMixin):
         if self.columns is None:
             listed = self.statistics if isinstance(self.statistics, dict) else names
             columns = [name for name in listed if name not in by]
-        self._require(names, by=by, columns=columns)
         for parameter in ("statistics", "bounds", "categories", "bins"):
             value = getattr(self, parameter)
             if isinstance(value, dict):
                 self._require(names, **{parameter: list(value)})
+        self._require(names, by=by, columns=columns)
         given = self.categories or {}
         found = []
         for position, name in enumerate(names):

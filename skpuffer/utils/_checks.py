@@ -96,7 +96,7 @@ def check_count(*, least=1, **named):
     """Return the one named value as an int no smaller than `least`."""
     name, raw = _one(named)
     value = check_real(**named)
-    if value != math.floor(value) or value < least:
+    if math.isinf(value) or value != math.floor(value) or value < least:
         raise ValueError(
             f"The parameter {name!r} must be an integer of at least {least}. "
             f"Got {raw!r}."

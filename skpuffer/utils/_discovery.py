@@ -4,6 +4,8 @@ import importlib
 import inspect
 from typing import NamedTuple
 
+from sklearn.linear_model import LogisticRegression
+
 __all__ = ["EstimatorEntry", "all_estimators"]
 
 # Packages are named, not imported: this module stands below all of them.
@@ -27,9 +29,7 @@ class EstimatorEntry(NamedTuple):
     instance: object
 
 
-def _compose_example():
-    from sklearn.linear_model import LogisticRegression
-
+def _composed():
     compose = importlib.import_module("skpuffer.compose")
     linear_model = importlib.import_module("skpuffer.linear_model")
     preprocessing = importlib.import_module("skpuffer.preprocessing")
@@ -37,9 +37,10 @@ def _compose_example():
         "OutputPerturbation": lambda: compose.OutputPerturbation(
             LogisticRegression(C=0.1), query=["coef_", "intercept_"], sensitivity=0.2
         ),
+        # seeded within, because scikit-learn's checks seed the outermost estimator only
         "PublicPreprocessing": lambda: compose.PublicPreprocessing(
             preprocessing.RowNormClipper(),
-            linear_model.PrivateLogisticRegression(),
+            linear_model.PrivateLogisticRegression(random_state=0),
         ),
     }
 
@@ -48,7 +49,7 @@ def _instance(name, estimator_class):
     """An instance that can be fitted: bounds are public and cannot be guessed."""
     if "bounds" in inspect.signature(estimator_class).parameters:
         return estimator_class(bounds=(-10.0, 10.0))
-    examples = _compose_example()
+    examples = _composed()
     return examples[name]() if name in examples else estimator_class()
 
 

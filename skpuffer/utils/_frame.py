@@ -52,7 +52,8 @@ def drop_position(X, position):
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         name = frame.columns[position]
-        return frame.drop(name).to_native(), frame[name].to_numpy()
+        # not frame[name]: a name that is a number would be read as a row
+        return frame.drop(name).to_native(), frame.get_column(name).to_numpy()
     if hasattr(X, "tocsc"):
         keep = np.delete(np.arange(X.shape[1]), position)
         column = X.tocsc()

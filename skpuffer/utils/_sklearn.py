@@ -1,10 +1,10 @@
 """The private names of scikit-learn that skpuffer relies on, in one file.
 
-Every contributed package needs these two; when scikit-learn moves them, this is the
-only file to change.
+Every contributed package needs these; when scikit-learn moves them, this is the only
+file to change.
 """
 
 from sklearn.base import _fit_context as fit_context
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-__all__ = ["Interval", "StrOptions", "fit_context"]
+__all__ = ["HasMethods", "Interval", "StrOptions", "fit_context"]

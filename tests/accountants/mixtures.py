@@ -20,7 +20,9 @@ def _grid(noise, *points):
     atoms = np.unique(np.concatenate(points))
     steps = noise.scale * np.array([0.5, 1, 2, 4, 8, 12, 20, 40])
     edges = np.unique(
-        np.concatenate([atoms, *(atoms + d for d in steps), *(atoms - d for d in steps)])
+        np.concatenate(
+            [atoms, *(atoms + d for d in steps), *(atoms - d for d in steps)]
+        )
     )
     half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
     return (

@@ -135,9 +135,7 @@ def test_two_points_and_half_the_noise(budget, rng):
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
 def test_record_scenario_on_a_worst_pair_of_tables(budget, relation, rng):
     n = 5
-    release = column_mean(
-        n, sensitivity=Sensitivity(add_remove={1: 1 / n, 2: 1 / n})
-    )
+    release = column_mean(n, sensitivity=Sensitivity(add_remove={1: 1 / n, 2: 1 / n}))
     scenario = RecordScenario(k=2, relation=relation)
     found = GroupPrivacy(**budget).calibrate(release, scenario)
     changed = np.zeros((n, 1))
@@ -207,9 +205,7 @@ def test_paired_worlds_outside_a_rare_event(rng):
 
         return noisy(draw, found.noise)
 
-    report = attack(
-        world(0), world(1), found.certificate, n_draws=N_DRAWS, rng=rng
-    )
+    report = attack(world(0), world(1), found.certificate, n_draws=N_DRAWS, rng=rng)
     assert not report.broken, str(report)
 
 
@@ -236,9 +232,7 @@ def test_what_a_certificate_allows():
     pure, approximate, renyi = map(certificate, (PURE, APPROXIMATE, GAUSSIAN))
     assert allowed_delta(pure, 0.6) == 0.0
     assert allowed_delta(pure, 0.0) == pytest.approx(1 - math.exp(-0.3))
-    assert allowed_delta(pure, 0.0, whole_curve=False) == pytest.approx(
-        math.tanh(0.3)
-    )
+    assert allowed_delta(pure, 0.0, whole_curve=False) == pytest.approx(math.tanh(0.3))
     assert allowed_delta(approximate, 0.5) == pytest.approx(0.02, rel=1e-6)
     assert allowed_delta(approximate, 0.5, whole_curve=False) == 0.02
     assert allowed_delta(renyi, 0.5) < allowed_delta(renyi, 0.5, whole_curve=False)

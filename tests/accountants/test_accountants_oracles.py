@@ -29,9 +29,7 @@ def release(dim=1):
 
 
 def column_sum(n_records=1):
-    return QueryRelease(
-        contribution=identity, is_sum=True, n_records=n_records, dim=1
-    )
+    return QueryRelease(contribution=identity, is_sum=True, n_records=n_records, dim=1)
 
 
 def shift(distance):
@@ -108,9 +106,7 @@ def test_heart_age_by_diagnosis(heart, pair):
         prior_as="law",
         pairs=pair if pair == "all" else [pair],
     )
-    certificate = (
-        GeneralWasserstein().calibrate(column_sum(), scenario).certificate
-    )
+    certificate = GeneralWasserstein().calibrate(column_sum(), scenario).certificate
     assert certificate.sensitivity == expected
 
 

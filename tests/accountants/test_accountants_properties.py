@@ -83,7 +83,7 @@ def clipped_sum(n=10, **options):
     )
 
 
-# -- to a noise and back -------------------------------------------------------------
+# -- to a noise and back ---------------------------------------------------------------
 
 
 @given(budgets(), st.floats(1e-6, 1e6))
@@ -104,8 +104,9 @@ def test_the_noise_found_keeps_the_budget(budget, distance):
     # and no smaller noise of the family would have done
     if "delta" not in budget:
         smaller = found.noise.with_scale(0.999 * found.noise.scale)
-        assert accountant.certify(smaller, given_laws(), scenario).epsilon > (
-            budget["epsilon"]
+        assert (
+            accountant.certify(smaller, given_laws(), scenario).epsilon
+            > (budget["epsilon"])
         )
 
 
@@ -237,7 +238,7 @@ def test_more_beliefs_cost_no_less(rows, more):
     assert both == pytest.approx(max(cost([one]), cost([other])), rel=1e-12)
 
 
-# -- what must not matter ----------------------------------------------------------------
+# -- what must not matter --------------------------------------------------------------
 
 
 @few

@@ -248,7 +248,7 @@ def test_confidence_is_shown():
 
 
 def test_samples_are_never_a_promise():
-    """A sample's W_inf misses rare atoms: it is no bound on the law's (it is labelled)."""
+    """A sample's W_inf misses rare atoms and bounds nothing: it is labelled."""
     scenario = LawsScenario([(Samples([0.0, 1.0]), PointMass(0))])
     certificate = GeneralWasserstein().calibrate(RELEASE, scenario).certificate
     assert certificate.notion is Notion.ESTIMATED

@@ -75,7 +75,7 @@ def known(value=0.1):
     )
 
 
-# -- what may not be added up ------------------------------------------------------------
+# -- what may not be added up ----------------------------------------------------------
 
 
 def joint_divergence(alpha):
@@ -221,7 +221,7 @@ def test_no_curve_to_add_up():
         compose([bare, bare])
 
 
-# -- what may ------------------------------------------------------------------------
+# -- what may --------------------------------------------------------------------------
 
 
 def test_gaussian_composition_is_exact():

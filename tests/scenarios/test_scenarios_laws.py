@@ -43,9 +43,7 @@ def test_any_law_on_a_support_is_at_least_as_far(x, y):
         (Discrete(x), Support(y)),
     ):
         assert known <= law_distance(u, v)
-    assert law_distance(Support(x), Support(y)) == max(
-        max(x) - min(y), max(y) - min(x)
-    )
+    assert law_distance(Support(x), Support(y)) == max(max(x) - min(y), max(y) - min(x))
 
 
 @given(atoms, atoms, atoms)

@@ -82,7 +82,7 @@ def test_a_grid_counts_what_lies_outside_in_its_ends():
     np.testing.assert_array_equal(bins(x).argmax(axis=1), [0, 0, 1, 1, 1])
 
 
-# -- whole estimators -------------------------------------------------------------------
+# -- whole estimators ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("d", [1, 4])

@@ -1,0 +1,6 @@
+"""Private versions of any estimator, and public preprocessing before them."""
+
+from ._output_perturbation import OutputPerturbation
+from ._public_preprocessing import PublicPreprocessing
+
+__all__ = ["OutputPerturbation", "PublicPreprocessing"]

@@ -1,0 +1,200 @@
+"""Privacy parameters are checked by plain code, whatever scikit-learn is set to."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+
+from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, Unsupported
+from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
+from skpuffer.noise import GaussianNoise, LaplaceNoise
+from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
+from skpuffer.scenarios import (
+    AttributeScenario,
+    LawsScenario,
+    PointMass,
+    RecordScenario,
+)
+
+LAWS = LawsScenario([(PointMass(0.0), PointMass(1.0))])
+KINDS = pytest.mark.parametrize("kind", [GeneralWasserstein, GroupPrivacy])
+
+
+def release(**options):
+    options = {
+        "query": lambda X, y: X.mean(axis=0),
+        "n_records": 4,
+        "dim": 1,
+        "sensitivity": Sensitivity(add_remove={1: 0.25, 2: 0.25}),
+    } | options
+    return QueryRelease(**options)
+
+
+@pytest.fixture(params=[False, True], ids=["", "validation skipped"], autouse=True)
+def validation(request):
+    with sklearn.config_context(skip_parameter_validation=request.param):
+        yield
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"epsilon": 0}, "'epsilon'"),
+        ({"epsilon": -1.0}, "'epsilon'"),
+        ({"epsilon": math.inf}, "'epsilon'"),
+        ({"epsilon": math.nan}, "'epsilon'"),
+        ({"epsilon": None}, "'epsilon'"),
+        ({"epsilon": "1"}, "'epsilon'"),
+        ({"epsilon": True}, "'epsilon'"),
+        ({"alpha": 1}, "'alpha'"),
+        ({"alpha": 0.5}, "'alpha'"),
+        ({"alpha": math.nan}, "'alpha'"),
+        ({"alpha": None}, "'alpha'"),
+        ({"alpha": math.inf}, "'alpha'.*noise='laplace'.*'delta'"),
+        ({"delta": 0}, "'delta'"),
+        ({"delta": 1.0}, "'delta'"),
+        ({"delta": -0.1}, "'delta'"),
+        ({"delta": 1.5}, "'delta'"),
+        ({"delta": math.nan}, "'delta'"),
+        ({"noise": "cauchy"}, "'noise'.*'gaussian', 'laplace'"),
+        ({"noise": None}, "'noise'"),
+        ({"noise": GaussianNoise(1.0)}, "'noise'"),
+    ],
+    ids=str,
+)
+def test_bad_budget(kind, options, message):
+    accountant = kind(**options)
+    for attempt in (
+        accountant.check,
+        lambda: accountant.calibrate(release(), RecordScenario()),
+        lambda: accountant.certify(GaussianNoise(1.0), release(), RecordScenario()),
+    ):
+        with pytest.raises((ValueError, TypeError), match=message):
+            attempt()
+
+
+@KINDS
+@pytest.mark.parametrize("scenario", [None, "record", 3, RecordScenario, object()])
+def test_not_a_scenario(kind, scenario):
+    for attempt in (
+        lambda: kind().calibrate(release(), scenario),
+        lambda: kind().certify(GaussianNoise(1.0), release(), scenario),
+        lambda: kind().supports(release(), scenario),
+    ):
+        with pytest.raises(TypeError, match="'scenario' must be a scenario"):
+            attempt()
+
+
+@KINDS
+@pytest.mark.parametrize("noise", [None, 1.0, "gaussian", GaussianNoise])
+def test_not_a_noise(kind, noise):
+    with pytest.raises(TypeError, match="'noise' must be a noise"):
+        kind().certify(noise, release(), RecordScenario())
+
+
+@KINDS
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"k": 0}, "'k'"),
+        ({"k": 1.5}, "'k'"),
+        ({"k": math.inf}, "'k'"),
+        ({"relation": "swap"}, "'relation'"),
+    ],
+    ids=str,
+)
+def test_bad_record_scenario(kind, options, message):
+    with pytest.raises(ValueError, match=message):
+        kind().calibrate(release(), RecordScenario(**options))
+
+
+def test_a_release_without_bounds():
+    with pytest.raises(UnsupportedError, match="sensitivity"):
+        GroupPrivacy().calibrate(release(sensitivity=None), RecordScenario())
+    with pytest.raises(InfiniteDistanceError, match="bounds"):
+        GroupPrivacy().calibrate(
+            release(sensitivity=Sensitivity(add_remove={})), RecordScenario()
+        )
+    # an l2 bound is none in l1 where the dimension is not known
+    with pytest.raises(InfiniteDistanceError, match="bounds"):
+        GroupPrivacy(noise="laplace").calibrate(
+            release(sensitivity=Sensitivity(add_remove={2: 1.0}), dim=None),
+            RecordScenario(),
+        )
+
+
+def test_who_would_do_instead():
+    reason = GroupPrivacy().supports(release(), LAWS)
+    assert isinstance(reason, Unsupported) and not reason
+    for word in ("GroupPrivacy", "RecordShifts", "LawsScenario", "QueryLaws"):
+        assert word in reason
+    assert reason.endswith("GeneralWasserstein would do.")
+    with pytest.raises(UnsupportedError, match="GeneralWasserstein would do"):
+        GroupPrivacy().calibrate(release(), LAWS)
+    assert GeneralWasserstein().supports(release(), LAWS) is True
+
+
+def test_a_noise_of_another_dimension():
+    with pytest.raises(ValueError, match="2 coordinates"):
+        GeneralWasserstein().certify(GaussianNoise([1.0, 2.0]), release(), LAWS)
+
+
+def test_no_noise_covers_no_shift():
+    nothing = GeneralWasserstein().certify(GaussianNoise(0.0), release(), LAWS)
+    assert nothing.epsilon == math.inf
+    for delta in (1e-5, 0.5):
+        assert nothing.to_approximate(delta).epsilon == math.inf
+
+
+def test_a_noise_that_the_accountant_would_not_have_chosen():
+    """What is certified is the noise at hand, in its own norm."""
+    accountant = GeneralWasserstein(alpha=2, noise="gaussian")
+    certificate = accountant.certify(LaplaceNoise(2.0), release(), LAWS)
+    assert certificate.norm == 1.0
+    assert certificate.epsilon == LaplaceNoise(2.0).renyi(2, 1.0)
+
+
+def test_a_scenario_bound_to_another_table():
+    """The number of records is a public fact; that of another table is none."""
+    table = pd.DataFrame({"s": [0, 1], "x": [0.0, 1.0]})
+    scenario = AttributeScenario("s", level="dataset", prior=table, prior_as="law")
+
+    def total(n):
+        return QueryRelease(
+            contribution=lambda X, y: np.asarray(X, dtype=float),
+            is_sum=True,
+            n_records=n,
+            dim=1,
+        )
+
+    bound = scenario.bind(PublicContext(n_records=2))
+    for kind in (GeneralWasserstein, GroupPrivacy):
+        assert kind().calibrate(total(2), bound).certificate.sensitivity == 2.0
+        assert kind().calibrate(total(50), scenario).certificate.sensitivity == 50.0
+        with pytest.raises(ValueError, match="2 records.*is of 50"):
+            kind().calibrate(total(50), bound)
+        with pytest.raises(ValueError, match="2 records.*is of 50"):
+            kind().certify(GaussianNoise(1.0), total(50), bound)
+
+
+def test_delta_left_to_the_noise():
+    table = pd.DataFrame({"s": [0, 1] * 500, "x": [0.0, 1.0] * 500})
+    scenario = AttributeScenario(
+        "s", level="record", prior=table, prior_as="confidence"
+    )
+    total = QueryRelease(
+        contribution=lambda X, y: np.asarray(X, dtype=float),
+        is_sum=True,
+        n_records=3,
+        dim=1,
+    )
+    accountant = GeneralWasserstein(epsilon=1.0, delta=1e-5)
+    for attempt in (
+        lambda: accountant.calibrate(total, scenario),
+        lambda: accountant.certify(GaussianNoise(1.0), total, scenario),
+    ):
+        with pytest.raises(ValueError, match="'delta'.*public rows"):
+            attempt()

@@ -1,0 +1,73 @@
+"""The table of what works with what, against what happens."""
+
+import pytest
+
+from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, compatibility_table
+from skpuffer.accountants._compatibility import _releases, _scenarios
+from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
+from skpuffer.noise import GaussianNoise
+
+KINDS = {kind.__name__: kind for kind in (GeneralWasserstein, GroupPrivacy)}
+ROWS = [row for row in compatibility_table() if row["accountant"] in KINDS]
+
+
+def name(row):
+    return f"{row['accountant']}-{row['scenario']}-{row['release']}"
+
+
+def test_every_combination_is_there():
+    assert len(ROWS) == len(KINDS) * len(_scenarios()) * len(_releases())
+    assert len(set(map(name, ROWS))) == len(ROWS)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=name)
+def test_the_table_tells_the_truth(row):
+    accountant = KINDS[row["accountant"]]()
+    scenario = _scenarios()[row["scenario"]]
+    release = _releases()[row["release"]]
+    if not row["works"]:
+        for attempt in (
+            lambda: accountant.calibrate(release, scenario),
+            lambda: accountant.certify(GaussianNoise(1.0), release, scenario),
+        ):
+            with pytest.raises(UnsupportedError) as caught:
+                attempt()
+            assert not isinstance(caught.value, InfiniteDistanceError)
+            assert str(caught.value) == row["reason"]
+        return
+    bound = scenario.bind(release.context)
+    assert row["reason"] in {kind.__name__ for kind in bound.provides(release)}
+    found = accountant.calibrate(release, scenario)
+    assert found.certificate.epsilon == accountant.epsilon
+    assert found.noise.scale > 0
+    back = accountant.certify(found.noise, release, scenario)
+    assert back.epsilon <= accountant.epsilon * (1 + 1e-9)
+
+
+def works(accountant, scenario, release):
+    (row,) = (
+        row
+        for row in ROWS
+        if row["accountant"] == accountant
+        and row["scenario"].startswith(scenario)
+        and row["release"].startswith(release)
+    )
+    return row["reason"] if row["works"] else False
+
+
+def test_a_few_rows_by_hand():
+    wasserstein, group = "GeneralWasserstein", "GroupPrivacy"
+    assert works(group, "RecordScenario", "any query, with a") == "RecordShifts"
+    assert not works(group, "RecordScenario", "any query, without")
+    assert works(wasserstein, "AttributeScenario, level='record'", "sum") == "QueryLaws"
+    assert (
+        works(wasserstein, "AttributeScenario, level='dataset'", "sum")
+        == "RecordShifts"
+    )
+    assert (
+        works(wasserstein, "AttributeScenario, level='record'", "any query, without")
+        == "PairedDraws"
+    )
+    assert not works(group, "SimulatorScenario, draw_pair", "sum")
+    assert works(wasserstein, "SimulatorScenario, draw_pair", "sum") == "PairedDraws"
+    assert works(wasserstein, "LawsScenario", "any query, without") == "QueryLaws"

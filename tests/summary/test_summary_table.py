@@ -1,0 +1,432 @@
+"""Summaries of mixed tables: what they say, of whom, and what they refuse."""
+
+import math
+import pickle
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import stats
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from skpuffer.accountants import GroupPrivacy
+from skpuffer.exceptions import PrivacyLeakWarning
+from skpuffer.privacy import Notion
+from skpuffer.summary import PrivateSummary
+
+from .releases import NO_NOISE
+
+LEVELS = ["n", "s", "w"]
+PUBLIC = {
+    "bounds": {"age": (0, 100), "pay": (0.0, 8.0)},
+    "categories": {"region": LEVELS},
+}
+EVERYTHING = ["mean", "std", "var", "rate", "quantile", "median", "histogram", "count"]
+
+
+def table(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 90, size=n),
+            "region": rng.choice(LEVELS, size=n, p=[0.5, 0.3, 0.2]),
+            "smoker": rng.random(n) < 0.3,
+            "pay": rng.uniform(-1, 8, size=n),
+        }
+    )
+
+
+def summary(**options):
+    return PrivateSummary(**{"accountant": NO_NOISE, **PUBLIC, **options})
+
+
+# -- what it says ----------------------------------------------------------------------
+
+
+def test_without_noise_it_describes_the_table():
+    data = table()
+    data["pay"] = data["pay"].clip(0, 8)
+    found = summary(statistics=EVERYTHING, bins=8).fit(data).result_
+    exact = data[["age", "pay"]].describe()
+    for name in ("age", "pay"):
+        assert found.loc["count", name] == 300
+        assert found.loc["mean", name] == pytest.approx(exact.loc["mean", name])
+        std = data[name].std(ddof=0)
+        assert found.loc["std", name] == pytest.approx(std)
+        assert found.loc["var", name] == pytest.approx(std**2)
+        width = 100 / 8 if name == "age" else 1
+        for label in ("25%", "50%", "75%"):
+            assert abs(found.loc[label, name] - exact.loc[label, name]) < width
+        assert found.loc["median", name] == found.loc["50%", name]
+    assert found.loc["rate", "pay"] == pytest.approx((data["pay"] > 0).mean())
+    assert found.loc["rate", "smoker"] == pytest.approx(data["smoker"].mean())
+    assert found.loc["mean", "smoker"] == pytest.approx(data["smoker"].mean())
+    shares = data["region"].value_counts(normalize=True)
+    for level in LEVELS:
+        assert found.loc[f"rate[{level}]", "region"] == pytest.approx(shares[level])
+        assert found.loc[f"histogram[{level}]", "region"] == pytest.approx(
+            300 * shares[level]
+        )
+    assert found.loc["histogram[True]", "smoker"] == pytest.approx(data["smoker"].sum())
+    counts, _ = np.histogram(data["pay"], bins=8, range=(0, 8))
+    rows = [f"histogram[{i}, {i + 1})" for i in range(7)] + ["histogram[7, 8]"]
+    np.testing.assert_allclose(found.loc[rows, "pay"], counts, atol=1e-6)
+    assert found.loc[rows, "region"].isna().all()
+    assert np.isnan(found.loc["mean", "region"])
+    assert np.isnan(found.loc["median", "smoker"])
+
+
+@pytest.mark.parametrize("by", ["region", ["region"], ["smoker", "region"]])
+def test_without_noise_it_describes_the_groups(by):
+    data = table()
+    data["pay"] = data["pay"].clip(0, 8)
+    options = {"statistics": EVERYTHING, "by": by, "columns": ["age", "pay"]}
+    found = summary(**options, bins=50).fit(data).result_
+    groups = data.groupby(by)
+    for name in ("age", "pay"):
+        column = groups[name]
+        for label, exact in (
+            ("count", column.count()),
+            ("mean", column.mean()),
+            ("std", column.std(ddof=0)),
+            ("rate", column.apply(lambda x: (x > 0).mean())),
+        ):
+            np.testing.assert_allclose(
+                found[name, label].sort_index(), exact.sort_index(), rtol=1e-5
+            )
+        width = 2 if name == "age" else 0.16
+        gap = found[name, "median"].sort_index() - column.median().sort_index()
+        assert np.all(np.abs(gap) < 2 * width)
+        bins = [label for label in found[name] if label.startswith("histogram")]
+        assert len(bins) == 50
+        np.testing.assert_allclose(
+            found[name][bins].sum(axis=1), found[name, "count"], atol=1e-6
+        )
+
+
+def test_groups_without_records_are_there_all_the_same():
+    data = table()
+    options = {"categories": {"region": [*LEVELS, "x"]}, "by": "region"}
+    found = summary(statistics=["count", "mean"], columns=["age"], **options).fit(data)
+    assert list(found.result_.index) == [*LEVELS, "x"]
+    assert abs(found.result_.loc["x", ("age", "count")]) < 1e-6
+    assert np.isnan(found.result_.loc["x", ("age", "mean")])
+
+
+def test_statistics_by_column_and_defaults():
+    data = table()
+    asked = {"age": "mean", "region": ["rate"], "smoker": ["rate", "mean"]}
+    found = summary(statistics=asked).fit(data).result_
+    assert list(found.columns) == ["age", "region", "smoker"]
+    assert list(found.index) == ["mean", *(f"rate[{v}]" for v in LEVELS), "rate"]
+    plain = summary().fit(data).result_
+    assert list(plain.index) == ["count", "mean", "std"]
+    assert list(plain.columns) == ["age", "region", "smoker", "pay"]
+
+
+def test_counts_alone_need_groups():
+    data = table()
+    found = summary(statistics=["count"], by=["smoker", "region"], columns=[]).fit(data)
+    assert list(found.result_.columns) == [("records", "count")]
+    exact = pd.crosstab(data["smoker"], data["region"])
+    cross = found.to_crosstab()
+    np.testing.assert_allclose(cross, exact[LEVELS], atol=1e-6)
+    assert list(cross.columns) == LEVELS
+    assert (cross.index.name, cross.columns.name) == ("smoker", "region")
+    with pytest.raises(ValueError, match="number of records is public"):
+        summary(statistics="count").fit(data)
+
+
+def test_cross_tables():
+    data = table()
+    # levels in an order of their own, which the cross-table keeps
+    options = {"by": ["region", "smoker"], "categories": {"region": ["w", "n", "s"]}}
+    found = summary(statistics=["mean", "median"], columns=["age", "pay"], **options)
+    found.fit(data)
+    cross = found.to_crosstab("mean", column="age")
+    exact = data.pivot_table(values="age", index="region", columns="smoker")
+    np.testing.assert_allclose(cross, exact.loc[["w", "n", "s"]], rtol=1e-6)
+    assert found.to_crosstab().to_numpy().sum() == pytest.approx(len(data))
+    with pytest.raises(ValueError, match="there are 2"):
+        found.to_crosstab("mean")
+    with pytest.raises(ValueError, match="there are 0"):
+        found.to_crosstab("std", column="age")
+    with pytest.raises(ValueError, match="two or more columns in the parameter 'by'"):
+        clone(found).set_params(by="region").fit(data).to_crosstab()
+    with pytest.raises(NotFittedError):
+        clone(found).to_crosstab()
+
+
+def test_three_way_cross_table():
+    data = table().assign(old=lambda d: d["age"] > 50)
+    found = summary(statistics="rate", columns=["pay"], by=["region", "smoker", "old"])
+    cross = found.fit(data).to_crosstab()
+    assert cross.shape == (3, 4)
+    exact = data.groupby(["region", "smoker", "old"]).size()
+    assert cross.loc["n", (True, False)] == pytest.approx(exact["n", True, False])
+
+
+# -- tables of every kind --------------------------------------------------------------
+
+
+def test_pandas_polars_and_arrays_agree():
+    data = table()
+    options = {"statistics": EVERYTHING, "by": "region", "random_state": 3}
+    ours = summary(**options, columns=["age", "smoker", "pay"])
+    pandas = clone(ours).fit(data)
+    polars = clone(ours).fit(pl.DataFrame({c: data[c].to_numpy() for c in data}))
+    pd.testing.assert_frame_equal(pandas.result_, polars.result_)
+    assert list(pandas.feature_names_in_) == list(polars.feature_names_in_)
+
+    array = clone(ours).set_params(
+        by=1,
+        columns=[0, 3],
+        bounds={0: (0, 100), 3: (0.0, 8.0)},
+        categories={1: LEVELS},
+    )
+    named = clone(ours).set_params(columns=["age", "pay"]).fit(data)
+    for values in (data.to_numpy(), data.to_numpy().tolist()):
+        found = clone(array).fit(values).result_
+        np.testing.assert_array_equal(found.to_numpy(), named.result_.to_numpy())
+        assert list(found.columns.levels[0]) == [0, 3]
+
+
+@pytest.mark.parametrize("dtype", ["category", "string", object])
+def test_categorical_columns_of_every_type(dtype):
+    data = table()
+    exact = summary(statistics="rate", columns=["region"]).fit(data).result_
+    cast = data.astype({"region": dtype})
+    found = summary(statistics="rate", columns=["region"]).fit(cast).result_
+    np.testing.assert_allclose(found, exact)
+
+
+def test_numbers_as_levels():
+    data = table().assign(region=lambda d: d["region"].map({"n": 1, "s": 2, "w": 3}))
+    found = summary(statistics="rate", categories={"region": [1, 2, 3]})
+    found.set_params(columns=["region"]).fit(data)
+    shares = data["region"].value_counts(normalize=True)
+    assert found.result_.loc["rate[2]", "region"] == pytest.approx(shares[2])
+
+
+def test_frames_whose_columns_are_numbers():
+    data = table()
+    renamed = data.set_axis(range(4), axis=1)
+    options = {"by": 1, "columns": [0], "bounds": {0: (0, 100)}}
+    found = summary(statistics=["mean"], categories={1: LEVELS}, **options).fit(renamed)
+    exact = data.groupby("region")["age"].mean()
+    np.testing.assert_allclose(found.result_[0, "mean"].sort_index(), exact, rtol=1e-6)
+
+
+def test_bounds_and_grids_by_column_or_for_all():
+    data = table()
+    by_column = summary(columns=["age", "pay"]).fit(data).result_
+    whole = ([0, 0, 0, 0.0], [100, 1, 1, 8.0])
+    for bounds in (whole, np.array(whole)):
+        found = summary(columns=["age", "pay"], bounds=bounds).fit(data).result_
+        pd.testing.assert_frame_equal(found, by_column, rtol=1e-6)
+    scalar = summary(columns=["age"], bounds=(0, 100)).fit(data).result_
+    assert scalar.loc["mean", "age"] == pytest.approx(by_column.loc["mean", "age"])
+    # edges need no bounds
+    options = {"statistics": ["histogram"], "columns": ["age"], "bounds": None}
+    for bins in ([0, 30, 60, 100], {"age": np.array([0, 30, 60, 100.0])}):
+        found = summary(bins=bins, **options).fit(data).result_["age"]
+        np.testing.assert_allclose(
+            found, np.histogram(data["age"], [0, 30, 60, 100])[0], atol=1e-6
+        )
+
+
+def test_missing_values_are_a_level_only_if_listed():
+    data = table()
+    values = data["region"].tolist()
+    values[0] = values[5] = None
+    data["region"] = values
+    with pytest.raises(ValueError, match="List None among its 'categories'"):
+        summary(statistics="rate", columns=["region"]).fit(data)
+    listed = {"categories": {"region": [*LEVELS, None]}, "bounds": None}
+    for frame in (data, pl.DataFrame({"region": values})):
+        found = summary(statistics="rate", columns=["region"], **listed)
+        rate = found.fit(frame).result_.loc["rate[None]", "region"]
+        assert rate == pytest.approx(2 / 300)
+
+
+# -- noise -----------------------------------------------------------------------------
+
+
+def test_noise_is_in_proportion_to_each_statistic_s_own_range():
+    accountant = GroupPrivacy(epsilon=1.0, alpha=2.0)
+    found = summary(
+        accountant=accountant,
+        statistics={"age": ["mean"], "pay": ["std"], "smoker": ["rate"]},
+    ).fit(table())
+    # mean: 1, mean and square: 5/4, sign: 1
+    in_units = math.sqrt(1 + 5 / 4 + 1) / 300
+    np.testing.assert_allclose(
+        found.noise_.std(4), in_units * np.array([50.0, 4.0, 16.0, 0.5])
+    )
+    assert found.certificate_.release == "summary"
+
+
+def test_groups_cost_no_more_than_one():
+    accountant = GroupPrivacy(epsilon=1.0, alpha=2.0)
+    options = {"accountant": accountant, "statistics": ["histogram"]}
+    whole = summary(columns=["age"], **options).fit(table())
+    groups = summary(columns=["age"], by=["region", "smoker"], **options).fit(table())
+    assert groups.noise_.dim == 6 * whole.noise_.dim
+    assert groups.certificate_.sensitivity == whole.certificate_.sensitivity
+
+
+@pytest.mark.parametrize("by", [None, "region"])
+def test_published_statistics_spread_as_the_noise_does(by, n_trials):
+    data, trials = table(2000), n_trials(400)
+    model = summary(
+        accountant=GroupPrivacy(epsilon=1.0, alpha=2.0),
+        statistics={"age": ["mean"], "pay": ["histogram"]},
+        by=by,
+        bins=4,
+    )
+    fits = [model.fit(data).result_ for _ in range(trials)]
+    if by is None:
+        found = np.array([f["pay"].dropna().to_numpy() for f in fits])
+        means = np.array([f.loc["mean", "age"] for f in fits])
+        half = model.noise_.std(5)[0]
+        assert np.std(means) / half == pytest.approx(1, abs=6 / math.sqrt(2 * trials))
+    else:
+        found = np.array([f["pay"].to_numpy().ravel() for f in fits])
+    exact = summary(statistics=model.statistics, by=by, bins=4).fit(data).result_
+    centre = exact["pay"].dropna().to_numpy().ravel()
+    scaled = (found - centre) / (2000 * model.noise_.std()[-1])
+    low, high = stats.chi2.ppf([1e-6, 1 - 1e-6], scaled.size)
+    assert low < np.sum(scaled**2) < high
+
+
+def test_small_groups_are_not_divided_by():
+    data = table(400)
+    data["region"] = ["n"] * 395 + ["s"] * 5
+    model = summary(
+        accountant=GroupPrivacy(epsilon=0.5, delta=1e-5),
+        statistics=["mean", "median", "count"],
+        columns=["age"],
+        by="region",
+    )
+    for _ in range(5):
+        found = model.fit(data).result_["age"]
+        size = 400 * model.noise_.std()[0]
+        unfit = found["count"] < max(1.0, 2 * size)
+        np.testing.assert_array_equal(found["mean"].isna(), unfit)
+        assert not unfit["n"] and found["median"].notna()["n"]
+
+
+# -- refusals --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options, match",
+    [
+        ({"statistics": ["mode"]}, "'statistics' must list some of count, mean"),
+        ({"statistics": []}, "'statistics' must list some of"),
+        (
+            {"statistics": {"height": ["mean"]}},
+            "'statistics' names the column 'height'",
+        ),
+        ({"statistics": {"region": ["mean"]}}, "'region', which is categorical"),
+        ({"statistics": {"smoker": ["median"]}}, "'smoker', which is boolean"),
+        ({"statistics": ["mean"], "columns": ["region"]}, "none of the 'statistics'"),
+        ({"columns": ["height"]}, "'columns' names the column 'height'"),
+        ({"columns": ["age", "age"]}, "'columns' names a column twice"),
+        ({"by": "height"}, "'by' names the column 'height'"),
+        ({"by": ["region", "region"]}, "'by' names a column twice"),
+        ({"by": "age"}, "'by' names 'age', whose levels must be public"),
+        ({"by": "region", "columns": ["region"]}, "A column is one or the other"),
+        (
+            {"statistics": {"age": "mean"}, "columns": ["pay"]},
+            "'statistics' lists none",
+        ),
+        ({"categories": None}, "'region' is not numeric: list its levels"),
+        ({"categories": {"region": []}}, "'categories' must list the levels"),
+        ({"categories": {"region": "nsw"}}, "'categories' must list the levels"),
+        ({"categories": {"region": ["n", "n"]}}, "each once"),
+        ({"categories": {"region": ["n", "s"]}}, "'categories' does not list"),
+        ({"categories": {"region": LEVELS, "x": [1]}}, "'categories' names the column"),
+        ({"bounds": None}, r"\['age', 'pay'\] need public bounds"),
+        ({"bounds": {"age": (0, 9)}}, r"\['pay'\] need public bounds"),
+        ({"bounds": {"age": (9, 0)}}, "bounds\\['age'\\]"),
+        ({"bounds": {"age": ([0], [1])}}, "'bounds' must give the column 'age' a pair"),
+        ({"bounds": {"age": (0, math.inf)}}, "must be finite"),
+        ({"bounds": (0, math.nan)}, "must be finite"),
+        ({"bounds": ([0, 1], 2)}, "2 bounds, the data has 4 features"),
+        ({"bounds": {"height": (0, 1)}}, "'bounds' names the column 'height'"),
+        ({"bins": 0}, "'bins' must be an integer of at least 1"),
+        ({"bins": [3, 2, 1]}, "finite increasing edges"),
+        ({"bins": [1]}, "finite increasing edges"),
+        ({"bins": {"age": [0, math.inf]}}, "finite increasing edges"),
+        ({"bins": {"height": 3}}, "'bins' names the column 'height'"),
+        ({"quantiles": (0.5, 1.0)}, "'quantiles' must be in the range"),
+        ({"quantiles": (math.nan,)}, "'quantiles' must be a number"),
+    ],
+    ids=str,
+)
+def test_bad_parameters(options, match):
+    model = summary(**options)
+    with pytest.raises(ValueError, match=match):
+        model.fit(table())
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+
+
+@pytest.mark.parametrize(
+    "change, match",
+    [
+        ({"age": math.nan}, "'age' contains NaN"),
+        ({"pay": math.inf}, "'pay' contains infinity"),
+        ({"region": "x"}, "'categories' does not list"),
+        ({"pay": "much"}, "'pay' is not numeric"),
+    ],
+    ids=str,
+)
+def test_bad_data_is_refused_without_quoting_it(change, match):
+    data = table().astype({"age": float, "pay": object, "region": object})
+    if "pay" not in change:
+        data = data.astype({"pay": float})
+    ((name, value),) = change.items()
+    data.loc[7, name] = value
+    model = summary().fit(table())
+    with pytest.raises(ValueError, match=match) as error:
+        model.fit(data)
+    if isinstance(value, str):
+        assert not re.search(rf"\b{value}\b", str(error.value))
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+
+
+def test_an_empty_table_is_refused():
+    with pytest.raises(ValueError, match="0 records"):
+        summary().fit(table().iloc[:0])
+
+
+def test_columns_that_are_not_read_may_hold_anything():
+    data = table().assign(notes=None, when=pd.Timestamp(0))
+    found = summary(statistics="mean", columns=["age"]).fit(data).result_
+    assert found.loc["mean", "age"] == pytest.approx(data["age"].mean())
+
+
+def test_bounds_from_the_data_warn_and_leave_an_estimate():
+    data = table()
+    model = summary(bounds="empirical", statistics=["mean"], columns=["age", "pay"])
+    with pytest.warns(PrivacyLeakWarning, match="bounds were read from the private"):
+        model.fit(data)
+    assert model.certificate_.notion == Notion.ESTIMATED
+    np.testing.assert_allclose(
+        model.result_.loc["mean"], data[["age", "pay"]].mean(), rtol=1e-6
+    )
+
+
+def test_clone_and_pickle():
+    model = summary(by="region").fit(table())
+    again = pickle.loads(pickle.dumps(model))
+    pd.testing.assert_frame_equal(again.result_, model.result_)
+    assert again.certificate_ == model.certificate_
+    assert not hasattr(clone(model), "result_")
