@@ -2,20 +2,20 @@
 A census table whose race column is secret
 ==========================================
 
-The Adult table: predict income from census answers. Race is secret, and other columns go
-with it. One-hot encoding, scaling and a model are searched over budgets in one
+The Adult table: predict income from census answers. Race is secret, and other columns
+go with it. One-hot encoding, scaling and a model are searched over budgets in one
 ``GridSearchCV``, under a scenario that says what an attacker may believe.
 
 The table is read from scikit-learn's data directory, or from the directory that the
-environment variable ``SKPUFFER_TEST_DATA`` names; without it (and without a network) this
-example says so and stops.
+environment variable ``SKPUFFER_TEST_DATA`` names; without it (and without a network)
+this example says so and stops.
 """
 
 # %%
 # The table
 # ---------
-# The published test file stands for the public reference sample, the training file is the
-# private table.
+# The published test file stands for the public reference sample, the training file is
+# the private table.
 import os
 import sys
 import warnings
@@ -68,8 +68,8 @@ X, y = private_table.drop(columns="income"), private_table["income"]
 # Means that hide race
 # --------------------
 # Each person's race is secret. Age, years of schooling and working hours differ between
-# races, but only so far: the noise covers how far one person's answers move when the race
-# changes, as it does in the reference sample.
+# races, but only so far: the noise covers how far one person's answers move when the
+# race changes, as it does in the reference sample.
 reference = ReferenceTable(public_table)
 scenario = AttributeScenario(
     "race", level="record", prior=reference, prior_as="law", target="income"

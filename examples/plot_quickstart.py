@@ -2,17 +2,17 @@
 A private summary and a private classifier
 ==========================================
 
-A clinic holds a table of patients. One column, ``sex``, is secret, and the other columns
-give it away. The clinic wants to publish the mean and spread of some columns, and a
-classifier, so that nobody can tell a patient's sex from what is published better than a
-stated bound allows. And it wants to see what the bound cost.
+A clinic holds a table of patients. One column, ``sex``, is secret, and the other
+columns give it away. The clinic wants to publish the mean and spread of some columns,
+and a classifier, so that nobody can tell a patient's sex from what is published better
+than a stated bound allows. And it wants to see what the bound cost.
 """
 
 # %%
 # The table
 # ---------
-# The diabetes table of scikit-learn. One half stands for a public reference sample, what an
-# attacker may know about such patients; the other half is private.
+# The diabetes table of scikit-learn. One half stands for a public reference sample,
+# what an attacker may know about such patients; the other half is private.
 import os
 
 import matplotlib.pyplot as plt
@@ -40,8 +40,9 @@ y_public, y_private = y.iloc[::2], y.iloc[1::2]
 # %%
 # What is secret
 # --------------
-# Each patient's sex, whatever goes with it. The attacker believes that patients are like
-# those of the reference table, which is taken as exactly his belief: ``prior_as="law"``.
+# Each patient's sex, whatever goes with it. The attacker believes that patients are
+# like those of the reference table, which is taken as exactly his belief:
+# ``prior_as="law"``.
 reference = ReferenceTable(public.assign(progresses=y_public))
 scenario = AttributeScenario(
     "sex", level="record", prior=reference, prior_as="law", target="progresses"
@@ -50,8 +51,8 @@ scenario = AttributeScenario(
 # %%
 # A private summary
 # -----------------
-# Mean and spread of three columns in one release. The column ``sex`` is in the table; the
-# estimator drops it. The bounds of the columns are those of the public table.
+# Mean and spread of three columns in one release. The column ``sex`` is in the table;
+# the estimator drops it. The bounds of the columns are those of the public table.
 summary = PrivateSummary(
     scenario,
     GeneralWasserstein(epsilon=1.0, alpha=4),
@@ -93,9 +94,9 @@ model.fit(private, y_private)
 print(model.certificate_)
 
 # %%
-# The line *gain* says what the scenario bought for this model: not much. Among ten columns
-# and the target there are nearly always two records as different as can be, and the worst
-# two decide. The summary above is where the scenario pays.
+# The line *gain* says what the scenario bought for this model: not much. Among ten
+# columns and the target there are nearly always two records as different as can be, and
+# the worst two decide. The summary above is where the scenario pays.
 #
 # Choosing the budget
 # -------------------

@@ -36,10 +36,10 @@ class OutputPerturbation(
     ----------
     estimator : estimator
         Any scikit-learn estimator.
-    query : str, list of str or callable, default='coef_'
-        What to release: attributes of the fitted estimator, or a function of it that
-        returns an array. Predictions need every attribute they read, such as
-        ``['coef_', 'intercept_']``.
+    query : str, list of str or callable
+        What to release, ``'coef_'`` unless said otherwise: attributes of the fitted
+        estimator, or a function of it that returns an array. Predictions need every
+        attribute they read, such as ``['coef_', 'intercept_']``.
     scenario : Scenario, default=None
         What is secret. None is one record, added or removed.
     accountant : Accountant, default=None

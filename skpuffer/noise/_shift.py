@@ -118,9 +118,17 @@ class Shift:
         return self.radius * float(np.linalg.norm(ratio, ord=1 / power))
 
     def common_dim(self, dim):
-        """Return the dimension this shift shares with a noise of dimension `dim`.
+        """Return the dimension this shift shares with a noise.
 
-        Either may be unknown (None); two that are known must agree.
+        Parameters
+        ----------
+        dim : int or None
+            Dimension of the noise. Either may be unknown (None); two that are known
+            must agree.
+
+        Returns
+        -------
+        int or None
         """
         if self.dim is None or dim is None:
             return dim if self.dim is None else self.dim

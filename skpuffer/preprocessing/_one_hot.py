@@ -45,7 +45,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
     ----------
     n_features_in_ : int
         Number of columns before encoding.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Their names, if all are strings.
 
     See Also

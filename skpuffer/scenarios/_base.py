@@ -67,6 +67,13 @@ class Scenario(BaseEstimator, ABC):
     def declared_bounds(self, feature_names, n_features, feature_map=None):
         """Return public bounds (low, high) of each feature the scenario declares.
 
+        Parameters
+        ----------
+        feature_names : tuple of str or None
+        n_features : int
+        feature_map : callable or None, default=None
+            Public preprocessing between raw columns and features.
+
         Returns
         -------
         bounds : tuple of (ndarray, ndarray) or None

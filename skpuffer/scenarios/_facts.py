@@ -69,6 +69,8 @@ class QueryLaws(Fact):
         affected.
     scale : float
         The output moves by this factor times the laws' own coordinates.
+    certified, delta, confidence, assumptions : optional
+        As in :class:`Fact`.
     """
 
     laws: tuple
@@ -79,7 +81,13 @@ class QueryLaws(Fact):
     scale: float = 1.0
 
     def pairs_of_laws(self):
-        """Yield (prior, i, j, law of i, law of j), skipping secrets without mass."""
+        """Go through the pairs of laws to compare, skipping secrets without mass.
+
+        Yields
+        ------
+        tuple
+            (prior, i, j, law of i, law of j), with i and j as indices of secrets.
+        """
         for prior, laws in enumerate(self.laws):
             for i, j in self.pairs:
                 if laws[i] is not None and laws[j] is not None:
@@ -96,6 +104,8 @@ class PairedDraws(Fact):
         (prior, i, j, outputs under i, outputs under j), the outputs of shape
         (n_draws, dim), row against row.
     secrets : tuple
+    certified, delta, confidence, assumptions : optional
+        As in :class:`Fact`.
     """
 
     draws: tuple
@@ -117,6 +127,8 @@ class RecordShifts(Fact):
     coupling_id : str or None
         Names the coupling of the two worlds that this speaks of; None if it has no
         name by which another release could be known to rest on the same one.
+    certified, delta, confidence, assumptions : optional
+        As in :class:`Fact`.
     """
 
     count: int
@@ -136,6 +148,8 @@ class QueryCloud(Fact):
         Sum to one.
     groups : ndarray of shape (n_draws,)
         Index of the secret each draw was made under.
+    certified, delta, confidence, assumptions : optional
+        As in :class:`Fact`.
     """
 
     draws: np.ndarray = field(repr=False)

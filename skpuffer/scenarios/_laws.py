@@ -124,6 +124,8 @@ class Support(Discrete):
     Parameters
     ----------
     points : array-like of shape (n_points,) or (n_points, dim)
+    weights : array-like of shape (n_points,), default=None
+        Masses to draw from; distances do not depend on them.
     """
 
 

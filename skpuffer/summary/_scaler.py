@@ -67,7 +67,7 @@ class PrivateStandardScaler(
         The accountant that set it.
     n_features_in_ : int
         Number of features, the secret column not counted.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
     Notes

@@ -87,7 +87,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         The accountant that set it.
     n_features_in_ : int
         Number of columns of the table, the secret column not counted.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the columns, if all are strings.
 
     See Also

@@ -37,7 +37,7 @@ _WORTH_COUNTING = 40
 class BottleneckResult:
     """What `bottleneck_transport` found.
 
-    Attributes
+    Parameters
     ----------
     distance : float
         W_inf, or an upper bound on it.

@@ -412,7 +412,7 @@ class NeverFitted(PrivateLogisticRegression):
         ({"epsilons": [1, np.inf]}, "epsilons"),
         ({"n_repeats": 0}, "n_repeats"),
         ({"scoring": ["accuracy", "roc_auc"]}, "scoring"),
-        ({"scoring": "acuracy"}, "scoring"),
+        ({"scoring": "no such score"}, "scoring"),
         ({"std_display_style": "band"}, "std_display_style"),
         ({"param_name": "accountant__epsilom"}, "epsilom"),
         ({"reference": LogisticRegression}, "reference"),

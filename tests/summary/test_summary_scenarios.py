@@ -117,7 +117,7 @@ def test_a_secret_that_moves_little_takes_less_noise():
     assert ratio[0] == pytest.approx(10 / 60)
 
 
-def test_no_attacker_tells_the_secret_from_groups_of_a_small_table(n_trials):
+def test_no_attacker_tells_the_secret_from_groups_of_a_small_table():
     prior, private = table(seed=1), table(8, seed=2)
     model = PrivateSummary(
         statistics=["mean", "rate", "histogram"], by="region", bins=3, **PUBLIC
@@ -141,7 +141,7 @@ def test_no_attacker_tells_the_secret_from_groups_of_a_small_table(n_trials):
         report = attack(
             *(outputs(points, share) for points in worlds),
             found.certificate,
-            n_draws=n_trials(4000),
+            n_draws=4000,
             rng=np.random.default_rng(1),
             score=bayes_score(noise, worlds[0], masses[0], worlds[1], masses[1]),
         )
