@@ -59,7 +59,6 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
 
     # -- the template -------------------------------------------------------------
 
-    @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y=None, *, secret=None):
         """Fit under the scenario, adding the noise its accountant calibrates.
 
@@ -85,6 +84,11 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         UnsupportedError
             If the accountant cannot work from what the scenario offers.
         """
+        self._forget()  # before anything that may fail
+        return self._fit_validated(X, y, secret)
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def _fit_validated(self, X, y, secret):
         return self._fit_private(X, y, secret)
 
     @with_callbacks
@@ -208,6 +212,9 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
 
     def _without_secret(self, X):
         """Drop the secret column from data to predict for, if it is there."""
+        shape = getattr(X, "shape", ())
+        if column_names(X) is None and shape[1:] == (self.n_features_in_,):
+            return X  # encoded arrays may be as wide as the prior by coincidence
         scenario = RecordScenario() if self.scenario is None else self.scenario
         return self._split_secret(scenario, X, None)[0]
 

@@ -16,6 +16,9 @@ from skpuffer.utils._checks import check_count, check_non_negative, check_option
 
 __all__ = ["PublicContext", "QueryRelease", "Sensitivity", "convert_norm"]
 
+# Entries of contributions held at once while they are summed.
+_BLOCK = 2**22
+
 
 def convert_norm(value, from_norm, to_norm, dim):
     """Bound a vector's norm by another norm of it.
@@ -229,8 +232,20 @@ class QueryRelease:
         """
         if not self.is_sum:
             return np.asarray(self.query(X, y), dtype=float).ravel()
-        total = self.factor * self.contribution(X, y).sum(axis=0)
+        total = self.factor * self._sum_of_contributions(X, y)
         return total if self.units is None else total * np.asarray(self.units)
+
+    def _sum_of_contributions(self, X, y):
+        """Sum over records, block by block: contributions may be far wider than rows."""
+        n, step = len(X), max(1, _BLOCK // (self.dim or _BLOCK))
+        if n <= step or not isinstance(X, np.ndarray):
+            return self.contribution(X, y).sum(axis=0)
+        return sum(
+            self.contribution(
+                X[i : i + step], None if y is None else y[i : i + step]
+            ).sum(axis=0)
+            for i in range(0, n, step)
+        )
 
     def record_move(self, shift, norm, relation):
         """Bound the move of the vector, in `units`, when one record changes.

@@ -185,3 +185,19 @@ def test_plain_and_frozen():
 def test_bad_release(options, message):
     with pytest.raises(ValueError, match=message):
         summed(**options)
+
+
+def test_a_sum_over_blocks_is_the_sum(monkeypatch):
+    rows = np.random.default_rng(0).normal(size=(103, 3))
+    y = np.arange(103)
+
+    def contribution(X, y):
+        return np.hstack([X, X * y[:, None]])
+
+    release = QueryRelease(
+        contribution=contribution, is_sum=True, factor=0.1, n_records=103, dim=6
+    )
+    whole = release.run(rows, y)
+    monkeypatch.setattr("skpuffer.releases._BLOCK", 60)
+    np.testing.assert_allclose(release.run(rows, y), whole)
+    np.testing.assert_allclose(whole, 0.1 * contribution(rows, y).sum(axis=0))

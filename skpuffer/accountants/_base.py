@@ -119,7 +119,8 @@ class Accountant(BaseEstimator, ABC):
         remedy = (
             f"{' or '.join(others)} would do"
             if others
-            else "give the release a sensitivity, or use a scenario that offers more"
+            else "give what bounds one record's influence (an estimator's bounds, "
+            "data_norm or sensitivity), or use a scenario that offers more"
         )
         return Unsupported(
             f"{type(self).__name__} needs {needs}, but "

@@ -9,7 +9,7 @@ import numpy as np
 from skpuffer.releases import convert_norm
 from skpuffer.scenarios import PairedDraws, QueryLaws, RecordShifts
 from skpuffer.scenarios._facts import arbitrary_coupling
-from skpuffer.scenarios._laws import cached_law_distance
+from skpuffer.scenarios._laws import largest_distance
 
 __all__ = ["Displacement", "displacement"]
 
@@ -80,25 +80,30 @@ def _common(fact):
 
 @displacement.register
 def _(fact: QueryLaws, release, norm):
-    distances = [
-        (cached_law_distance(u, v, norm, release.units), (prior, i, j))
-        for prior, i, j, u, v in fact.pairs_of_laws()
-    ]
-    radius, (prior, i, j) = max(distances, key=lambda pair: pair[0])
-    radius *= fact.scale
+    ceiling = math.inf
+    if fact.common_part_removed and release.sensitivity is not None:
+        # no law of one record moves further than an arbitrary record does
+        ceiling = release.sensitivity.value("replace", norm, release.dim)
+    pairs = list(fact.pairs_of_laws())
+    distance, at = largest_distance(
+        [(u, v) for *_, u, v in pairs],
+        norm,
+        release.units,
+        ceiling / fact.scale if fact.scale else math.inf,
+    )
+    radius = fact.scale * distance if fact.scale else 0.0
+    prior, i, j, *_ = pairs[at]
     worst = (prior, fact.secrets[i], fact.secrets[j])
     slack = release.total_slack(norm)
-    if fact.common_part_removed and release.sensitivity is not None:
-        arbitrary = release.sensitivity.value("replace", norm, release.dim)
-        if arbitrary <= radius:
-            # no law can move further than an arbitrary record does, and that is certain
-            return Displacement(
-                arbitrary + slack,
-                norm,
-                assumptions=fact.assumptions,
-                relation="replace",
-                worst=worst,
-            )
+    if ceiling <= radius and ceiling < math.inf:
+        # and that is certain, however little is known of the laws
+        return Displacement(
+            ceiling + slack,
+            norm,
+            assumptions=fact.assumptions,
+            relation="replace",
+            worst=worst,
+        )
     return Displacement(radius + slack, norm, worst=worst, **_common(fact))
 
 

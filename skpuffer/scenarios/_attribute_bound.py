@@ -303,7 +303,7 @@ class BoundAttribute(BoundScenario):
             for i, j in self.pairs
             if prior[i] is not None and prior[j] is not None
         ]
-        shift = largest_distance(pairs, norm, release.shift_ceiling)
+        shift, _ = largest_distance(pairs, norm, ceiling=release.shift_ceiling)
         if math.isinf(shift):
             return self._any_record(count, "the secret moves a record very far")
         return RecordShifts(

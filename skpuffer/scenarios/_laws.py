@@ -191,7 +191,7 @@ class Gaussian(Law):
         return rng.multivariate_normal(self.mean, self.covariance, size=n)
 
 
-def law_distance(u, v, norm=2, units=None):
+def law_distance(u, v, norm=2, units=None, ceiling=math.inf):
     """W_inf distance between two laws, or a certified upper bound of it.
 
     Parameters
@@ -202,25 +202,25 @@ def law_distance(u, v, norm=2, units=None):
         Norm of the displacement.
     units : array-like of shape (dim,), default=None
         Unit of each coordinate; displacements are measured in them.
+    ceiling : float, default=inf
+        A distance from which on it does not matter how large it is.
 
     Returns
     -------
     distance : float
-        Infinite if no bound holds.
+        Infinite if no bound holds, or once it is known to reach `ceiling`.
     """
     if u.dim != v.dim:
         raise ValueError(f"The laws have {u.dim} and {v.dim} coordinates.")
     units = np.ones(u.dim) if units is None else np.asarray(units, dtype=float)
-    return _distance(u, v, norm, units)
+    return _distance(u, v, norm, units, ceiling)
 
 
-@lru_cache(maxsize=512)
-def cached_law_distance(u, v, norm=2, units=None):
-    """`law_distance`, cached on the laws' identity (they are immutable)."""
-    return law_distance(u, v, norm, units)
+# Laws are immutable, so their identity is enough of a key.
+cached_law_distance = lru_cache(maxsize=512)(law_distance)
 
 
-def largest_distance(pairs, norm=2, ceiling=math.inf):
+def largest_distance(pairs, norm=2, units=None, ceiling=math.inf):
     """Largest W_inf distance of some pairs of laws.
 
     Parameters
@@ -228,28 +228,40 @@ def largest_distance(pairs, norm=2, ceiling=math.inf):
     pairs : iterable of (Law, Law)
     norm : float, default=2
         Norm of the displacement.
+    units : tuple of float, default=None
+        Unit of each coordinate.
     ceiling : float, default=inf
-        A distance from which on the caller does not care how large it is.
+        A distance from which on it does not matter how large it is.
 
     Returns
     -------
     distance : float
-        Infinite if no bound holds, or if one coordinate alone reaches `ceiling`: that
-        is quick to see, where the exact distance in many dimensions is not.
+        Infinite if no bound holds, or once one pair is known to reach `ceiling`.
+    at : int
+        Position of the pair that sets it.
     """
     pairs = list(pairs)
-    if ceiling < math.inf and any(_coordinate_reaches(u, v, ceiling) for u, v in pairs):
-        return math.inf
-    return max(cached_law_distance(u, v, norm) for u, v in pairs)
+    if ceiling < math.inf:
+        # one coordinate alone is quick to see, where many together are not
+        for at, (u, v) in enumerate(pairs):
+            if _coordinate_reaches(u, v, units, ceiling):
+                return math.inf, at
+    distances = []
+    for u, v in pairs:
+        distances.append(cached_law_distance(u, v, norm, units, ceiling))
+        if math.isinf(distances[-1]):
+            break
+    at = int(np.argmax(distances))
+    return distances[at], at
 
 
 @singledispatch
-def _distance(u, v, norm, units):
+def _distance(u, v, norm, units, ceiling):
     raise TypeError(f"No distance is known for laws of type {type(u).__name__}.")
 
 
 @_distance.register
-def _(u: Gaussian, v, norm, units):
+def _(u: Gaussian, v, norm, units, ceiling):
     if not isinstance(v, Gaussian):
         return math.inf  # unbounded support against a bounded one
     return float(
@@ -264,22 +276,30 @@ def _(u: Gaussian, v, norm, units):
 
 
 @_distance.register
-def _(u: Discrete, v, norm, units):
+def _(u: Discrete, v, norm, units, ceiling):
     if isinstance(v, Gaussian):
         return math.inf
     if isinstance(u, Support) or isinstance(v, Support):
         return _support_diameter(u.points / units, v.points / units, norm)
     return bottleneck_transport(
-        u.points, v.points, u.weights, v.weights, ord=norm, coordinate_scale=units
+        u.points,
+        v.points,
+        u.weights,
+        v.weights,
+        ord=norm,
+        coordinate_scale=units,
+        ceiling=ceiling,
     ).distance
 
 
 @lru_cache(maxsize=512)
-def _coordinate_reaches(u, v, ceiling):
+def _coordinate_reaches(u, v, units, ceiling):
     """Whether the laws of one coordinate are at least `ceiling` apart."""
+    if isinstance(u, Gaussian) or isinstance(v, Gaussian):
+        return False
     return any(
         wasserstein_distance(u.points[:, j], v.points[:, j], u.weights, v.weights)
-        >= ceiling
+        >= ceiling * (1.0 if units is None else units[j])
         for j in range(u.dim)
     )
 

@@ -133,6 +133,7 @@ def bottleneck_transport(
     *,
     coordinate_scale=None,
     max_cells=2.5e7,
+    ceiling=math.inf,
 ):
     """W_inf between two discrete laws whose atoms are rows, and how it was found.
 
@@ -148,6 +149,9 @@ def bottleneck_transport(
         Positive numbers by which the coordinates are divided before the norm is taken.
     max_cells : float, default=2.5e7
         Most pairs of atoms held in memory at once.
+    ceiling : float, default=inf
+        A distance from which on it does not matter how large it is: the search ends
+        there, with an infinite distance for an answer.
 
     Returns
     -------
@@ -189,6 +193,7 @@ def bottleneck_transport(
         raise ValueError(
             f"The parameter 'max_cells' must be at least 1. Got {max_cells!r}."
         )
+    ceiling = check_real(ceiling=ceiling)
     U, V = check_points(coordinate_scale, U=U, V=V)
     if U.shape[1] == 1:
         distance = wasserstein_distance(U[:, 0], V[:, 0], u_weights, v_weights)
@@ -196,7 +201,7 @@ def bottleneck_transport(
     a, b = common_masses(len(U), u_weights, len(V), v_weights)
     U, a = merge(U, a)
     V, b = merge(V, b)
-    distance = _search(U, a, V, b, norm, max_cells)
+    distance = _search(U, a, V, b, norm, max_cells, ceiling)
     if distance is not None:
         return BottleneckResult(distance, exact=True, grid_width=0.0)
     corner, width = finest_grid(U, V, max_cells)
@@ -205,18 +210,20 @@ def bottleneck_transport(
         width * _norm((points - rounded) / width, norm).max()
         for points, rounded in zip((U, V), centres, strict=True)
     )
-    distance = _search(*merge(centres[0], a), *merge(centres[1], b), norm, math.inf)
+    cells = [*merge(centres[0], a), *merge(centres[1], b)]
+    # rounded laws are further apart than the ceiling by what rounding may have added
+    distance = _search(*cells, norm, math.inf, ceiling + moved)
     return BottleneckResult(float(distance + moved), exact=False, grid_width=width)
 
 
-def _search(U, a, V, b, norm, max_pairs):
+def _search(U, a, V, b, norm, max_pairs, ceiling):
     """Return W_inf between distinct atoms, or None if it takes too many pairs.
 
     Returns
     -------
     distance : float or None
         The longest way that mass travels in a coupling that was found, hence never
-        below W_inf.
+        below W_inf; infinite as soon as W_inf is known to reach `ceiling`.
     """
     all_pairs = len(U) * len(V)
     if all_pairs > _WORTH_COUNTING * max_pairs:
@@ -228,6 +235,8 @@ def _search(U, a, V, b, norm, max_pairs):
     low = max(_nearest(tree_v, U, norm).max(), _nearest(tree_u, V, norm).max())
     high = math.inf
     for step in itertools.count():
+        if low * unit >= ceiling:
+            return math.inf
         probe = low
         if step >= _CUTS_ALONE and step % 2:
             probe = 2 * low if math.isinf(high) else (low + high) / 2

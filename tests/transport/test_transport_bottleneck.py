@@ -275,3 +275,21 @@ def test_errors_name_the_parameter(arguments, message):
         bottleneck_transport(**arguments)
     with pytest.raises(ValueError, match=message):
         bottleneck_distance(**arguments)
+
+
+@given(seed=st.integers(0, 2**32 - 1), share=st.floats(0.2, 2.0))
+def test_a_ceiling_ends_the_search_and_changes_nothing_below(seed, share):
+    rng = np.random.default_rng(seed)
+    U, V = rng.random((20, 2)), rng.random((15, 2)) + 0.3
+    exact = bottleneck_distance(U, V)
+    for max_cells in (2.5e7, 50):
+        full = bottleneck_transport(U, V, max_cells=max_cells).distance
+        cut = bottleneck_transport(
+            U, V, max_cells=max_cells, ceiling=share * exact
+        ).distance
+        if share > 1:
+            assert cut == full
+        else:
+            assert cut == full or math.isinf(cut)
+    if share < 1:
+        assert math.isinf(bottleneck_transport(U, V, ceiling=share * exact).distance)
