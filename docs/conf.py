@@ -112,3 +112,8 @@ html_theme_options = {
     "show_prev_next": False,
 }
 html_show_sourcelink = False
+# pages without children need no list of them
+html_sidebars = {
+    page: []
+    for page in ("user_guide", "certificate", "pitfalls", "compatibility", "changelog")
+}

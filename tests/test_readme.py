@@ -1,0 +1,37 @@
+"""The README's example runs as printed, and its commands are where CI looks for them."""
+
+import re
+import warnings
+from pathlib import Path
+
+import pytest
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+@pytest.fixture(scope="module")
+def readme():
+    if not README.exists():
+        pytest.skip("the tests run apart from the repository")
+    return README.read_text(encoding="utf-8")
+
+
+def test_the_example_runs_without_a_warning(readme, capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+    assert len(code.strip().splitlines()) <= 12
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exec(compile(code, str(README), "exec"), {})
+    printed = capsys.readouterr().out
+    assert "Rényi Pufferfish privacy: ε = 1, α = 4" in printed
+    assert "assuming" in printed
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("job", "plot_quickstart.py"), ("tests", "pytest")]
+)
+def test_the_commands_stand_in_marked_blocks(readme, name, words):
+    blocks = re.findall(rf"<!-- {name} -->\n```sh\n(.*?)```", readme, re.DOTALL)
+    assert len(blocks) == 1
+    assert words in blocks[0]
+    assert blocks[0].count("\n") == 1
