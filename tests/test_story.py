@@ -5,7 +5,6 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from attack import attack, bayes_score
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes
 from sklearn.model_selection import train_test_split
@@ -14,10 +13,14 @@ from sklearn.preprocessing import StandardScaler
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.datasets import fetch_adult
+from skpuffer.exceptions import CompositionError
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import GaussianNoise
+from skpuffer.privacy import compose
 from skpuffer.scenarios import AttributeScenario, ReferenceTable
 from skpuffer.summary import PrivateMean, PrivateStandardScaler
+
+from .attack import attack, bayes_score
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
@@ -108,7 +111,7 @@ def test_the_score_of_a_model_does_not_fall_with_the_budget(story):
     assert np.mean(scores[-1]) > np.mean(scores[0])
 
 
-# -- the attacker -----------------------------------------------------------------------
+# -- the attacker ---------------------------------------------------------------------
 
 
 def record_worlds(table, column, secret, pair, noise, n_records):
@@ -175,10 +178,18 @@ def test_an_attacker_beats_half_the_noise():
 
 
 def test_scaler_and_model_under_one_attribute_scenario(diabetes):
-    """Released one after the other, nothing may be added up; the scaler's is refused."""
+    """One coupling of one scenario adds up; two maps of its records are two of them."""
     rows = diabetes.private[[*diabetes.columns, "sex"]]
-    scenario = diabetes.scenario()
-    scaler = PrivateStandardScaler(scenario, GroupPrivacy(1.0, alpha=4.0)).fit(rows)
-    assert scaler.certificate_.composable
-    assert scaler.certificate_.gain > 1
-    assert scaler.certificate_.coupling_id.startswith("record:sex")
+    accountant = GroupPrivacy(epsilon=1.0, alpha=4.0)
+    scaler = PrivateStandardScaler(diabetes.scenario(), accountant)
+    scaler.set_output(transform="pandas")
+    first, second = (clone(scaler).fit(rows).certificate_ for _ in range(2))
+    assert first.gain > 1
+    assert compose([first, second]).epsilon == pytest.approx(2.0)
+    # the prior's rows go through the public scaler too: one scenario, other units
+    model = PublicPreprocessing(
+        StandardScaler(),
+        PrivateLogisticRegression(diabetes.scenario(), accountant, C=0.003),
+    ).fit(rows, diabetes.private["progresses"])
+    with pytest.raises(CompositionError, match="different couplings"):
+        compose([first, model.certificate_])

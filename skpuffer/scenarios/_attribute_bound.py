@@ -330,8 +330,7 @@ class BoundAttribute(BoundScenario):
             [table.digest for table in self._tables],
             self.context.feature_names,
             self._target,
-            self.secrets,
-            self.pairs,
+            self.pairs,  # indices into the secrets, which the tables hold
             self.prior_as,
             contributions,
             float(norm),
