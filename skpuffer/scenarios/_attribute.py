@@ -159,7 +159,23 @@ class AttributeScenario(Scenario):
         return columns.index(self.column) if n_features == len(columns) else None
 
     def check_secret(self, secret):
-        """Refuse values of the secret column that no prior speaks of."""
+        """Refuse values of the secret column that the scenario cannot speak of.
+
+        Parameters
+        ----------
+        secret : ndarray of shape (n_records,)
+
+        Raises
+        ------
+        ScenarioError
+            If no prior has a value, or if records differ where all should share one.
+        """
+        if self.level == "dataset" and len(set(np.asarray(secret).tolist())) > 1:
+            raise ScenarioError(
+                f"The parameter 'level' is 'dataset': one value of {self.column!r} is "
+                "the secret that all records share, but the data has several. Did you "
+                "mean level='record'?"
+            )
         if self.needs_empirical:
             return
         known = set().union(*(secret_values(t, self.column) for t in self._tables()))
