@@ -17,7 +17,7 @@ from skpuffer.exceptions import (
 )
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import RecordScenario, Scenario
-from skpuffer.utils._frame import column_names, drop_position, row_count
+from skpuffer.utils._frame import as_table, column_names, drop_position, row_count
 from skpuffer.utils._random import noise_generator
 from skpuffer.utils._sklearn import fit_context
 
@@ -201,13 +201,13 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
 
     def _split_secret(self, scenario, X, secret):
         """Drop the secret column from the data, if it is there."""
-        shape = getattr(X, "shape", None)
-        if shape is None or len(shape) != 2:
+        table = as_table(X)
+        if len(table.shape) != 2:
             return X, secret
-        position = scenario.secret_position(column_names(X), shape[1])
+        position = scenario.secret_position(column_names(table), table.shape[1])
         if position is None:
             return X, secret
-        X, column = drop_position(X, position)
+        X, column = drop_position(table, position)
         return X, column if secret is None else np.asarray(secret)
 
     def _without_secret(self, X):

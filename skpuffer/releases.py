@@ -236,7 +236,7 @@ class QueryRelease:
         return total if self.units is None else total * np.asarray(self.units)
 
     def _sum_of_contributions(self, X, y):
-        """Sum over records, block by block: contributions may be far wider than rows."""
+        """Sum over records, block by block: contributions may be wider than rows."""
         n, step = len(X), max(1, _BLOCK // (self.dim or _BLOCK))
         if n <= step or not isinstance(X, np.ndarray):
             return self.contribution(X, y).sum(axis=0)

@@ -1,4 +1,4 @@
-"""The README's example runs as printed, and its commands are where CI looks for them."""
+"""The README's example runs as printed, and its commands stand where CI looks."""
 
 import re
 import warnings
@@ -28,7 +28,7 @@ def test_the_example_runs_without_a_warning(readme, capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("job", "plot_quickstart.py"), ("tests", "pytest")]
+    "name,words", [("job", "plot_quickstart.py"), ("tests", "pytest")]
 )
 def test_the_commands_stand_in_marked_blocks(readme, name, words):
     blocks = re.findall(rf"<!-- {name} -->\n```sh\n(.*?)```", readme, re.DOTALL)

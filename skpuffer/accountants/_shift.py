@@ -113,6 +113,13 @@ class _ShiftAccountant(Accountant):
 
     def _infinite(self, moved, release, bound):
         what = f"the release {release.name!r}"
+        if moved.worst is None and release.sensitivity is not None:
+            return (
+                f"Nothing bounds how far one record moves {what} in the "
+                f"{moved.norm:g}-norm, which {self.noise} noise needs: the vector's "
+                "length is not known. Give it (n_outputs), a sensitivity in that norm, "
+                "or use another noise."
+            )
         if moved.worst is None:
             return (
                 f"Nothing bounds how far one record moves {what}: give bounds, a "

@@ -1,14 +1,13 @@
-"""What the two meta-estimators share: methods and tags of the one inside."""
+"""What the two meta-estimators share: methods and tags of the estimator inside."""
 
 from copy import deepcopy
 
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-__all__ = ["DELEGATED", "delegates", "inherit_tags"]
+__all__ = ["DELEGATED", "delegates", "inherit_tags", "offered"]
 
-#: Methods of an estimator that are post-processing of what it released.
+#: Methods of one table that are post-processing of what was released.
 DELEGATED = (
     "predict",
     "predict_proba",
@@ -19,16 +18,21 @@ DELEGATED = (
 )
 
 
-def _delegate(name):
-    def offered(owner):
+def offered(name):
+    """A decorator: the method is there only if its class offers `name`."""
+
+    def check(owner):
         return owner._offers(name)
 
+    return available_if(check)
+
+
+def _delegate(name):
     def method(self, X):
-        check_is_fitted(self)
         return self._call(name, X)
 
     method.__name__ = name
-    method.__doc__ = f"""Call `{name}` of the private estimator inside.
+    method.__doc__ = f"""Call `{name}` of the estimator inside.
 
     Parameters
     ----------
@@ -37,19 +41,76 @@ def _delegate(name):
 
     Returns
     -------
-    ndarray
-        What the inner estimator returns.
+    array
+        What the estimator inside returns.
     """
-    return available_if(offered)(method)
+    return offered(name)(method)
+
+
+@offered("score")
+def score(self, X, y=None, sample_weight=None):
+    """Return the score of the estimator inside. It is not private.
+
+    Parameters
+    ----------
+    X : {array-like, data frame} of shape (n_records, n_features)
+        A secret column is ignored.
+    y : array-like of shape (n_records,), default=None
+    sample_weight : array-like of shape (n_records,), default=None
+
+    Returns
+    -------
+    float
+    """
+    weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+    return self._call("score", X, y, **weights)
+
+
+@offered("transform")
+def fit_transform(self, X, y=None, *, secret=None):
+    """Fit, then transform the same table. What comes out is not private.
+
+    Parameters
+    ----------
+    X : {array-like, data frame} of shape (n_records, n_features)
+    y : array-like of shape (n_records,), default=None
+    secret : array-like of shape (n_records,), default=None
+        As in `fit`.
+
+    Returns
+    -------
+    array
+    """
+    return self.fit(X, y, secret=secret).transform(X)
+
+
+@offered("set_output")
+def set_output(self, *, transform=None):
+    """Set what `transform` of the estimator inside returns.
+
+    Parameters
+    ----------
+    transform : {'default', 'pandas', 'polars'}, default=None
+        As in scikit-learn.
+
+    Returns
+    -------
+    self : object
+    """
+    for inside in (self.estimator, getattr(self, "estimator_", None)):
+        if inside is not None:
+            inside.set_output(transform=transform)
+    return self
 
 
 def delegates(cls):
-    """Give a class the methods in `DELEGATED`, there only if the inner one has them.
+    """Give a class the methods of the estimator inside, there only if that one is.
 
-    The class says whether it `_offers(name)` a method and how to `_call(name, X)` it.
+    The class says whether it `_offers(name)` a method, and how to `_call(name, X)` it.
     """
     for name in DELEGATED:
         setattr(cls, name, _delegate(name))
+    cls.score, cls.fit_transform, cls.set_output = score, fit_transform, set_output
     return cls
 
 
@@ -64,8 +125,7 @@ def inherit_tags(tags, inner):
         "target_tags",
     ):
         setattr(tags, name, deepcopy(getattr(theirs, name)))
-    if tags.classifier_tags is not None:
-        tags.classifier_tags.poor_score = True
-    if tags.regressor_tags is not None:
-        tags.regressor_tags.poor_score = True
+    for kind in (tags.classifier_tags, tags.regressor_tags):
+        if kind is not None:
+            kind.poor_score = True  # noise at the default budget
     return tags

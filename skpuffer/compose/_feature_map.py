@@ -6,7 +6,7 @@ from pickle import PicklingError
 import joblib
 import numpy as np
 from scipy import sparse
-from sklearn.compose import ColumnTransformer
+from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
@@ -79,7 +79,7 @@ class FeatureMap:
             mapped = to_pandas(mapped)
         try:
             mapped = np.asarray(mapped, dtype=float)
-        except ValueError:
+        except (TypeError, ValueError):
             raise ValueError(
                 "The parameter 'transformer' leaves columns that are not numeric: "
                 "encode them, by public categories with "
@@ -136,8 +136,8 @@ class FeatureMap:
         missing = [c for c in self._columns if c not in column_names(table)]
         if missing:
             raise ValueError(
-                f"The table lacks the columns {missing!r} that the public preprocessing "
-                f"reads; it has {list(column_names(table))!r}."
+                f"The table lacks the columns {missing!r} that the public "
+                f"preprocessing reads; it has {list(column_names(table))!r}."
             )
         return to_pandas(table, self._columns)
 
@@ -169,7 +169,12 @@ def is_fixed(transformer):
         return True
     if isinstance(transformer, ColumnTransformer):
         parts = [part for _, part, _ in transformer.transformers]
-        return all(map(is_fixed, [*parts, transformer.remainder]))
+        # a function that chooses columns may look at their values
+        named = all(
+            not callable(columns) or isinstance(columns, make_column_selector)
+            for _, _, columns in transformer.transformers
+        )
+        return named and all(map(is_fixed, [*parts, transformer.remainder]))
     if isinstance(transformer, Pipeline):
         return all(is_fixed(part) for _, part in transformer.steps)
     if isinstance(transformer, FeatureUnion):

@@ -2,33 +2,49 @@
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from skpuffer.exceptions import ScenarioError
 
 __all__ = ["FittedQuery", "is_settable"]
 
+#: Seed of an estimator that was given none. Public: it has no part in the noise.
+PUBLIC_SEED = 0
 
-def is_settable(estimator, name):
-    """Whether an attribute can be written on a fresh estimator (no read-only property)."""
-    member = getattr(type(estimator), name, None)
-    return not isinstance(member, property) or member.fset is not None
+#: What a fit notes of the machine rather than of the data, and predictions read.
+ENVIRONMENT = ("_n_threads",)
 
 
 class FittedQuery:
     """Fits a clone of an estimator and returns the vector asked for.
+
+    Every fit runs from the same public seed, so that two tables differ in nothing but
+    their records, and NumPy's global state is not drawn from.
 
     Parameters
     ----------
     estimator : estimator
     query : str, list of str or callable
         Attributes of the fitted estimator, or a function of it.
-    classes : ndarray or None
+    classes : ndarray of shape (n_classes,) or None
         Labels by class index, for a classifier.
+    dim : int or None
+        Number of coordinates of the vector, if known.
+
+    Attributes
+    ----------
+    shapes : list of tuple or None
+        Shapes of the arrays, once they are known.
+    environment : dict
+        Attributes of the fitted estimator that speak of the machine only.
     """
 
-    def __init__(self, estimator, query, classes):
-        self._estimator, self._query, self._classes = estimator, query, classes
+    def __init__(self, estimator, query, classes, dim):
+        self._estimator = _seeded(estimator)
+        self._query, self._classes, self._dim = query, classes, dim
+        self._needs_target = get_tags(estimator).target_tags.required
         self.shapes = None
+        self.environment = {}
 
     @property
     def names(self):
@@ -38,23 +54,51 @@ class FittedQuery:
         return [self._query] if isinstance(self._query, str) else list(self._query)
 
     def __call__(self, X, y):
-        """Return the stacked vector of a fit on one table."""
+        """Return the stacked vector of a fit on one table.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_records, n_features)
+        y : ndarray or None
+            Class indices, for a classifier.
+
+        Returns
+        -------
+        ndarray of shape (dim,)
+
+        Raises
+        ------
+        ValueError
+            If the arrays are not there, not finite numbers, or of another shape than
+            on the table before, or if the table has no record of a class.
+        """
+        if y is None and self._needs_target:
+            raise ScenarioError(
+                f"{type(self._estimator).__name__} needs a target, which the tables "
+                "that the scenario draws lack: name it (target=...), or draw (X, y)."
+            )
         if self._classes is not None and y is not None:
             y = self._classes[y]
-        fitted = clone(self._estimator)
-        fitted = fitted.fit(X) if y is None else fitted.fit(X, y)
-        parts = [np.asarray(part, dtype=float) for part in self._parts(fitted)]
-        shapes = [part.shape for part in parts]
-        if self.shapes is not None and shapes != self.shapes:
-            raise ScenarioError(
-                f"The parameter 'query' gives shapes {self.shapes} on one table and "
-                f"{shapes} on another; its shape must not depend on the records."
-            )
-        self.shapes = shapes
+        fitted = clone(self._estimator).fit(X, y)
+        self._check_classes(fitted)
+        parts = [_as_array(part) for part in self._parts(fitted)]
+        self._check_shapes([part.shape for part in parts])
         vector = np.concatenate([part.ravel() for part in parts])
         if not np.all(np.isfinite(vector)):
             raise ValueError("The parameter 'query' gives NaN or infinity.")
+        self.environment = {n: v for n, v in vars(fitted).items() if n in ENVIRONMENT}
         return vector
+
+    def _check_classes(self, fitted):
+        """Refuse a table without records of a class: parameters would lack its rows."""
+        seen = getattr(fitted, "classes_", None)
+        if self._classes is None or seen is None or len(seen) == len(self._classes):
+            return
+        raise ValueError(
+            f"A table has records of {len(seen)} classes only, but there are "
+            f"{len(self._classes)}: the shape of the parameters would tell which are "
+            "there. Give the classes that any such table has as classes=[...]."
+        )
 
     def _parts(self, fitted):
         if self.names is None:
@@ -67,11 +111,57 @@ class FittedQuery:
             )
         return [getattr(fitted, name) for name in self.names]
 
+    def _check_shapes(self, shapes):
+        """Refuse a shape that depends on the records: the noise would not match."""
+        if self.shapes is not None and shapes != self.shapes:
+            raise ValueError(
+                f"The parameter 'query' gives arrays of shape {self.shapes} on one "
+                f"table and {shapes} on another; the shape must not depend on the "
+                "records."
+            )
+        size = sum(int(np.prod(shape)) for shape in shapes)
+        if self._dim is not None and size != self._dim:
+            raise ValueError(
+                f"The parameter 'query' gives {size} numbers, but {self._dim} were "
+                "announced (by 'n_outputs', or by the laws of the scenario)."
+            )
+        self.shapes = shapes
+
     def split(self, vector):
-        """Cut a vector back into arrays of the shapes asked for."""
+        """Cut a vector back into the arrays asked for; scalars become floats."""
         ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes])
-        pieces = np.split(vector, ends[:-1])
         return [
-            piece.reshape(shape)
-            for piece, shape in zip(pieces, self.shapes, strict=True)
+            piece.reshape(shape) if shape else float(piece[0])
+            for piece, shape in zip(
+                np.split(vector, ends[:-1]), self.shapes, strict=True
+            )
         ]
+
+
+def is_settable(estimator, name):
+    """Whether an attribute can be set on an estimator: no read-only property."""
+    member = getattr(type(estimator), name, None)
+    return not isinstance(member, property) or member.fset is not None
+
+
+def _seeded(estimator):
+    """A clone that draws from public seeds, and that no callback listens to."""
+    fresh = clone(estimator)
+    if hasattr(fresh, "set_callbacks"):
+        fresh.set_callbacks()  # they would hear of what carries no noise
+    seeds = {
+        name: PUBLIC_SEED
+        for name, value in fresh.get_params(deep=True).items()
+        if value is None and name.rpartition("__")[2] == "random_state"
+    }
+    return fresh.set_params(**seeds) if seeds else fresh
+
+
+def _as_array(part):
+    try:
+        return np.asarray(part, dtype=float)
+    except (TypeError, ValueError):
+        raise ValueError(
+            "The parameter 'query' must give arrays of numbers. Got an object of type "
+            f"{type(part).__name__}; stack it by a function of the fitted estimator."
+        ) from None

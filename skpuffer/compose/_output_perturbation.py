@@ -1,19 +1,22 @@
 """Any estimator's parameters, released with noise."""
 
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skpuffer.base import PrivateClassifierParts, PrivateEstimatorMixin
+from skpuffer.exceptions import UnsupportedError
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.utils._checks import check_positive
-from skpuffer.utils._sklearn import HasMethods
+from skpuffer.scenarios import LawsScenario, RecordScenario
+from skpuffer.utils._checks import check_count, check_positive
+from skpuffer.utils._frame import is_frame
+from skpuffer.utils._sklearn import HasMethods, Interval
 
-from ._delegation import delegates, inherit_tags
+from ._delegation import delegates, inherit_tags, offered
 from ._fitted_query import FittedQuery, is_settable
 
 __all__ = ["OutputPerturbation"]
@@ -35,32 +38,39 @@ class OutputPerturbation(
     Parameters
     ----------
     estimator : estimator
-        Any scikit-learn estimator.
+        Any scikit-learn estimator. Where it has a `random_state` that is None it is
+        fitted from the public seed 0, so that two tables differ in their records only.
+        Its callbacks are not called: they would hear of what carries no noise.
     query : str, list of str or callable
         What to release, ``'coef_'`` unless said otherwise: attributes of the fitted
         estimator, or a function of it that returns an array. Predictions need every
         attribute they read, such as ``['coef_', 'intercept_']``.
     scenario : Scenario, default=None
-        What is secret. None is one record, added or removed.
+        What is secret. None is one record, added or removed: differential privacy.
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy.
+        How the loss is counted. None is (1, 1e-5)-differential privacy by
+        :class:`~skpuffer.accountants.GroupPrivacy`.
     sensitivity : float or Sensitivity, default=None
-        How far the vector moves at most when one record changes as the scenario's
-        relation says: a number is the l2 move, under either relation. It is yours to
-        prove; the certificate states it as an assumption.
+        How far the vector moves at most when one record changes. A number is the l2
+        norm of the move when a record is replaced, and when one is added or removed; a
+        :class:`~skpuffer.releases.Sensitivity` tells the two, and norms, apart. It is
+        yours to prove: the certificate states it as an assumption.
+    n_outputs : int, default=None
+        Public length of the vector. Only Laplace noise needs it, to turn an l2
+        `sensitivity` into an l1 one.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
     random_state : int, RandomState instance, Generator or None, default=None
-        None draws noise from the operating system's entropy. A seed warns. The inner
-        estimator's own `random_state` is left as it is.
+        None draws noise from the operating system's entropy. A seed warns.
 
     Attributes
     ----------
-    value_ : ndarray, or dict of {str: ndarray}
-        The noisy arrays: one for one attribute or a function, a dict for a list.
+    value_ : ndarray or float, or dict of these
+        The noisy vector in the shape of what was asked for: for a list of attributes a
+        dict by their names.
     estimator_ : estimator
         A fresh estimator on which the noisy attributes and public facts are set, and
-        nothing else. Only if `query` names attributes that can be set.
+        nothing else of the fit. Only if `query` names attributes that can be set.
     classes_ : ndarray of shape (n_classes,)
         Public class labels, for a classifier.
     certificate_ : Certificate
@@ -74,19 +84,32 @@ class OutputPerturbation(
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the features, if all are strings.
 
+    See Also
+    --------
+    skpuffer.linear_model.PrivateLogisticRegression : Knows its own sensitivity.
+
+    Notes
+    -----
+    Predictions are made by `estimator_`. It has no attribute that was not released: the
+    intercept belongs into `query`, unless the estimator has ``fit_intercept=False``.
+
     Examples
     --------
-    Ridge regression on rows and targets of norm at most 1, whose minimiser one record
-    moves by at most ``2 / alpha``:
+    Ridge regression on n rows and targets of norm at most 1. Its objective is strongly
+    convex, so one record more or less moves the minimiser by at most
+    ``(1 + |w|) / alpha``, and ``|w|`` is at most ``sqrt(n / alpha)``:
 
     >>> import numpy as np
     >>> from sklearn.linear_model import Ridge
     >>> from skpuffer.compose import OutputPerturbation
+    >>> from skpuffer.releases import Sensitivity
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(-0.5, 0.5, size=(500, 2))
     >>> y = X @ [1.0, -1.0]
+    >>> move = (1 + np.sqrt(500 / 50)) / 50
     >>> model = OutputPerturbation(
-    ...     Ridge(alpha=50.0, fit_intercept=False), "coef_", sensitivity=2 / 50
+    ...     Ridge(alpha=50.0, fit_intercept=False),
+    ...     sensitivity=Sensitivity(add_remove={2: move}),
     ... )
     >>> model.fit(X, y).value_.shape
     (2,)
@@ -97,6 +120,7 @@ class OutputPerturbation(
         "estimator": [HasMethods(["fit"])],
         "query": [str, list, tuple, callable],
         "sensitivity": [Real, Sensitivity, None],
+        "n_outputs": [Interval(Integral, 1, None, closed="left"), None],
         "classes": ["array-like", None],
     }
 
@@ -108,6 +132,7 @@ class OutputPerturbation(
         accountant=None,
         *,
         sensitivity=None,
+        n_outputs=None,
         classes=None,
         random_state=None,
     ):
@@ -116,120 +141,182 @@ class OutputPerturbation(
         self.scenario = scenario
         self.accountant = accountant
         self.sensitivity = sensitivity
+        self.n_outputs = n_outputs
         self.classes = classes
         self.random_state = random_state
 
+    # -- fit ------------------------------------------------------------------------
+
     def _check_parameters(self, scenario):
-        if self.sensitivity is not None and not isinstance(
-            self.sensitivity, Sensitivity
-        ):
+        if isinstance(self.estimator, FrozenEstimator):
+            raise ValueError(
+                "The parameter 'estimator' is frozen: it would predict from what it "
+                "was fitted to, without noise. Pass an estimator to be fitted."
+            )
+        if not callable(self.query):
+            names = [self.query] if isinstance(self.query, str) else list(self.query)
+            if not names or not all(isinstance(name, str) for name in names):
+                raise ValueError(
+                    "The parameter 'query' must name at least one attribute, or be a "
+                    f"function of the fitted estimator. Got {self.query!r}."
+                )
+        if self.n_outputs is not None:
+            check_count(n_outputs=self.n_outputs)
+        if self.sensitivity is None:
+            if isinstance(scenario, RecordScenario):
+                raise UnsupportedError(
+                    "Nothing is known of how far one record moves the vector, which "
+                    "RecordScenario takes: give the parameter 'sensitivity', or a "
+                    "scenario that offers laws or paired draws (SimulatorScenario, "
+                    "AttributeScenario, LawsScenario)."
+                )
+        elif not isinstance(self.sensitivity, Sensitivity):
             check_positive(sensitivity=self.sensitivity)
-        if not callable(self.query) and len(self.query) == 0:
-            raise ValueError("The parameter 'query' names no attribute.")
+
+    def _fit_steps(self, X, y, secret, feature_map):
+        try:
+            super()._fit_steps(X, y, secret, feature_map)
+        finally:
+            self.__dict__.pop("_query", None)  # it serves this fit only
 
     def _validate(self, X, y):
         tags = get_tags(self.estimator)
+        options = self._input_options()
         if tags.estimator_type == "classifier":
-            return self._validate_classes(X, y)
-        if y is None and not tags.target_tags.required:
-            return validate_data(self, X, dtype=np.float64), None
-        return validate_data(
-            self,
-            X,
-            y,
-            dtype=np.float64,
-            y_numeric=True,
-            multi_output=tags.target_tags.multi_output,
-        )
+            return self._validate_classes(X, y, **options)
+        options["dtype"] = np.float64
+        # a search over regressors does not say that it requires a target
+        regresses = tags.estimator_type == "regressor" and y is not None
+        if not (tags.target_tags.required or regresses):
+            return validate_data(self, X, **options), None
+        options["multi_output"] = tags.target_tags.multi_output
+        return validate_data(self, X, y, y_numeric=True, **options)
+
+    def _input_options(self):
+        sparse = get_tags(self.estimator).input_tags.sparse
+        return {"accept_sparse": ["csr", "csc"] if sparse else False}
 
     def _release(self, scenario, context, X):
-        sensitivity, assumptions = self.sensitivity, []
-        if sensitivity is not None:
-            if not isinstance(sensitivity, Sensitivity):
-                moves = {2: float(sensitivity)}
-                sensitivity = Sensitivity(add_remove=moves, replace=moves)
+        dim = self.n_outputs
+        if isinstance(scenario, LawsScenario):
+            dim = scenario.laws[0][0].dim
+        self._query = FittedQuery(
+            self.estimator, self.query, getattr(self, "classes_", None), dim
+        )
+        assumptions = [
+            "the shape of the released arrays and the class labels are public"
+        ]
+        if self.sensitivity is not None:
             assumptions.append(
                 "one record moves the released vector by no more than the stated "
-                "sensitivity; the library has not proved it"
+                f"sensitivity ({self.sensitivity!r}); the library has not proved it"
             )
-        inner = type(self.estimator).__name__
-        self._query = FittedQuery(
-            self.estimator, self.query, getattr(self, "classes_", None)
-        )
-        names = self._query.names or ["a function of it"]
+        asked = self._query.names or ["a function"]
         return QueryRelease(
             query=self._query,
-            name=f"{', '.join(names)} of {inner}",
+            name=f"{', '.join(asked)} of {type(self.estimator).__name__}",
             n_records=context.n_records,
-            sensitivity=sensitivity,
+            dim=dim,
+            sensitivity=self._sensitivity(),
             context=context,
-            assumptions=(
-                *assumptions,
-                "the shape of the released arrays and the class labels are public",
-            ),
+            assumptions=tuple(assumptions),
         )
+
+    def _sensitivity(self):
+        if self.sensitivity is None or isinstance(self.sensitivity, Sensitivity):
+            return self.sensitivity
+        move = {2: float(self.sensitivity)}
+        return Sensitivity(add_remove=move, replace=move)
 
     def _publish(self, value, context):
         query = self._query
-        del self._query
         arrays = query.split(value)
-        self.value_ = arrays[0]
         if query.names is None:
+            self.value_ = arrays[0]
             return
-        if not isinstance(self.query, str):
-            self.value_ = dict(zip(query.names, arrays, strict=True))
-        if not all(is_settable(self.estimator, name) for name in query.names):
-            return
+        noisy = dict(zip(query.names, arrays, strict=True))
+        self.value_ = arrays[0] if isinstance(self.query, str) else noisy
+        if all(is_settable(self.estimator, name) for name in noisy):
+            self.estimator_ = self._rebuild(noisy | query.environment)
+
+    def _rebuild(self, released):
+        """A fresh estimator that knows what was released and what is public."""
         fresh = clone(self.estimator)
-        fresh.n_features_in_ = self.n_features_in_
-        if hasattr(self, "classes_"):
-            fresh.classes_ = self.classes_
-        for name, array in zip(query.names, arrays, strict=True):
-            setattr(fresh, name, array if array.ndim else float(array))
-        self.estimator_ = fresh
+        public = {
+            name: getattr(self, name)
+            for name in ("classes_", "n_features_in_", "feature_names_in_")
+            if hasattr(self, name) and is_settable(fresh, name)
+        }
+        if fresh.get_params(deep=False).get("fit_intercept") is False:
+            public["intercept_"] = 0.0
+        for name, given in (public | released).items():
+            setattr(fresh, name, given)
+        return fresh
+
+    # -- prediction: post-processing ------------------------------------------------
 
     def _offers(self, name):
-        if callable(self.query):
+        named = [self.query] if isinstance(self.query, str) else self.query
+        if callable(named) or not all(is_settable(self.estimator, n) for n in named):
             raise AttributeError(
-                f"OutputPerturbation has no {name!r}: its 'query' is a function, so "
-                "nothing is released that could predict."
+                f"OutputPerturbation has no {name!r}: its 'query' ({self.query!r}) "
+                "names no attributes that could be set on an estimator."
             )
         getattr(self.estimator, name)  # raises its own AttributeError
         return True
 
-    def _call(self, name, X):
-        if not hasattr(self, "estimator_"):
-            raise AttributeError(
-                f"OutputPerturbation cannot {name!r}: {self.query!r} cannot be set on "
-                "an estimator."
-            )
-        X = validate_data(self, self._without_secret(X), dtype=np.float64, reset=False)
+    def _call(self, name, X, *args, **kwargs):
+        check_is_fitted(self)
+        method = getattr(self.estimator_, name)
+        if name != "inverse_transform":
+            X = self._without_secret(X)
+            if not is_frame(X):
+                options = self._input_options()
+                X = validate_data(self, X, reset=False, dtype=np.float64, **options)
         try:
-            return getattr(self.estimator_, name)(X)
+            return method(X, *args, **kwargs)
         except AttributeError as error:
+            if error.obj is not self.estimator_:
+                raise
             raise AttributeError(
-                f"{type(self.estimator_).__name__}.{name} reads what was not released: "
-                f"{error}. Name it in the parameter 'query', such as "
-                "['coef_', 'intercept_'], or set fit_intercept=False."
+                f"{type(self.estimator_).__name__}.{name} reads {error.name!r}, which "
+                f"was not released. {self._remedy(error.name)}",
+                name=error.name,
+                obj=self,
             ) from error
 
-    def score(self, X, y, sample_weight=None):
-        """Return the accuracy of a classifier, or the R² of a regressor.
+    def _remedy(self, missing):
+        if missing.startswith("_") or not missing.endswith("_"):
+            return "It cannot be: take what was released from 'value_'."
+        asked = [self.query] if isinstance(self.query, str) else list(self.query)
+        more = " Or set fit_intercept=False." if missing == "intercept_" else ""
+        return f"Ask for it too: query={[*asked, missing]!r}.{more}"
+
+    @offered("get_feature_names_out")
+    def get_feature_names_out(self, input_features=None):
+        """Return the names of the columns that `transform` makes.
 
         Parameters
         ----------
-        X : {array-like, data frame} of shape (n_records, n_features)
-        y : array-like of shape (n_records,)
-        sample_weight : array-like of shape (n_records,), default=None
+        input_features : array-like of str, default=None
+            As in scikit-learn.
 
         Returns
         -------
-        float
-            Not private: it compares with the true targets.
+        ndarray of str
         """
-        classifies = get_tags(self.estimator).estimator_type == "classifier"
-        measure = accuracy_score if classifies else r2_score
-        return measure(y, self.predict(X), sample_weight=sample_weight)
+        check_is_fitted(self)
+        return self.estimator_.get_feature_names_out(input_features)
 
     def __sklearn_tags__(self):
-        return inherit_tags(super().__sklearn_tags__(), self.estimator)
+        tags = inherit_tags(super().__sklearn_tags__(), self.estimator)
+        theirs = get_tags(self.estimator).input_tags
+        tags.input_tags.sparse = theirs.sparse
+        tags.input_tags.positive_only = theirs.positive_only
+        if tags.classifier_tags is not None:
+            # one column of labels, which are public
+            tags.classifier_tags.multi_label = False
+            tags.target_tags.multi_output = False
+        if tags.transformer_tags is not None:
+            tags.transformer_tags.preserves_dtype = []  # noise is drawn in float64
+        return tags

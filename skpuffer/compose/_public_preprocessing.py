@@ -1,17 +1,20 @@
 """Preprocessing that is public, applied to the data and to the prior alike."""
 
+import pandas as pd
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.exceptions import ScenarioError
 from skpuffer.scenarios import RecordScenario
-from skpuffer.utils._frame import column_names, drop_position, is_frame, to_pandas
+from skpuffer.utils._frame import as_table, column_names, is_frame
 from skpuffer.utils._sklearn import HasMethods, fit_context
 
 from ._delegation import delegates, inherit_tags
 from ._feature_map import FeatureMap, is_fixed
+from ._public_rows import rows_like
 
 __all__ = ["PublicPreprocessing"]
 
@@ -30,12 +33,14 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
     transformer : transformer
         A scikit-learn transformer, also a pipeline or a column transformer. One with
         nothing to learn (stateless, or fitted and wrapped in
-        :class:`sklearn.frozen.FrozenEstimator`) is used as it is; any other is fitted on
-        public rows: on `reference`, or else on the rows of the scenario's prior.
+        :class:`sklearn.frozen.FrozenEstimator`) is used as it is; any other is fitted
+        on public rows: on `reference`, or else on the rows of the scenario's prior. It
+        must map each record by itself.
     estimator : private estimator
         One of skpuffer's estimators, with its scenario and accountant.
     reference : table, default=None
-        Public rows to fit the transformer on, with the columns of the data.
+        Public rows to fit the transformer on, with the columns of the data and maybe
+        others. They do not replace the scenario's prior.
 
     Attributes
     ----------
@@ -43,6 +48,8 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         The fitted estimator.
     transformer_ : transformer
         The public transformer.
+    feature_map_ : FeatureMap
+        The public map from raw columns to what the estimator reads.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise
@@ -84,8 +91,6 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         self.estimator = estimator
         self.reference = reference
 
-    @with_callbacks
-    @fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y=None, *, secret=None):
         """Fit the transformer on public rows, then the estimator privately.
 
@@ -103,101 +108,110 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         self : object
             The fitted estimator.
         """
-        self._forget()
+        self._forget()  # before anything that may fail
+        return self._fit_validated(X, y, secret)
+
+    @with_callbacks
+    @fit_context(prefer_skip_nested_validation=False)
+    def _fit_validated(self, X, y, secret):
         callback = self._init_callback_context(max_subtasks=1)
         callback.call_on_fit_task_begin(estimator=self)
         try:
-            self._fit(X, y, secret, callback)
+            self._fit(X, y, secret, callback.subcontext(task_name="fit-estimator"))
         except BaseException:
             self._forget()
             raise
-        callback.call_on_fit_task_end(
-            estimator=self, metadata={"certificate": self.certificate_}
-        )
+        callback.call_on_fit_task_end(estimator=self)
         return self
 
-    def _fit(self, X, y, secret, callback):
+    def _fit(self, X, y, secret, task):
         if not isinstance(self.estimator, PrivateEstimatorMixin):
             raise TypeError(
-                "The parameter 'estimator' must be one of skpuffer's private "
-                f"estimators. Got {self.estimator!r}: wrap it in "
-                "compose.OutputPerturbation, or put PublicPreprocessing around the "
-                "private step only."
+                "The parameter 'estimator' must be a private estimator of skpuffer. "
+                f"Got {self.estimator!r}: wrap it in compose.OutputPerturbation, or "
+                "put PublicPreprocessing around the private step only."
             )
         inner = clone(self.estimator)
         inner._validate_params()
         scenario, _ = inner._parameters()
-        features = self._validate(X, scenario, reset=True)
-        self.transformer_, where = self._public_transformer(scenario, features)
-        mapping = FeatureMap(self.transformer_, column_names(features), where)
-        mapping.check_by_record(features)
-        task = callback.subcontext(task_name="fit private estimator")
+        X, secret = inner._split_secret(scenario, as_table(X), secret)
+        X = self._validate(X, reset=True)
+        self.transformer_, assumption = self._public_transformer(inner, scenario, X)
+        features = FeatureMap(self.transformer_, column_names(X), assumption)
+        features.check_by_record(X)
         with task.propagate_callback_context(inner):
-            inner._fit_private(X, y, secret, feature_map=mapping)
-        self._map = mapping
+            # the inner root task and this one are one and the same: callbacks that
+            # travel on hear of it there, the others here
+            task.call_on_fit_task_begin(estimator=self)
+            inner._fit_private(X, y, secret, feature_map=features)
+            task.call_on_fit_task_end(estimator=self)
+        self.feature_map_ = features
         self.estimator_ = inner
-        for name in ("certificate_", "noise_", "accountant_"):
-            setattr(self, name, getattr(inner, name))
+        self.certificate_ = inner.certificate_
+        self.noise_ = inner.noise_
+        self.accountant_ = inner.accountant_
 
-    def _public_transformer(self, scenario, X):
+    def _public_transformer(self, inner, scenario, X):
         """The transformer, fitted without private rows, and what makes it public."""
-        if is_fixed(self.transformer):
-            # learns names at most: there is nothing in it that rows could tell
-            fixed = clone(self.transformer).fit(X)
-            return fixed, "the preprocessing is fixed and learns nothing from data"
-        public, where = self.reference, "the given public reference table"
-        if public is None:
-            public, where = scenario.public_table(), "the scenario's public prior"
-        if public is None:
-            raise ValueError(
-                "The parameter 'transformer' must be fitted, but there are no public "
-                f"rows to fit it on: {type(scenario).__name__} has no public prior. "
-                "Pass reference=<public table>, or a fitted transformer wrapped in "
-                "sklearn.frozen.FrozenEstimator."
+        transformer = clone(self.transformer)
+        if is_fixed(transformer):
+            # it learns the columns at most; whether a column transformer returns sparse
+            # columns, which it would settle by counting zeros, is settled here
+            dense = {
+                name: 0
+                for name in transformer.get_params(deep=True)
+                if name.rpartition("__")[2] == "sparse_threshold"
+            }
+            if dense:
+                transformer.set_params(**dense)
+            assumption = (
+                "the preprocessing was fixed beforehand and holds nothing of the "
+                "private data"
             )
-        fitted = clone(self.transformer).fit(_like(public, X))
-        return fitted, f"the preprocessing was fitted on {where}, which is public"
+            return transformer.fit(X, None), assumption
+        public, owner = self.reference, "The parameter 'reference'"
+        if public is None:
+            public, owner = scenario.public_table(), "The scenario's prior"
+        else:
+            public, _ = inner._split_secret(scenario, public, None)
+        if public is None:
+            raise ScenarioError(
+                "The parameter 'transformer' must be fitted, and "
+                f"{type(scenario).__name__} has no public rows to fit it on. Pass "
+                "reference=<public table>; or fit it on public rows beforehand and "
+                "pass sklearn.frozen.FrozenEstimator(transformer)."
+            )
+        what = "a reference table" if self.reference is not None else "the prior"
+        assumption = f"the preprocessing was fitted on {what}, which is public"
+        return transformer.fit(rows_like(public, X, owner), None), assumption
 
-    def _validate(self, X, scenario, reset):
-        """Raw records without the secret column, names and number checked."""
-        shape = getattr(X, "shape", None)
-        if shape is not None and len(shape) == 2:
-            position = scenario.secret_position(column_names(X), shape[1])
-            if position is not None:
-                X, _ = drop_position(X, position)
+    def _validate(self, X, reset):
+        """Check the names and the number of raw columns, whatever they hold."""
         if is_frame(X):
-            validate_data(self, X, reset=reset, skip_check_array=True)
-            return X
-        return validate_data(
-            self, X, reset=reset, dtype=None, ensure_all_finite=False
-        )
+            return validate_data(self, X, reset=reset, skip_check_array=True)
+        return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)
+
+    # -- prediction: post-processing ------------------------------------------------
 
     def _offers(self, name):
         getattr(self.estimator, name)  # raises its own AttributeError
         return True
 
-    def _call(self, name, X):
-        scenario = self.estimator_.scenario
-        X = self._validate(X, scenario or RecordScenario(), reset=False)
-        return getattr(self.estimator_, name)(self._map(X))
-
-    def score(self, X, y, sample_weight=None):
-        """Return the accuracy of a classifier, or the R² of a regressor.
-
-        Parameters
-        ----------
-        X : {array-like, data frame} of shape (n_records, n_columns)
-        y : array-like of shape (n_records,)
-        sample_weight : array-like of shape (n_records,), default=None
-
-        Returns
-        -------
-        float
-            Not private: it compares with the true targets.
-        """
-        kind = self.__sklearn_tags__().estimator_type
-        measure = accuracy_score if kind == "classifier" else r2_score
-        return measure(y, self.predict(X), sample_weight=sample_weight)
+    def _call(self, name, X, *args, **kwargs):
+        check_is_fitted(self)
+        if name == "inverse_transform":
+            return self.estimator_.inverse_transform(X)
+        inner = self.estimator_
+        raw, _ = inner._split_secret(
+            inner.scenario or RecordScenario(), as_table(X), None
+        )
+        raw = self._validate(raw, reset=False)
+        out = getattr(inner, name)(self.feature_map_(raw), *args, **kwargs)
+        if name == "transform" and is_frame(out):
+            out.columns = list(self.get_feature_names_out())
+            if isinstance(raw, pd.DataFrame) and isinstance(out, pd.DataFrame):
+                out.index = raw.index
+        return out
 
     @property
     def classes_(self):
@@ -206,19 +220,24 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         return self.estimator_.classes_
 
     def get_feature_names_out(self, input_features=None):
-        """Names of the features that reach the estimator.
+        """Return the names of what `transform` returns, or the estimator reads.
 
         Parameters
         ----------
         input_features : array-like of str, default=None
-            As in scikit-learn.
+            Names of the raw columns; None takes those seen in `fit`.
 
         Returns
         -------
         ndarray of str
+            The transformer's names; where the estimator inside transforms as well, what
+            it makes of them.
         """
         check_is_fitted(self)
-        return self.transformer_.get_feature_names_out(input_features)
+        names = self.transformer_.get_feature_names_out(input_features)
+        if hasattr(self.estimator_, "get_feature_names_out"):
+            return self.estimator_.get_feature_names_out(names)
+        return names
 
     def _forget(self):
         for name in [n for n in vars(self) if n.endswith("_") and n[0] != "_"]:
@@ -229,24 +248,8 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
 
     def __sklearn_tags__(self):
         tags = inherit_tags(super().__sklearn_tags__(), self.estimator)
-        tags.input_tags.allow_nan = False
+        theirs = get_tags(self.transformer).input_tags
+        tags.input_tags.categorical = theirs.categorical
+        tags.input_tags.string = theirs.string
+        tags.input_tags.positive_only = theirs.positive_only
         return tags
-
-
-def _like(public, X):
-    """Public rows with the columns of the data, in their order."""
-    names = column_names(X)
-    if names is None:
-        return to_pandas(public).to_numpy()
-    if not is_frame(public):
-        raise ValueError(
-            "The data has named columns, so the public rows must be a data frame too "
-            "(parameter 'reference', or the scenario's prior)."
-        )
-    missing = [name for name in names if name not in column_names(public)]
-    if missing:
-        raise ValueError(
-            f"The public rows lack the columns {missing!r} of the data; they have "
-            f"{list(column_names(public))!r}."
-        )
-    return to_pandas(public, names)

@@ -29,13 +29,13 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
         What becomes of a missing value (None, NaN, NA) in an encoded column. There is a
         rule because leaving such records out would tell of them.
 
-        - 'category': a category of its own, the last column, named ``<column>_missing``.
-          The column is there whether or not a value is missing.
+        - 'category': a category of its own, the last column, ``<column>_missing``. It
+          is there whether or not a value is missing.
         - 'zero': zeros in all columns.
         - 'error': `transform` raises.
     unknown : {'zero', 'error'}, default='zero'
-        What becomes of a value that `categories` does not name: zeros in all columns, or
-        an error.
+        What becomes of a value that `categories` does not name: zeros in all columns,
+        or an error.
     sparse_output : bool, default=False
         Whether to return a CSR matrix.
     dtype : number type, default=numpy.float64
@@ -154,7 +154,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
             ``race_White`` for the category White of the column race.
         """
         before = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
-        # columns are found by their own names or positions, whatever they are called now
+        # columns are found as in the data, whatever they are called here
         known = getattr(self, "feature_names_in_", range(self.n_features_in_))
         encoded = self._positions(list(known))
         plain = [name for i, name in enumerate(before) if i not in encoded]
@@ -201,7 +201,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
                 )
 
     def _table(self, X, reset):
-        """Validate `X`; return it as a pandas frame, and what its columns are called."""
+        """Validate `X`; return it as a pandas frame, and the names of its columns."""
         if is_frame(X):
             validate_data(self, X, skip_check_array=True, reset=reset)
             return to_pandas(X), list(column_names(X))
@@ -221,8 +221,8 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
         unknown = [column for column in categories if column not in names]
         if unknown:
             raise ValueError(
-                f"The parameter 'categories' names the columns {unknown!r}; the data has "
-                f"{names!r}. Columns go by name in a data frame, by position otherwise."
+                f"The parameter 'categories' names the columns {unknown!r}; the data "
+                f"has {names!r}. Columns go by name in a data frame, else by position."
             )
         return {
             i: _objects(categories[name])
@@ -305,7 +305,7 @@ def _objects(values):
 
 
 def _as_number(column, name, dtype):
-    """A column as numbers; text and dates are none, even where NumPy could read them."""
+    """A column as numbers; text and dates are none, even if NumPy could read them."""
     dates = pd.api.types.is_datetime64_any_dtype(
         column
     ) or pd.api.types.is_timedelta64_dtype(column)

@@ -73,7 +73,7 @@ class _BoundLaws(BoundScenario):
         return frozenset({QueryLaws})
 
     def _query_laws(self, release, norm):
-        if release.dim is not None and release.dim != self._dim:
+        if release.dim != self._dim:
             raise ScenarioError(
                 f"The parameter 'laws' describes an output of {self._dim} "
                 f"coordinates; the release {release.name!r} has {release.dim}."

@@ -4,12 +4,27 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-__all__ = ["column_names", "drop_position", "is_frame", "row_count", "to_pandas"]
+__all__ = [
+    "as_table",
+    "column_names",
+    "drop_position",
+    "is_frame",
+    "row_count",
+    "to_pandas",
+]
 
 
 def is_frame(X):
     """Whether `X` is a data frame (pandas, polars, or another eager one)."""
     return nw.dependencies.is_into_dataframe(X)
+
+
+def as_table(X):
+    """Return lists of rows as an array of objects, and anything with a shape as it is.
+
+    A secret column must be found in it and its text kept.
+    """
+    return X if hasattr(X, "shape") or is_frame(X) else np.asarray(X, dtype=object)
 
 
 def column_names(X):

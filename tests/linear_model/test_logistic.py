@@ -1,4 +1,4 @@
-"""Private logistic regression: its sensitivity, its solver, its place in scikit-learn."""
+"""Private logistic regression: its sensitivity, its solver, its place in a pipeline."""
 
 import warnings
 

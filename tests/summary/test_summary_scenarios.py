@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from attack import attack, bayes_score
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 from sklearn.utils.validation import check_is_fitted
@@ -21,6 +20,7 @@ from skpuffer.scenarios import AttributeScenario, RecordScenario, SimulatorScena
 from skpuffer.summary import PrivateSummary
 from skpuffer.transport import bottleneck_distance
 
+from ..attack import attack, bayes_score
 from .releases import NO_NOISE, release_of
 
 REGIONS = ["n", "s", "w"]

@@ -1,0 +1,56 @@
+"""Public rows to fit a transformer on, with the columns of the data."""
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.scenarios import ReferenceTable
+from skpuffer.utils._frame import column_names
+
+__all__ = ["rows_like"]
+
+
+def rows_like(public, X, owner):
+    """Return public rows with the columns of the data, in their order.
+
+    Parameters
+    ----------
+    public : data frame, array-like or ReferenceTable
+        Columns that the data lacks (the secret, the target) are left out.
+    X : data frame or ndarray of shape (n_records, n_columns)
+        The data, for the names and the number of its columns.
+    owner : str
+        Where the rows come from, for messages.
+
+    Returns
+    -------
+    pandas frame if `X` has names, else ndarray
+
+    Raises
+    ------
+    ScenarioError
+        If the columns cannot be matched: by name, or by position where one of the two
+        has no names.
+    """
+    try:
+        frame = ReferenceTable(public).frame()
+    except (ScenarioError, ValueError):
+        raise ScenarioError(f"{owner} must be a table with rows.") from None
+    names = column_names(X)
+    # a pandas frame made of an array numbers its columns
+    named = not all(isinstance(name, int) for name in frame.columns)
+    if names is not None and named:
+        missing = [name for name in names if name not in frame.columns]
+        if missing:
+            raise ScenarioError(
+                f"{owner} lacks the columns {missing!r} of the data; it has "
+                f"{list(frame.columns)!r}."
+            )
+        return frame[list(names)]
+    if frame.shape[1] != X.shape[1]:
+        raise ScenarioError(
+            f"{owner} has {frame.shape[1]} columns (without the secret and the "
+            f"target), the data has {X.shape[1]}. Pass data frames so that columns are "
+            "matched by name, or make the columns agree."
+        )
+    if names is None:
+        return frame.to_numpy()
+    frame.columns = list(names)
+    return frame

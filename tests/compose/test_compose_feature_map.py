@@ -1,0 +1,175 @@
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.compose import (
+    ColumnTransformer,
+    make_column_selector,
+    make_column_transformer,
+)
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    StandardScaler,
+)
+
+from skpuffer.compose._feature_map import FeatureMap, is_fixed
+from skpuffer.compose._public_rows import rows_like
+from skpuffer.exceptions import ScenarioError
+from skpuffer.preprocessing import PublicOneHotEncoder, RowNormClipper
+from skpuffer.scenarios import ReferenceTable
+
+TABLE = pd.DataFrame({"age": [30.0, 40.0, 53.0], "race": ["White", "Black", "White"]})
+
+
+def build(table=TABLE, why="because"):
+    transformer = make_column_transformer(
+        (StandardScaler(), ["age"]),
+        (PublicOneHotEncoder({"race": ["White", "Black"]}, missing="zero"), ["race"]),
+    )
+    return FeatureMap(transformer.fit(table), tuple(table.columns), why)
+
+
+EXPECTED = np.c_[
+    StandardScaler().fit_transform(TABLE[["age"]]), [[1, 0], [0, 1], [1, 0]]
+]
+
+
+def test_equal_by_content():
+    one, other, changed = build(), build(), build(TABLE.assign(age=[30.0, 40.0, 54.0]))
+    assert one == other and hash(one) == hash(other)
+    assert one != changed
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert one != "map" and one.assumption == "because"
+
+
+def test_one_that_cannot_be_hashed_equals_its_copies_only():
+    maps = [FeatureMap(FunctionTransformer(lambda X: X), None, "") for _ in range(2)]
+    assert maps[0] == maps[0] and maps[0] != maps[1]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        TABLE,
+        TABLE[["race", "age"]].assign(more=1),
+        pl.DataFrame({"race": TABLE["race"].tolist(), "age": TABLE["age"].to_numpy()}),
+    ],
+    ids=["pandas", "reordered", "polars"],
+)
+def test_columns_go_by_name(table):
+    np.testing.assert_allclose(build()(table), EXPECTED)
+
+
+def test_sparse_and_framed_results_become_arrays():
+    for transformer in (
+        OneHotEncoder(),
+        OneHotEncoder(sparse_output=False).set_output(transform="pandas"),
+        OneHotEncoder(sparse_output=False).set_output(transform="polars"),
+    ):
+        mapped = FeatureMap(transformer.fit(TABLE[["race"]]), ("race",), "")(TABLE)
+        assert isinstance(mapped, np.ndarray) and mapped.dtype == float
+        np.testing.assert_array_equal(mapped, [[0, 1], [1, 0], [0, 1]])
+
+
+def test_what_cannot_be_read():
+    with pytest.raises(ValueError, match=r"lacks the columns \['race'\]"):
+        build()(TABLE[["age"]])
+    with pytest.raises(ValueError, match="Pass a data frame"):
+        build()(TABLE.to_numpy())
+    text = FeatureMap(FunctionTransformer().fit(TABLE), ("race",), "")
+    with pytest.raises(ValueError, match="not numeric.*PublicOneHotEncoder"):
+        text(TABLE)
+    fewer = FeatureMap(FunctionTransformer(lambda X: X[1:]), None, "")
+    with pytest.raises(ValueError, match="one row for each record"):
+        fewer(np.eye(3))
+
+
+def test_records_must_not_be_mixed():
+    build().check_by_record(TABLE)
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    for mixing in (
+        lambda X: X - X.mean(axis=0),
+        lambda X: X / np.abs(X).max(),
+        lambda X: np.roll(X, 1, axis=0),
+        lambda X: X + len(X),
+    ):
+        with pytest.raises(ValueError, match="other records are around"):
+            FeatureMap(FunctionTransformer(mixing), None, "").check_by_record(X)
+
+
+CLIP, FROZEN = RowNormClipper(), FrozenEstimator(StandardScaler().fit(np.eye(2)))
+
+
+@pytest.mark.parametrize(
+    "transformer, fixed",
+    [
+        (CLIP, True),
+        (FROZEN, True),
+        (FunctionTransformer(), True),
+        (StandardScaler(), False),
+        # fitted, but a clone would not be
+        (StandardScaler().fit(np.eye(2)), False),
+        (make_pipeline(CLIP, FROZEN), True),
+        (make_pipeline(CLIP, "passthrough", StandardScaler()), False),
+        (make_union(CLIP, FROZEN), True),
+        (make_union(CLIP, StandardScaler()), False),
+        (make_column_transformer((CLIP, [0]), ("drop", [1])), True),
+        (make_column_transformer((CLIP, [0]), remainder=StandardScaler()), False),
+        (make_column_transformer((CLIP, [0]), remainder="passthrough"), True),
+        (make_column_transformer((make_pipeline(StandardScaler()), [0])), False),
+    ],
+)
+def test_what_has_nothing_left_to_learn(transformer, fixed):
+    assert is_fixed(transformer) is fixed
+
+
+@pytest.mark.parametrize("wrap", [lambda t: t, ReferenceTable, pl.from_dataframe])
+def test_rows_like_matches_by_name(wrap):
+    public = TABLE.assign(secret=1)[["secret", "race", "age"]]
+    if wrap is pl.from_dataframe:
+        public = pl.DataFrame({c: public[c].tolist() for c in public})
+    else:
+        public = wrap(public)
+    out = rows_like(public, TABLE, "It")
+    assert out.columns.tolist() == ["age", "race"]
+    np.testing.assert_array_equal(out.to_numpy(), TABLE.to_numpy())
+
+
+def test_rows_like_matches_by_position_where_one_has_no_names():
+    rows = np.arange(6.0).reshape(3, 2)
+    np.testing.assert_array_equal(rows_like(rows, np.eye(2), "It"), rows)
+    named = rows_like(rows, TABLE, "It")
+    assert named.columns.tolist() == ["age", "race"]
+    frame = pd.DataFrame(rows, columns=["a", "b"])
+    np.testing.assert_array_equal(rows_like(frame, np.eye(2), "It"), rows)
+
+
+def test_rows_like_refuses():
+    with pytest.raises(ScenarioError, match=r"It lacks the columns \['race'\]"):
+        rows_like(TABLE[["age"]], TABLE, "It")
+    with pytest.raises(ScenarioError, match="It has 3 columns.*the data has 2"):
+        rows_like(np.eye(3), TABLE, "It")
+    with pytest.raises(ScenarioError, match="It must be a table with rows"):
+        rows_like(TABLE[:0], TABLE, "It")
+
+
+def test_a_function_that_chooses_columns_may_look_at_their_values():
+    def without_gaps(frame):
+        return [name for name in frame.columns if frame[name].notna().all()]
+
+    clipper = RowNormClipper()
+    assert not is_fixed(ColumnTransformer([("a", clipper, without_gaps)]))
+    by_kind = make_column_selector(dtype_include=float)
+    assert is_fixed(ColumnTransformer([("a", clipper, by_kind)]))
+
+
+def test_cells_that_are_no_numbers_at_all_are_a_clear_error():
+    table = pd.DataFrame({"a": [{}, {}]})
+    plain = FunctionTransformer()
+    with pytest.raises(ValueError, match="not numeric"):
+        FeatureMap(plain, ("a",), "fixed")(table)
