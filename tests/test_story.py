@@ -15,10 +15,14 @@ from skpuffer.compose import PublicPreprocessing
 from skpuffer.datasets import fetch_adult
 from skpuffer.exceptions import CompositionError
 from skpuffer.linear_model import PrivateLogisticRegression
-from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import compose
 from skpuffer.scenarios import AttributeScenario, ReferenceTable
 from skpuffer.summary import PrivateMean, PrivateStandardScaler
+from skpuffer.utils import all_estimators
+from skpuffer.utils.estimator_checks import (
+    check_noise_is_of_the_certified_scale,
+    privacy_checks,
+)
 
 from .attack import attack, bayes_score
 
@@ -114,13 +118,12 @@ def test_the_score_of_a_model_does_not_fall_with_the_budget(story):
 # -- the attacker ---------------------------------------------------------------------
 
 
-def record_worlds(table, column, secret, pair, noise, n_records):
-    """Samplers and laws of a mean's one unknown value, plus noise, times its records.
+def record_worlds(table, column, secret, pair, noise):
+    """Samplers of one unknown value plus noise given two secrets, and the best score.
 
-    The attacker knows the prior, the noise and every other record: what is left is the
-    value of one record, whose secret he guesses.
+    The attacker knows the prior, the noise and every other record: what is left of a
+    mean is the value of one record, whose secret he guesses.
     """
-    std = float(np.max(noise.std())) * n_records
     laws = []
     for value in pair:
         atoms = table.loc[table[secret] == value, column]
@@ -128,53 +131,65 @@ def record_worlds(table, column, secret, pair, noise, n_records):
         laws.append((atoms, counts / counts.sum()))
 
     def sampler(atoms, masses):
-        return lambda n, rng: rng.choice(atoms, n, p=masses) + rng.normal(0, std, n)
+        return lambda n, rng: rng.choice(atoms, n, p=masses) + noise.sample(n, rng)
 
-    score = bayes_score(GaussianNoise(std), *laws[0], *laws[1])
-    return *(sampler(*law) for law in laws), score
+    return *(sampler(*law) for law in laws), bayes_score(noise, *laws[0], *laws[1])
 
 
-def secret_pairs(story):
-    return list(combinations(sorted(story.public[story.secret].unique()), 2))
+def attack_mean(story, column, accountant, share=1.0, **options):
+    """Attack a private mean of one column, for each pair of secrets."""
+    rows = story.private[[column, story.secret]]
+    model = PrivateMean(story.scenario([column]), accountant).fit(rows)
+    # the noise of one record's value: that of the mean, times the number of records
+    noise = model.noise_.with_scale(float(model.noise_.scale[0]) * len(rows) * share)
+    for pair in combinations(sorted(story.public[story.secret].unique()), 2):
+        *worlds, score = record_worlds(story.public, column, story.secret, pair, noise)
+        yield pair, attack(*worlds, model.certificate_, score=score, **options)
 
 
 @pytest.mark.parametrize("epsilon", EPSILONS)
-def test_no_attacker_beats_the_certificate(story, epsilon, n_trials):
-    n_draws = n_trials(20_000, least=8_000)
-    rng = np.random.default_rng(1)
-    rows = story.private[[*story.columns, story.secret]]
+def test_no_attacker_beats_the_certificate(story, epsilon):
+    options = {"n_draws": 20_000, "rng": np.random.default_rng(1)}
     for column in story.columns[:2]:
-        model = PrivateMean(
-            story.scenario([column]), GeneralWasserstein(epsilon, alpha=4.0)
-        ).fit(rows[[column, story.secret]])
-        assert model.certificate_.notion == "renyi_pufferfish"
-        for pair in secret_pairs(story):
-            first, second, score = record_worlds(
-                story.public, column, story.secret, pair, model.noise_, len(rows)
-            )
-            report = attack(
-                first,
-                second,
-                model.certificate_,
-                n_draws=n_draws,
-                rng=rng,
-                score=score,
-            )
+        accountant = GeneralWasserstein(epsilon, alpha=4.0)
+        for pair, report in attack_mean(story, column, accountant, **options):
+            assert not report.broken, f"{column}, {pair}: {report}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+@pytest.mark.parametrize("epsilon", EPSILONS)
+def test_no_attacker_beats_the_certificate_at_length(story, epsilon, noise, n_trials):
+    options = {
+        "n_draws": n_trials(400_000, least=20_000),
+        "rng": np.random.default_rng(2),
+    }
+    for column in story.columns:
+        accountant = GeneralWasserstein(epsilon, alpha=4.0, noise=noise)
+        for pair, report in attack_mean(story, column, accountant, **options):
             assert not report.broken, f"{column}, {pair}: {report}"
 
 
 def test_an_attacker_beats_half_the_noise():
-    """The test above can fail: two point masses meet the certificate with equality."""
-    table = pd.DataFrame({"x": [0.0, 1.0] * 20, "s": [0, 1] * 20})
-    scenario = AttributeScenario("s", level="record", prior=table, prior_as="law")
-    model = PrivateMean(scenario, GeneralWasserstein(1.0, alpha=4.0)).fit(table)
-    noise = model.noise_
-    options = {"n_draws": 100_000, "rng": np.random.default_rng(0)}
-    for scale, broken in ((1.0, False), (0.5, True)):
-        smaller = GaussianNoise(float(np.max(noise.std())) * scale)
-        *worlds, score = record_worlds(table, "x", "s", (0, 1), smaller, len(table))
-        report = attack(*worlds, model.certificate_, score=score, **options)
+    """The tests above can fail: two point masses meet the certificate with equality."""
+    table = pd.DataFrame({"x": [0.0, 0.0, 1.0, 1.0] * 20, "s": [0, 0, 1, 1] * 20})
+    story = Story(table.assign(t=0), "s", "t", ["x"])
+    accountant = GeneralWasserstein(1.0, alpha=4.0)
+    for share, broken in ((1.0, False), (0.5, True)):
+        options = {"n_draws": 100_000, "rng": np.random.default_rng(0)}
+        ((_, report),) = attack_mean(story, "x", accountant, share, **options)
         assert report.broken is broken, report
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "entry",
+    [entry for entry in all_estimators() if privacy_checks(entry.instance)],
+    ids=lambda entry: entry.name,
+)
+def test_noise_is_of_the_certified_scale_over_many_fits(entry, n_trials):
+    n_fits = n_trials(4000, least=100)
+    check_noise_is_of_the_certified_scale(entry.instance, n_fits=n_fits)
 
 
 def test_scaler_and_model_under_one_attribute_scenario(diabetes):
