@@ -20,6 +20,7 @@ from ._facts import (
     arbitrary_coupling,
 )
 from ._laws import Discrete, Samples, Support, largest_distance
+from ._memo import remembered_with
 from ._priors import ReferenceTable, ordered, prior_arrays, secret_values
 
 __all__ = ["BoundAttribute"]
@@ -196,10 +197,11 @@ class BoundAttribute(BoundScenario):
 
     def _laws(self, release):
         """Laws of a record's contribution by prior and secret, and their names."""
+        laws_of = _contribution_laws
+        if self._empirical:
+            laws_of = _contribution_laws.__wrapped__  # private rows are not kept
         found = [
-            _contribution_laws(
-                rows, len(self.secrets), release.contribution, self.prior_as
-            )
+            laws_of(rows, len(self.secrets), release.contribution, self.prior_as)
             for rows in self.priors
         ]
         return tuple(zip(*found, strict=True))
@@ -363,7 +365,7 @@ class BoundAttribute(BoundScenario):
         return repr(self.scenario)
 
 
-@lru_cache(maxsize=256)
+@remembered_with(1)
 def _scaled_cached(law, units):
     kind = type(law)
     return kind(law.points * np.asarray(units), law.weights)

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache, singledispatch
+from functools import singledispatch
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -13,6 +13,8 @@ from skpuffer.transport import (
     wasserstein_distance,
 )
 from skpuffer.utils._checks import check_masses
+
+from ._memo import remembered_with
 
 __all__ = [
     "Discrete",
@@ -217,7 +219,7 @@ def law_distance(u, v, norm=2, units=None, ceiling=math.inf):
 
 
 # Laws are immutable, so their identity is enough of a key.
-cached_law_distance = lru_cache(maxsize=512)(law_distance)
+cached_law_distance = remembered_with(2)(law_distance)
 
 
 def largest_distance(pairs, norm=2, units=None, ceiling=math.inf):
@@ -292,7 +294,7 @@ def _(u: Discrete, v, norm, units, ceiling):
     ).distance
 
 
-@lru_cache(maxsize=512)
+@remembered_with(2)
 def _coordinate_reaches(u, v, units, ceiling):
     """Whether the laws of one coordinate are at least `ceiling` apart."""
     if isinstance(u, Gaussian) or isinstance(v, Gaussian):
