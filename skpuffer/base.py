@@ -13,6 +13,7 @@ from skpuffer.accountants import Accountant, GroupPrivacy
 from skpuffer.exceptions import (
     EstimatedGuaranteeWarning,
     PrivacyLeakWarning,
+    PrivacyWarning,
     SeededNoiseWarning,
 )
 from skpuffer.releases import PublicContext
@@ -138,7 +139,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         task = callback.subcontext(task_name="release")
         metadata = {"certificate": certificate}
         task.call_on_fit_task_begin(estimator=self, metadata=metadata)
-        self._warn(certificate, seeded)
+        self._warn(certificate, seeded, calibration.noise.is_zero)
         exact = release.run(X, y)
         noisy = exact + calibration.noise.sample(exact.shape, rng)
         self.certificate_ = certificate
@@ -187,8 +188,16 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         accountant = self._default_accountant()
         if self.accountant is not None:
             accountant = clone(self.accountant)
-        scenario.check()
-        accountant.check()
+        for name, held, kind in (
+            ("scenario", scenario, Scenario),
+            ("accountant", accountant, Accountant),
+        ):
+            if not isinstance(held, kind):
+                raise TypeError(
+                    f"The parameter {name!r} must be an instance of {kind.__name__} or "
+                    f"None. Got {held!r}."
+                )
+            held.check()
         self._check_parameters(scenario)
         return scenario, accountant
 
@@ -218,6 +227,12 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         scenario = RecordScenario() if self.scenario is None else self.scenario
         return self._split_secret(scenario, X, None)[0]
 
+    def _names_without_secret(self, names):
+        """Leave the secret column's name out of a list of names."""
+        scenario = RecordScenario() if self.scenario is None else self.scenario
+        position = scenario.secret_position(tuple(names), len(names))
+        return names if position is None else np.delete(names, position)
+
     def _annotate(self, certificate, seeded, feature_map):
         """Write into the certificate what the estimator adds to its assumptions."""
         if feature_map is not None:
@@ -234,13 +249,20 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         """Sentences on what was taken from the private data outside the promise."""
         return ()
 
-    def _warn(self, certificate, seeded):
+    def _warn(self, certificate, seeded, exact):
         name = type(self).__name__
         if seeded:
             warnings.warn(
                 f"{name} drew its noise from a seed. Use random_state=None for "
                 "anything that is released.",
                 SeededNoiseWarning,
+                stacklevel=4,
+            )
+        if exact:
+            warnings.warn(
+                f"{name} is released exactly, without any noise: under the scenario no "
+                "pair of secrets moves it. See that this is what you meant.",
+                PrivacyWarning,
                 stacklevel=4,
             )
         for leak in self._leaks():
@@ -301,14 +323,14 @@ class PrivateClassifierParts:
         classes = np.unique(y) if self.classes is None else np.unique(self.classes)
         if len(classes) < 2:
             raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes; the data contains "
-                f"one class: {classes[0]!r}. Give all labels as classes=[...]."
+                f"{type(self).__name__} needs at least 2 classes; there is one class "
+                "only. Give all labels as classes=[...]."
             )
         unknown = np.setdiff1d(y, classes)
         if len(unknown):
             raise ValueError(
-                f"The target has labels that the parameter 'classes' does not name: "
-                f"{unknown[:5].tolist()!r}."
+                f"The target has labels that the parameter 'classes' does not name "
+                f"({self.classes!r})."
             )
         self.classes_ = classes
         return X, np.searchsorted(classes, y)

@@ -32,6 +32,8 @@ class Displacement:
         Whether the bound holds for any neighbouring tables (differential privacy).
     worst : tuple or None
         The (prior, secret, secret) that sets it, where one does.
+    count : int
+        How many records the secret is about.
     """
 
     radius: float
@@ -44,6 +46,7 @@ class Displacement:
     coupling_id: str | None = None
     arbitrary: bool = False
     worst: tuple | None = None
+    count: int = 1
 
 
 @singledispatch
@@ -137,7 +140,12 @@ def _(fact: RecordShifts, release, norm):
         }
         common |= {"certified": True, "delta": 0.0, "confidence": 1.0}
     return Displacement(
-        radius, norm, arbitrary=arbitrary and common["certified"], **bound, **common
+        radius,
+        norm,
+        arbitrary=arbitrary and common["certified"],
+        count=fact.count,
+        **bound,
+        **common,
     )
 
 

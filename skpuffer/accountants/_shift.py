@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from dataclasses import replace as replace_fields
 
-from skpuffer.exceptions import InfiniteDistanceError
+from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Noise, Shift
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.scenarios import RecordScenario
@@ -18,6 +18,9 @@ from skpuffer.utils._checks import (
 from ._base import Accountant, Calibration, bind
 from ._displacement import displacement, record_displacement
 
+#: Rényi order of a promise that names neither an order nor a delta.
+DEFAULT_ORDER = 2.0
+
 #: Noise families by the name a user gives.
 FAMILIES = {"gaussian": GaussianNoise, "laplace": LaplaceNoise}
 
@@ -29,7 +32,7 @@ class _ShiftAccountant(Accountant):
     target, the noise and the certificate are the same for all.
     """
 
-    def __init__(self, epsilon=1.0, alpha=2.0, *, delta=None, noise="gaussian"):
+    def __init__(self, epsilon=1.0, alpha=None, *, delta=None, noise="gaussian"):
         self.epsilon = epsilon
         self.alpha = alpha
         self.delta = delta
@@ -49,13 +52,24 @@ class _ShiftAccountant(Accountant):
         check_option(tuple(FAMILIES), noise=self.noise)
         if self.delta is not None:
             check_probability(delta=self.delta)
+            if self.alpha is not None:
+                raise ValueError(
+                    "The parameters 'alpha' and 'delta' name two kinds of promise: "
+                    "give one of them. (The default accountant of an estimator has a "
+                    "delta; pass an accountant of your own to set alpha.)"
+                )
             return
-        alpha = check_order(alpha=self.alpha)
+        alpha = self._order
         if math.isinf(alpha) and self.noise == "gaussian":
             raise ValueError(
                 "The parameter 'alpha' is infinite (a pure promise), which Gaussian "
                 "noise cannot keep. Use noise='laplace', a finite 'alpha', or 'delta'."
             )
+
+    @property
+    def _order(self):
+        """The Rényi order asked for, checked."""
+        return DEFAULT_ORDER if self.alpha is None else check_order(alpha=self.alpha)
 
     # -- the protocol -------------------------------------------------------------
 
@@ -67,10 +81,17 @@ class _ShiftAccountant(Accountant):
         moved = self._displacement(release, bound, family.norm)
         noise = family(1.0 if release.units is None else release.units)
         shift = self._shift(moved, release)
+        if moved.radius == 0 and not moved.certified:
+            raise UnsupportedError(
+                f"By the samples at hand the secret does not move the release "
+                f"{release.name!r} at all, which would leave it without noise; samples "
+                "are no ground for that. Use more of them, or declare what is known "
+                "(prior_as='law', 'support' or 'confidence')."
+            )
         if moved.radius == 0:
             scale = 0.0
         elif self.delta is None:
-            scale = noise.scale_for(self.alpha, self.epsilon, shift)
+            scale = noise.scale_for(self._order, self.epsilon, shift)
         else:
             delta = self._noise_delta(moved)
             scale = noise.scale_for_delta(self.epsilon, delta, shift)
@@ -79,11 +100,12 @@ class _ShiftAccountant(Accountant):
         # the noise was checked to keep the budget asked for; state that one rather than
         # the last digits of the way back
         if math.isclose(certificate.epsilon, self.epsilon, rel_tol=1e-6):
-            rpp = certificate.rpp_epsilon
+            same = certificate.rpp_epsilon == certificate.epsilon
+            asked = float(self.epsilon)
             certificate = replace_fields(
                 certificate,
-                epsilon=float(self.epsilon),
-                rpp_epsilon=rpp if math.isinf(rpp) else float(self.epsilon),
+                epsilon=asked,
+                rpp_epsilon=asked if same else certificate.rpp_epsilon,
             )
         return Calibration(noise, certificate)
 
@@ -158,20 +180,30 @@ class _ShiftAccountant(Accountant):
             return Notion.APPROXIMATE_DP if dp else Notion.APPROXIMATE_PUFFERFISH
         if moved.delta:
             return Notion.APPROXIMATE_RENYI_PUFFERFISH
-        if math.isinf(self.alpha):
+        if math.isinf(self._order):
             return Notion.PURE_DP if dp else Notion.PURE_PUFFERFISH
         return Notion.RENYI_DP if dp else Notion.RENYI_PUFFERFISH
+
+    def _value_epsilon(self, noise, moved, release):
+        """Rényi cost of telling two values of the records apart, or infinity."""
+        if not moved.certified or moved.delta:
+            return math.inf
+        if moved.relation == "add_remove":
+            # one value leaves and another comes
+            moved = replace_fields(moved, radius=2 * moved.radius)
+        return float(noise.curve(self._shift(moved, release)).renyi(self._order))
 
     def _certificate(self, noise, moved, release, bound):
         curve = noise.curve(self._shift(moved, release))
         if self.delta is None:
-            alpha, delta = float(self.alpha), moved.delta
+            alpha, delta = float(self._order), moved.delta
             epsilon = float(curve.renyi(alpha))
-            rpp = epsilon if moved.certified and not delta else math.inf
+            rpp = self._value_epsilon(noise, moved, release)
         else:
             alpha, delta, rpp = None, float(self.delta), math.inf
             epsilon = float(curve.epsilon(self._noise_delta(moved)))
-        compared = not isinstance(bound.scenario, RecordScenario)
+        # one record against one record; a secret of many is another promise
+        compared = moved.count == 1 and not isinstance(bound.scenario, RecordScenario)
         composable = (
             self._composable
             and moved.certified

@@ -17,12 +17,12 @@ class GeneralWasserstein(_ShiftAccountant):
     ----------
     epsilon : float, default=1.0
         Budget in nats.
-    alpha : float, default=2.0
-        Rényi order, greater than 1. Infinity asks for a pure promise, which takes
-        ``noise='laplace'``.
+    alpha : float, default=None
+        Rényi order, greater than 1; 2 if neither it nor `delta` is given. Infinity asks
+        for a pure promise, which takes ``noise='laplace'``.
     delta : float, default=None
-        If given, the promise is (epsilon, delta)-Pufferfish privacy, calibrated
-        exactly through the noise's own trade-off, and `alpha` is not used.
+        If given, the promise is an (epsilon, delta) one, calibrated exactly through the
+        noise's own trade-off. Not together with `alpha`.
     noise : {'gaussian', 'laplace'}, default='gaussian'
         Gaussian noise measures shifts in l2, Laplace noise in l1.
 

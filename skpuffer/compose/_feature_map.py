@@ -103,7 +103,8 @@ class FeatureMap:
         ----------
         table : {data frame, array-like} of shape (n_records, n_columns)
         n_rows : int, default=8
-            How many of the first rows are mapped again on their own.
+            How many of the first rows are mapped again on their own; all are mapped
+            again in two halves and in reverse order.
 
         Raises
         ------
@@ -112,10 +113,16 @@ class FeatureMap:
         """
         raw = self._readable(table)
         together = self(raw)
-        for i in range(min(n_rows, len(raw))):
-            alone = self(raw.iloc[i : i + 1] if is_frame(raw) else raw[i : i + 1])
-            same = alone.shape == (1, together.shape[1]) and np.allclose(
-                alone[0], together[i], rtol=1e-6, atol=1e-9, equal_nan=True
+        # some rows alone, and all of them in other company
+        parts = [slice(i, i + 1) for i in range(min(n_rows, len(raw)))]
+        parts += [slice(0, None, 2), slice(1, None, 2), slice(None, None, -1)]
+        for part in parts:
+            rows = raw.iloc[part] if is_frame(raw) else raw[part]
+            if len(rows) == 0:
+                continue
+            apart, expected = self(rows), together[part]
+            same = apart.shape == expected.shape and np.allclose(
+                apart, expected, rtol=1e-6, atol=1e-9, equal_nan=True
             )
             if not same:
                 raise ValueError(

@@ -165,8 +165,8 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
             if dense:
                 transformer.set_params(**dense)
             assumption = (
-                "the preprocessing was fixed beforehand and holds nothing of the "
-                "private data"
+                "the preprocessing was fixed beforehand, holds nothing of the private "
+                "data and maps each record by itself"
             )
             return transformer.fit(X, None), assumption
         public, owner = self.reference, "The parameter 'reference'"
@@ -182,7 +182,8 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
                 "pass sklearn.frozen.FrozenEstimator(transformer)."
             )
         what = "a reference table" if self.reference is not None else "the prior"
-        assumption = f"the preprocessing was fitted on {what}, which is public"
+        assumption = f"the preprocessing was fitted on {what}, which is public, "
+        assumption += "and maps each record by itself"
         return transformer.fit(rows_like(public, X, owner), None), assumption
 
     def _validate(self, X, reset):

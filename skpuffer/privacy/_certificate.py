@@ -98,7 +98,9 @@ class Certificate:
     epsilon_lower : float or None
         A lower bound of the true epsilon where one is known; `epsilon` is the upper.
     rpp_epsilon : float
-        The Rényi-Pufferfish epsilon at the same order that follows, or infinity.
+        The Rényi-Pufferfish epsilon at the same order that follows for secrets about
+        the values of as many records, or infinity. Under 'add_remove' a value changes
+        in two steps, so it is more than `epsilon`.
     coupling_id : str or None
         Names the coupling of two worlds the promise rests on. Only certificates with
         the same one may be composed.
@@ -200,7 +202,12 @@ class Certificate:
             An estimate implies nothing but an estimate.
         """
         notion = Notion(notion)
-        return notion is self.notion or any(
+        if notion is self.notion:
+            return True
+        dp = (Notion.PURE_DP, Notion.RENYI_DP, Notion.APPROXIMATE_DP)
+        if self.relation == "add_remove" and self.notion in dp and notion not in dp:
+            return False  # a record's value is two steps away: it leaves, another comes
+        return any(
             replace(self, notion=n).implies(notion) for n in _IMPLIED[self.notion]
         )
 
@@ -346,8 +353,9 @@ def compose(certificates, alpha=None):
         raise CompositionError(
             "The certificates rest on different couplings of the data "
             f"({', '.join(sorted(str(i) for i in ids))}); their budgets must not be "
-            "added. Use one scenario, and an accountant whose record shifts hold for "
-            "the same coupling (GroupPrivacy under RecordScenario does)."
+            "added. Two releases share one only if they read records through the same "
+            "map, or if the statement holds for any two neighbouring tables "
+            "(GroupPrivacy under one RecordScenario)."
         )
     if len(certificates) == 1:
         return first
@@ -382,7 +390,7 @@ def compose(certificates, alpha=None):
         confidence=max(0.0, 1 - sum(1 - c.confidence for c in certificates)),
         curve=curve,
         epsilon_lower=None,
-        rpp_epsilon=epsilon if not delta else math.inf,
+        rpp_epsilon=(math.inf if delta or first.relation == "add_remove" else epsilon),
         assumptions=assumptions,
         sensitivity=None,
         norm=None,

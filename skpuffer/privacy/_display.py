@@ -38,7 +38,7 @@ def _rows(certificate):
         if c.gain <= 1 + 1e-9:
             text = "none: RecordScenario would have needed no more noise"
         elif math.isinf(c.gain):
-            text = "complete: the secret does not reach this release"
+            text = "complete: the pairs of secrets do not move it, and it has no noise"
         else:
             text = f"{c.gain:.3g} times less noise than RecordScenario"
         yield "gain", text

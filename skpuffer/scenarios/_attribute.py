@@ -185,8 +185,8 @@ class AttributeScenario(Scenario):
         if unseen:
             raise ScenarioError(
                 f"The column {self.column!r} of the data has values that no prior "
-                f"has: {unseen[:5]!r}. The promise would not cover these records: add "
-                "such rows to the prior, or leave the records out."
+                "has. The promise would not cover these records: add such rows to the "
+                "parameter 'prior', or leave the records out."
             )
 
     def declared_bounds(self, feature_names, n_features, feature_map=None):

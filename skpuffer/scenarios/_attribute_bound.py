@@ -219,6 +219,12 @@ class BoundAttribute(BoundScenario):
         }[self.prior_as]
         reading = _LEAK if self._empirical else f"the prior table {given}"
         names = ", ".join(repr(s) for s in self.secrets)
+        asked = scenario.pairs
+        chosen = (
+            "only the pairs "
+            + ", ".join(repr(tuple(self.secrets[i] for i in p)) for p in self.pairs)
+            + " are kept apart; the release may tell any other pair",
+        )
         vacuous = (
             f"no prior gives both values of {', '.join(map(repr, self._uncovered))} a "
             "positive probability: nothing is promised for these pairs",
@@ -230,6 +236,7 @@ class BoundAttribute(BoundScenario):
             reading,
             "the data reaches this estimator in the columns and units of the prior; "
             f"the number of records ({self.context.n_records}) is public",
+            *(() if isinstance(asked, str) else chosen),
             *(vacuous if self._uncovered else ()),
         )
 

@@ -186,7 +186,8 @@ def resolve_pairs(pairs, secrets, owner):
     if len(secrets) < 2:
         raise ScenarioError(
             f"A scenario needs at least two secrets to keep apart; {owner} has "
-            f"{secrets!r}."
+            f"{secrets!r}. Add the others: rows of them to the parameter 'prior', or "
+            "values to 'secrets'."
         )
     if isinstance(pairs, str):
         check_option(("all",), pairs=pairs)

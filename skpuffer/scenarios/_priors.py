@@ -210,6 +210,14 @@ def prior_arrays(scenario, table, target, context):
     X : ndarray of shape (n_rows, n_features)
     y : ndarray of shape (n_rows,) or None
     """
+    unnamed = context.n_features is not None and context.feature_names is None
+    if table.named and unnamed:
+        raise ScenarioError(
+            "The prior has named columns and the data has none, so they cannot be "
+            "matched: pass a data frame (set_output(transform='pandas') on the steps "
+            "before; compose.PublicPreprocessing for steps that change the columns), "
+            "or give the prior as an array with the data's columns in order."
+        )
     frame = table._frame
     features = frame.drop(
         columns=[c for c in (scenario.column, target) if c is not None]

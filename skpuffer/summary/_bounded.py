@@ -2,7 +2,9 @@
 
 from dataclasses import replace
 
+from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import QueryRelease
+from skpuffer.scenarios import LawsScenario
 from skpuffer.utils._bounds import (
     BOUNDS_LEAK,
     are_empirical,
@@ -29,6 +31,12 @@ class BoundedColumns:
         d, n = context.n_features, context.n_records
         bounds = resolve_bounds(self.bounds, d, scenario=scenario, context=context, X=X)
         context = replace(context, bounds=bounds)
+        if bounds is not None and order > 1 and isinstance(scenario, LawsScenario):
+            raise ScenarioError(
+                "The parameter 'laws' of the scenario speaks of means and deviations, "
+                "but with 'bounds' it is means and second moments that leave. Leave "
+                "'bounds' out."
+            )
         if bounds is None:
             return QueryRelease(
                 query=query, n_records=n, dim=order * d, name=name, context=context

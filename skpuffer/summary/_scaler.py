@@ -150,6 +150,22 @@ class PrivateStandardScaler(
 
     # -- post-processing ----------------------------------------------------------
 
+    def get_feature_names_out(self, input_features=None):
+        """Return the names of the columns that `transform` makes.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the columns given, a secret column among them or not.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        if input_features is not None:
+            input_features = self._names_without_secret(input_features)
+        return super().get_feature_names_out(input_features)
+
     def _read(self, X):
         check_is_fitted(self)
         X = self._without_secret(X)

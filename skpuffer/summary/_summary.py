@@ -7,7 +7,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.scenarios import LawsScenario
 from skpuffer.utils._bounds import BOUNDS_LEAK, are_empirical
 from skpuffer.utils._frame import is_frame, row_count
 from skpuffer.utils._sklearn import StrOptions
@@ -184,6 +186,12 @@ class PrivateSummary(PrivateEstimatorMixin):
 
     def _check_parameters(self, scenario):
         check_summary(self)
+        if isinstance(scenario, LawsScenario):
+            raise ScenarioError(
+                "LawsScenario gives laws of one known vector, but a summary releases "
+                "stacked moments and counts. Use PrivateMean or "
+                "compose.OutputPerturbation with it, or another scenario here."
+            )
         named = [*as_list(self.by), *as_list(self.columns)]
         if isinstance(self.statistics, dict):
             named += list(self.statistics)

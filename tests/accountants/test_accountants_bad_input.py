@@ -52,7 +52,7 @@ def validation(request):
         ({"alpha": 1}, "'alpha'"),
         ({"alpha": 0.5}, "'alpha'"),
         ({"alpha": math.nan}, "'alpha'"),
-        ({"alpha": None}, "'alpha'"),
+        ({"alpha": 2.0, "delta": 1e-5}, "'alpha' and 'delta'"),
         ({"alpha": math.inf}, "'alpha'.*noise='laplace'.*'delta'"),
         ({"delta": 0}, "'delta'"),
         ({"delta": 1.0}, "'delta'"),

@@ -228,7 +228,7 @@ def test_a_mutual_information_never_reads_as_epsilon():
         (0.004, 5.0, "5 times less noise than RecordScenario"),
         (0.02, 1.0, "none: RecordScenario would have needed no more noise"),
         (0.05, 0.4, "none: RecordScenario would have needed no more noise"),
-        (0.0, math.inf, "complete: the secret does not reach this release"),
+        (0.0, math.inf, "complete: the pairs of secrets do not move it"),
     ],
 )
 def test_gain_over_record_scenario(distance, gain, text):

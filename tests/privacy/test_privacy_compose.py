@@ -195,7 +195,8 @@ def test_estimates_are_not_added_to_promises():
     certificate = group(known(), RecordScenario())
     with pytest.raises(CompositionError, match="estimate"):
         compose([certificate, certificate.as_estimate("peeked")])
-    sampled = group(mean_of(("u",)), scenario(bits(), prior_as="sample"))
+    rows = pd.DataFrame({"s": [0, 0, 1, 1], "u": [0.0, 2.0, 1.0, 3.0]})
+    sampled = group(mean_of(("u",)), scenario(rows, prior_as="sample"))
     with pytest.raises(CompositionError, match="estimate"):
         compose([sampled, sampled])
 
@@ -225,7 +226,7 @@ def test_no_curve_to_add_up():
 
 
 def test_gaussian_composition_is_exact():
-    one = group(known(0.1), RecordScenario(), epsilon=0.5)
+    one = group(known(0.1), RecordScenario(relation="replace"), epsilon=0.5)
     total = compose([one, one])
     assert total.notion is Notion.RENYI_DP
     assert total.epsilon == pytest.approx(1.0, rel=1e-9)
@@ -260,7 +261,7 @@ def test_pure_order_needs_pure_parts():
 
 
 def test_approximate_promises_compose_through_their_curve():
-    one = group(known(), RecordScenario(), epsilon=1.0, delta=1e-5)
+    one = group(known(), RecordScenario(), epsilon=1.0, alpha=None, delta=1e-5)
     total = compose([one, one])
     assert total.notion is Notion.RENYI_DP
     assert total.curve.gaussian_mu == pytest.approx(

@@ -596,8 +596,9 @@ def test_where_the_secret_is_in_an_array(table):
 def test_values_no_prior_speaks_of(table):
     hidden = scenario([table, table[table["sex"] != "x"]])
     hidden.check_secret(np.array(["f", "x", "m"]))
-    with pytest.raises(ScenarioError, match=r"\['q', 'z'\]"):
-        hidden.check_secret(np.array(["z", "f", "q", "z"]))
+    with pytest.raises(ScenarioError, match="no prior has") as caught:
+        hidden.check_secret(np.array(["zeta", "f", "quux", "zeta"]))
+    assert "zeta" not in str(caught.value)  # private values are not quoted
 
 
 def test_declared_bounds(table):
@@ -800,7 +801,7 @@ def test_bad_prior_rows(table, change, message):
 def test_prior_without_a_feature(table):
     with pytest.raises(ScenarioError, match=r"lack the columns \['age'\]"):
         certificate(mean(), scenario(table.drop(columns="age")))
-    with pytest.raises(ScenarioError, match="1 features.*the data has 2"):
+    with pytest.raises(ScenarioError, match="named columns and the data has none"):
         certificate(
             QueryRelease(
                 contribution=Columns(),

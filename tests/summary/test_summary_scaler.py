@@ -15,6 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.exceptions import PrivacyWarning
 from skpuffer.scenarios import AttributeScenario, Discrete, LawsScenario
 from skpuffer.summary import PrivateStandardScaler
 
@@ -118,7 +119,9 @@ def test_laws_given_outright_need_no_bounds():
     constant = PrivateStandardScaler(
         LawsScenario([(Discrete([[0.0, 1.0]]), Discrete([[0.0, 1.0]]))]),
         GeneralWasserstein(),
-    ).fit(np.ones((4, 1)))
+    )
+    with pytest.warns(PrivacyWarning, match="exactly"):
+        constant.fit(np.ones((4, 1)))
     np.testing.assert_array_equal(constant.scale_, 1.0)
 
 

@@ -1,0 +1,154 @@
+"""Ways to a promise that would not hold, each refused, labelled or made loud."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.compose import PublicPreprocessing
+from skpuffer.exceptions import PrivacyWarning, ScenarioError, UnsupportedError
+from skpuffer.linear_model import PrivateLogisticRegression
+from skpuffer.noise import Shift
+from skpuffer.privacy import compose
+from skpuffer.scenarios import (
+    AttributeScenario,
+    LawsScenario,
+    PointMass,
+    RecordScenario,
+)
+from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
+
+WASSERSTEIN = GeneralWasserstein(1.0, alpha=4.0)
+
+
+def prior():
+    values = np.tile(np.arange(50) / 50, 2)
+    return pd.DataFrame({"sex": np.repeat([0, 1], 50), "a": values, "y": values > 0.5})
+
+
+def attribute(table, **options):
+    options = {"level": "record", "prior_as": "law"} | options
+    return AttributeScenario("sex", prior=table, **options)
+
+
+def test_filling_gaps_with_the_tables_mean_mixes_records_wherever_the_gaps_are():
+    late = pd.DataFrame({"a": np.r_[np.linspace(0, 1, 20), np.full(180, np.nan)]})
+    model = PublicPreprocessing(
+        FunctionTransformer(lambda table: table.fillna(table.mean())),
+        PrivateMean(bounds=(0, 1)),
+    )
+    with pytest.raises(ValueError, match="other records are around"):
+        model.fit(late)
+    constant = FunctionTransformer(lambda table: table.fillna(0.5))
+    model.set_params(transformer=constant).fit(late)
+    assert any("each record by itself" in a for a in model.certificate_.assumptions)
+
+
+def test_an_array_is_not_matched_to_a_named_prior():
+    X = prior()[["sex", "a"]].astype(float)
+    with pytest.raises(ScenarioError, match="pass a data frame"):
+        PrivateMean(attribute(prior()), WASSERSTEIN).fit(X.to_numpy())
+    tied = prior().drop(columns="y").assign(a=lambda t: t["a"] + 0.1 * t["sex"])
+    fitted = PrivateMean(attribute(tied), WASSERSTEIN).fit(X)
+    assert list(fitted.feature_names_in_) == ["a"]
+
+
+def test_a_scaled_array_does_not_reach_a_model_whose_prior_is_in_raw_units():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"sex": rng.integers(2, size=90), "a": rng.random(90)})
+    scenario = attribute(prior(), target="y")
+    pipeline = make_pipeline(
+        PrivateStandardScaler(scenario, WASSERSTEIN),
+        PrivateLogisticRegression(scenario, WASSERSTEIN),
+    )
+    with pytest.warns(PrivacyWarning), pytest.raises(ScenarioError, match="PublicPre"):
+        pipeline.fit(X, X["a"] > 0.5)
+
+
+def test_a_value_changes_in_two_steps_under_add_remove():
+    x = np.linspace(0, 1, 40)[:, None]
+    added, replaced = (
+        PrivateMean(
+            RecordScenario(relation=relation), GroupPrivacy(1.0, 4.0), bounds=(0, 1)
+        )
+        .fit(x)
+        .certificate_
+        for relation in ("add_remove", "replace")
+    )
+    assert added.implies("approximate_dp") and not added.implies("renyi_pufferfish")
+    assert added.rpp_epsilon == pytest.approx(4.0)
+    assert replaced.implies("renyi_pufferfish") and replaced.rpp_epsilon == 1.0
+    # the value that is two steps away, against the same noise
+    moved = Shift(1 / 40, norm=2, dim=1)
+    model = PrivateMean(RecordScenario(), GroupPrivacy(1.0, 4.0), bounds=(0, 1)).fit(x)
+    assert model.noise_.renyi(4.0, moved) == pytest.approx(added.rpp_epsilon)
+    assert compose([added, added]).rpp_epsilon == math.inf
+
+
+def test_laws_of_deviations_do_not_speak_of_second_moments():
+    laws = LawsScenario([(PointMass([0.0, 1.0]), PointMass([0.0, 3.0]))])
+    X = np.linspace(-1, 1, 20)[:, None]
+    with pytest.raises(ScenarioError, match="second moments"):
+        PrivateStandardScaler(laws, WASSERSTEIN, bounds=(-10, 10)).fit(X)
+    PrivateStandardScaler(laws, WASSERSTEIN).fit(X)
+    with pytest.raises(ScenarioError, match="stacked moments"):
+        PrivateSummary(laws, WASSERSTEIN, bounds=(-10, 10)).fit(X)
+
+
+def test_the_pairs_left_out_are_named():
+    table = pd.DataFrame({"sex": ["a", "b", "c"] * 4, "v": [0.0, 0.0, 5.0] * 4})
+    model = PrivateMean(attribute(table, pairs=[("a", "b")]), WASSERSTEIN)
+    with pytest.warns(PrivacyWarning, match="without any noise"):
+        model.fit(table)
+    text = str(model.certificate_)
+    assert "only the pairs ('a', 'b') are kept apart" in text
+    assert "the secret does not reach" not in text
+
+
+def test_samples_that_happen_to_agree_release_nothing_exactly():
+    sample = pd.DataFrame({"sex": [0, 0, 1, 1], "v": [0.0, 1.0, 0.0, 1.0]})
+    model = PrivateMean(attribute(sample, prior_as="sample"), WASSERSTEIN)
+    with pytest.raises(UnsupportedError, match="without noise"):
+        model.fit(sample)
+    assert not hasattr(model, "mean_")
+
+
+@pytest.mark.parametrize("output", ["default", "pandas"])
+def test_a_column_transformer_may_hand_over_the_secret_column(output):
+    table = prior().astype(float)
+    scaler = PrivateStandardScaler(
+        attribute(table.assign(a=table["a"] + 0.1 * table["sex"])), WASSERSTEIN
+    )
+    columns = ColumnTransformer([("scale", scaler, ["a", "y", "sex"])])
+    columns.set_output(transform=output).fit(table)
+    assert list(columns.get_feature_names_out()) == ["scale__a", "scale__y"]
+    assert columns.transform(table).shape == (100, 2)
+
+
+def test_messages_do_not_quote_private_values():
+    X = np.linspace(0, 1, 10)[:, None]
+    model = PrivateLogisticRegression(classes=["healthy", "ill"])
+    labels = np.array(["healthy", "ill"] * 4 + ["peculiar", "ill"])
+    with pytest.raises(ValueError, match="does not name") as caught:
+        model.fit(X, labels)
+    assert "peculiar" not in str(caught.value)
+    with pytest.raises(ValueError, match="one class") as caught:
+        PrivateLogisticRegression().fit(X, np.repeat("peculiar", 10))
+    assert "peculiar" not in str(caught.value)
+
+
+def test_one_kind_of_promise_at_a_time():
+    with pytest.raises(ValueError, match="'alpha' and 'delta'"):
+        PrivateMean(bounds=(0, 1)).set_params(accountant__alpha=3.0).fit([[0.0], [1.0]])
+
+
+def test_a_secret_of_all_records_is_not_compared_with_one_of_one():
+    table = prior()[["sex", "a"]].astype(float)
+    table["a"] += 0.1 * table["sex"]
+    shared = PrivateMean(attribute(table, level="dataset"), WASSERSTEIN)
+    assert shared.fit(table[["a"]]).certificate_.gain is None
