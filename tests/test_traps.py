@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -152,3 +153,21 @@ def test_a_secret_of_all_records_is_not_compared_with_one_of_one():
     table["a"] += 0.1 * table["sex"]
     shared = PrivateMean(attribute(table, level="dataset"), WASSERSTEIN)
     assert shared.fit(table[["a"]]).certificate_.gain is None
+
+
+def test_a_released_scaler_may_scale_data_and_prior():
+    table = prior()[["sex", "a", "y"]].astype(float)
+    table["a"] = 100 * (table["a"] + 0.1 * table["sex"])
+    scenario = attribute(table, target="y")
+    X, y = table[["sex", "a"]], table["y"]
+    scaler = PrivateStandardScaler(scenario, WASSERSTEIN).fit(X)
+    raw, scaled = (
+        PublicPreprocessing(before, PrivateMean(scenario, WASSERSTEIN)).fit(X)
+        for before in (FunctionTransformer(), FrozenEstimator(scaler))
+    )
+    ratio = np.max(raw.noise_.std()) / np.max(scaled.noise_.std())
+    assert ratio == pytest.approx(scaler.scale_[0])
+    model = PublicPreprocessing(
+        FrozenEstimator(scaler), PrivateLogisticRegression(scenario, WASSERSTEIN)
+    )
+    assert model.fit(X, y).certificate_.certified

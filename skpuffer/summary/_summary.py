@@ -62,10 +62,12 @@ class PrivateSummary(PrivateEstimatorMixin):
         column of the table. What lies outside is clipped. Columns without one take the
         range the scenario declares (that of its public prior). ``'empirical'`` reads
         them off the private data, warns, and leaves an estimate for a certificate.
-        Boolean columns need none.
+        Boolean columns need none, and keys that are no columns are passed over.
     categories : dict of {column: list}, default=None
-        Public levels of categorical columns. All that occur must be listed; None among
-        them is the level of missing values. Boolean columns in `by` need none.
+        Public levels of categorical columns; keys that are no columns of the table are
+        passed over, so that a whole code book may be given. All levels that occur must
+        be listed; None among them is the level of missing values. Boolean columns in
+        `by` need none.
     bins : int, array-like or dict of {column: int or array-like}, default=20
         Public grid of histograms and quantiles: a number of bins of equal width within
         the bounds, or edges, which need no bounds.
@@ -228,7 +230,8 @@ class PrivateSummary(PrivateEstimatorMixin):
         if self.columns is None:
             listed = self.statistics if isinstance(self.statistics, dict) else names
             columns = [name for name in listed if name not in by]
-        for parameter in ("statistics", "bounds", "categories", "bins"):
+        # bounds and categories may be a code book that speaks of more columns
+        for parameter in ("statistics", "bins"):
             value = getattr(self, parameter)
             if isinstance(value, dict):
                 self._require(names, **{parameter: list(value)})

@@ -350,7 +350,6 @@ def test_small_groups_are_not_divided_by():
         ({"categories": {"region": "nsw"}}, "'categories' must list the levels"),
         ({"categories": {"region": ["n", "n"]}}, "each once"),
         ({"categories": {"region": ["n", "s"]}}, "'categories' does not list"),
-        ({"categories": {"region": LEVELS, "x": [1]}}, "'categories' names the column"),
         ({"bounds": None}, r"\['age', 'pay'\] need public bounds"),
         ({"bounds": {"age": (0, 9)}}, r"\['pay'\] need public bounds"),
         ({"bounds": {"age": (9, 0)}}, "bounds\\['age'\\]"),
@@ -358,7 +357,7 @@ def test_small_groups_are_not_divided_by():
         ({"bounds": {"age": (0, math.inf)}}, "must be finite"),
         ({"bounds": (0, math.nan)}, "must be finite"),
         ({"bounds": ([0, 1], 2)}, "2 bounds, the data has 4 features"),
-        ({"bounds": {"height": (0, 1)}}, "'bounds' names the column 'height'"),
+        ({"bounds": {"height": (0, 1)}}, "need public bounds"),
         ({"bins": 0}, "'bins' must be an integer of at least 1"),
         ({"bins": [3, 2, 1]}, "finite increasing edges"),
         ({"bins": [1]}, "finite increasing edges"),
@@ -430,3 +429,13 @@ def test_clone_and_pickle():
     pd.testing.assert_frame_equal(again.result_, model.result_)
     assert again.certificate_ == model.certificate_
     assert not hasattr(clone(model), "result_")
+
+
+def test_a_whole_code_book_may_be_given():
+    table = pd.DataFrame({"age": [20.0, 40.0, 60.0], "region": ["n", "s", "n"]})
+    book = {"region": ["n", "s"], "income": ["low", "high"]}
+    limits = {"age": (0, 100), "hours": (0, 99)}
+    fitted = PrivateSummary(
+        statistics=["mean"], by="region", bounds=limits, categories=book
+    ).fit(table)
+    assert ("age", "mean") in fitted.result_.columns
