@@ -18,7 +18,7 @@ from skpuffer.exceptions import (
 )
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import RecordScenario, Scenario
-from skpuffer.utils._frame import as_table, column_names, drop_position, row_count
+from skpuffer.utils._frame import as_table, drop_position, matching_names, row_count
 from skpuffer.utils._random import noise_generator
 from skpuffer.utils._sklearn import fit_context
 
@@ -110,7 +110,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         callback.call_on_fit_task_begin(estimator=self)
 
         X, secret = self._split_secret(scenario, X, secret)
-        raw, names = X, column_names(X)
+        raw, names = X, matching_names(X)
         if feature_map is not None:
             X = feature_map(X)
         target_name = getattr(y, "name", None)
@@ -213,7 +213,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         table = as_table(X)
         if len(table.shape) != 2:
             return X, secret
-        position = scenario.secret_position(column_names(table), table.shape[1])
+        position = scenario.secret_position(matching_names(table), table.shape[1])
         if position is None:
             return X, secret
         X, column = drop_position(table, position)
@@ -222,7 +222,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
     def _without_secret(self, X):
         """Drop the secret column from data to predict for, if it is there."""
         shape = getattr(X, "shape", ())
-        if column_names(X) is None and shape[1:] == (self.n_features_in_,):
+        if matching_names(X) is None and shape[1:] == (self.n_features_in_,):
             return X  # encoded arrays may be as wide as the prior by coincidence
         scenario = RecordScenario() if self.scenario is None else self.scenario
         return self._split_secret(scenario, X, None)[0]

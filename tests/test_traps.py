@@ -21,6 +21,7 @@ from skpuffer.scenarios import (
     LawsScenario,
     PointMass,
     RecordScenario,
+    SimulatorScenario,
 )
 from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
 
@@ -52,11 +53,61 @@ def test_filling_gaps_with_the_tables_mean_mixes_records_wherever_the_gaps_are()
 
 def test_an_array_is_not_matched_to_a_named_prior():
     X = prior()[["sex", "a"]].astype(float)
-    with pytest.raises(ScenarioError, match="pass a data frame"):
+    with pytest.raises(ScenarioError, match="cannot be matched"):
         PrivateMean(attribute(prior()), WASSERSTEIN).fit(X.to_numpy())
     tied = prior().drop(columns="y").assign(a=lambda t: t["a"] + 0.1 * t["sex"])
     fitted = PrivateMean(attribute(tied), WASSERSTEIN).fit(X)
     assert list(fitted.feature_names_in_) == ["a"]
+
+
+def test_columns_that_pandas_numbers_are_positions():
+    rng = np.random.default_rng(0)
+    a = rng.integers(2, size=200).astype(float)
+    secret = rng.integers(2, size=200).astype(float)
+    table = np.column_stack([secret, a, a, secret])
+    scenario = AttributeScenario(0, level="record", prior=table, prior_as="law")
+    framed = AttributeScenario(
+        0, level="record", prior=pd.DataFrame(table), prior_as="law"
+    )
+    for said in (scenario, framed):
+        rest = table[:, 1:]
+        for X in (rest, pd.DataFrame(rest), pd.DataFrame(table), table):
+            fitted = PrivateMean(said, WASSERSTEIN, bounds=(0, 1)).fit(X)
+            # the secret stands once more among the columns: it moves by its whole range
+            assert fitted.certificate_.sensitivity >= 2 / 200
+            assert fitted.mean_.shape == (3,)
+
+
+def test_a_target_of_another_name_is_not_taken_for_the_priors():
+    table = prior()
+    scenario = attribute(table, target="y")
+    model = PrivateLogisticRegression(scenario, WASSERSTEIN)
+    with pytest.raises(ScenarioError, match="'target' names 'y'.*'sex'"):
+        model.fit(table[["a"]].astype(float), table["sex"])
+
+
+def test_simulated_tables_have_the_columns_of_the_data():
+    def draw(secret, rng):
+        return pd.DataFrame({"b": rng.random(30), "a": rng.random(30) + secret})
+
+    def both(s, t, rng):
+        base = rng.random(30)
+        return tuple(pd.DataFrame({"b": base, "a": base + v}) for v in (s, t))
+
+    scenario = SimulatorScenario(draw, both, secrets=[0.0, 1.0], n_draws=3)
+    X = pd.DataFrame({"a": np.linspace(0, 1, 30), "b": 0.0})
+    with pytest.raises(ScenarioError, match="cannot be matched"):
+        PrivateMean(scenario, WASSERSTEIN).fit(X.to_numpy())
+    with pytest.warns(PrivacyWarning):
+        fitted = PrivateMean(scenario, WASSERSTEIN).fit(X)
+    assert fitted.certificate_.sensitivity == pytest.approx(1.0)
+
+
+def test_a_wasserstein_promise_for_any_record_is_differential_privacy():
+    model = PrivateMean(RecordScenario(), WASSERSTEIN, bounds=(0, 1))
+    certificate = model.fit(np.linspace(0, 1, 20)[:, None]).certificate_
+    assert certificate.notion == "renyi_dp" and not certificate.composable
+    assert not certificate.implies("renyi_pufferfish")
 
 
 def test_a_scaled_array_does_not_reach_a_model_whose_prior_is_in_raw_units():
@@ -68,7 +119,7 @@ def test_a_scaled_array_does_not_reach_a_model_whose_prior_is_in_raw_units():
         PrivateLogisticRegression(scenario, WASSERSTEIN),
     )
     with pytest.warns(PrivacyWarning), pytest.raises(ScenarioError, match="PublicPre"):
-        pipeline.fit(X, X["a"] > 0.5)
+        pipeline.fit(X, (X["a"] > 0.5).rename("y"))
 
 
 def test_a_value_changes_in_two_steps_under_add_remove():

@@ -175,7 +175,7 @@ class _ShiftAccountant(Accountant):
     def _notion(self, moved):
         if not moved.certified:
             return Notion.ESTIMATED
-        dp = moved.arbitrary and self._composable
+        dp = moved.arbitrary
         if self.delta is not None:
             return Notion.APPROXIMATE_DP if dp else Notion.APPROXIMATE_PUFFERFISH
         if moved.delta:

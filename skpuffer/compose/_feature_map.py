@@ -104,7 +104,7 @@ class FeatureMap:
         table : {data frame, array-like} of shape (n_records, n_columns)
         n_rows : int, default=8
             How many of the first rows are mapped again on their own; all are mapped
-            again in two halves and in reverse order.
+            again in halves, some of them random, and in reverse order.
 
         Raises
         ------
@@ -116,6 +116,8 @@ class FeatureMap:
         # some rows alone, and all of them in other company
         parts = [slice(i, i + 1) for i in range(min(n_rows, len(raw)))]
         parts += [slice(0, None, 2), slice(1, None, 2), slice(None, None, -1)]
+        rng = np.random.default_rng(0)
+        parts += [np.flatnonzero(rng.random(len(raw)) < 0.5) for _ in range(4)]
         for part in parts:
             rows = raw.iloc[part] if is_frame(raw) else raw[part]
             if len(rows) == 0:

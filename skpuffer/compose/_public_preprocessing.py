@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError
 from skpuffer.scenarios import RecordScenario
-from skpuffer.utils._frame import as_table, column_names, is_frame
+from skpuffer.utils._frame import as_table, is_frame, matching_names
 from skpuffer.utils._sklearn import HasMethods, fit_context
 
 from ._delegation import delegates, inherit_tags
@@ -137,7 +137,7 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         X, secret = inner._split_secret(scenario, as_table(X), secret)
         X = self._validate(X, reset=True)
         self.transformer_, assumption = self._public_transformer(inner, scenario, X)
-        features = FeatureMap(self.transformer_, column_names(X), assumption)
+        features = FeatureMap(self.transformer_, matching_names(X), assumption)
         features.check_by_record(X)
         with task.propagate_callback_context(inner):
             # the inner root task and this one are one and the same: callbacks that

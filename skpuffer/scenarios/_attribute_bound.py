@@ -126,6 +126,12 @@ class BoundAttribute(BoundScenario):
         scenario, context = self.scenario, self.context
         if not self._empirical:
             tables, target = scenario._tables(), scenario.target
+            names = {target, context.target_name}
+            if len(names) > 1 and all(isinstance(name, str) for name in names):
+                raise ScenarioError(
+                    f"The parameter 'target' names {target!r}, but the data's target "
+                    f"is {context.target_name!r}: rename one if they are the same."
+                )
             if target is None and context.target_name is not None:
                 known = all(context.target_name in t.columns for t in tables)
                 target = context.target_name if known else None
@@ -229,6 +235,10 @@ class BoundAttribute(BoundScenario):
             f"no prior gives both values of {', '.join(map(repr, self._uncovered))} a "
             "positive probability: nothing is promised for these pairs",
         )
+        positional = (
+            "the data's columns are the prior's in the same order, without the secret "
+            "and the target: neither has names",
+        )
         return (
             f"the secret is the column {scenario.column!r}, one of {names}; values not "
             "named here are not protected",
@@ -236,6 +246,7 @@ class BoundAttribute(BoundScenario):
             reading,
             "the data reaches this estimator in the columns and units of the prior; "
             f"the number of records ({self.context.n_records}) is public",
+            *(() if all(table.named for table in self._tables) else positional),
             *(() if isinstance(asked, str) else chosen),
             *(vacuous if self._uncovered else ()),
         )

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.utils._frame import column_names, is_frame, to_pandas
+from skpuffer.utils._frame import column_names, is_frame, matching_names, to_pandas
 
 __all__ = [
     "ReferenceTable",
@@ -42,7 +42,7 @@ class ReferenceTable:
     def __init__(self, table):
         if isinstance(table, ReferenceTable):
             table = table._frame
-        self._names = column_names(table)
+        self._names = matching_names(table)
         frame = to_pandas(table)
         if frame.ndim != 2 or len(frame) == 0:
             raise ScenarioError("The parameter 'prior' must be a table with rows.")
@@ -142,6 +142,18 @@ def bound_arrays(context, X, y=None):
         If a column is not there, or a value cannot be read as a finite number.
     """
     names = context.feature_names
+    if context.n_features is not None and (names is None) != (
+        matching_names(X) is None
+    ):
+        named, unnamed = "public rows", "data"
+        if names is not None:
+            named, unnamed = unnamed, named
+        raise ScenarioError(
+            f"The {named} have named columns and the {unnamed} none, so they cannot be "
+            "matched. Pass data frames for both (set_output(transform='pandas') on the "
+            "steps before; compose.PublicPreprocessing for steps that change the "
+            "columns), or arrays for both, with the same columns in the same order."
+        )
     if is_frame(X):
         if names is not None:
             missing = [name for name in names if name not in column_names(X)]
@@ -210,31 +222,9 @@ def prior_arrays(scenario, table, target, context):
     X : ndarray of shape (n_rows, n_features)
     y : ndarray of shape (n_rows,) or None
     """
-    unnamed = context.n_features is not None and context.feature_names is None
-    if table.named and unnamed:
-        raise ScenarioError(
-            "The prior has named columns and the data has none, so they cannot be "
-            "matched: pass a data frame (set_output(transform='pandas') on the steps "
-            "before; compose.PublicPreprocessing for steps that change the columns), "
-            "or give the prior as an array with the data's columns in order."
-        )
     frame = table._frame
     features = frame.drop(
         columns=[c for c in (scenario.column, target) if c is not None]
     )
-    if not table.named and context.feature_names is not None:
-        features.columns = _positional(features, context)
     y = None if target is None else frame[target].to_numpy()
-    named = table.named or context.feature_names is not None
-    return bound_arrays(context, features if named else features.to_numpy(), y)
-
-
-def _positional(features, context):
-    """Names for the columns of an unnamed prior: those of the data, in order."""
-    names = list(context.feature_names)
-    if len(names) != features.shape[1]:
-        raise ScenarioError(
-            f"The prior has {features.shape[1]} features without names, the data has "
-            f"{len(names)}. Give the prior as a data frame."
-        )
-    return names
+    return bound_arrays(context, features if table.named else features.to_numpy(), y)

@@ -1,5 +1,7 @@
 """Tables of any make: column names, one column, a plain copy in pandas."""
 
+from numbers import Integral
+
 import narwhals as nw
 import numpy as np
 import pandas as pd
@@ -9,6 +11,7 @@ __all__ = [
     "column_names",
     "drop_position",
     "is_frame",
+    "matching_names",
     "row_count",
     "to_pandas",
 ]
@@ -32,6 +35,18 @@ def column_names(X):
     if not is_frame(X):
         return None
     return tuple(nw.from_native(X, eager_only=True).columns)
+
+
+def matching_names(X):
+    """Return column names that say what a column is, or None.
+
+    Integers are what pandas numbers columns with when nobody names them: as positions
+    they mean another column as soon as one is left out.
+    """
+    names = column_names(X)
+    if names is None or all(isinstance(name, Integral) for name in names):
+        return None
+    return names
 
 
 def row_count(X):

@@ -201,7 +201,7 @@ def test_a_seed_leaves_the_worlds_of_a_scenario_alone(data):
         random_state=0,
     )
     np.testing.assert_array_equal(display.scores, [[7, 7]])
-    label = "Budget ε: Rényi Pufferfish privacy, order α = 4"
+    label = "Budget ε: Rényi differential privacy, order α = 4"
     assert display.budget_name == label
 
 
