@@ -222,3 +222,17 @@ def test_a_released_scaler_may_scale_data_and_prior():
         FrozenEstimator(scaler), PrivateLogisticRegression(scenario, WASSERSTEIN)
     )
     assert model.fit(X, y).certificate_.certified
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+def test_an_empirical_prior_of_numbered_columns_is_that_of_the_array():
+    table = prior()[["a"]].to_numpy() + 0.1 * prior()[["sex"]].to_numpy()
+    secret = prior()["sex"].to_numpy()
+    scenario = AttributeScenario("sex", level="record", prior="empirical")
+    shifts = {
+        PrivateMean(scenario, WASSERSTEIN, bounds=(0, 2))
+        .fit(X, secret=secret)
+        .certificate_.sensitivity
+        for X in (table, pd.DataFrame(table), pd.DataFrame(table, columns=["a"]))
+    }
+    assert len(shifts) == 1

@@ -6,7 +6,6 @@ from functools import singledispatch
 
 import numpy as np
 
-from skpuffer.releases import convert_norm
 from skpuffer.scenarios import PairedDraws, QueryLaws, RecordShifts
 from skpuffer.scenarios._facts import arbitrary_coupling
 from skpuffer.scenarios._laws import largest_distance
@@ -155,4 +154,4 @@ def record_displacement(release, norm):
         return None
     value = release.sensitivity.value("replace", norm, release.dim)
     value += release.total_slack(norm)
-    return None if math.isinf(value) else convert_norm(value, norm, norm, release.dim)
+    return None if math.isinf(value) else value

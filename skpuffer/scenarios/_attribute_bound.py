@@ -8,7 +8,7 @@ import joblib
 import numpy as np
 
 from skpuffer.exceptions import EmpiricalPriorWarning, ScenarioError
-from skpuffer.utils._frame import column_names, to_pandas
+from skpuffer.utils._frame import matching_names, to_pandas
 
 from ._attribute_worlds import paired_draws, query_cloud
 from ._base import BoundScenario, resolve_pairs
@@ -155,7 +155,7 @@ class BoundAttribute(BoundScenario):
             stacklevel=2,
         )
         frame = to_pandas(X).copy()
-        names = column_names(X)
+        names = matching_names(X)
         if names is None:
             # positions would clash with a secret column that is named by position
             frame.columns = [f"feature {i}" for i in range(frame.shape[1])]
