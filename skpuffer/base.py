@@ -130,7 +130,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
             feature_map=feature_map,
             empirical=(raw, raw_y, secret) if scenario.needs_empirical else None,
         )
-        release = self._release(scenario, context, X)
+        release = self._plan(scenario, accountant, context, X)
         bound = scenario.bind(release.context)
         calibration = accountant.calibrate(release, bound, rng)
         certificate = self._annotate(calibration.certificate, seeded, feature_map)
@@ -140,14 +140,35 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         metadata = {"certificate": certificate}
         task.call_on_fit_task_begin(estimator=self, metadata=metadata)
         self._warn(certificate, seeded, calibration.noise.is_zero)
-        exact = release.run(X, y)
-        noisy = exact + calibration.noise.sample(exact.shape, rng)
+        noisy = self._execute(release, calibration.noise, X, y, rng)
         self.certificate_ = certificate
         self.noise_ = calibration.noise
         self.accountant_ = accountant
         self._publish(noisy, release.context)
         task.call_on_fit_task_end(estimator=self, metadata=metadata)
         callback.call_on_fit_task_end(estimator=self, metadata=metadata)
+
+    def _plan(self, scenario, accountant, context, X):
+        """Describe what will leave, where that depends on the budget too."""
+        return self._release(scenario, context, X)
+
+    def _execute(self, release, noise, X, y, rng):
+        """Run what was accounted, with the noise it was accounted for.
+
+        Parameters
+        ----------
+        release : the object that :meth:`_plan` made and the accountant saw
+        noise : Noise
+        X, y : validated private data
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        value : ndarray of shape (dim,)
+            All that leaves.
+        """
+        exact = release.run(X, y)
+        return exact + noise.sample(exact.shape, rng)
 
     @abstractmethod
     def _release(self, scenario, context, X):
@@ -318,7 +339,7 @@ class PrivateClassifierParts:
 
     def _validate_classes(self, X, y, **options):
         """Validate, set `classes_`, and encode the target as class indices."""
-        X, y = validate_data(self, X, y, dtype=np.float64, **options)
+        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], **options)
         check_classification_targets(y)
         classes = np.unique(y) if self.classes is None else np.unique(self.classes)
         if len(classes) < 2:

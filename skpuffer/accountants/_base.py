@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate
+from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, Scenario
 
 __all__ = ["Accountant", "Calibration", "Unsupported"]
@@ -47,6 +48,9 @@ class Accountant(BaseEstimator, ABC):
 
     #: Facts it can work from, best first. Any one of them suffices.
     needs: tuple = ()
+
+    #: Kinds of release it can account for.
+    releases: tuple = (QueryRelease,)
 
     @abstractmethod
     def check(self):
@@ -107,21 +111,31 @@ class Accountant(BaseEstimator, ABC):
         """
         bound = bind(scenario, release)
         provided = bound.provides(release)
-        if any(need in provided for need in self.needs):
+        known = isinstance(release, self.releases)
+        if known and any(need in provided for need in self.needs):
             return True
-        needs = " or ".join(need.__name__ for need in self.needs)
-        offers = ", ".join(sorted(f.__name__ for f in provided)) or "nothing"
         others = [
             kind.__name__
             for kind in known_accountants()
-            if any(need in provided for need in kind.needs)
+            if isinstance(release, kind.releases)
+            and any(need in provided for need in kind.needs)
         ]
-        remedy = (
-            f"{' or '.join(others)} would do"
-            if others
-            else "give what bounds one record's influence (an estimator's bounds, "
-            "data_norm or sensitivity), or use a scenario that offers more"
-        )
+        remedy = "use a scenario that offers more"
+        if others:
+            remedy = f"{' or '.join(others)} would do"
+        elif known:
+            remedy = (
+                "give what bounds one record's influence (an estimator's bounds, "
+                f"data_norm or sensitivity), or {remedy}"
+            )
+        if not known:
+            kinds = " or ".join(kind.__name__ for kind in self.releases)
+            return Unsupported(
+                f"{type(self).__name__} accounts for a {kinds}, but the release "
+                f"{release.name!r} is a {type(release).__name__}; {remedy}."
+            )
+        needs = " or ".join(need.__name__ for need in self.needs)
+        offers = ", ".join(sorted(f.__name__ for f in provided)) or "nothing"
         return Unsupported(
             f"{type(self).__name__} needs {needs}, but "
             f"{type(bound.scenario).__name__} offers {offers} for the release "

@@ -1,5 +1,12 @@
-"""Private linear models."""
+"""Linear models that spend a privacy budget."""
 
 from ._logistic import PrivateLogisticRegression
+from ._ridge import PrivateRidge
+from ._sgd import PrivateSGDClassifier, PrivateSGDRegressor
 
-__all__ = ["PrivateLogisticRegression"]
+__all__ = [
+    "PrivateLogisticRegression",
+    "PrivateRidge",
+    "PrivateSGDClassifier",
+    "PrivateSGDRegressor",
+]

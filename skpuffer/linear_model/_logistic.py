@@ -1,24 +1,29 @@
-"""Logistic regression, private by output perturbation."""
+"""Logistic regression, private by noisy gradients or by output perturbation."""
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Real
 
 import numpy as np
 from scipy import sparse
-from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skpuffer.base import PrivateClassifierParts, PrivateEstimatorMixin
+from skpuffer.base import PrivateClassifierParts
 from skpuffer.releases import QueryRelease, Sensitivity
+from skpuffer.scenarios import RecordScenario
+from skpuffer.training import make_loss
 from skpuffer.utils._checks import check_positive
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import Interval, StrOptions
 
 from ._logistic_loss import LogisticConstants, LogisticRecord, minimise
+from ._scores import ScoreLabels, ScoreProbabilities
+from ._training import LinearTraining
 
 __all__ = ["PrivateLogisticRegression"]
+
+# What output perturbation takes where the user said nothing.
+_OUTPUT_C = 0.01
+_OUTPUT_MAX_ITER = 1000
 
 
 @dataclass(frozen=True)
@@ -39,13 +44,16 @@ class _Rows:
 
 
 class PrivateLogisticRegression(
-    PrivateClassifierParts, ClassifierMixin, PrivateEstimatorMixin
+    PrivateClassifierParts,
+    ScoreLabels,
+    ScoreProbabilities,
+    ClassifierMixin,
+    LinearTraining,
 ):
-    """Logistic regression whose coefficients are released with noise.
+    """Logistic regression by noisy gradients, or by noise on its coefficients.
 
-    The l2-regularised minimiser is computed to a public tolerance and noise is added
-    to it (output perturbation). Binary targets use the logistic loss, more classes the
-    multinomial one, in one release.
+    Binary targets use the logistic loss, more classes the multinomial one, in one
+    release.
 
     Parameters
     ----------
@@ -53,28 +61,61 @@ class PrivateLogisticRegression(
         What is secret. None is one record, added or removed: differential privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.GroupPrivacy`.
-    C : float, default=0.01
+        :class:`~skpuffer.accountants.PrivacyLoss`.
+    solver : {'auto', 'gradient', 'output'}, default='auto'
+        ``'gradient'`` trains by noisy clipped gradients. ``'output'`` computes the
+        l2-regularised minimiser to a public tolerance and adds noise to it, for any
+        scenario that bounds how far it moves. ``'auto'`` takes gradients under a
+        :class:`~skpuffer.scenarios.RecordScenario` if the accountant can account for
+        them, and the output otherwise.
+    C : float, default=None
         Inverse regularisation strength, as in scikit-learn: the objective is
-        ``C * sum of losses + |w|^2 / 2``. The noise is proportional to it, so it is
-        far smaller than one would choose without privacy.
+        ``C * sum of losses + |w|^2 / 2``. None is no penalty for gradients, whose noise
+        and number of steps regularise already, and 0.01 for the output, whose noise is
+        proportional to C and therefore asks for a far smaller one than without privacy.
     data_norm : float or 'empirical', default=1.0
         Public bound of the l2 norm of a row; longer rows are scaled down to it. Scale
         the features, by public numbers or with
         :class:`~skpuffer.summary.PrivateStandardScaler`, so that rows use this range.
-        ``'empirical'`` takes the largest norm of the training data, warns, and leaves
-        an estimate for a certificate.
+        ``'empirical'`` (output only) takes the largest norm of the training data,
+        warns, and leaves an estimate for a certificate.
     fit_intercept : bool, default=True
         Whether to add a constant column; it is regularised like the others.
     intercept_scaling : float, default=1.0
-        Value of that column. It counts in the norm of a row, hence in the noise.
+        Value of that column, for gradients in units of `data_norm`. It counts in the
+        norm of a row, hence in the noise.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
     tol : float, default=0.001
-        Public tolerance of the optimiser, as a share of the sensitivity, which grows
-        by as much.
-    max_iter : int, default=1000
-        Iterations after which `fit` fails rather than miss the tolerance.
+        Output only: public tolerance of the optimiser, as a share of the sensitivity,
+        which grows by as much.
+    sampling : str, default=None
+        How the records of a step are chosen; see
+        :class:`~skpuffer.releases.GradientRelease`. None is ``'full_batch'``, or
+        ``'poisson'`` if `batch_size` is given.
+    batch_size : int, default=None
+        Records of a step, in expectation under ``'poisson'``. None is all, or a tenth
+        where the sampling named takes fewer.
+    max_iter : int, default=None
+        Number of epochs; None leaves the number of steps to the rule in the notes. For
+        the output, iterations (1000 if None) after which `fit` fails rather than miss
+        the tolerance.
+    n_steps : int, default=None
+        Number of steps; takes precedence over `max_iter`.
+    clip_norm : float, default=None
+        Norm to which each record's gradient is scaled down, for rows in units of
+        `data_norm`. None is by the rule.
+    learning_rate : float, default=None
+        Step size for the mean gradient. None is by the rule.
+    momentum : float, default=None
+        Share of the last step that is taken again. None is by the rule.
+    average : float or bool, default=None
+        Share of the last iterates that is averaged. None is by the rule.
+    warm_start : bool, default=False
+        Whether to begin at the parameters an earlier `fit` released. The certificate is
+        of this fit alone: add that of the other.
+    verbose : int, default=0
+        Whether to show a progress bar.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -86,13 +127,18 @@ class PrivateLogisticRegression(
         Noisy intercepts.
     classes_ : ndarray of shape (n_classes,)
         Public class labels.
+    n_steps_ : int
+        Number of noisy gradient sums; gradients only.
     n_iter_ : ndarray of shape (1,)
-        The parameter `max_iter`: how many iterations were needed depends on the data
-        and stays private.
+        Number of epochs begun, or the iterations allowed for the output: how many
+        were needed depends on the data and stays private.
+    release_ : GradientRelease
+        What was accounted and run; gradients only.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise
-        The noise that was added to the coefficients.
+        The noise that was added to each sum of clipped gradients, or to the
+        coefficients.
     accountant_ : Accountant
         The accountant that set it.
     n_features_in_ : int
@@ -108,7 +154,11 @@ class PrivateLogisticRegression(
 
     Notes
     -----
-    One record that moves by b in the space of z = y x moves the minimiser by at most
+    For gradients, what is left at None follows
+    :func:`skpuffer.training.default_plan`, from public facts alone: the number of
+    records, features and outputs, and how much noise the budget asks for.
+
+    For the output, one record that moves by b in the space of z = y x moves the minimiser by at most
     ``C * min(2 R, (1 + R D / 4) b)``, with R the largest norm of a row and
     D = sqrt(2 log(2) n C) that of the minimiser. A scenario under which the secret
     moves a record only a little thus needs less noise than differential privacy.
@@ -133,17 +183,15 @@ class PrivateLogisticRegression(
     """
 
     _parameter_constraints: dict = {
-        **PrivateEstimatorMixin._parameter_constraints,
-        "C": [Interval(Real, 0, None, closed="neither")],
+        **LinearTraining._parameter_constraints,
+        "solver": [StrOptions({"auto", "gradient", "output"})],
+        "C": [Interval(Real, 0, None, closed="neither"), None],
         "data_norm": [
             Interval(Real, 0, None, closed="neither"),
             StrOptions({"empirical"}),
         ],
-        "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
         "classes": ["array-like", None],
         "tol": [Interval(Real, 0, 1, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
@@ -151,32 +199,56 @@ class PrivateLogisticRegression(
         scenario=None,
         accountant=None,
         *,
-        C=0.01,
+        solver="auto",
+        C=None,
         data_norm=1.0,
         fit_intercept=True,
         intercept_scaling=1.0,
         classes=None,
         tol=1e-3,
-        max_iter=1000,
+        sampling=None,
+        batch_size=None,
+        max_iter=None,
+        n_steps=None,
+        clip_norm=None,
+        learning_rate=None,
+        momentum=None,
+        average=None,
+        warm_start=False,
+        verbose=0,
         random_state=None,
     ):
         self.scenario = scenario
         self.accountant = accountant
+        self.solver = solver
         self.C = C
         self.data_norm = data_norm
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.classes = classes
         self.tol = tol
+        self.sampling = sampling
+        self.batch_size = batch_size
         self.max_iter = max_iter
+        self.n_steps = n_steps
+        self.clip_norm = clip_norm
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.average = average
+        self.warm_start = warm_start
+        self.verbose = verbose
         self.random_state = random_state
 
     def _check_parameters(self, scenario):
-        check_positive(C=self.C)
+        super()._check_parameters(scenario)
+        if self.C is not None:
+            check_positive(C=self.C)
         check_positive(tol=self.tol)
-        check_positive(intercept_scaling=self.intercept_scaling)
-        if not self._norm_from_data:
-            check_positive(data_norm=self.data_norm)
+        if self.solver == "gradient" and self._norm_from_data:
+            raise ValueError(
+                "The parameter 'data_norm' cannot be 'empirical' with "
+                "solver='gradient'. Give a public bound, or use solver='output'."
+            )
 
     @property
     def _norm_from_data(self):
@@ -193,6 +265,28 @@ class PrivateLogisticRegression(
     def _validate(self, X, y):
         return self._validate_classes(X, y, accept_sparse="csr")
 
+    # -- by gradients -------------------------------------------------------------
+
+    def _loss(self):
+        return make_loss("log_loss", self._n_classes())
+
+    def _l2(self, context):
+        return 0.0 if self.C is None else 1.0 / (self.C * context.n_records)
+
+    def _plan(self, scenario, accountant, context, X):
+        if self.solver == "output" or self._norm_from_data:
+            return self._release(scenario, context, X)
+        if self.solver == "gradient":
+            return super()._plan(scenario, accountant, context, X)
+        probe = self._probe(context)
+        if isinstance(scenario, RecordScenario) and accountant.supports(
+            probe, scenario
+        ):
+            return super()._plan(scenario, accountant, context, X)
+        return self._release(scenario, context, X)
+
+    # -- by output perturbation ---------------------------------------------------
+
     def _release(self, scenario, context, X):
         norm = self.data_norm
         if self._norm_from_data:
@@ -203,15 +297,16 @@ class PrivateLogisticRegression(
             n_records=context.n_records,
             n_classes=n_classes,
             radius=float(np.hypot(norm, intercept)),
-            C=float(self.C),
+            C=_OUTPUT_C if self.C is None else float(self.C),
         )
         prepare = _Rows(float(norm), intercept)
         move = constants.C * constants.lipschitz
         gradient_tol = float(self.tol) * move
+        max_iter = self._output_iterations
 
         def query(X, y):
             return minimise(
-                prepare(X), y, n_classes, constants.C, gradient_tol, self.max_iter
+                prepare(X), y, n_classes, constants.C, gradient_tol, max_iter
             )
 
         blocks = 1 if n_classes == 2 else n_classes
@@ -233,8 +328,15 @@ class PrivateLogisticRegression(
             ),
         )
 
+    @property
+    def _output_iterations(self):
+        return _OUTPUT_MAX_ITER if self.max_iter is None else int(self.max_iter)
+
     def _publish(self, value, context):
-        self.n_iter_ = np.array([self.max_iter])
+        if hasattr(self, "release_"):
+            super()._publish(value, context)
+            return
+        self.n_iter_ = np.array([self._output_iterations])
         blocks = 1 if len(self.classes_) == 2 else len(self.classes_)
         weights = value.reshape(blocks, -1)
         self.intercept_ = np.zeros(blocks)
@@ -242,73 +344,6 @@ class PrivateLogisticRegression(
         if self.fit_intercept:
             self.coef_ = weights[:, :-1].copy()
             self.intercept_ = weights[:, -1] * self.intercept_scaling
-
-    # -- prediction: post-processing ------------------------------------------------
-
-    def decision_function(self, X):
-        """Return the score of each class, or of the second of two.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
-            A secret column is ignored; rows are scaled down as in training.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_records,) or (n_records, n_classes)
-        """
-        check_is_fitted(self)
-        X = self._without_secret(X)
-        X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
-        if not self._norm_from_data:
-            X = clip_rows(X, self.data_norm)
-        scores = safe_sparse_dot(X, self.coef_.T, dense_output=True) + self.intercept_
-        return scores.ravel() if scores.shape[1] == 1 else scores
-
-    def predict(self, X):
-        """Return the most likely label of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
-
-        Returns
-        -------
-        labels : ndarray of shape (n_records,)
-        """
-        scores = self.decision_function(X)
-        chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[chosen]
-
-    def predict_proba(self, X):
-        """Return the probability of each class.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_records, n_classes)
-        """
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            positive = expit(scores)
-            return np.column_stack([1 - positive, positive])
-        return softmax(scores, axis=1)
-
-    def predict_log_proba(self, X):
-        """Return the logarithm of :meth:`predict_proba`.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_records, n_classes)
-        """
-        return np.log(self.predict_proba(X))
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

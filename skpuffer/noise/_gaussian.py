@@ -70,7 +70,7 @@ class GaussianNoise(Noise):
             return np.where(u == 0, 0.0, alpha / 2 * u**2)
 
     def _delta(self, epsilon, u):
-        return np.vectorize(gaussian_delta, otypes=[float])(epsilon, u)
+        return gaussian_delta(epsilon, u)
 
     def _u_for(self, alpha, epsilon):
         if math.isinf(alpha):

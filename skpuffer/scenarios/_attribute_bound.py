@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 
 from skpuffer.exceptions import EmpiricalPriorWarning, ScenarioError
+from skpuffer.releases import QueryRelease
 from skpuffer.utils._frame import matching_names, to_pandas
 
 from ._attribute_worlds import paired_draws, query_cloud
@@ -185,6 +186,8 @@ class BoundAttribute(BoundScenario):
     def provides(self, release):
         if release.contribution is None:
             # a stated sensitivity is certain; simulated tables only estimate
+            if not isinstance(release, QueryRelease):
+                return frozenset({RecordShifts})
             stated = release.sensitivity is not None
             return frozenset({RecordShifts if stated else PairedDraws, QueryCloud})
         facts = {RecordShifts, QueryCloud}
@@ -310,10 +313,10 @@ class BoundAttribute(BoundScenario):
 
     def _record_shifts(self, release, norm):
         scenario = self.scenario
-        norm = release.shift_norm(norm)
         count = 1 if scenario.level == "record" else self.context.n_records
         if release.contribution is None:
             return self._any_record(count, "the query is not read record by record")
+        norm = release.shift_norm(norm)
         if not self._readable(release):
             return self._any_record(count, "the prior has no target column")
         laws, names = self._laws(release)

@@ -1,6 +1,7 @@
 """Output laws given outright."""
 
 from skpuffer.exceptions import ScenarioError
+from skpuffer.releases import QueryRelease
 
 from ._base import BoundScenario, Scenario
 from ._facts import QueryLaws
@@ -70,6 +71,8 @@ class _BoundLaws(BoundScenario):
         return self.scenario.laws[0][0].dim
 
     def provides(self, release):
+        if not isinstance(release, QueryRelease):
+            return frozenset()  # the worlds and laws are those of one output
         return frozenset({QueryLaws})
 
     def _query_laws(self, release, norm):

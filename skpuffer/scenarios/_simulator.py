@@ -3,6 +3,7 @@
 import numpy as np
 
 from skpuffer.exceptions import ScenarioError
+from skpuffer.releases import QueryRelease
 from skpuffer.utils._checks import check_count, check_probability
 from skpuffer.utils._frame import row_count
 
@@ -105,6 +106,8 @@ class _BoundSimulator(BoundScenario):
     }
 
     def provides(self, release):
+        if not isinstance(release, QueryRelease):
+            return frozenset()  # the worlds and laws are those of one output
         paired = self.scenario.draw_pair is not None
         return frozenset({PairedDraws if paired else QueryLaws, QueryCloud})
 

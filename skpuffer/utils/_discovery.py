@@ -9,7 +9,14 @@ from sklearn.linear_model import LogisticRegression
 __all__ = ["EstimatorEntry", "all_estimators"]
 
 # Packages are named, not imported: this module stands below all of them.
-_PACKAGES = ("compose", "linear_model", "preprocessing", "summary")
+_PACKAGES = (
+    "compose",
+    "linear_model",
+    "neural_network",
+    "preprocessing",
+    "summary",
+    "svm",
+)
 
 
 class EstimatorEntry(NamedTuple):

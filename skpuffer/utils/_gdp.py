@@ -15,32 +15,38 @@ def gaussian_delta(epsilon, mu):
 
     Parameters
     ----------
-    epsilon : float
+    epsilon : float or ndarray
         In nats; negative values are meaningful.
-    mu : float
-        Distance of the means in standard deviations, in [0, inf].
+    mu : float or ndarray
+        Distance of the means in standard deviations, in [0, inf]. Arrays broadcast.
 
     Returns
     -------
-    delta : float
+    delta : float or ndarray
         In [0, 1].
 
     References
     ----------
     Balle and Wang (2018), Improving the Gaussian mechanism, Theorem 8.
     """
-    if mu == 0:
-        return max(0.0, -math.expm1(epsilon))
-    if math.isinf(mu):
-        return 1.0
-    if math.isinf(epsilon):
-        return 0.0 if epsilon > 0 else 1.0
-    first = log_ndtr(mu / 2 - epsilon / mu)
-    # exp(epsilon) * Phi(...) in logarithms: the product is tame, its factors are not
-    second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
-    if second >= first:
-        return 0.0
-    return float(np.exp(first) * -np.expm1(second - first))
+    if np.ndim(epsilon) == 0 and np.ndim(mu) == 0:
+        # privacy accounting asks for millions of single numbers: no array overhead
+        if mu == 0:
+            return max(0.0, -math.expm1(epsilon)) if epsilon < 700 else 0.0
+        if math.isinf(mu):
+            return 1.0
+        if math.isinf(epsilon):
+            return 0.0 if epsilon > 0 else 1.0
+    epsilon, mu = np.asarray(epsilon, float), np.asarray(mu, float)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        first = log_ndtr(mu / 2 - epsilon / mu)
+        # exp(epsilon) * Phi(...) in logarithms: the product is tame, its factors not
+        second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+        value = np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
+        value = np.where(np.isinf(epsilon), np.where(epsilon > 0, 0.0, 1.0), value)
+        value = np.where(mu == 0, np.maximum(0.0, -np.expm1(epsilon)), value)
+        value = np.where(np.isinf(mu), 1.0, value)
+    return float(value) if value.ndim == 0 else value
 
 
 def gaussian_epsilon(delta, mu):

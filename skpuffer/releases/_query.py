@@ -1,143 +1,20 @@
-"""What is about to leave the building, described before it leaves.
-
-An estimator makes a release and executes it from the same object, so that what is
-accounted cannot differ from what is run. A release knows no scenario, no budget and
-no noise.
-"""
+"""One vector computed from a table."""
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from skpuffer.utils._checks import check_count, check_non_negative, check_option
+from skpuffer.utils._checks import check_count
 
-__all__ = ["PublicContext", "QueryRelease", "Sensitivity", "convert_norm"]
+from ._context import PublicContext
+from ._sensitivity import Sensitivity, convert_norm
+
+__all__ = ["QueryRelease"]
 
 # Entries of contributions held at once while they are summed.
 _BLOCK = 2**22
-
-
-def convert_norm(value, from_norm, to_norm, dim):
-    """Bound a vector's norm by another norm of it.
-
-    Parameters
-    ----------
-    value : float
-        Bound of the norm of order `from_norm`.
-    from_norm, to_norm : float
-        Orders in [1, inf].
-    dim : int or None
-        Number of coordinates.
-
-    Returns
-    -------
-    bound : float
-        Bound of the norm of order `to_norm`; infinite if it depends on an unknown
-        `dim`.
-
-    Examples
-    --------
-    >>> from skpuffer.releases import convert_norm
-    >>> convert_norm(1.0, from_norm=2, to_norm=1, dim=4)
-    2.0
-    """
-    if value == 0 or to_norm >= from_norm or dim == 1:
-        return value
-    if dim is None:
-        return math.inf
-    inverse = 0.0 if math.isinf(from_norm) else 1 / from_norm
-    return value * dim ** (1 / to_norm - inverse)
-
-
-@dataclass(frozen=True)
-class Sensitivity:
-    """How far one arbitrary record can move a query, by relation and norm.
-
-    Parameters
-    ----------
-    add_remove : dict of {norm: float}
-        Largest move when a record is added or removed and every public divisor stays.
-    replace : dict of {norm: float}, default=None
-        Largest move when a record is replaced. None means twice `add_remove`: the
-        replaced record leaves and another comes.
-
-    Examples
-    --------
-    >>> from skpuffer.releases import Sensitivity
-    >>> Sensitivity(add_remove={2: 0.5}).value("replace", norm=2, dim=3)
-    1.0
-    """
-
-    add_remove: dict
-    replace: dict | None = None
-
-    def __post_init__(self):
-        for name in ("add_remove", "replace"):
-            given = getattr(self, name)
-            if given is not None:
-                held = {
-                    float(n): check_non_negative(sensitivity=v)
-                    for n, v in given.items()
-                }
-                object.__setattr__(self, name, held)
-
-    def __hash__(self):
-        return hash(
-            tuple(
-                None if held is None else tuple(sorted(held.items()))
-                for held in (self.add_remove, self.replace)
-            )
-        )
-
-    def value(self, relation, norm, dim):
-        """Return the largest move in `norm` under `relation`."""
-        check_option(("add_remove", "replace"), relation=relation)
-
-        def best(held):
-            bounds = [convert_norm(v, n, float(norm), dim) for n, v in held.items()]
-            return min(bounds, default=math.inf)
-
-        added = best(self.add_remove)
-        if relation == "add_remove":
-            return added
-        return min(2 * added, best(self.replace or {}))
-
-
-@dataclass(frozen=True, kw_only=True)
-class PublicContext:
-    """All that a scenario may know of the table at hand: public facts, no rows.
-
-    Parameters
-    ----------
-    n_records : int
-        Number of records. Public by assumption.
-    feature_names : tuple of str or None
-        Columns of the model's input, before `feature_map`.
-    n_features : int or None
-    target_name : str or None
-        Name of the target column, as the prior calls it.
-    classes : tuple or None
-        Class labels. Public by assumption.
-    bounds : object or None
-        Public bounds of the features, as the estimator was given them.
-    feature_map : object or None
-        Public preprocessing between raw columns and the model's input: a callable of
-        a table, applied to data and prior alike.
-    empirical : tuple or None
-        The private rows ``(X, y, secret)``: only under ``prior='empirical'``.
-    """
-
-    n_records: int
-    feature_names: tuple | None = None
-    n_features: int | None = None
-    target_name: str | None = None
-    classes: tuple | None = None
-    bounds: Any = None
-    feature_map: Callable | None = None
-    empirical: tuple | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -147,7 +24,8 @@ class QueryRelease:
     Parameters
     ----------
     query : callable of (X, y), default=None
-        Returns the vector of shape (dim,). None if `contribution` is given.
+        Returns the vector of shape (dim,). May be None if `is_sum`; given with it, it
+        is a faster way to the same sum, up to rounding.
     n_records : int
     dim : int or None
         Length of the vector; None if not known beforehand.
@@ -230,7 +108,7 @@ class QueryRelease:
         -------
         ndarray of shape (dim,)
         """
-        if not self.is_sum:
+        if self.query is not None:
             return np.asarray(self.query(X, y), dtype=float).ravel()
         total = self.factor * self._sum_of_contributions(X, y)
         return total if self.units is None else total * np.asarray(self.units)

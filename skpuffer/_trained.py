@@ -1,0 +1,218 @@
+"""What estimators trained by noisy gradients share: a plan, a run, a warm start."""
+
+from abc import abstractmethod
+from dataclasses import replace
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.utils.metaestimators import available_if
+
+from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.releases import (
+    SAMPLING_SCHEMES,
+    GradientRelease,
+    PublicContext,
+    QueryRelease,
+)
+from skpuffer.training import Optimiser, default_plan, train
+from skpuffer.utils._checks import check_count, check_positive
+from skpuffer.utils._sklearn import Interval, StrOptions
+
+__all__ = ["PrivateTrainingMixin"]
+
+
+def _refuse_partial_fit(estimator):
+    raise AttributeError(
+        f"{type(estimator).__name__} has no partial_fit: the noise of a run is set "
+        "before it starts, from its number of steps, and another call would be another "
+        "release of the same records. Use fit, with warm_start=True to go on from "
+        "released coefficients; the certificates of both fits then add up."
+    )
+
+
+class PrivateTrainingMixin(PrivateEstimatorMixin):
+    """Plans, accounts and runs noisy clipped gradient descent.
+
+    A subclass says what is differentiated (:meth:`_gradients`, :meth:`_n_outputs`) and
+    how parameters are published.
+    """
+
+    _parameter_constraints: dict = {
+        **PrivateEstimatorMixin._parameter_constraints,
+        "sampling": [StrOptions(set(SAMPLING_SCHEMES)), None],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "max_iter": [Interval(Integral, 1, None, closed="left"), None],
+        "n_steps": [Interval(Integral, 1, None, closed="left"), None],
+        "clip_norm": [Interval(Real, 0, None, closed="neither"), None],
+        "learning_rate": [Interval(Real, 0, None, closed="neither"), None],
+        "momentum": [Interval(Real, 0, 1, closed="left"), None],
+        "average": [Interval(Real, 0, 1, closed="both"), "boolean", None],
+        "warm_start": ["boolean"],
+        "verbose": ["verbose"],
+    }
+
+    # -- what a subclass says -----------------------------------------------------
+
+    @abstractmethod
+    def _gradients(self, X, y):
+        """Return what is differentiated, of :mod:`skpuffer.training`."""
+
+    @abstractmethod
+    def _n_outputs(self):
+        """Number of scores of a record."""
+
+    def _l2(self, context):
+        """Weight of ``|w|**2 / 2`` next to the mean loss."""
+        return 0.0
+
+    def _clipping(self, default):
+        """Clip norm or norms of the release, and sizes of the blocks if apart."""
+        clip = default if self.clip_norm is None else float(self.clip_norm)
+        return {"clip_norm": clip}
+
+    # -- the plan: from public facts alone ----------------------------------------
+
+    def _check_parameters(self, scenario):
+        super()._check_parameters(scenario)
+        for name in ("batch_size", "n_steps"):
+            if getattr(self, name) is not None:
+                check_count(**{name: getattr(self, name)})
+        if self.clip_norm is not None:
+            check_positive(clip_norm=self.clip_norm)
+
+    def _defaults(self, context, multiplier):
+        """Return the rule for what was not said; see :func:`default_plan`."""
+        return default_plan(
+            n_records=context.n_records,
+            n_features=context.n_features,
+            n_outputs=self._n_outputs(),
+            multiplier=multiplier,
+        )
+
+    def _release(self, scenario, context, X):
+        raise NotImplementedError  # a plan needs the budget, see below
+
+    def _probe(self, context):
+        """Describe a single look at all gradients, of clip norm one."""
+        return GradientRelease(
+            n_records=context.n_records,
+            n_steps=1,
+            sampling="full_batch",
+            context=context,
+            name=self._release_name,
+        )
+
+    def _plan(self, scenario, accountant, context, X):
+        probe = self._probe(context)
+        # how much noise one look at all gradients would take: what the budget buys
+        once = accountant.calibrate(probe, scenario.bind(context)).noise
+        defaults = self._defaults(context, float(np.max(once.scale)))
+        sampling = self.sampling
+        if sampling is None:
+            sampling = "full_batch" if self.batch_size is None else "poisson"
+        batch_size = self.batch_size
+        if batch_size is None and sampling != "full_batch":
+            batch_size = min(context.n_records, max(1, context.n_records // 10))
+        if batch_size is not None and sampling != "with_replacement":
+            batch_size = min(batch_size, context.n_records)
+        if sampling == "full_batch":
+            batch_size = None
+        release = GradientRelease(
+            n_records=context.n_records,
+            n_steps=1,
+            batch_size=batch_size,
+            sampling=sampling,
+            dim=None,
+            name=self._release_name,
+            context=context,
+            assumptions=self._statements(context),
+            **self._clipping(defaults.clip_norm),
+        )
+        return replace(release, n_steps=self._steps(release, defaults))
+
+    def _steps(self, release, defaults):
+        if self.n_steps is not None:
+            return int(self.n_steps)
+        if self.max_iter is not None:
+            return int(self.max_iter) * release.steps_per_epoch
+        return max(defaults.n_steps, release.steps_per_epoch)
+
+    def _statements(self, context):
+        if getattr(self, "_start", None) is None:
+            return ()
+        return (
+            "training began at parameters released before, whose own certificate is "
+            "to be added to this one",
+        )
+
+    # -- the run ------------------------------------------------------------------
+
+    def _execute(self, release, noise, X, y, rng, record=None):
+        if isinstance(release, QueryRelease):
+            return super()._execute(release, noise, X, y, rng)
+        gradients = self._gradients(X, y)
+        public = PublicContext(n_records=release.n_records)
+        self.release_ = replace(release, context=public)
+        self.n_steps_ = release.n_steps
+        self.n_iter_ = np.array([release.n_epochs])
+        self._released = train(
+            gradients,
+            release,
+            noise,
+            self._optimiser(release, noise),
+            rng,
+            initial=self._initial(gradients),
+            verbose=bool(self.verbose),
+            record=record,
+        )
+        return self._released
+
+    def _optimiser(self, release, noise):
+        """How noisy gradients become parameters: post-processing of what is public."""
+        # the noise of one full-batch step that would leave as much of it in a mean of
+        # all steps' gradients
+        spread = float(np.max(noise.scale)) / release.total_clip_norm
+        multiplier = (
+            spread * release.n_records / (release.divisor * np.sqrt(release.n_steps))
+        )
+        defaults = self._defaults(release.context, multiplier)
+        rate = self.learning_rate
+        if rate is None:
+            rate = defaults.learning_rate
+        chosen = {
+            name: given if (given := getattr(self, name)) is not None else fallback
+            for name, fallback in (
+                ("momentum", defaults.momentum),
+                ("average", defaults.average),
+            )
+        }
+        return Optimiser(
+            learning_rate=float(rate),
+            schedule=defaults.schedule,
+            l2=self._l2(release.context),
+            **{name: float(value) for name, value in chosen.items()},
+        )
+
+    def _initial(self, gradients):
+        start = getattr(self, "_start", None)
+        if start is not None and start.shape != (gradients.dim,):
+            raise ValueError(
+                f"The parameter 'warm_start' needs released parameters of the same "
+                f"shape: there are {start.size}, the data asks for {gradients.dim}. "
+                "Use warm_start=False."
+            )
+        return start
+
+    def fit(self, X, y=None, *, secret=None):
+        if self.warm_start and hasattr(self, "certificate_"):
+            self._start = self._released
+        try:
+            return super().fit(X, y, secret=secret)
+        finally:
+            vars(self).pop("_start", None)
+
+    fit.__doc__ = PrivateEstimatorMixin.fit.__doc__
+
+    @available_if(_refuse_partial_fit)
+    def partial_fit(self, X, y=None):
+        """Not available; the error says why."""

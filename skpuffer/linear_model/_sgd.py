@@ -1,0 +1,424 @@
+"""Stochastic gradient descent with noise: linear classifiers and regressors."""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.utils.metaestimators import available_if
+
+from skpuffer.base import PrivateClassifierParts
+from skpuffer.training import make_loss
+from skpuffer.utils._checks import check_non_negative, check_positive
+from skpuffer.utils._sklearn import Interval, StrOptions
+
+from ._scores import ScoreLabels, ScoreProbabilities, linear_scores
+from ._training import LinearTraining, PrivateLinearRegressor, target_scale
+
+__all__ = ["PrivateSGDClassifier", "PrivateSGDRegressor"]
+
+
+def _has_probabilities(estimator):
+    if estimator.loss == "log_loss":
+        return True
+    raise AttributeError(
+        f"Probabilities need loss='log_loss'; this one has loss={estimator.loss!r}."
+    )
+
+
+class PrivateSGDClassifier(
+    PrivateClassifierParts,
+    ScoreLabels,
+    ScoreProbabilities,
+    ClassifierMixin,
+    LinearTraining,
+):
+    """A linear classifier trained by noisy clipped gradients.
+
+    More than two classes are trained at once, in one release: by the multinomial
+    logistic loss, or by the multi-class hinge loss of Crammer and Singer.
+
+    Parameters
+    ----------
+    scenario : Scenario, default=None
+        What is secret. None is one record, added or removed: differential privacy.
+    accountant : Accountant, default=None
+        How the loss is counted. None is (1, 1e-5)-differential privacy by
+        :class:`~skpuffer.accountants.PrivacyLoss`.
+    loss : {'log_loss', 'hinge', 'huber_hinge'}, default='log_loss'
+        Loss of a record: logistic regression, a linear support vector machine, or one
+        with a smoothed corner.
+    alpha : float, default=0.0
+        Weight of ``|w|**2 / 2`` next to the mean loss. It costs no privacy; the noise
+        and the number of steps regularise already.
+    data_norm : float, default=1.0
+        Public bound of the l2 norm of a row; longer rows are scaled down to it.
+    fit_intercept : bool, default=True
+        Whether to add a constant column.
+    intercept_scaling : float, default=1.0
+        Value of that column in units of `data_norm`.
+    classes : array-like, default=None
+        Public class labels. None takes those of `y` as public.
+    sampling : str, default=None
+        How the records of a step are chosen; see
+        :class:`~skpuffer.releases.GradientRelease`. None is ``'full_batch'``, or
+        ``'poisson'`` if `batch_size` is given.
+    batch_size : int, default=None
+        Records of a step, in expectation under ``'poisson'``. None is all, or a tenth
+        where the sampling named takes fewer.
+    max_iter : int, default=None
+        Number of epochs. None leaves the number of steps to the rule in the notes.
+    n_steps : int, default=None
+        Number of steps; takes precedence over `max_iter`.
+    clip_norm : float, default=None
+        Norm to which each record's gradient is scaled down, for rows in units of
+        `data_norm`. None is by the rule.
+    learning_rate : float, default=None
+        Step size for the mean gradient. None is by the rule.
+    momentum : float, default=None
+        Share of the last step that is taken again. None is by the rule.
+    average : float or bool, default=None
+        Share of the last iterates that is averaged. None is by the rule.
+    warm_start : bool, default=False
+        Whether to begin at the parameters an earlier `fit` released. The certificate is
+        of this fit alone: add that of the other.
+    verbose : int, default=0
+        Whether to show a progress bar.
+    random_state : int, RandomState instance, Generator or None, default=None
+        None draws noise from the operating system's entropy. A seed warns.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Noisy coefficients.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Noisy intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        Public class labels.
+    n_steps_ : int
+        Number of noisy gradient sums.
+    n_iter_ : ndarray of shape (1,)
+        Number of epochs begun.
+    release_ : GradientRelease
+        What was accounted and run.
+    certificate_ : Certificate
+        What was promised, in which notion, under which assumptions.
+    noise_ : Noise
+        The noise that was added to each sum of clipped gradients.
+    accountant_ : Accountant
+        The accountant that set it.
+    n_features_in_ : int
+        Number of features, the secret column not counted.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if all are strings.
+
+    See Also
+    --------
+    PrivateLogisticRegression : The logistic loss, also by output perturbation.
+
+    Notes
+    -----
+    What is left at None follows :func:`skpuffer.training.default_plan`, from public
+    facts alone: the number of records, features and outputs, and how much noise the
+    budget asks for.
+
+    References
+    ----------
+    Song, Chaudhuri and Sarwate (2013), Stochastic gradient descent with differentially
+    private updates; Abadi et al. (2016), Deep learning with differential privacy.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from skpuffer.linear_model import PrivateSGDClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = PrivateSGDClassifier(data_norm=5.0).fit(scale(X), y)
+    >>> bool(model.score(scale(X), y) > 0.9)
+    True
+    """
+
+    _parameter_constraints: dict = {
+        **LinearTraining._parameter_constraints,
+        "loss": [StrOptions({"log_loss", "hinge", "huber_hinge"})],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "classes": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        scenario=None,
+        accountant=None,
+        *,
+        loss="log_loss",
+        alpha=0.0,
+        data_norm=1.0,
+        fit_intercept=True,
+        intercept_scaling=1.0,
+        classes=None,
+        sampling=None,
+        batch_size=None,
+        max_iter=None,
+        n_steps=None,
+        clip_norm=None,
+        learning_rate=None,
+        momentum=None,
+        average=None,
+        warm_start=False,
+        verbose=0,
+        random_state=None,
+    ):
+        self.scenario = scenario
+        self.accountant = accountant
+        self.loss = loss
+        self.alpha = alpha
+        self.data_norm = data_norm
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.classes = classes
+        self.sampling = sampling
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.n_steps = n_steps
+        self.clip_norm = clip_norm
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.average = average
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _check_parameters(self, scenario):
+        super()._check_parameters(scenario)
+        check_non_negative(alpha=self.alpha)
+
+    def _loss(self):
+        return make_loss(self.loss, self._n_classes())
+
+    def _l2(self, context):
+        return float(self.alpha)
+
+    def _validate(self, X, y):
+        return self._validate_classes(X, y, accept_sparse="csr")
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X):
+        """Return the probability of each class; only with ``loss='log_loss'``.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_records, n_classes)
+        """
+        return super().predict_proba(X)
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X):
+        """Return the logarithm of :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
+
+        Returns
+        -------
+        log_probabilities : ndarray of shape (n_records, n_classes)
+        """
+        return np.log(self.predict_proba(X))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.poor_score = True  # noise at the default budget
+        return tags
+
+
+class PrivateSGDRegressor(RegressorMixin, PrivateLinearRegressor):
+    """A linear regressor trained by noisy clipped gradients.
+
+    Parameters
+    ----------
+    scenario : Scenario, default=None
+        What is secret. None is one record, added or removed: differential privacy.
+    accountant : Accountant, default=None
+        How the loss is counted. None is (1, 1e-5)-differential privacy by
+        :class:`~skpuffer.accountants.PrivacyLoss`.
+    loss : {'squared_error', 'huber'}, default='squared_error'
+        Loss of a record.
+    epsilon : float, default=0.1
+        Where the Huber loss becomes linear, in units of half the target's range. (The
+        budget of the same name is a parameter of the accountant.)
+    alpha : float, default=0.0
+        Weight of ``|w|**2 / 2`` next to the mean loss. It costs no privacy.
+    target_bounds : tuple of float, default=(-1.0, 1.0)
+        Public bounds of the target; values outside are clipped.
+    data_norm : float, default=1.0
+        Public bound of the l2 norm of a row; longer rows are scaled down to it.
+    fit_intercept : bool, default=True
+        Whether to add a constant column.
+    intercept_scaling : float, default=1.0
+        Value of that column in units of `data_norm`.
+    sampling : str, default=None
+        How the records of a step are chosen; see
+        :class:`~skpuffer.releases.GradientRelease`. None is ``'full_batch'``, or
+        ``'poisson'`` if `batch_size` is given.
+    batch_size : int, default=None
+        Records of a step, in expectation under ``'poisson'``. None is all, or a tenth
+        where the sampling named takes fewer.
+    max_iter : int, default=None
+        Number of epochs. None leaves the number of steps to the rule in the notes.
+    n_steps : int, default=None
+        Number of steps; takes precedence over `max_iter`.
+    clip_norm : float, default=None
+        Norm to which each record's gradient is scaled down, for rows in units of
+        `data_norm`. None is by the rule.
+    learning_rate : float, default=None
+        Step size for the mean gradient. None is by the rule.
+    momentum : float, default=None
+        Share of the last step that is taken again. None is by the rule.
+    average : float or bool, default=None
+        Share of the last iterates that is averaged. None is by the rule.
+    warm_start : bool, default=False
+        Whether to begin at the parameters an earlier `fit` released. The certificate is
+        of this fit alone: add that of the other.
+    verbose : int, default=0
+        Whether to show a progress bar.
+    random_state : int, RandomState instance, Generator or None, default=None
+        None draws noise from the operating system's entropy. A seed warns.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Noisy coefficients.
+    intercept_ : ndarray of shape (1,)
+        Noisy intercept.
+    n_steps_ : int
+        Number of noisy gradient sums.
+    n_iter_ : ndarray of shape (1,)
+        Number of epochs begun.
+    release_ : GradientRelease
+        What was accounted and run.
+    certificate_ : Certificate
+        What was promised, in which notion, under which assumptions.
+    noise_ : Noise
+        The noise that was added to each sum of clipped gradients.
+    accountant_ : Accountant
+        The accountant that set it.
+    n_features_in_ : int
+        Number of features, the secret column not counted.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if all are strings.
+
+    See Also
+    --------
+    PrivateRidge : Least squares from noisy second moments; better with few features.
+
+    Notes
+    -----
+    What is left at None follows :func:`skpuffer.training.default_plan`, from public
+    facts alone: the number of records, features and outputs, and how much noise the
+    budget asks for.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skpuffer.linear_model import PrivateSGDRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = PrivateSGDRegressor(data_norm=0.15, target_bounds=(25, 350)).fit(X, y)
+    >>> model.coef_.shape
+    (10,)
+    """
+
+    _parameter_constraints: dict = {
+        **PrivateLinearRegressor._parameter_constraints,
+        "loss": [StrOptions({"squared_error", "huber"})],
+        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        scenario=None,
+        accountant=None,
+        *,
+        loss="squared_error",
+        epsilon=0.1,
+        alpha=0.0,
+        target_bounds=(-1.0, 1.0),
+        data_norm=1.0,
+        fit_intercept=True,
+        intercept_scaling=1.0,
+        sampling=None,
+        batch_size=None,
+        max_iter=None,
+        n_steps=None,
+        clip_norm=None,
+        learning_rate=None,
+        momentum=None,
+        average=None,
+        warm_start=False,
+        verbose=0,
+        random_state=None,
+    ):
+        self.scenario = scenario
+        self.accountant = accountant
+        self.loss = loss
+        self.epsilon = epsilon
+        self.alpha = alpha
+        self.target_bounds = target_bounds
+        self.data_norm = data_norm
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.sampling = sampling
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.n_steps = n_steps
+        self.clip_norm = clip_norm
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.average = average
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _check_parameters(self, scenario):
+        super()._check_parameters(scenario)
+        check_non_negative(alpha=self.alpha)
+        check_positive(epsilon=self.epsilon)
+        target_scale(self.target_bounds)
+
+    def _loss(self):
+        if self.loss == "huber":
+            return make_loss("huber", width=float(self.epsilon))
+        return make_loss(self.loss)
+
+    def _l2(self, context):
+        return float(self.alpha)
+
+    def _publish(self, value, context):
+        super()._publish(value, context)
+        centre, half = target_scale(self.target_bounds)
+        self.coef_ = self.coef_.ravel() * half
+        self.intercept_ = self.intercept_ * half + centre
+
+    def predict(self, X):
+        """Predict the target of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
+            A secret column is ignored; rows are scaled down as in training.
+
+        Returns
+        -------
+        y : ndarray of shape (n_records,)
+        """
+        return linear_scores(self, X)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.regressor_tags.poor_score = True  # noise at the default budget
+        return tags

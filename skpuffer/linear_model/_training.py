@@ -1,0 +1,124 @@
+"""Linear models trained by noisy gradients: rows, outputs, published coefficients."""
+
+from numbers import Real
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from skpuffer._trained import PrivateTrainingMixin
+from skpuffer.training import LinearGradients
+from skpuffer.utils._checks import check_positive
+from skpuffer.utils._clipping import clip_rows
+from skpuffer.utils._sklearn import Interval
+
+__all__ = ["LinearTraining", "PrivateLinearRegressor"]
+
+
+class LinearTraining(PrivateTrainingMixin):
+    """Trains a linear model with one of the losses of :mod:`skpuffer.training`.
+
+    A subclass has the parameters `data_norm`, `fit_intercept` and `intercept_scaling`
+    and says which loss it takes.
+    """
+
+    _release_name = "gradients of a linear model"
+
+    _parameter_constraints: dict = {
+        **PrivateTrainingMixin._parameter_constraints,
+        "data_norm": [Interval(Real, 0, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def _loss(self):
+        """Return the loss of one record."""
+        raise NotImplementedError
+
+    def _check_parameters(self, scenario):
+        super()._check_parameters(scenario)
+        check_positive(intercept_scaling=self.intercept_scaling)
+        if not isinstance(self.data_norm, str):
+            check_positive(data_norm=self.data_norm)
+
+    def _n_classes(self):
+        return len(self.classes_)
+
+    def _n_outputs(self):
+        return self._loss().n_outputs(self._n_classes())
+
+    def _gradients(self, X, y):
+        # in units of the public norm, so that one rule fits every scale of the data
+        rows = clip_rows(X, self.data_norm)
+        if self.data_norm != 1:
+            rows = rows / rows.dtype.type(self.data_norm)
+        return LinearGradients(
+            self._loss(),
+            rows,
+            y,
+            n_classes=self._n_classes(),
+            intercept_scale=float(self.intercept_scaling) if self.fit_intercept else 0.0,
+        )
+
+    def _statements(self, context):
+        return (
+            *super()._statements(context),
+            f"rows longer than {self.data_norm:g} are scaled down to it",
+        )
+
+    def _publish(self, value, context):
+        weights, scale = self.n_features_in_ * self._n_outputs(), self.intercept_scaling
+        self.coef_ = value[:weights].reshape(self.n_features_in_, -1).T / self.data_norm
+        self.intercept_ = np.zeros(len(self.coef_))
+        if self.fit_intercept:
+            self.intercept_ = value[weights:] * scale
+
+
+class PrivateLinearRegressor(LinearTraining):
+    """A linear regressor whose target is clipped to public bounds."""
+
+    _parameter_constraints: dict = {
+        **LinearTraining._parameter_constraints,
+        "target_bounds": ["array-like"],
+    }
+
+    def _n_classes(self):
+        return None
+
+    def _validate(self, X, y):
+        return validate_target(self, X, y)
+
+
+def validate_target(estimator, X, y):
+    """Validate a table and a numeric target; map the target's bounds to [-1, 1]."""
+    X, y = validate_data(
+        estimator,
+        X,
+        y,
+        dtype=[np.float64, np.float32],
+        accept_sparse="csr",
+        y_numeric=True,
+    )
+    centre, half = target_scale(estimator.target_bounds)
+    return X, np.clip((y - centre) / half, -1.0, 1.0)
+
+
+def target_scale(bounds):
+    """Return centre and half width of public bounds ``(low, high)`` of a target.
+
+    Raises
+    ------
+    ValueError
+        If they are not two finite numbers in increasing order.
+    """
+    bounds = np.asarray(bounds, dtype=float)
+    if (
+        bounds.shape != (2,)
+        or not np.all(np.isfinite(bounds))
+        or bounds[0] >= bounds[1]
+    ):
+        raise ValueError(
+            "The parameter 'target_bounds' must be two finite numbers, the lower "
+            f"first. Got {bounds.tolist()!r}."
+        )
+    low, high = bounds
+    return (low + high) / 2, (high - low) / 2

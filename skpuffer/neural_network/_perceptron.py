@@ -1,0 +1,260 @@
+"""A two-layer perceptron trained by noisy gradients."""
+
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skpuffer._trained import PrivateTrainingMixin
+from skpuffer.base import PrivateClassifierParts
+from skpuffer.linear_model._scores import ScoreLabels, ScoreProbabilities
+from skpuffer.training import ACTIVATIONS, PerceptronGradients, make_loss
+from skpuffer.utils._checks import check_count, check_non_negative, check_positive
+from skpuffer.utils._clipping import clip_rows
+from skpuffer.utils._sklearn import Interval, StrOptions
+
+__all__ = ["PrivateMLPClassifier"]
+
+
+class PrivateMLPClassifier(
+    PrivateClassifierParts,
+    ScoreLabels,
+    ScoreProbabilities,
+    ClassifierMixin,
+    PrivateTrainingMixin,
+):
+    """A perceptron with one hidden layer, trained by noisy clipped gradients.
+
+    The norm of a record's gradient follows from the activations of the two layers, so
+    no gradient of a single record is ever built.
+
+    Parameters
+    ----------
+    scenario : Scenario, default=None
+        What is secret. None is one record, added or removed: differential privacy.
+    accountant : Accountant, default=None
+        How the loss is counted. None is (1, 1e-5)-differential privacy by
+        :class:`~skpuffer.accountants.PrivacyLoss`.
+    hidden_size : int, default=32
+        Units of the hidden layer.
+    activation : {'relu', 'tanh', 'logistic', 'identity'}, default='tanh'
+        Activation of the hidden layer.
+    alpha : float, default=0.0
+        Weight of ``|w|**2 / 2`` next to the mean loss. It costs no privacy.
+    clip_by : {'all', 'layer'}, default='all'
+        Whether a record's gradient is scaled down as a whole, or each layer's part
+        apart, each to ``clip_norm / sqrt(2)``.
+    data_norm : float, default=1.0
+        Public bound of the l2 norm of a row; longer rows are scaled down to it.
+    classes : array-like, default=None
+        Public class labels. None takes those of `y` as public.
+    sampling : str, default=None
+        How the records of a step are chosen; see
+        :class:`~skpuffer.releases.GradientRelease`. None is ``'full_batch'``, or
+        ``'poisson'`` if `batch_size` is given.
+    batch_size : int, default=None
+        Records of a step, in expectation under ``'poisson'``. None is all, or a tenth
+        where the sampling named takes fewer.
+    max_iter : int, default=None
+        Number of epochs. None leaves the number of steps to the rule in the notes.
+    n_steps : int, default=None
+        Number of steps; takes precedence over `max_iter`.
+    clip_norm : float, default=None
+        Norm to which each record's gradient is scaled down, for rows in units of
+        `data_norm`. None is by the rule.
+    learning_rate : float, default=None
+        Step size for the mean gradient. None is by the rule.
+    momentum : float, default=None
+        Share of the last step that is taken again. None is by the rule.
+    average : float or bool, default=None
+        Share of the last iterates that is averaged. None is by the rule.
+    warm_start : bool, default=False
+        Whether to begin at the parameters an earlier `fit` released. The certificate is
+        of this fit alone: add that of the other.
+    verbose : int, default=0
+        Whether to show a progress bar.
+    random_state : int, RandomState instance, Generator or None, default=None
+        None draws noise from the operating system's entropy. A seed warns.
+
+    Attributes
+    ----------
+    coefs_ : list of ndarray
+        Noisy weights, of shape (n_features, hidden_size) and (hidden_size, n_outputs).
+    intercepts_ : list of ndarray
+        Noisy biases of the two layers.
+    classes_ : ndarray of shape (n_classes,)
+        Public class labels.
+    n_steps_ : int
+        Number of noisy gradient sums.
+    n_iter_ : ndarray of shape (1,)
+        Number of epochs begun.
+    release_ : GradientRelease
+        What was accounted and run.
+    certificate_ : Certificate
+        What was promised, in which notion, under which assumptions.
+    noise_ : Noise
+        The noise that was added to each sum of clipped gradients.
+    accountant_ : Accountant
+        The accountant that set it.
+    n_features_in_ : int
+        Number of features, the secret column not counted.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if all are strings.
+
+    See Also
+    --------
+    skpuffer.linear_model.PrivateSGDClassifier : Linear, and less noisy on small tables.
+
+    Notes
+    -----
+    What is left at None follows :func:`skpuffer.training.default_plan`, from public
+    facts alone: the number of records, features and outputs, and how much noise the
+    budget asks for.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from skpuffer.neural_network import PrivateMLPClassifier
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = PrivateMLPClassifier(data_norm=5.0).fit(scale(X), y)
+    >>> [w.shape for w in model.coefs_]
+    [(30, 32), (32, 1)]
+    """
+
+    _release_name = "gradients of a perceptron"
+
+    _parameter_constraints: dict = {
+        **PrivateTrainingMixin._parameter_constraints,
+        "hidden_size": [Interval(Integral, 1, None, closed="left")],
+        "activation": [StrOptions({"relu", "tanh", "logistic", "identity"})],
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "clip_by": [StrOptions({"all", "layer"})],
+        "data_norm": [Interval(Real, 0, None, closed="neither")],
+        "classes": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        scenario=None,
+        accountant=None,
+        *,
+        hidden_size=32,
+        activation="tanh",
+        alpha=0.0,
+        clip_by="all",
+        data_norm=1.0,
+        classes=None,
+        sampling=None,
+        batch_size=None,
+        max_iter=None,
+        n_steps=None,
+        clip_norm=None,
+        learning_rate=None,
+        momentum=None,
+        average=None,
+        warm_start=False,
+        verbose=0,
+        random_state=None,
+    ):
+        self.scenario = scenario
+        self.accountant = accountant
+        self.hidden_size = hidden_size
+        self.activation = activation
+        self.alpha = alpha
+        self.clip_by = clip_by
+        self.data_norm = data_norm
+        self.classes = classes
+        self.sampling = sampling
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.n_steps = n_steps
+        self.clip_norm = clip_norm
+        self.learning_rate = learning_rate
+        self.momentum = momentum
+        self.average = average
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _check_parameters(self, scenario):
+        super()._check_parameters(scenario)
+        check_count(hidden_size=self.hidden_size)
+        check_non_negative(alpha=self.alpha)
+        check_positive(data_norm=self.data_norm)
+
+    def _loss(self):
+        return make_loss("log_loss", len(self.classes_))
+
+    def _n_outputs(self):
+        return self._loss().n_outputs(len(self.classes_))
+
+    def _l2(self, context):
+        return float(self.alpha)
+
+    def _validate(self, X, y):
+        return self._validate_classes(X, y)
+
+    def _rows(self, X):
+        rows = clip_rows(X, self.data_norm)
+        return rows / self.data_norm
+
+    def _clipping(self, default):
+        whole = super()._clipping(default)["clip_norm"]
+        if self.clip_by == "all":
+            return {"clip_norm": whole}
+        hidden = (self.n_features_in_ + 1) * self.hidden_size
+        output = (self.hidden_size + 1) * self._n_outputs()
+        return {"clip_norm": (whole / np.sqrt(2),) * 2, "blocks": (hidden, output)}
+
+    def _gradients(self, X, y):
+        return PerceptronGradients(
+            self._loss(),
+            self._rows(X),
+            y,
+            n_classes=len(self.classes_),
+            n_hidden=self.hidden_size,
+            activation=self.activation,
+        )
+
+    def _statements(self, context):
+        return (
+            *super()._statements(context),
+            f"rows longer than {self.data_norm:g} are scaled down to it",
+        )
+
+    # -- post-processing ----------------------------------------------------------
+
+    def _publish(self, value, context):
+        d, h, k = self.n_features_in_, self.hidden_size, self._n_outputs()
+        hidden, output = np.split(value, [(d + 1) * h])
+        hidden, output = hidden.reshape(d + 1, h), output.reshape(h + 1, k)
+        self.coefs_ = [hidden[:-1] / self.data_norm, output[:-1]]
+        self.intercepts_ = [hidden[-1].copy(), output[-1].copy()]
+
+    def decision_function(self, X):
+        """Return the score of each class, or of the second of two.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_records, n_features)
+            A secret column is ignored; rows are scaled down as in training.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_records,) or (n_records, n_classes)
+        """
+        check_is_fitted(self)
+        X = self._without_secret(X)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        activate, _ = ACTIVATIONS[self.activation]
+        hidden = clip_rows(X, self.data_norm) @ self.coefs_[0] + self.intercepts_[0]
+        scores = activate(hidden) @ self.coefs_[1]
+        scores += self.intercepts_[1]
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # noise at the default budget
+        return tags

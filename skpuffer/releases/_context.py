@@ -1,0 +1,41 @@
+"""The public facts of a table: all that a scenario may know of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["PublicContext"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublicContext:
+    """All that a scenario may know of the table at hand: public facts, no rows.
+
+    Parameters
+    ----------
+    n_records : int
+        Number of records. Public by assumption.
+    feature_names : tuple of str or None
+        Columns of the model's input, before `feature_map`.
+    n_features : int or None
+    target_name : str or None
+        Name of the target column, as the prior calls it.
+    classes : tuple or None
+        Class labels. Public by assumption.
+    bounds : object or None
+        Public bounds of the features, as the estimator was given them.
+    feature_map : object or None
+        Public preprocessing between raw columns and the model's input: a callable of
+        a table, applied to data and prior alike.
+    empirical : tuple or None
+        The private rows ``(X, y, secret)``: only under ``prior='empirical'``.
+    """
+
+    n_records: int
+    feature_names: tuple | None = None
+    n_features: int | None = None
+    target_name: str | None = None
+    classes: tuple | None = None
+    bounds: Any = None
+    feature_map: Callable | None = None
+    empirical: tuple | None = field(default=None, repr=False, compare=False)

@@ -1,0 +1,49 @@
+"""How a gradient release is executed: batches, clipped gradients, noise, steps.
+
+Nothing here knows of scenarios, budgets or accountants. No example's gradient is ever
+built: its norm follows from what enters and what leaves a layer.
+"""
+
+from ._base import Gradients
+from ._engine import Step, train
+from ._linear import LinearGradients
+from ._losses import (
+    LOSSES,
+    Hinge,
+    Huber,
+    HuberHinge,
+    Logistic,
+    Loss,
+    MulticlassHinge,
+    Multinomial,
+    Squared,
+    make_loss,
+)
+from ._optimiser import SCHEDULES, Optimiser
+from ._perceptron import ACTIVATIONS, PerceptronGradients
+from ._plan import Plan, default_plan
+from ._sampling import batches
+
+__all__ = [
+    "ACTIVATIONS",
+    "LOSSES",
+    "SCHEDULES",
+    "Gradients",
+    "Hinge",
+    "Huber",
+    "HuberHinge",
+    "LinearGradients",
+    "Logistic",
+    "Loss",
+    "MulticlassHinge",
+    "Multinomial",
+    "Optimiser",
+    "PerceptronGradients",
+    "Plan",
+    "Squared",
+    "Step",
+    "batches",
+    "default_plan",
+    "make_loss",
+    "train",
+]

@@ -1,0 +1,126 @@
+"""What the engine asks of gradients."""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from ._rows import Rows
+
+__all__ = ["Gradients"]
+
+
+class Gradients(ABC):
+    """Clipped gradients of a model on the records of a run.
+
+    Parameters
+    ----------
+    loss : Loss
+    X : {array-like, sparse matrix} of shape (n_records, n_features)
+        Finite numbers, float32 or float64; all else becomes float64.
+    y : array-like of shape (n_records,)
+        Class indices for classification, finite numbers for regression.
+    n_classes : int, default=None
+        Public number of classes, never read off `y`. Needed for losses with one score
+        for each class.
+
+    Raises
+    ------
+    ValueError
+        If `X` or `y` holds NaN or infinity, or they do not fit each other.
+    """
+
+    def __init__(self, loss, X, y, *, n_classes=None):
+        self.loss = loss
+        self.rows = Rows(X)
+        if loss.indexed and n_classes is None:
+            raise ValueError(
+                f"The parameter 'n_classes' is needed by {type(loss).__name__}, which "
+                "has one score for each class."
+            )
+        self.n_outputs = loss.n_outputs(n_classes)
+        self.y = self._check_targets(y, n_classes)
+
+    def _check_targets(self, y, n_classes):
+        y = np.asarray(y)
+        if y.shape != (self.rows.n_records,):
+            raise ValueError(
+                f"The targets must have shape ({self.rows.n_records},), one for each "
+                f"row of X. Got {y.shape}."
+            )
+        if not np.all(np.isfinite(y)):
+            raise ValueError("The targets contain NaN or infinity.")
+        if self.loss.classification:
+            n_classes = n_classes or 2
+            if not np.all(np.isin(y, np.arange(n_classes))):
+                raise ValueError(
+                    f"The targets must be class indices from 0 to {n_classes - 1}."
+                )
+        if self.loss.indexed:
+            return y.astype(np.intp)
+        # as with the features, a fixed map of each record that keeps errors finite
+        limit = float(np.finfo(self.rows.dtype).max) ** 0.25
+        return np.clip(y, -limit, limit).astype(self.rows.dtype)
+
+    @property
+    def n_records(self):
+        """Number of records."""
+        return self.rows.n_records
+
+    @property
+    def dim(self):
+        """Length of the parameter vector."""
+        return sum(self.blocks)
+
+    @property
+    @abstractmethod
+    def blocks(self):
+        """Sizes of the parts of the parameter vector that may be clipped apart."""
+
+    @property
+    @abstractmethod
+    def penalised(self):
+        """Which parameters a penalty is for, booleans of shape (dim,)."""
+
+    @abstractmethod
+    def initial(self, rng):
+        """Return starting parameters of shape (dim,), which depend on no data."""
+
+    def clipped_sum(self, parameters, index, release):
+        """Return the sum of the clipped gradients of a batch.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (dim,)
+        index : ndarray of shape (size,) or None
+            Rows of the batch, possibly none or one twice; None for all rows.
+        release : GradientRelease
+            Its `clip_norm`, `clip_order` and `blocks` are obeyed.
+
+        Returns
+        -------
+        ndarray of shape (dim,), float64
+
+        Notes
+        -----
+        An example's gradient that is not finite, which takes parameters that are not
+        or nearly so, counts as zero: it is within any clip norm, too.
+        """
+        parameters = self._prepare(parameters)
+        total = np.zeros(self.dim)
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            for rows, select in self.rows.blocks(index):
+                part = self._block_sum(parameters, rows, select, release)
+                if not np.isfinite(part.sum()):
+                    part = self._block_sum(
+                        parameters, rows, select, release, guard=True
+                    )
+                total += part
+        return total
+
+    @abstractmethod
+    def _prepare(self, parameters):
+        """Return the parameters in the shapes and the dtype of the computation."""
+
+    @abstractmethod
+    def _block_sum(self, parameters, rows, select, release, guard=False):
+        """Return the sum over a block; leave out what is not finite under `guard`."""

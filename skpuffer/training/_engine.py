@@ -1,0 +1,155 @@
+"""The loop that executes a gradient release."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._sampling import batches
+
+__all__ = ["Step", "train"]
+
+
+class Step(NamedTuple):
+    """What one step read and drew, for tests. Private: never to be released.
+
+    Attributes
+    ----------
+    index : ndarray of shape (size,) or None
+        Rows of the batch; None for all.
+    clipped_sum : ndarray of shape (dim,)
+    noise : ndarray of shape (dim,)
+    """
+
+    index: np.ndarray | None
+    clipped_sum: np.ndarray
+    noise: np.ndarray
+
+
+def train(
+    gradients,
+    release,
+    noise,
+    optimiser,
+    rng,
+    *,
+    initial=None,
+    verbose=False,
+    record=None,
+):
+    """Execute a gradient release.
+
+    At each step: a batch, by the sampling scheme of the release; the sum of its
+    gradients, clipped as the release says; noise, also where the batch is empty; the
+    division by the public divisor of the release; a step of the optimiser.
+
+    Parameters
+    ----------
+    gradients : Gradients
+        The model on its records.
+    release : GradientRelease
+        What has been accounted for.
+    noise : Noise
+        Added to each sum of clipped gradients, in their unit.
+    optimiser : Optimiser
+    rng : numpy.random.Generator
+    initial : array-like of shape (dim,), default=None
+        Starting parameters, which must be public or released before: None for those of
+        the model, which depend on no data.
+    verbose : bool, default=False
+        Whether to show a progress bar.
+    record : list, default=None
+        Gets a :class:`Step` for each step. For tests: it is private.
+
+    Returns
+    -------
+    parameters : ndarray of shape (dim,), float64
+
+    Raises
+    ------
+    ValueError
+        If the release is not one of these gradients, or the parameters overflow.
+
+    Notes
+    -----
+    The generator spawns three: for the starting parameters, for the batches and for the
+    noise, in this order. Each batch is drawn before the noise of its step, and no draw
+    depends on the data, so a run can be replayed.
+
+    Floating point adds up with rounding, in the dtype of the features within a block
+    of some hundred rows and in float64 beyond. The privacy analysis is that of real
+    numbers, as for every library of its kind.
+
+    References
+    ----------
+    Abadi et al. (2016), Deep learning with differential privacy, Algorithm 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.noise import GaussianNoise
+    >>> from skpuffer.releases import GradientRelease
+    >>> from skpuffer.training import LinearGradients, Logistic, Optimiser, train
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 2))
+    >>> gradients = LinearGradients(Logistic(), X, X[:, 0] > 0)
+    >>> release = GradientRelease(n_records=1000, batch_size=100, n_steps=50)
+    >>> parameters = train(
+    ...     gradients, release, GaussianNoise(1.0), Optimiser(learning_rate=1.0), rng
+    ... )
+    >>> coef, intercept = gradients.split(parameters)
+    >>> bool(coef[0, 0] > 10 * abs(coef[0, 1]))
+    True
+    """
+    _check(gradients, release, noise)
+    start_rng, batch_rng, noise_rng = rng.spawn(3)
+    if initial is None:
+        initial = gradients.initial(start_rng)
+    run = optimiser.start(
+        _check_initial(initial, gradients.dim), release.n_steps, gradients.penalised
+    )
+    with np.errstate(over="ignore", invalid="ignore"):  # looked for at the end
+        for index in _progress(batches(release, batch_rng), release, verbose):
+            total = gradients.clipped_sum(run.parameters, index, release)
+            draw = noise.sample(gradients.dim, noise_rng)
+            if record is not None:
+                record.append(Step(index, total, draw))
+            run.step((total + draw) / release.divisor)
+        parameters = run.result()
+    if not np.all(np.isfinite(parameters)):
+        raise ValueError(
+            "The parameters overflowed. Use a smaller 'learning_rate', or bound them "
+            "with 'radius'."
+        )
+    return parameters
+
+
+def _check(gradients, release, noise):
+    if gradients.n_records != release.n_records:
+        raise ValueError(
+            f"The release is of {release.n_records} records, but the gradients are of "
+            f"{gradients.n_records}."
+        )
+    for name, dim in (("release", release.dim), ("noise", noise.dim)):
+        if dim not in (None, gradients.dim):
+            raise ValueError(
+                f"The {name} has {dim} coordinates, but there are {gradients.dim} "
+                "parameters. Give it that many, or leave its 'dim' out."
+            )
+
+
+def _check_initial(initial, dim):
+    initial = np.asarray(initial, dtype=np.float64)
+    if initial.shape != (dim,) or not np.all(np.isfinite(initial)):
+        raise ValueError(
+            f"The parameter 'initial' must hold {dim} finite numbers. "
+            f"Got shape {initial.shape}."
+        )
+    return initial
+
+
+def _progress(steps, release, verbose):
+    if not verbose:
+        return steps
+    from tqdm.auto import tqdm  # a display, wanted by few: not at import
+
+    return tqdm(steps, total=release.n_steps, desc=release.name, unit="step")

@@ -1,0 +1,327 @@
+"""Losses of a score, and how steep and how curved they are."""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit, logsumexp
+from sklearn.utils.extmath import softmax
+
+from skpuffer.utils._checks import check_option, check_positive
+
+__all__ = [
+    "LOSSES",
+    "Hinge",
+    "Huber",
+    "HuberHinge",
+    "Logistic",
+    "Loss",
+    "MulticlassHinge",
+    "Multinomial",
+    "Squared",
+    "make_loss",
+]
+
+
+class Loss(ABC):
+    """Loss of the scores of one example, summed over nothing.
+
+    Scores and derivatives have shape (n,) for one output and (n, n_outputs) for
+    several. Targets are class indices for classification, of any number type, and real
+    numbers for regression.
+    """
+
+    #: Whether targets are class indices.
+    classification: ClassVar[bool]
+    #: Whether targets name a column of the scores, one column for each class.
+    indexed: ClassVar[bool] = False
+
+    @abstractmethod
+    def value(self, scores, y):
+        """Return the loss of each example, of shape (n,)."""
+
+    @abstractmethod
+    def derivative(self, scores, y):
+        """Return a new array of the shape of `scores`: a (sub)gradient by the score."""
+
+    @property
+    @abstractmethod
+    def lipschitz(self):
+        """Largest l2 norm of the derivative of one example, inf if unbounded."""
+
+    @property
+    @abstractmethod
+    def smoothness(self):
+        """Lipschitz constant of the derivative in the l2 norm, inf if there is none."""
+
+    def n_outputs(self, n_classes=None):
+        """Return the number of scores an example has."""
+        return n_classes if self.indexed else 1
+
+
+@dataclass(frozen=True)
+class Logistic(Loss):
+    """Logistic loss of two classes: log(1 + exp(-z)) with z the signed score."""
+
+    classification = True
+    lipschitz = 1.0
+    smoothness = 0.25
+
+    def value(self, scores, y):
+        """Return the loss of each example, of shape (n,)."""
+        return np.logaddexp(0, scores) - y * scores
+
+    def derivative(self, scores, y):
+        """Return the derivative by the score, of shape (n,)."""
+        residual = expit(scores)
+        residual -= y
+        return residual
+
+
+@dataclass(frozen=True)
+class Multinomial(Loss):
+    """Cross-entropy of the softmax of one score for each class.
+
+    Notes
+    -----
+    The derivative is p - e_y, of l2 norm below sqrt(2); the Hessian diag(p) - p pᵀ has
+    no eigenvalue above 1/2 (Böhning, 1992).
+    """
+
+    classification = True
+    indexed = True
+    lipschitz = math.sqrt(2)
+    smoothness = 0.5
+
+    def value(self, scores, y):
+        """Return the loss of each example, of shape (n,)."""
+        return logsumexp(scores, axis=1) - _own(scores, y)
+
+    def derivative(self, scores, y):
+        """Return the derivative by the scores, of shape (n, n_outputs)."""
+        residual = softmax(scores)
+        residual[np.arange(len(residual)), y] -= 1
+        return residual
+
+
+class _Margin(Loss):
+    """Decreasing convex loss of a margin, which the correct side makes large."""
+
+    classification = True
+    lipschitz = 1.0
+
+    @abstractmethod
+    def _loss(self, margin):
+        """Return the loss of a margin, elementwise."""
+
+    @abstractmethod
+    def _slope(self, margin):
+        """Return how fast the loss falls, in [0, 1], elementwise."""
+
+    def value(self, scores, y):
+        """Return the loss of each example, of shape (n,)."""
+        return self._loss((2 * y - 1) * scores)
+
+    def derivative(self, scores, y):
+        """Return the derivative by the score, of shape (n,)."""
+        sign = 2 * y - 1
+        return (-sign * self._slope(sign * scores)).astype(scores.dtype, copy=False)
+
+
+@dataclass(frozen=True)
+class Hinge(_Margin):
+    """Hinge loss of two classes, max(0, 1 - z)."""
+
+    smoothness = math.inf
+
+    def _loss(self, margin):
+        return np.maximum(0, 1 - margin)
+
+    def _slope(self, margin):
+        return (margin < 1).astype(margin.dtype)
+
+
+@dataclass(frozen=True)
+class HuberHinge(_Margin):
+    """Hinge loss of two classes with its corner rounded.
+
+    Parameters
+    ----------
+    width : float, default=0.5
+        The loss is quadratic for margins in [1 - width, 1 + width].
+
+    References
+    ----------
+    Chaudhuri, Monteleoni, Sarwate (2011), Differentially private empirical risk
+    minimization, Section 3.4.
+    """
+
+    width: float = 0.5
+
+    def __post_init__(self):
+        object.__setattr__(self, "width", check_positive(width=self.width))
+
+    @property
+    def smoothness(self):
+        """Lipschitz constant of the derivative."""
+        return 1 / (2 * self.width)
+
+    def _loss(self, margin):
+        slope = self._slope(margin)
+        # the quadratic part is width * slope**2; left of it the hinge itself
+        return np.where(slope < 1, self.width * slope**2, 1 - margin)
+
+    def _slope(self, margin):
+        return np.clip((1 + self.width - margin) / (2 * self.width), 0, 1)
+
+
+@dataclass(frozen=True)
+class MulticlassHinge(Loss):
+    """Hinge loss of the own score less the largest other one.
+
+    Parameters
+    ----------
+    margin : Hinge or HuberHinge, default=Hinge()
+        Loss of that difference.
+
+    References
+    ----------
+    Crammer and Singer (2001), On the algorithmic implementation of multiclass
+    kernel-based vector machines.
+    """
+
+    margin: Loss = Hinge()
+
+    classification = True
+    indexed = True
+    lipschitz = math.sqrt(2)
+    # the largest other score has a corner wherever two scores tie
+    smoothness = math.inf
+
+    def _rival(self, scores, y):
+        others = scores.copy()
+        others[np.arange(len(others)), y] = -np.inf
+        rival = others.argmax(axis=1)
+        return rival, _own(scores, y) - _own(scores, rival)
+
+    def value(self, scores, y):
+        """Return the loss of each example, of shape (n,)."""
+        return self.margin._loss(self._rival(scores, y)[1])
+
+    def derivative(self, scores, y):
+        """Return the derivative by the scores, of shape (n, n_outputs)."""
+        rival, margin = self._rival(scores, y)
+        slope = self.margin._slope(margin)
+        rows = np.arange(len(scores))
+        residual = np.zeros_like(scores)
+        residual[rows, y] = -slope
+        residual[rows, rival] = slope
+        return residual
+
+
+@dataclass(frozen=True)
+class Squared(Loss):
+    """Half the squared error."""
+
+    classification = False
+    lipschitz = math.inf
+    smoothness = 1.0
+
+    def value(self, scores, y):
+        """Return the loss of each example, of shape (n,)."""
+        return (scores - y) ** 2 / 2
+
+    def derivative(self, scores, y):
+        """Return the derivative by the score, of shape (n,)."""
+        return scores - y
+
+
+@dataclass(frozen=True)
+class Huber(Loss):
+    """Half the squared error near the target, linear beyond.
+
+    Parameters
+    ----------
+    width : float, default=1.35
+        Largest absolute error that is squared, in the unit of the target.
+    """
+
+    width: float = 1.35
+
+    classification = False
+    smoothness = 1.0
+
+    def __post_init__(self):
+        object.__setattr__(self, "width", check_positive(width=self.width))
+
+    @property
+    def lipschitz(self):
+        """Largest absolute derivative."""
+        return self.width
+
+    def value(self, scores, y):
+        """Return the loss of each example, of shape (n,)."""
+        error = scores - y
+        inner = np.clip(error, -self.width, self.width)
+        return inner * (error - inner / 2)
+
+    def derivative(self, scores, y):
+        """Return the derivative by the score, of shape (n,)."""
+        error = scores - y
+        return np.clip(error, -self.width, self.width, out=error)
+
+
+def _own(scores, y):
+    return scores[np.arange(len(scores)), y]
+
+
+#: Losses by name: of one score, and of one score for each class where there is one.
+LOSSES = {
+    "log_loss": (Logistic, Multinomial),
+    "hinge": (Hinge, MulticlassHinge),
+    "huber_hinge": (
+        HuberHinge,
+        lambda **width: MulticlassHinge(HuberHinge(**width)),
+    ),
+    "squared_error": (Squared, None),
+    "huber": (Huber, None),
+}
+
+
+def make_loss(name, n_classes=None, **parameters):
+    """Make a loss by its name.
+
+    Parameters
+    ----------
+    name : {'log_loss', 'hinge', 'huber_hinge', 'squared_error', 'huber'}
+    n_classes : int, default=None
+        Number of classes, None for regression. More than two classes get one score
+        each.
+    **parameters : dict
+        `width` of 'huber_hinge' and 'huber'.
+
+    Returns
+    -------
+    Loss
+
+    Raises
+    ------
+    ValueError
+        If the name is not known, or does not fit a classifier or a regressor.
+    """
+    single, multiple = LOSSES[check_option(tuple(LOSSES), loss=name)]
+    classifier = n_classes is not None
+    if single.classification != classifier:
+        fitting = [
+            k for k, (one, _) in LOSSES.items() if one.classification == classifier
+        ]
+        kind = "classification" if classifier else "regression"
+        raise ValueError(
+            f"The parameter 'loss' must be one of {', '.join(map(repr, fitting))} for "
+            f"{kind}. Got {name!r}."
+        )
+    if n_classes is not None and n_classes > 2:
+        return multiple(**parameters)
+    return single(**parameters)

@@ -1,0 +1,176 @@
+"""Clipped gradients of a perceptron with one hidden layer."""
+
+import math
+
+import numpy as np
+from scipy.special import expit
+
+from skpuffer.utils._checks import check_count, check_option
+
+from ._base import Gradients
+from ._clipping import clip_factors
+from ._rows import entry_norms
+
+__all__ = ["ACTIVATIONS", "PerceptronGradients"]
+
+
+def _relu(scores):
+    return np.maximum(scores, 0)
+
+
+#: Activations by scikit-learn's names: the function, and its derivative as a function
+#: of its own value.
+ACTIVATIONS = {
+    "relu": (_relu, lambda value: value > 0),
+    "tanh": (np.tanh, lambda value: 1 - value * value),
+    "logistic": (expit, lambda value: value * (1 - value)),
+    "identity": (lambda scores: scores, np.ones_like),
+}
+
+
+class PerceptronGradients(Gradients):
+    """Clipped gradients of a two-layer perceptron, with no example's gradient built.
+
+    The gradient of an example in a layer is the outer product of what enters the layer,
+    a one appended for the bias, and of the derivative of the loss by what leaves it.
+    Its entrywise norm is the product of theirs.
+
+    Parameters
+    ----------
+    loss : Loss
+        Of the scores of the output layer.
+    X : {array-like, sparse matrix} of shape (n_records, n_features)
+        Finite numbers, float32 or float64; all else becomes float64.
+    y : array-like of shape (n_records,)
+        Class indices for classification, finite numbers for regression.
+    n_classes : int, default=None
+        Public number of classes, never read off `y`. Needed for losses with one score
+        for each class.
+    n_hidden : int, default=100
+        Units of the hidden layer.
+    activation : {'relu', 'tanh', 'logistic', 'identity'}, default='relu'
+        Of the hidden layer.
+
+    Raises
+    ------
+    ValueError
+        If `X` or `y` holds NaN or infinity, or they do not fit each other, or a
+        parameter is out of its range.
+
+    Notes
+    -----
+    The parameter vector holds, layer after layer, the weights, of shape (n_in, n_out)
+    row by row, then the `n_out` biases; :meth:`split` takes it apart. Goodfellow
+    (2015), Efficient per-example gradient computations.
+
+    Examples
+    --------
+    >>> from skpuffer.training import Logistic, PerceptronGradients
+    >>> gradients = PerceptronGradients(Logistic(), [[0.0, 1.0]], [1], n_hidden=3)
+    >>> gradients.blocks, gradients.dim
+    ((9, 4), 13)
+    """
+
+    def __init__(self, loss, X, y, *, n_classes=None, n_hidden=100, activation="relu"):
+        super().__init__(loss, X, y, n_classes=n_classes)
+        self.n_hidden = check_count(n_hidden=n_hidden)
+        self.activation = check_option(tuple(ACTIVATIONS), activation=activation)
+
+    @property
+    def blocks(self):
+        """Sizes of the two layers, biases included."""
+        return (
+            (self.rows.n_features + 1) * self.n_hidden,
+            (self.n_hidden + 1) * self.n_outputs,
+        )
+
+    @property
+    def penalised(self):
+        """Which parameters are weights, booleans of shape (dim,)."""
+        mask = np.ones(self.dim, dtype=bool)
+        first, _ = self.blocks
+        mask[first - self.n_hidden : first] = False
+        mask[self.dim - self.n_outputs :] = False
+        return mask
+
+    def initial(self, rng):
+        """Draw weights uniformly within the bounds of Glorot and Bengio (2010).
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        ndarray of shape (dim,)
+            Biases are zero.
+        """
+        # scikit-learn's bounds for its MLPClassifier
+        gain = 2.0 if self.activation == "logistic" else 6.0
+        sizes = (self.rows.n_features, self.n_hidden, self.n_outputs)
+        parts = []
+        for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True):
+            bound = math.sqrt(gain / (n_in + n_out))
+            parts += [rng.uniform(-bound, bound, n_in * n_out), np.zeros(n_out)]
+        return np.concatenate(parts)
+
+    def split(self, parameters):
+        """Take a parameter vector apart.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (dim,)
+
+        Returns
+        -------
+        coefs : list of two ndarrays of shape (n_in, n_out)
+        intercepts : list of two ndarrays of shape (n_out,)
+        """
+        (first, b), (second, c) = self._layers(parameters)
+        return [first, second], [b, c]
+
+    def _layers(self, parameters):
+        first, _ = self.blocks
+        one = parameters[:first].reshape(-1, self.n_hidden)
+        two = parameters[first:].reshape(-1, self.n_outputs)
+        return (one[:-1], one[-1]), (two[:-1], two[-1])
+
+    def _prepare(self, parameters):
+        return self._layers(parameters.astype(self.rows.dtype, copy=False))
+
+    def _block_sum(self, parameters, rows, select, release, guard=False):
+        (W, b), (V, c) = parameters
+        activate, slope = ACTIVATIONS[self.activation]
+        hidden = activate(rows @ W + b)
+        scores = hidden @ V + c
+        y = self.y[select]
+        if self.loss.indexed:
+            outer = self.loss.derivative(scores, y)
+        else:
+            outer = self.loss.derivative(scores[:, 0], y)[:, None]
+        inner = (outer @ V.T) * slope(hidden)
+        order, dtype = release.clip_order, rows.dtype
+        entering = [
+            self.rows.norms(order, 1.0)[select],
+            entry_norms(np.column_stack([hidden, np.ones_like(y, dtype)]), order),
+        ]
+        lengths = [
+            (entry_norms(leaving, order) * norm).astype(dtype)
+            for leaving, norm in zip((inner, outer), entering, strict=True)
+        ]
+        if guard:
+            bad = ~np.isfinite(lengths[0] + lengths[1])
+            inner[bad], outer[bad], hidden[bad] = 0, 0, 0
+            for length in lengths:
+                length[bad] = 0
+        one, two = clip_factors(lengths, release, self.blocks)
+        inner *= one[:, None]
+        outer *= two[:, None]
+        return np.concatenate(
+            [
+                (rows.T @ inner).ravel(),
+                inner.sum(axis=0),
+                (hidden.T @ outer).ravel(),
+                outer.sum(axis=0),
+            ]
+        )

@@ -1,0 +1,167 @@
+"""The records of a run, kept so that a batch is read, and its norms known, fast."""
+
+import math
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils import gen_batches
+
+from skpuffer.utils._clipping import clip_rows
+
+__all__ = ["Rows", "entry_norms"]
+
+# Rows are read in blocks of so many bytes, which stay in a core's own cache between
+# the product that makes the scores and the one that makes the gradients.
+_BLOCK_BYTES = 2**19
+
+
+class Rows:
+    """Records of a training run.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix} of shape (n_records, n_features)
+        float32 stays so, all else becomes float64. A dense array in C order and a CSR
+        matrix are not copied.
+
+    Raises
+    ------
+    ValueError
+        If `X` holds NaN or infinity.
+
+    Notes
+    -----
+    A row with an entry above ``finfo(dtype).max ** 0.25`` (1e77, or 4e9 in float32) is
+    scaled down until it has none, in a copy: its scores and their products with it
+    would otherwise overflow. It is one fixed map of each record, so no record gains any
+    further influence.
+    """
+
+    def __init__(self, X):
+        if sparse.issparse(X):
+            X = X.tocsr()
+        else:
+            X = np.asarray(X, order="C")
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        limit = float(np.finfo(X.dtype).max) ** 0.25
+        self.X = X
+        self._lengths = {2.0: self._measure(2.0)}
+        # a square that overflows, and NaN, fail the comparison as well
+        if not np.all(self._lengths[2.0] <= limit):
+            self.X = clip_rows(X, limit, np.inf)
+            self._lengths = {2.0: self._measure(2.0)}
+        self._buffer = None
+
+    @property
+    def dtype(self):
+        """float32 or float64."""
+        return self.X.dtype
+
+    @property
+    def n_records(self):
+        """Number of records."""
+        return self.X.shape[0]
+
+    @property
+    def n_features(self):
+        """Number of features."""
+        return self.X.shape[1]
+
+    def norms(self, order, constant=0.0):
+        """Return the norm of each row with a constant appended, rounded up.
+
+        Parameters
+        ----------
+        order : float
+            In [1, inf].
+        constant : float, default=0.0
+            Further entry of each row, such as the one that goes with an intercept.
+
+        Returns
+        -------
+        ndarray of shape (n_records,), of the dtype of the rows
+        """
+        order = float(order)
+        key = order, float(constant)
+        if key not in self._lengths:
+            if order not in self._lengths:
+                self._lengths[order] = self._measure(order)
+            lengths = self._lengths[order]
+            if constant:
+                lengths = entry_norms(
+                    np.stack([lengths, np.full_like(lengths, abs(constant))], 1), order
+                )
+            rounded = lengths.astype(self.dtype)
+            self._lengths[key] = np.nextafter(rounded, rounded.dtype.type(np.inf))
+        return self._lengths[key]
+
+    def _measure(self, order):
+        """Norm of each row, float64, with no copy of all rows."""
+        lengths = np.empty(self.n_records)
+        size = max(1, _BLOCK_BYTES // (8 * max(1, self.n_features)))
+        for part in gen_batches(self.n_records, size):
+            lengths[part] = entry_norms(self.X[part], order)
+        return lengths
+
+    def blocks(self, index=None):
+        """Yield the rows of a batch in blocks.
+
+        Parameters
+        ----------
+        index : ndarray of shape (size,), default=None
+            Rows of the batch; None for all.
+
+        Yields
+        ------
+        rows : {ndarray, CSR matrix} of shape (block_size, n_features)
+            To be read before the next block: its memory is used again.
+        select : ndarray or slice
+            Which records they are.
+        """
+        if sparse.issparse(self.X):
+            if index is None:
+                yield self.X, slice(None)
+            elif len(index):
+                yield self.X[index], index
+            return
+        row_bytes = self.dtype.itemsize * max(1, self.n_features)
+        size = max(16, _BLOCK_BYTES // row_bytes)
+        if index is None:
+            for part in gen_batches(self.n_records, size):
+                yield self.X[part], part
+            return
+        if self._buffer is None:
+            self._buffer = np.empty((size, self.n_features), self.dtype)
+        for start in range(0, len(index), size):
+            select = index[start : start + size]
+            rows = self._buffer[: len(select)]
+            # any mode but the default writes into `out` without a second copy
+            np.take(self.X, select, axis=0, out=rows, mode="clip")
+            yield rows, select
+
+
+def entry_norms(X, order):
+    """Return the norm of each row, in float64.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n, m)
+    order : float
+        In [1, inf].
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        inf or NaN where a row is too long to be measured, or has such an entry.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        if sparse.issparse(X):
+            X = abs(X.astype(np.float64))
+            if math.isinf(order):
+                return X.max(axis=1).toarray().ravel()
+            return np.asarray(X.power(order).sum(axis=1)).ravel() ** (1 / order)
+        if order == 2:
+            X = np.asarray(X, np.float64)
+            return np.sqrt(np.einsum("ij,ij->i", X, X))
+        return np.linalg.norm(X.astype(np.float64), ord=order, axis=1)

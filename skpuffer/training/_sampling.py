@@ -1,0 +1,99 @@
+"""Which records each step reads: one exact law for each sampling scheme."""
+
+from itertools import islice, repeat
+
+import numpy as np
+
+__all__ = ["batches"]
+
+# Poisson batches are drawn for so many expected records at once: enough to pay for the
+# calls, and small beside the records themselves.
+_POISSON_BLOCK = 2**14
+
+
+def batches(release, rng):
+    """Return an iterator over the batches of a training run.
+
+    Parameters
+    ----------
+    release : GradientRelease
+        Its `sampling`, `n_records`, `batch_size` and `n_steps` are obeyed.
+    rng : numpy.random.Generator
+        Used by nothing else while the iterator is read, so that a run can be replayed.
+
+    Returns
+    -------
+    iterator of ndarray of shape (size,) or None
+        The rows of each of the `n_steps` steps, in increasing order (they lie closer
+        in memory so); a row drawn twice appears twice. A Poisson batch may be empty.
+        None stands for all rows.
+
+    References
+    ----------
+    Abadi et al. (2016), Deep learning with differential privacy, for Poisson batches;
+    Balle, Barthe, Gaboardi (2018), Privacy amplification by subsampling, for batches
+    without and with replacement.
+    """
+    return islice(_SCHEMES[release.sampling](release, rng), release.n_steps)
+
+
+def _full_batch(release, rng):
+    return repeat(None)
+
+
+def _poisson(release, rng):
+    n, rate = release.n_records, release.sampling_rate
+    n_steps = max(1, _POISSON_BLOCK // release.batch_size)
+    while True:
+        # the trials of several steps, one after the other
+        hits = _successes(n * n_steps, rate, rng)
+        ends = hits.searchsorted(n * np.arange(1, n_steps + 1))
+        start = 0
+        for step, end in enumerate(ends):
+            yield hits[start:end] - step * n
+            start = end
+
+
+def _successes(n_trials, probability, rng):
+    """Draw the sorted positions of the successes among independent trials.
+
+    The gaps between successes are geometric, so the cost is that of the successes and
+    not of the trials, and the law is exact.
+    """
+    mean = n_trials * probability
+    size = int(mean + 6 * mean**0.5) + 16  # nearly always enough, and topped up if not
+    last, parts = -1, []
+    while last < n_trials:
+        positions = rng.geometric(probability, size).cumsum()
+        positions += last
+        last = positions[-1]
+        parts.append(positions)
+    hits = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return hits[: hits.searchsorted(n_trials)]
+
+
+def _fixed_size(release, rng):
+    n, size = release.n_records, release.batch_size
+    while True:
+        yield np.sort(rng.choice(n, size, replace=False, shuffle=False))
+
+
+def _with_replacement(release, rng):
+    while True:
+        yield np.sort(rng.integers(release.n_records, size=release.batch_size))
+
+
+def _shuffled_epochs(release, rng):
+    while True:
+        order = rng.permutation(release.n_records)
+        for batch in np.array_split(order, release.steps_per_epoch):
+            yield np.sort(batch)
+
+
+_SCHEMES = {
+    "full_batch": _full_batch,
+    "poisson": _poisson,
+    "fixed_size": _fixed_size,
+    "with_replacement": _with_replacement,
+    "shuffled_epochs": _shuffled_epochs,
+}
