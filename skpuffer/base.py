@@ -9,7 +9,7 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from skpuffer.accountants import Accountant, GroupPrivacy
+from skpuffer.accountants import Accountant, PrivacyLoss
 from skpuffer.exceptions import (
     EstimatedGuaranteeWarning,
     PrivacyLeakWarning,
@@ -227,7 +227,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
 
     @staticmethod
     def _default_accountant():
-        return GroupPrivacy(epsilon=DEFAULT_EPSILON, delta=DEFAULT_DELTA)
+        return PrivacyLoss(epsilon=DEFAULT_EPSILON, delta=DEFAULT_DELTA)
 
     def _split_secret(self, scenario, X, secret):
         """Drop the secret column from the data, if it is there."""

@@ -18,7 +18,7 @@ class PrivateMean(BoundedColumns, PrivateEstimatorMixin):
         What is secret. None is one record, added or removed: differential privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.GroupPrivacy`.
+        :class:`~skpuffer.accountants.PrivacyLoss`.
     bounds : pair (low, high) or 'empirical', default=None
         Public bounds of the features: numbers, or arrays of shape (n_features,). What
         lies outside is clipped. The noise of a feature is in proportion to its range.

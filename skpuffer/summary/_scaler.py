@@ -32,7 +32,7 @@ class PrivateStandardScaler(
         What is secret. None is one record, added or removed: differential privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.GroupPrivacy`.
+        :class:`~skpuffer.accountants.PrivacyLoss`.
     bounds : pair (low, high) or 'empirical', default=None
         Public bounds of the features: numbers, or arrays of shape (n_features,). What
         lies outside is clipped in `fit`, not in `transform`. None takes the range the

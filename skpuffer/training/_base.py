@@ -1,9 +1,11 @@
 """What the engine asks of gradients."""
 
+import math
 from abc import ABC, abstractmethod
 
 import numpy as np
 
+from ._clipping import check_blocks
 from ._rows import Rows
 
 __all__ = ["Gradients"]
@@ -23,6 +25,15 @@ class Gradients(ABC):
         Public number of classes, never read off `y`. Needed for losses with one score
         for each class.
 
+    Attributes
+    ----------
+    blocks : tuple of int
+        Sizes of the parts of the parameter vector that may be clipped apart.
+    dim : int
+        Length of the parameter vector.
+    n_outputs : int
+        Number of scores of an example.
+
     Raises
     ------
     ValueError
@@ -38,7 +49,9 @@ class Gradients(ABC):
                 "has one score for each class."
             )
         self.n_outputs = loss.n_outputs(n_classes)
-        self.y = self._check_targets(y, n_classes)
+        self.y = self._check_targets(y, n_classes or 2)
+        self.blocks = self._sizes()
+        self.dim = sum(self.blocks)
 
     def _check_targets(self, y, n_classes):
         y = np.asarray(y)
@@ -50,31 +63,25 @@ class Gradients(ABC):
         if not np.all(np.isfinite(y)):
             raise ValueError("The targets contain NaN or infinity.")
         if self.loss.classification:
-            n_classes = n_classes or 2
-            if not np.all(np.isin(y, np.arange(n_classes))):
+            indices = y.astype(np.intp)
+            if np.any((indices != y) | (indices < 0) | (indices >= n_classes)):
                 raise ValueError(
                     f"The targets must be class indices from 0 to {n_classes - 1}."
                 )
-        if self.loss.indexed:
-            return y.astype(np.intp)
+            if self.loss.indexed:
+                return indices
         # as with the features, a fixed map of each record that keeps errors finite
-        limit = float(np.finfo(self.rows.dtype).max) ** 0.25
-        return np.clip(y, -limit, limit).astype(self.rows.dtype)
+        limit = self.rows.limit
+        return np.clip(y.astype(np.float64), -limit, limit).astype(self.rows.dtype)
+
+    @abstractmethod
+    def _sizes(self):
+        """Return the sizes of the parts of the parameter vector."""
 
     @property
     def n_records(self):
         """Number of records."""
         return self.rows.n_records
-
-    @property
-    def dim(self):
-        """Length of the parameter vector."""
-        return sum(self.blocks)
-
-    @property
-    @abstractmethod
-    def blocks(self):
-        """Sizes of the parts of the parameter vector that may be clipped apart."""
 
     @property
     @abstractmethod
@@ -100,27 +107,31 @@ class Gradients(ABC):
         -------
         ndarray of shape (dim,), float64
 
+        Raises
+        ------
+        ValueError
+            If the release clips blocks that are not those of the model.
+
         Notes
         -----
         An example's gradient that is not finite, which takes parameters that are not
         or nearly so, counts as zero: it is within any clip norm, too.
         """
-        parameters = self._prepare(parameters)
+        check_blocks(release, self.blocks)
         total = np.zeros(self.dim)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            layers = self._prepare(parameters.astype(self.rows.dtype, copy=False))
             for rows, select in self.rows.blocks(index):
-                part = self._block_sum(parameters, rows, select, release)
-                if not np.isfinite(part.sum()):
-                    part = self._block_sum(
-                        parameters, rows, select, release, guard=True
-                    )
+                part = self._block_sum(layers, rows, select, release)
+                if not math.isfinite(part.sum()):
+                    part = self._block_sum(layers, rows, select, release, guard=True)
                 total += part
         return total
 
     @abstractmethod
     def _prepare(self, parameters):
-        """Return the parameters in the shapes and the dtype of the computation."""
+        """Return the parameters in the shapes of the computation."""
 
     @abstractmethod
-    def _block_sum(self, parameters, rows, select, release, guard=False):
+    def _block_sum(self, layers, rows, select, release, guard=False):
         """Return the sum over a block; leave out what is not finite under `guard`."""

@@ -1,60 +1,72 @@
-"""How far each example's gradient is scaled down."""
+"""How much too long each example's gradient is."""
 
 import numpy as np
 
-from ._rows import entry_norms
+from ._rows import joint_norms
 
-__all__ = ["clip_factors"]
+__all__ = ["check_blocks", "excess", "excesses"]
 
 
-def clip_factors(lengths, release, blocks):
-    """Return the factors that bring each example's gradient within the clip norms.
-
-    Parameters
-    ----------
-    lengths : list of ndarray of shape (n,)
-        Norm, of the order the release clips by, of each example's gradient in each
-        part of the parameter vector. May be overwritten.
-    release : GradientRelease
-        Its `clip_norm` and `blocks` are obeyed.
-    blocks : tuple of int
-        Sizes of the parts.
-
-    Returns
-    -------
-    list of ndarray of shape (n,)
-        ``min(1, clip_norm / length)`` for each part: all alike where the release clips
-        the whole vector at once.
+def check_blocks(release, blocks):
+    """Check that a release clips the whole vector, or just the parts a model has.
 
     Raises
     ------
     ValueError
-        If the release clips blocks that are not these parts.
+        If it clips other parts.
+    """
+    if release.blocks not in (None, blocks):
+        raise ValueError(
+            f"The parameter 'blocks' of the release must be {blocks}, the parts these "
+            f"gradients can be clipped by, or None. Got {release.blocks}."
+        )
+
+
+def excess(length, clip_norm):
+    """Return ``max(1, length / clip_norm)``, by which a gradient is to be divided.
+
+    Parameters
+    ----------
+    length : ndarray of shape (n,)
+        Norm of each example's gradient. Overwritten.
+    clip_norm : float
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Of the dtype of `length`.
 
     References
     ----------
     Abadi et al. (2016), Deep learning with differential privacy, Algorithm 1.
     """
-    if release.blocks is None:
-        if len(lengths) == 1:
-            total = lengths[0]
-        else:
-            total = entry_norms(np.stack(lengths, axis=1), release.clip_order)
-        return [_factor(total, release.clip_norm, lengths[0].dtype)] * len(lengths)
-    if release.blocks != blocks:
-        raise ValueError(
-            f"The parameter 'blocks' of the release must be {blocks}, the parts these "
-            f"gradients can be clipped by, or None. Got {release.blocks}."
-        )
-    return [
-        _factor(length, norm, length.dtype)
-        for length, norm in zip(lengths, release.clip_norm, strict=True)
-    ]
+    # The roundings of the length, of this and of what is divided are covered by a few
+    # units of the last place, so that no gradient comes out too long.
+    length *= (1 + 8 * _EPS[length.dtype]) / clip_norm
+    return np.maximum(length, 1, out=length)
 
 
-def _factor(length, clip_norm, dtype):
-    # The roundings of the length, the ratio and the products that follow are covered
-    # by a few units of the last place, so that no gradient comes out too long.
-    bound = dtype.type(clip_norm * (1 - 8 * np.finfo(dtype).eps))
-    factor = np.maximum(length, bound)
-    return np.divide(bound, factor, out=factor).astype(dtype, copy=False)
+def excesses(lengths, release):
+    """Return by what the two parts of gradients are to be divided.
+
+    Parameters
+    ----------
+    lengths : pair of ndarrays of shape (n,)
+        Norm, of the order the release clips by, of each example's gradient in the two
+        parts of the parameter vector. Overwritten.
+    release : GradientRelease
+        Its `clip_norm`, `clip_order` and `blocks` are obeyed.
+
+    Returns
+    -------
+    pair of ndarrays of shape (n,)
+        The same for both where the release clips the whole vector at once.
+    """
+    if release.blocks is not None:
+        return tuple(map(excess, lengths, release.clip_norm))
+    total = joint_norms(*lengths, release.clip_order)
+    whole = excess(total.astype(lengths[0].dtype, copy=False), release.clip_norm)
+    return whole, whole
+
+
+_EPS = {np.dtype(t): float(np.finfo(t).eps) for t in (np.float32, np.float64)}

@@ -8,6 +8,9 @@ from ._sampling import batches
 
 __all__ = ["Step", "train"]
 
+# So many numbers of noise are drawn at once: enough to pay for the call.
+_NOISE_BLOCK = 2**12
+
 
 class Step(NamedTuple):
     """What one step read and drew, for tests. Private: never to be released.
@@ -72,8 +75,8 @@ def train(
     Notes
     -----
     The generator spawns three: for the starting parameters, for the batches and for the
-    noise, in this order. Each batch is drawn before the noise of its step, and no draw
-    depends on the data, so a run can be replayed.
+    noise, in this order. The last two are read by nothing else, and no draw depends on
+    the data, so a run can be replayed.
 
     Floating point adds up with rounding, in the dtype of the features within a block
     of some hundred rows and in float64 beyond. The privacy analysis is that of real
@@ -108,9 +111,10 @@ def train(
         _check_initial(initial, gradients.dim), release.n_steps, gradients.penalised
     )
     with np.errstate(over="ignore", invalid="ignore"):  # looked for at the end
+        draws = _draws(noise, gradients.dim, release.n_steps, noise_rng)
         for index in _progress(batches(release, batch_rng), release, verbose):
             total = gradients.clipped_sum(run.parameters, index, release)
-            draw = noise.sample(gradients.dim, noise_rng)
+            draw = next(draws)
             if record is not None:
                 record.append(Step(index, total, draw))
             run.step((total + draw) / release.divisor)
@@ -121,6 +125,13 @@ def train(
             "with 'radius'."
         )
     return parameters
+
+
+def _draws(noise, dim, n_steps, rng):
+    """Yield the noise of each step, drawn for several small steps at a time."""
+    at_once = max(1, _NOISE_BLOCK // dim)
+    for start in range(0, n_steps, at_once):
+        yield from noise.sample((min(at_once, n_steps - start), dim), rng)
 
 
 def _check(gradients, release, noise):

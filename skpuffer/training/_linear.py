@@ -2,8 +2,10 @@
 
 import numpy as np
 
+from skpuffer.utils._checks import check_non_negative
+
 from ._base import Gradients
-from ._clipping import clip_factors
+from ._clipping import excess
 from ._rows import entry_norms
 
 __all__ = ["LinearGradients"]
@@ -55,12 +57,10 @@ class LinearGradients(Gradients):
     """
 
     def __init__(self, loss, X, y, *, n_classes=None, intercept_scale=1.0):
+        self.intercept_scale = check_non_negative(intercept_scale=intercept_scale)
         super().__init__(loss, X, y, n_classes=n_classes)
-        self.intercept_scale = float(intercept_scale)
 
-    @property
-    def blocks(self):
-        """Sizes of the weights and, if there are any, of the intercepts."""
+    def _sizes(self):
         weights = self.rows.n_features * self.n_outputs
         return (weights, self.n_outputs) if self.intercept_scale else (weights,)
 
@@ -94,15 +94,13 @@ class LinearGradients(Gradients):
 
     def _prepare(self, parameters):
         weights = self.blocks[0]
-        parameters = parameters.astype(self.rows.dtype, copy=False)
         matrix, intercept = parameters[:weights], parameters[weights:]
-        intercept = intercept * intercept.dtype.type(self.intercept_scale)
         if self.n_outputs > 1:
             matrix = matrix.reshape(self.rows.n_features, self.n_outputs)
-        return matrix, intercept
+        return matrix, self.intercept_scale * intercept
 
-    def _block_sum(self, parameters, rows, select, release, guard=False):
-        matrix, intercept = parameters
+    def _block_sum(self, layers, rows, select, release, guard=False):
+        matrix, intercept = layers
         scores = rows @ matrix
         if self.intercept_scale:
             scores += intercept
@@ -111,23 +109,31 @@ class LinearGradients(Gradients):
         if guard:
             bad = ~np.isfinite(length)
             residual[bad], length[bad] = 0, 0
-        if release.blocks is None:
-            row = self.rows.norms(release.clip_order, self.intercept_scale)[select]
-            (factor,) = clip_factors([length * row], release, (self.dim,))
-            factors = [factor, factor]
-        else:
-            row = self.rows.norms(release.clip_order)[select]
-            lengths = [length * row, length * abs(self.intercept_scale)]
-            factors = clip_factors(lengths[: len(self.blocks)], release, self.blocks)
-        total = np.empty(self.dim, self.rows.dtype)
+        inner, constant = self._clip(residual, length, select, release)
+        total = np.empty(self.dim, rows.dtype)
         weights = self.blocks[0]
-        clipped = (residual.T * factors[0]).T
-        total[:weights] = (rows.T @ clipped).ravel()
+        total[:weights] = (rows.T @ inner).ravel()
         if self.intercept_scale:
-            if factors[1] is not factors[0]:
-                clipped = (residual.T * factors[1]).T
-            total[weights:] = self.intercept_scale * clipped.sum(axis=0)
+            total[weights:] = self.intercept_scale * constant.sum(axis=0)
         return total
+
+    def _clip(self, residual, length, select, release):
+        """Return the residuals, clipped, for the weights and for the intercepts."""
+        order, column = (
+            release.clip_order,
+            (slice(None),) + (None,) * (residual.ndim - 1),
+        )
+        if release.blocks is None:
+            length *= self.rows.norms(order, self.intercept_scale)[select]
+            residual /= excess(length, release.clip_norm)[column]
+            return residual, residual
+        constant = None
+        if self.intercept_scale:
+            constants = length * length.dtype.type(self.intercept_scale)
+            constant = residual / excess(constants, release.clip_norm[1])[column]
+        length *= self.rows.norms(order)[select]
+        residual /= excess(length, release.clip_norm[0])[column]
+        return residual, constant
 
     @staticmethod
     def _residual_norms(residual, order):

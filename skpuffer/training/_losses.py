@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import expit, logsumexp
+from scipy.special import logsumexp
 from sklearn.utils.extmath import softmax
 
 from skpuffer.utils._checks import check_option, check_positive
@@ -75,7 +75,11 @@ class Logistic(Loss):
 
     def derivative(self, scores, y):
         """Return the derivative by the score, of shape (n,)."""
-        residual = expit(scores)
+        # expit(s) = (1 + tanh(s / 2)) / 2, and NumPy has a fast tanh
+        residual = 0.5 * scores
+        np.tanh(residual, out=residual)
+        residual += 1
+        residual *= 0.5
         residual -= y
         return residual
 

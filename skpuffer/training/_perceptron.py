@@ -8,8 +8,8 @@ from scipy.special import expit
 from skpuffer.utils._checks import check_count, check_option
 
 from ._base import Gradients
-from ._clipping import clip_factors
-from ._rows import entry_norms
+from ._clipping import excesses
+from ._rows import entry_norms, joint_norms
 
 __all__ = ["ACTIVATIONS", "PerceptronGradients"]
 
@@ -72,13 +72,11 @@ class PerceptronGradients(Gradients):
     """
 
     def __init__(self, loss, X, y, *, n_classes=None, n_hidden=100, activation="relu"):
-        super().__init__(loss, X, y, n_classes=n_classes)
         self.n_hidden = check_count(n_hidden=n_hidden)
         self.activation = check_option(tuple(ACTIVATIONS), activation=activation)
+        super().__init__(loss, X, y, n_classes=n_classes)
 
-    @property
-    def blocks(self):
-        """Sizes of the two layers, biases included."""
+    def _sizes(self):
         return (
             (self.rows.n_features + 1) * self.n_hidden,
             (self.n_hidden + 1) * self.n_outputs,
@@ -136,36 +134,31 @@ class PerceptronGradients(Gradients):
         return (one[:-1], one[-1]), (two[:-1], two[-1])
 
     def _prepare(self, parameters):
-        return self._layers(parameters.astype(self.rows.dtype, copy=False))
+        return self._layers(parameters)
 
-    def _block_sum(self, parameters, rows, select, release, guard=False):
-        (W, b), (V, c) = parameters
+    def _block_sum(self, layers, rows, select, release, guard=False):
+        (W, b), (V, c) = layers
         activate, slope = ACTIVATIONS[self.activation]
         hidden = activate(rows @ W + b)
-        scores = hidden @ V + c
-        y = self.y[select]
-        if self.loss.indexed:
-            outer = self.loss.derivative(scores, y)
-        else:
-            outer = self.loss.derivative(scores[:, 0], y)[:, None]
+        outer = self._derivative(hidden @ V + c, self.y[select])
         inner = (outer @ V.T) * slope(hidden)
-        order, dtype = release.clip_order, rows.dtype
-        entering = [
+
+        order = release.clip_order
+        entering = (
             self.rows.norms(order, 1.0)[select],
-            entry_norms(np.column_stack([hidden, np.ones_like(y, dtype)]), order),
-        ]
-        lengths = [
-            (entry_norms(leaving, order) * norm).astype(dtype)
+            joint_norms(entry_norms(hidden, order), 1.0, order),
+        )
+        first, second = (
+            (entry_norms(leaving, order) * norm).astype(rows.dtype)
             for leaving, norm in zip((inner, outer), entering, strict=True)
-        ]
+        )
         if guard:
-            bad = ~np.isfinite(lengths[0] + lengths[1])
+            bad = ~np.isfinite(first + second)
+            first[bad], second[bad] = 0, 0
             inner[bad], outer[bad], hidden[bad] = 0, 0, 0
-            for length in lengths:
-                length[bad] = 0
-        one, two = clip_factors(lengths, release, self.blocks)
-        inner *= one[:, None]
-        outer *= two[:, None]
+        first, second = excesses((first, second), release)
+        inner /= first[:, None]
+        outer /= second[:, None]
         return np.concatenate(
             [
                 (rows.T @ inner).ravel(),
@@ -174,3 +167,8 @@ class PerceptronGradients(Gradients):
                 outer.sum(axis=0),
             ]
         )
+
+    def _derivative(self, scores, y):
+        if self.loss.indexed:
+            return self.loss.derivative(scores, y)
+        return self.loss.derivative(scores[:, 0], y)[:, None]

@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 from scipy import sparse
+from scipy.sparse import linalg as sparse_linalg
 from sklearn.utils import gen_batches
 
 from skpuffer.utils._clipping import clip_rows
 
-__all__ = ["Rows", "entry_norms"]
+__all__ = ["Rows", "entry_norms", "joint_norms"]
 
 # Rows are read in blocks of so many bytes, which stay in a core's own cache between
 # the product that makes the scores and the one that makes the gradients.
@@ -44,12 +45,14 @@ class Rows:
             X = np.asarray(X, order="C")
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
-        limit = float(np.finfo(X.dtype).max) ** 0.25
         self.X = X
+        #: Largest magnitude of an entry.
+        self.limit = float(np.finfo(X.dtype).max) ** 0.25
+        self._rounded = {}
         self._lengths = {2.0: self._measure(2.0)}
         # a square that overflows, and NaN, fail the comparison as well
-        if not np.all(self._lengths[2.0] <= limit):
-            self.X = clip_rows(X, limit, np.inf)
+        if not np.all(self._lengths[2.0] <= self.limit):
+            self.X = clip_rows(X, self.limit, np.inf)
             self._lengths = {2.0: self._measure(2.0)}
         self._buffer = None
 
@@ -84,17 +87,15 @@ class Rows:
         """
         order = float(order)
         key = order, float(constant)
-        if key not in self._lengths:
+        if key not in self._rounded:
             if order not in self._lengths:
                 self._lengths[order] = self._measure(order)
             lengths = self._lengths[order]
             if constant:
-                lengths = entry_norms(
-                    np.stack([lengths, np.full_like(lengths, abs(constant))], 1), order
-                )
-            rounded = lengths.astype(self.dtype)
-            self._lengths[key] = np.nextafter(rounded, rounded.dtype.type(np.inf))
-        return self._lengths[key]
+                lengths = joint_norms(lengths, abs(constant), order)
+            up = 1 + 2 * np.finfo(self.dtype).eps
+            self._rounded[key] = (up * lengths).astype(self.dtype)
+        return self._rounded[key]
 
     def _measure(self, order):
         """Norm of each row, float64, with no copy of all rows."""
@@ -137,7 +138,7 @@ class Rows:
             select = index[start : start + size]
             rows = self._buffer[: len(select)]
             # any mode but the default writes into `out` without a second copy
-            np.take(self.X, select, axis=0, out=rows, mode="clip")
+            self.X.take(select, axis=0, out=rows, mode="clip")
             yield rows, select
 
 
@@ -155,13 +156,33 @@ def entry_norms(X, order):
     ndarray of shape (n,)
         inf or NaN where a row is too long to be measured, or has such an entry.
     """
-    with np.errstate(over="ignore", invalid="ignore"):
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        if order not in (1, 2, math.inf):
+            return _general_norms(X, order)
         if sparse.issparse(X):
-            X = abs(X.astype(np.float64))
-            if math.isinf(order):
-                return X.max(axis=1).toarray().ravel()
-            return np.asarray(X.power(order).sum(axis=1)).ravel() ** (1 / order)
+            return sparse_linalg.norm(X.astype(np.float64), ord=order, axis=1)
+        X = np.asarray(X, np.float64)
         if order == 2:
-            X = np.asarray(X, np.float64)
             return np.sqrt(np.einsum("ij,ij->i", X, X))
-        return np.linalg.norm(X.astype(np.float64), ord=order, axis=1)
+        return np.linalg.norm(X, ord=order, axis=1)
+
+
+def _general_norms(X, order):
+    """Norm of any order; the largest entries go first, as a high power overflows."""
+    largest = entry_norms(X, math.inf)
+    scale = np.where(largest > 0, largest, 1.0)
+    if sparse.issparse(X):
+        shares = X.astype(np.float64)
+        shares.data = np.abs(shares.data) / np.repeat(scale, np.diff(X.indptr))
+        powers = np.asarray(shares.power(order).sum(axis=1)).ravel()
+    else:
+        powers = ((np.abs(X) / scale[:, None]) ** order).sum(axis=1)
+    return largest * powers ** (1 / order)
+
+
+def joint_norms(a, b, order):
+    """Return the norm of the vectors whose two parts have the norms `a` and `b`."""
+    if order == 2:
+        return np.hypot(a, b)
+    a, b = np.broadcast_arrays(a, b)
+    return entry_norms(np.stack([a, b], axis=1), order)

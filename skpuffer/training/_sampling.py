@@ -1,5 +1,6 @@
 """Which records each step reads: one exact law for each sampling scheme."""
 
+import math
 from itertools import islice, repeat
 
 import numpy as np
@@ -58,13 +59,20 @@ def _successes(n_trials, probability, rng):
     """Draw the sorted positions of the successes among independent trials.
 
     The gaps between successes are geometric, so the cost is that of the successes and
-    not of the trials, and the law is exact.
+    not of the trials. A geometric variable is, exactly, the integer part of an
+    exponential one of the rate ``-log(1 - probability)``, plus one; drawn so, it costs
+    half of `Generator.geometric`, which takes that logarithm at each draw.
     """
-    mean = n_trials * probability
-    size = int(mean + 6 * mean**0.5) + 16  # nearly always enough, and topped up if not
+    mean_gap = -1 / math.log1p(-probability) if probability < 1 else 0.0
+    n_hits = n_trials * probability
+    size = int(n_hits + 6 * n_hits**0.5) + 16  # nearly always enough; topped up if not
     last, parts = -1, []
     while last < n_trials:
-        positions = rng.geometric(probability, size).cumsum()
+        gaps = rng.standard_exponential(size)
+        gaps *= mean_gap
+        positions = gaps.astype(np.int64)
+        positions += 1
+        np.cumsum(positions, out=positions)
         positions += last
         last = positions[-1]
         parts.append(positions)

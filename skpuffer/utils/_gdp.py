@@ -29,24 +29,29 @@ def gaussian_delta(epsilon, mu):
     ----------
     Balle and Wang (2018), Improving the Gaussian mechanism, Theorem 8.
     """
-    if np.ndim(epsilon) == 0 and np.ndim(mu) == 0:
-        # privacy accounting asks for millions of single numbers: no array overhead
+    if isinstance(epsilon, float) and isinstance(mu, float):
+        # solvers ask for single numbers by the thousand: spare them the arrays
         if mu == 0:
             return max(0.0, -math.expm1(epsilon)) if epsilon < 700 else 0.0
         if math.isinf(mu):
             return 1.0
         if math.isinf(epsilon):
             return 0.0 if epsilon > 0 else 1.0
+        return float(_difference(epsilon, mu))
     epsilon, mu = np.asarray(epsilon, float), np.asarray(mu, float)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        first = log_ndtr(mu / 2 - epsilon / mu)
-        # exp(epsilon) * Phi(...) in logarithms: the product is tame, its factors not
-        second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
-        value = np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
+        value = _difference(epsilon, mu)
         value = np.where(np.isinf(epsilon), np.where(epsilon > 0, 0.0, 1.0), value)
         value = np.where(mu == 0, np.maximum(0.0, -np.expm1(epsilon)), value)
         value = np.where(np.isinf(mu), 1.0, value)
     return float(value) if value.ndim == 0 else value
+
+
+def _difference(epsilon, mu):
+    first = log_ndtr(mu / 2 - epsilon / mu)
+    # exp(epsilon) * Phi(...) in logarithms: the product is tame, its factors are not
+    second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+    return np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
 
 
 def gaussian_epsilon(delta, mu):

@@ -24,8 +24,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer.accountants import GroupPrivacy
+from skpuffer.accountants import PrivacyLoss
 from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
+from skpuffer.releases import GradientRelease
 
 __all__ = ["check_private_estimator", "privacy_checks"]
 
@@ -81,10 +82,18 @@ def _private_part(estimator):
 
 
 def _recording(estimator):
-    """A clone that keeps the noisy vector it published."""
+    """A clone that keeps the noisy vector it published, and the noise of its steps."""
     part = clone(_private_part(estimator))
 
     class Recording(type(part)):
+        def _execute(self, release, noise, X, y, rng):
+            if not isinstance(release, GradientRelease):
+                return super()._execute(release, noise, X, y, rng)
+            record = []
+            value = super()._execute(release, noise, X, y, rng, record=record)
+            self.noise_draws = np.array([step.noise for step in record])
+            return value
+
         def _publish(self, value, context):
             self.published = np.array(value)
             super()._publish(value, context)
@@ -94,14 +103,23 @@ def _recording(estimator):
 
 
 def check_noise_is_of_the_certified_scale(estimator, n_fits=40):
-    """The spread of published vectors over fits is that of the noise certified."""
+    """What is added to each vector that leaves is the noise that was certified.
+
+    The spread of published vectors over fits, or of the noise a training run drew over
+    its steps, of which there must be as many as were accounted.
+    """
     values = []
     for _ in range(n_fits):
         fresh = _fit(_recording(_set(estimator, random_state=None)))
-        values.append(fresh.published / fresh.noise_.std(fresh.published.size))
+        draws = getattr(fresh, "noise_draws", fresh.published[None])
+        values.extend(draws / fresh.noise_.std(draws.shape[1]))
+        if hasattr(fresh, "noise_draws"):
+            assert len(draws) == fresh.release_.n_steps
+            if len(values) >= n_fits:
+                break
     values = np.array(values)
     centred = values - values.mean(axis=0)
-    degrees = (n_fits - 1) * values.shape[1]
+    degrees = (len(values) - 1) * values.shape[1]
     # Laplace noise has heavier tails than the law the test assumes; the margin is wide
     total = np.sum(centred**2)
     low, high = chi2.ppf([1e-7, 1 - 1e-7], degrees)
@@ -115,11 +133,14 @@ def check_budget_monotone(estimator):
     """More budget means less noise, and the certificate says what was asked."""
     spreads = []
     for epsilon in (0.25, 1.0, 4.0):
-        accountant = GroupPrivacy(epsilon=epsilon, alpha=3.0)
+        accountant = PrivacyLoss(epsilon=epsilon, delta=1e-4)
         fitted = _fit(_set(estimator, accountant=accountant))
-        assert fitted.certificate_.epsilon == epsilon
-        assert fitted.certificate_.alpha == 3.0
-        spreads.append(np.max(fitted.noise_.std()))
+        assert 0.99 * epsilon < fitted.certificate_.epsilon <= epsilon
+        assert fitted.certificate_.delta == 1e-4
+        release = getattr(fitted, "release_", None)
+        # of all steps together, where there are several
+        steps = 1 if release is None else release.n_steps * release.total_clip_norm**2
+        spreads.append(np.max(fitted.noise_.std()) / np.sqrt(steps))
     assert spreads[0] > spreads[1] > spreads[2] > 0
 
 
@@ -229,9 +250,8 @@ def _expect(error, match, estimator, *arguments):
 def check_bad_budget_refused(estimator):
     """Bad privacy parameters are refused whatever scikit-learn's switches say."""
     bad = {
-        "epsilon": GroupPrivacy(epsilon=0.0, delta=1e-5),
-        "alpha": GroupPrivacy(epsilon=1.0, alpha=1.0),
-        "delta": GroupPrivacy(epsilon=1.0, delta=1.0),
+        "epsilon": PrivacyLoss(epsilon=0.0, delta=1e-5),
+        "delta": PrivacyLoss(epsilon=1.0, delta=1.0),
     }
     for skip in (False, True):
         with config_context(skip_parameter_validation=skip):

@@ -1,0 +1,363 @@
+"""Estimators trained by noisy gradients: what is accounted is what runs."""
+
+import dataclasses
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer, scale
+
+from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.linear_model import (
+    PrivateLogisticRegression,
+    PrivateRidge,
+    PrivateSGDClassifier,
+    PrivateSGDRegressor,
+)
+from skpuffer.neural_network import PrivateMLPClassifier
+from skpuffer.noise import GaussianNoise
+from skpuffer.privacy import compose
+from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease
+from skpuffer.scenarios import AttributeScenario, RecordScenario
+from skpuffer.svm import PrivateLinearSVC
+from skpuffer.training import Optimiser, batches
+
+CLASSIFIERS = [
+    PrivateLogisticRegression(),
+    PrivateSGDClassifier(),
+    PrivateSGDClassifier(loss="hinge"),
+    PrivateSGDClassifier(loss="huber_hinge"),
+    PrivateLinearSVC(),
+    PrivateMLPClassifier(),
+    PrivateMLPClassifier(clip_by="layer", activation="relu"),
+]
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return Normalizer().fit_transform(scale(X)), y
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return Normalizer().fit_transform(X - 8), y
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=repr)
+def test_classifiers_learn_two_classes_and_ten(model, cancer, digits):
+    for (X, y), least in ((cancer, 0.9), (digits, 0.6)):
+        fitted = clone(model).set_params(random_state=0).fit(X, y)
+        assert fitted.score(X, y) > least
+        shape = (len(X),) if len(fitted.classes_) == 2 else (len(X), 10)
+        assert fitted.decision_function(X).shape == shape
+
+
+@pytest.mark.parametrize("sampling", SAMPLING_SCHEMES)
+def test_the_accounted_release_is_the_one_that_runs(sampling, cancer):
+    X, y = cancer
+    records = []
+
+    class Recording(PrivateSGDClassifier):
+        def _execute(self, release, noise, X, y, rng):
+            self.executed = release
+            return super()._execute(release, noise, X, y, rng, record=records)
+
+    model = Recording(
+        accountant=PrivacyLoss(epsilon=2.0, delta=1e-5),
+        sampling=sampling,
+        batch_size=None if sampling == "full_batch" else 57,
+        n_steps=12,
+        random_state=3,
+    ).fit(X, y)
+    release = model.release_
+    assert release == model.executed
+    assert len(records) == release.n_steps == 12
+    # the noise that was drawn is the noise that is certified, for this very release
+    again = PrivacyLoss(epsilon=2.0, delta=1e-5).certify(
+        model.noise_, release, RecordScenario()
+    )
+    assert again.epsilon == pytest.approx(model.certificate_.epsilon, rel=1e-9)
+    draws = np.array([step.noise for step in records])
+    assert draws.std() == pytest.approx(model.noise_.scale, rel=0.2)
+    # batches: the scheme's own law, replayed from the seed
+    _, batch_rng, noise_rng = np.random.default_rng(3).spawn(3)
+    replayed = list(batches(release, batch_rng))
+    for step, index in zip(records, replayed, strict=True):
+        if sampling == "full_batch":
+            assert step.index is None
+        else:
+            np.testing.assert_array_equal(step.index, index)
+        size = len(X) if step.index is None else len(step.index)
+        longest = release.total_clip_norm * size
+        assert np.linalg.norm(step.clipped_sum) <= longest * (1 + 1e-9)
+        np.testing.assert_array_equal(
+            step.noise, model.noise_.sample(draws.shape[1], noise_rng)
+        )
+    # and the parameters are what the optimiser makes of those sums and no more
+    optimiser = model._optimiser(
+        dataclasses.replace(model.executed), model.noise_
+    )
+    run = optimiser.start(np.zeros(draws.shape[1]), 12, np.arange(31) < 30)
+    for step in records:
+        run.step((step.clipped_sum + step.noise) / release.divisor)
+    coef = run.result()
+    np.testing.assert_allclose(model.coef_.ravel(), coef[:30])
+    np.testing.assert_allclose(model.intercept_, coef[30:])
+
+
+def test_the_optimiser_is_the_one_asked_for(cancer):
+    model = PrivateSGDClassifier(
+        learning_rate=0.5, momentum=0.3, average=True, alpha=0.1, random_state=0
+    ).fit(*cancer)
+    optimiser = model._optimiser(
+        dataclasses.replace(
+            model.release_,
+            context=dataclasses.replace(model.release_.context, n_features=30),
+        ),
+        model.noise_,
+    )
+    assert optimiser == Optimiser(
+        learning_rate=0.5,
+        momentum=0.3,
+        average=1.0,
+        l2=0.1,
+        schedule=optimiser.schedule,
+    )
+
+
+def test_epochs_and_steps(cancer):
+    X, y = cancer
+    model = PrivateSGDClassifier(batch_size=100, max_iter=3, random_state=0).fit(X, y)
+    assert model.release_.sampling == "poisson"
+    assert model.n_steps_ == 3 * 6
+    assert model.n_iter_ == 3
+    model.set_params(n_steps=4).fit(X, y)
+    assert model.n_steps_ == 4
+
+
+def test_a_seed_repeats_the_run(cancer):
+    one, two = (
+        PrivateSGDClassifier(batch_size=50, random_state=1).fit(*cancer).coef_
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_and_dense_agree(cancer, dtype):
+    X, y = cancer
+    X = X.astype(dtype)
+    dense = PrivateSGDClassifier(random_state=0).fit(X, y)
+    sparse_ = PrivateSGDClassifier(random_state=0).fit(sparse.csr_matrix(X), y)
+    tolerance = 1e-3 if dtype == np.float32 else 1e-9
+    np.testing.assert_allclose(dense.coef_, sparse_.coef_, rtol=tolerance, atol=1e-4)
+    np.testing.assert_array_equal(
+        dense.predict(X), dense.predict(sparse.csr_matrix(X))
+    )
+
+
+def test_the_unit_of_the_data_does_not_matter(cancer):
+    X, y = cancer
+    one = PrivateSGDClassifier(random_state=0).fit(X, y)
+    other = PrivateSGDClassifier(data_norm=100.0, random_state=0).fit(100 * X, y)
+    np.testing.assert_allclose(other.coef_ * 100, one.coef_)
+    assert other.noise_ == one.noise_
+
+
+def test_warm_start_goes_on_and_says_so(cancer):
+    X, y = cancer
+    cold = PrivateSGDClassifier(n_steps=3, random_state=0)
+    warm = clone(cold).set_params(warm_start=True)
+    first = cold.fit(X, y).coef_.copy()
+    np.testing.assert_array_equal(warm.fit(X, y).coef_, first)
+    assert not any("released before" in a for a in warm.certificate_.assumptions)
+    one = warm.certificate_
+    assert np.any(warm.fit(X, y).coef_ != first)
+    assert any("released before" in a for a in warm.certificate_.assumptions)
+    both = compose([one, warm.certificate_]).to_approximate(1e-5)
+    assert 1 < both.epsilon < 2
+    np.testing.assert_array_equal(cold.fit(X, y).coef_, first)
+    with pytest.raises(ValueError, match="warm_start"):
+        warm.fit(X[:, :5], y)
+
+
+def test_partial_fit_is_refused_with_the_reason(cancer):
+    model = PrivateSGDClassifier()
+    assert not hasattr(model, "partial_fit")
+    with pytest.raises(AttributeError) as raised:
+        model.partial_fit(*cancer)
+    assert "set before" in str(raised.value.__cause__)
+
+
+def test_probabilities_only_of_a_likelihood(cancer):
+    X, y = cancer
+    model = PrivateSGDClassifier(random_state=0).fit(X, y)
+    assert np.allclose(model.predict_proba(X).sum(axis=1), 1)
+    assert np.allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
+    assert not hasattr(PrivateSGDClassifier(loss="hinge"), "predict_proba")
+
+
+def test_verbose_shows_progress(cancer, capsys):
+    PrivateSGDClassifier(n_steps=3, verbose=1, random_state=0).fit(*cancer)
+    assert "3/3" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "X",
+    [
+        np.vstack([np.full((3, 2), 1e200), np.zeros((2, 2)), -np.full((3, 2), 1e200)]),
+        np.column_stack([np.ones(8), np.arange(8.0)]),
+        np.arange(80.0).reshape(8, 10),
+    ],
+    ids=["huge and zero rows", "a constant column", "more features than records"],
+)
+@pytest.mark.parametrize(
+    "model", [*CLASSIFIERS, PrivateSGDRegressor(), PrivateRidge()], ids=repr
+)
+def test_awkward_tables_stay_finite(X, model):
+    y = np.array([0, 1] * 4)
+    fitted = clone(model).set_params(random_state=0).fit(X, y)
+    assert np.all(np.isfinite(fitted.predict(X)))
+    for name in ("coef_", "intercept_"):
+        if hasattr(fitted, name):
+            assert np.all(np.isfinite(getattr(fitted, name)))
+
+
+def test_a_batch_larger_than_the_table_and_absent_classes():
+    X, y = np.eye(4), np.array([0, 0, 0, 0])
+    model = PrivateSGDClassifier(
+        batch_size=100, classes=[0, 1, 2], random_state=0
+    ).fit(X, y)
+    assert model.release_.batch_size == 4
+    assert model.coef_.shape == (3, 4)
+    empty = sparse.csr_matrix((6, 3))
+    assert PrivateSGDClassifier(random_state=0, classes=[0, 1]).fit(
+        empty, [0, 1] * 3
+    ).coef_.shape == (1, 3)
+
+
+def test_in_a_grid_over_budgets(cancer):
+    grid = GridSearchCV(
+        make_pipeline(Normalizer(), PrivateSGDClassifier(random_state=0)),
+        {"privatesgdclassifier__accountant__epsilon": [0.1, 10.0]},
+        error_score="raise",
+        cv=3,
+    ).fit(*cancer)
+    assert grid.best_params_["privatesgdclassifier__accountant__epsilon"] == 10.0
+
+
+@pytest.mark.parametrize(
+    "changes, match",
+    [
+        ({"clip_norm": 0.0}, "clip_norm"),
+        ({"batch_size": 0}, "batch_size"),
+        ({"n_steps": 0}, "n_steps"),
+        ({"sampling": "cyclic"}, "sampling"),
+        ({"sampling": "full_batch", "batch_size": 0}, "batch_size"),
+        ({"learning_rate": 0.0}, "learning_rate"),
+        ({"momentum": 1.0}, "momentum"),
+        ({"data_norm": 0.0}, "data_norm"),
+        ({"alpha": -1.0}, "alpha"),
+    ],
+)
+def test_bad_parameters_are_named(changes, match, cancer):
+    model = PrivateSGDClassifier(**changes)
+    with pytest.raises(ValueError, match=match):
+        model.fit(*cancer)
+    assert not vars(model).keys() & {"coef_", "certificate_", "release_"}
+
+
+def test_accountants_of_single_vectors_are_refused(cancer):
+    with pytest.raises(UnsupportedError, match="PrivacyLoss"):
+        PrivateSGDClassifier(accountant=GroupPrivacy()).fit(*cancer)
+
+
+def test_logistic_regression_takes_the_solver_that_fits(cancer):
+    X, y = cancer
+    assert hasattr(PrivateLogisticRegression().fit(X, y), "release_")
+    output = PrivateLogisticRegression(accountant=GroupPrivacy(delta=1e-5)).fit(X, y)
+    assert not hasattr(output, "release_")
+    output = PrivateLogisticRegression(solver="output").fit(X, y)
+    assert not hasattr(output, "release_")
+    assert output.certificate_.epsilon == 1.0
+    with pytest.raises(UnsupportedError, match="GradientRelease"):
+        PrivateLogisticRegression(accountant=GroupPrivacy(), solver="gradient").fit(
+            X, y
+        )
+    with pytest.raises(ValueError, match="data_norm"):
+        PrivateLogisticRegression(data_norm="empirical", solver="gradient").fit(X, y)
+
+
+def test_an_attribute_of_one_record_may_be_hidden_by_gradients():
+    table = load_diabetes(as_frame=True, scaled=False).data
+    scenario = AttributeScenario("sex", level="record", prior=table, prior_as="law")
+    X = table.drop(columns="sex")
+    y = (table["bmi"] > 26).to_numpy()
+    model = PrivateSGDClassifier(scenario, data_norm=300.0, random_state=0).fit(X, y)
+    replaced = PrivateSGDClassifier(
+        RecordScenario(relation="replace"), data_norm=300.0, random_state=0
+    ).fit(X, y)
+    assert model.noise_.scale == pytest.approx(replaced.noise_.scale)
+    auto = PrivateLogisticRegression(scenario, GeneralWasserstein(), data_norm=300.0)
+    assert not hasattr(auto.fit(X, y), "release_")
+
+
+def test_regressors_follow_the_target():
+    X, y = load_diabetes(return_X_y=True)
+    for model in (
+        PrivateRidge(data_norm=0.15, target_bounds=(25, 350), random_state=0),
+        PrivateSGDRegressor(data_norm=0.15, target_bounds=(25, 350), random_state=0),
+    ):
+        model.set_params(accountant=PrivacyLoss(epsilon=8.0))
+        assert model.fit(X, y).score(X, y) > 0.2
+        with pytest.raises(ValueError, match="target_bounds"):
+            clone(model).set_params(target_bounds=(1, 1)).fit(X, y)
+
+
+def test_ridge_without_noise_is_ridge():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-0.5, 0.5, size=(500, 3))
+    y = np.clip(X @ [0.5, -0.25, 0.1] + 0.2, -1, 1)
+    model = PrivateRidge(
+        accountant=PrivacyLoss(epsilon=1e6, delta=0.1), alpha=1e-6, random_state=0
+    ).fit(X, y)
+    np.testing.assert_allclose(model.coef_, [0.5, -0.25, 0.1], atol=0.02)
+    assert model.intercept_ == pytest.approx(0.2, abs=0.02)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_no_record_moves_the_moments_further(intercept):
+    model = PrivateRidge(data_norm=2.0, fit_intercept=intercept)
+    moments = model._moments(3)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)) * rng.choice([0.1, 10.0], size=(200, 1))
+    y = rng.choice([-1.0, 1.0], size=200)
+    norms = np.linalg.norm(moments(X, y), axis=1)
+    assert np.all(norms <= moments.norm * (1 + 1e-12))
+    assert norms.max() > 0.99 * moments.norm
+    np.testing.assert_allclose(moments.total(X, y), moments(X, y).sum(axis=0))
+    np.testing.assert_allclose(
+        moments.total(sparse.csr_matrix(X), y), moments(X, y).sum(axis=0)
+    )
+    square, cross = moments.unpack(moments.total(X, y))
+    z = moments.rows(X)
+    np.testing.assert_allclose(square, z.T @ z)
+    np.testing.assert_allclose(cross, z.T @ y)
+
+
+def test_classical_accounting_is_one_line():
+    run = GradientRelease(n_records=60_000, batch_size=600, n_steps=1000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        certificate = PrivacyLoss(delta=1e-5).certify(
+            GaussianNoise(scale=1.0), run, RecordScenario(relation="add_remove")
+        )
+    assert certificate.epsilon == pytest.approx(1.82824, abs=2e-4)
