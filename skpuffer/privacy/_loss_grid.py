@@ -291,11 +291,13 @@ class Tail:
         self._height = np.maximum(above - below, 0.0) * (1 + slack) + _OUTSIDE
 
     def delta(self, epsilon):
-        """Delta at an epsilon inside the window, rounded up; None outside."""
+        """Delta at an epsilon, rounded up; below the window, one."""
         at = (epsilon / self.step) - self.low
         i = math.floor(at)
-        if not 0 <= i < len(self._height) - 1:
-            return None
+        if i < 0:
+            return 1.0
+        if i >= len(self._height) - 1:
+            i = at = len(self._height) - 2
         left, right = self._height[i], self._height[i + 1]
         part = math.expm1(self.step * (at - i)) / math.expm1(self.step)
         height = left + (right - left) * part

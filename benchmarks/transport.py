@@ -1,6 +1,6 @@
 """Speed of the Wasserstein distances, as ratios to what cannot be avoided.
 
-    python benchmarks/bench_transport.py [--quick] [--data DIR]
+    python -m benchmarks.transport [--quick] [--data DIR]
 
 On the line, the yardstick is two `np.sort` calls on the same values, taken in turn with
 ours in one run. In the plane, W_inf of 500 and 500 points in CPU seconds, and, where

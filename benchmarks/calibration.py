@@ -1,6 +1,6 @@
 """What calibration costs, against the fit without privacy that it protects.
 
-    python benchmarks/bench_calibration.py [--data DIRECTORY] [--quick]
+    python -m benchmarks.calibration [--data DIRECTORY] [--quick]
 
 Prints ratios of processor time taken in one run: calibration over the fit of
 scikit-learn's logistic regression on the same rows. The table is Adult (30 k rows, race

@@ -1,0 +1,1 @@
+"""Speed and accuracy beside peers; each module prints one table when run."""

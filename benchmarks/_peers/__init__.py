@@ -1,0 +1,93 @@
+"""Peers, each run by the interpreter of its own environment on our arrays.
+
+A peer may need another scikit-learn than ours, so it is never imported here. A script
+of this folder gets the path of an ``.npz`` file (``X_train``, ``y_train``, ``X_test``,
+``y_test``) and a JSON object of options, and prints a JSON object: ``versions``, and
+``rows`` of ``setting``, ``epsilon``, ``accuracy`` and ``cpu_seconds``.
+"""
+
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A script of this folder, and what its promise is.
+
+    Parameters
+    ----------
+    name : str
+        How the peer is called in tables.
+    variable : str
+        Environment variable that names the interpreter of its environment.
+    script : str
+        File name of the script.
+    relation : str
+        Neighbouring tables of the peer's promise.
+    pure : bool
+        Whether the promise has no delta.
+    most_values : int
+        Largest training table, in entries, of which all seeds are run; larger ones
+        take `few_seeds`.
+    few_seeds : int
+        Number of seeds for larger tables.
+    """
+
+    name: str
+    variable: str
+    script: str
+    relation: str
+    pure: bool
+    most_values: float = float("inf")
+    few_seeds: int = 3
+
+    @property
+    def interpreter(self):
+        """Path of the interpreter, or None if there is none."""
+        path = os.environ.get(self.variable)
+        return path if path and Path(path).is_file() else None
+
+    def measure(self, split, **options):
+        """Run the script on the arrays of one seed and return what it prints."""
+        with TemporaryDirectory() as folder:
+            arrays = Path(folder) / "split.npz"
+            np.savez(arrays, **vars(split))
+            answer = subprocess.run(
+                [
+                    self.interpreter,
+                    str(Path(__file__).parent / self.script),
+                    str(arrays),
+                    json.dumps(options),
+                ],
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+                # the peers' CPU time is that of one thread, like ours
+                env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
+            )
+        return json.loads(answer.stdout)
+
+
+PEERS = (
+    Peer(
+        name="diffprivlib",
+        variable="SKPUFFER_DIFFPRIVLIB_PYTHON",
+        script="diffprivlib_logistic.py",
+        relation="replace",  # Chaudhuri et al. (2011), Definition 1
+        pure=True,
+    ),
+    Peer(
+        name="opacus",
+        variable="SKPUFFER_OPACUS_PYTHON",
+        script="opacus_linear.py",
+        relation="add_remove",
+        pure=False,
+        most_values=1e6,
+    ),
+)

@@ -1,0 +1,259 @@
+"""Pairs of laws that dominate one step of a gradient release.
+
+A pair is what :class:`skpuffer.privacy.PrivacyLossCurve` composes. Those here are made
+from the exact trade-off of the noise alone, whatever its family: `one(epsilon)` below
+is the hockey-stick divergence of the noise moved by the step's shift.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr
+from scipy.stats import binom
+
+from skpuffer.noise import Noise, Shift
+
+__all__ = [
+    "FullStep",
+    "GaussianReplacePoisson",
+    "MixtureStep",
+    "PoissonStep",
+    "ReplacePoisson",
+]
+
+#: Mass of a binomial tail that is not worth a term of its own.
+_RARE = 1e-30
+
+
+def _unsampled(epsilon, rate):
+    """Log of 1 + (exp(epsilon) - 1) / rate, for epsilon >= 0: amplification undone."""
+    with np.errstate(over="ignore"):
+        near = np.log1p(np.expm1(np.minimum(epsilon, 1.0)) / rate)
+        far = epsilon + np.log1p((rate - 1) * np.exp(-epsilon)) - math.log(rate)
+    return np.where(epsilon < 1, near, far)
+
+
+@dataclass(frozen=True)
+class _Step:
+    """A step whose sum moves by at most a shift when its batch holds the record.
+
+    Parameters
+    ----------
+    noise : Noise
+    shift : Shift
+    """
+
+    noise: Noise
+    shift: Shift
+
+    symmetric = True
+
+    def _one(self, epsilon, times=1):
+        shift = self.shift
+        if times != 1:
+            shift = Shift(times * shift.radius, norm=shift.norm, dim=shift.dim)
+        return self.noise.delta(epsilon, shift)
+
+    def reverse(self, epsilon):
+        """Return the hockey-stick divergence of the second law from the first."""
+        return self.delta(epsilon)
+
+    def to_dict(self):
+        """Return plain data."""
+        return {
+            "step": type(self).__name__,
+            "noise": self.noise.to_dict(),
+            "shift": self.shift.to_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class FullStep(_Step):
+    """A step that every record takes part in."""
+
+    def delta(self, epsilon):
+        """Return the hockey-stick divergence of the first law from the second."""
+        return self._one(epsilon)
+
+    def renyi(self, alpha):
+        """Return the Rényi cost at order `alpha`, in nats."""
+        return self.noise.renyi(alpha, self.shift)
+
+
+@dataclass(frozen=True)
+class PoissonStep(_Step):
+    """A step in which the record takes part with a probability.
+
+    The first law is that of the world with the record: (1 - q) Q + q P against Q.
+
+    Parameters
+    ----------
+    noise : Noise
+    shift : Shift
+    rate : float
+        The probability q.
+
+    References
+    ----------
+    Li, Qardaji and Su (2012); Balle, Barthe and Gaboardi (2018), Theorem 8; Zhu, Dong
+    and Wang (2022), Proposition 30 (both directions).
+    """
+
+    rate: float
+
+    symmetric = False
+
+    def delta(self, epsilon):
+        """Return the hockey-stick divergence of the world with the record."""
+        return self.rate * self._one(_unsampled(epsilon, self.rate))
+
+    def reverse(self, epsilon):
+        """Return the hockey-stick divergence of the world without the record."""
+        q = self.rate
+        # 1 - (1 - q) exp(epsilon), without its cancellation
+        left = -np.expm1(epsilon + math.log1p(-q)) if q < 1 else np.ones_like(epsilon)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            at = math.log(q) + epsilon - np.log(left)
+        value = np.zeros_like(np.asarray(epsilon, float))
+        inside = left > 0
+        value[inside] = left[inside] * self._one(at[inside])
+        return value
+
+    def to_dict(self):
+        """Return plain data."""
+        return {**super().to_dict(), "rate": self.rate}
+
+
+@dataclass(frozen=True)
+class SubsetStep(PoissonStep):
+    """A step on a random subset, where the record takes another's place in it.
+
+    The world of either content is a mixture, with the same weight, of one in which the
+    record does not take part and one in which it does; each of the latter is a shift
+    away from the former, and from each other. That bounds both directions by the
+    same curve. To compose the two directions of :class:`PoissonStep` apart would
+    be false here (Lebeda, Regehr, Kamath and Steinke, 2024).
+
+    References
+    ----------
+    Balle, Barthe and Gaboardi (2018), Theorems 2 and 9; Zhu, Dong and Wang (2022),
+    Section 4.2.
+    """
+
+    symmetric = True
+
+    def reverse(self, epsilon):
+        """Return the hockey-stick divergence of the second law from the first."""
+        return self.delta(epsilon)
+
+
+@dataclass(frozen=True)
+class MixtureStep(_Step):
+    """A step in which records of a group take part several times, or none.
+
+    With weight w_j the sum moves by j times the shift, and with w_0 not at all. For
+    Q = 1 - w_0, delta(log(1 + Q (exp(e) - 1))) = sum over j >= 1 of w_j delta_j(e).
+    For draws with replacement, j is how often the record was drawn; for Poisson
+    batches and groups, how many of the group are in the batch.
+
+    Parameters
+    ----------
+    noise : Noise
+    shift : Shift
+    trials : int
+    chance : float
+        The number of times is binomial with these two.
+
+    References
+    ----------
+    Balle, Barthe and Gaboardi (2018), Theorems 2 and 10.
+    """
+
+    trials: int
+    chance: float
+
+    @property
+    def _weights(self):
+        """Numbers of times, their weights, and the mass of the numbers left out."""
+        last = int(binom.isf(_RARE, self.trials, self.chance)) + 1
+        times = np.arange(1, min(self.trials, last) + 1)
+        rest = float(binom.sf(times[-1], self.trials, self.chance))
+        return times, binom.pmf(times, self.trials, self.chance), rest
+
+    def delta(self, epsilon):
+        """Return the hockey-stick divergence of the first law from the second."""
+        rate = -math.expm1(self.trials * math.log1p(-self.chance))
+        at = _unsampled(epsilon, rate)
+        times, weights, rest = self._weights
+        pieces = (w * self._one(at, int(j)) for j, w in zip(times, weights, strict=True))
+        return sum(pieces) + rest
+
+    def to_dict(self):
+        """Return plain data."""
+        return {**super().to_dict(), "trials": self.trials, "chance": self.chance}
+
+
+@dataclass(frozen=True)
+class ReplacePoisson(_Step):
+    """A step of a Poisson batch, one record of which may be another.
+
+    With b = exp(e' - e), where e' = log(1 + q (exp(e) - 1)), advanced joint convexity
+    gives delta(e') = q ((1 - b) delta_1(e) + b delta_2(e)), where delta_2 is for twice
+    the shift: from one content to the other.
+
+    Parameters
+    ----------
+    noise : Noise
+    shift : Shift
+        Of a record that joins the batch.
+    rate : float
+
+    References
+    ----------
+    Balle, Barthe and Gaboardi (2018), Theorem 2.
+    """
+
+    rate: float
+
+    def delta(self, epsilon):
+        """Return the hockey-stick divergence of the first law from the second."""
+        at = _unsampled(epsilon, self.rate)
+        both = np.exp(epsilon - at)
+        mean = (1 - both) * self._one(at) + both * self._one(at, 2)
+        return self.rate * mean
+
+    def to_dict(self):
+        """Return plain data."""
+        return {**super().to_dict(), "rate": self.rate}
+
+
+@dataclass(frozen=True)
+class GaussianReplacePoisson(ReplacePoisson):
+    """The same with Gaussian noise, for which the worst pair of laws is known.
+
+    It is (1 - q) N(0, 1) + q N(a, 1) against (1 - q) N(0, 1) + q N(-a, 1), with a the
+    shift in standard deviations.
+
+    References
+    ----------
+    Schuchardt, Stoian, Kosmala and Günnemann (2024), Unified mechanism-specific
+    amplification by subsampling and group privacy amplification, Theorem 3.8.
+    """
+
+    def delta(self, epsilon):
+        """Return the hockey-stick divergence of the first law from the second."""
+        q, a = self.rate, self.noise.curve(self.shift).gaussian_mu
+        if q == 1:
+            return self._one(epsilon, 2)
+        # The loss grows with x. It is epsilon where y = exp(a x) solves
+        # q b y² - (1 - q) (exp(epsilon) - 1) y - exp(epsilon) q b = 0, b = exp(-a²/2);
+        # here divided by exp(epsilon), and y by exp(epsilon) too where that is large
+        half = math.log((1 - q) / (2 * q)) + a**2 / 2 + np.log(-np.expm1(-epsilon))
+        with np.errstate(divide="ignore"):
+            y = epsilon + np.logaddexp(half, np.logaddexp(2 * half, -epsilon) / 2)
+        x = y / a
+        gain = q * ndtr(a - x)
+        lost = math.log(q) + epsilon + log_ndtr(-a - x)
+        common = math.log1p(-q) + log_ndtr(-x) + np.log(np.expm1(epsilon))
+        return np.maximum(0.0, gain - np.exp(lost) - np.exp(common))

@@ -1,0 +1,316 @@
+"""The curve of many adaptive steps, each dominated by a pair of laws."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache, partial
+
+import numpy as np
+from scipy.optimize import brentq
+
+from skpuffer.utils._checks import check_order, check_probability, check_real
+
+from ._conversions import renyi_to_approximate, renyi_to_delta
+from ._loss_grid import GridTooLargeError, Sum, excess, on_grid, reach
+from ._loss_renyi import renyi_of_pair
+
+__all__ = ["PrivacyLossCurve", "Reversed"]
+
+#: Orders at which Rényi costs are added where no grid is possible.
+ORDERS = np.unique(
+    np.concatenate([1 + np.geomspace(0.05, 1e4, 60), np.arange(2.0, 33.0)])
+)
+
+#: Bytes a composition takes for each point of its grid: the masses, their transform,
+#: its power and what is read off them.
+BYTES_PER_POINT = 100
+
+#: Relative error of an epsilon, by which it may be too large.
+TOLERANCE = 2e-4
+
+#: Part of delta that tails cut off each step's grid may take, over all steps.
+_TAIL = 1e-6
+
+
+@dataclass(frozen=True)
+class Reversed:
+    """A pair of laws the other way around."""
+
+    pair: object
+
+    def delta(self, epsilon):
+        """Return the hockey-stick divergence of the second law from the first."""
+        return self.pair.reverse(epsilon)
+
+    def reverse(self, epsilon):
+        """Return the hockey-stick divergence of the first law from the second."""
+        return self.pair.delta(epsilon)
+
+
+@dataclass(frozen=True)
+class PrivacyLossCurve:
+    """The curve of adaptive steps whose privacy losses add up.
+
+    Parameters
+    ----------
+    steps : tuple of (pair, int)
+        Dominating pairs of laws, and how many steps each one dominates. A pair has
+        `delta(epsilon)` and `reverse(epsilon)`, the hockey-stick divergences of the
+        first law from the second and of the second from the first at arrays of
+        ``epsilon >= 0``; `symmetric`, whether these two are the same; and
+        `to_dict()`. It can be hashed. An exact `renyi(alpha)` is used if there is one.
+    max_memory : float, default=500
+        In MiB. Where a grid would take more, Rényi costs are added instead.
+
+    Notes
+    -----
+    The two orders of the laws are kept apart: each is composed with itself, and the
+    larger result counts. Mixing them, or keeping the larger at each step, would prove
+    less or nothing (Lebeda, Regehr, Kamath and Steinke, 2024).
+
+    References
+    ----------
+    Zhu, Dong and Wang (2022), Optimal accounting of differential privacy via
+    characteristic function, Theorems 10 and 27 (dominating pairs and composition).
+    """
+
+    steps: tuple
+    max_memory: float = 500.0
+
+    gaussian_mu = None
+
+    def __post_init__(self):
+        counts = {}
+        for pair, count in self.steps:
+            counts[pair] = counts.get(pair, 0) + count
+        object.__setattr__(self, "steps", tuple(counts.items()))
+
+    @property
+    def n_steps(self):
+        """How many steps there are."""
+        return sum(count for _, count in self.steps)
+
+    # -- the curve ----------------------------------------------------------------
+
+    def renyi(self, alpha):
+        """Bound on the Rényi cost at order `alpha`, in nats."""
+        return float(self._renyi_costs((check_order(alpha=alpha),))[0])
+
+    def delta(self, epsilon):
+        """Delta at `epsilon`, rounded up."""
+        return _delta(self, check_real(epsilon=epsilon))
+
+    def epsilon(self, delta):
+        """Epsilon at `delta`, rounded up: by `TOLERANCE`, relatively."""
+        return self.account(delta)[0]
+
+    def account(self, delta, tolerance=TOLERANCE):
+        """Return epsilon at `delta`, and by what it was found.
+
+        Parameters
+        ----------
+        delta : float
+            In (0, 1).
+        tolerance : float
+            Relative error that epsilon may have, on the safe side.
+
+        Returns
+        -------
+        epsilon : float
+        engine : {'exact', 'grid', 'renyi'}
+        """
+        return _account(self, check_probability(delta=delta), tolerance)
+
+    def to_dict(self):
+        """Return plain data."""
+        steps = [{**pair.to_dict(), "count": count} for pair, count in self.steps]
+        return {"kind": "privacy_loss", "steps": steps}
+
+    # -- the parts ----------------------------------------------------------------
+
+    @property
+    def _directions(self):
+        """Steps in the order of the laws as given, and the other way if it differs."""
+        if all(pair.symmetric for pair, _ in self.steps):
+            return (self.steps,)
+        turned = tuple((Reversed(pair), count) for pair, count in self.steps)
+        return (self.steps, turned)
+
+    @property
+    def _max_points(self):
+        return self.max_memory * 2**20 / BYTES_PER_POINT
+
+    def _renyi_costs(self, orders):
+        return np.max(
+            [
+                sum(count * np.asarray(_renyi(pair, orders)) for pair, count in steps)
+                for steps in self._directions
+            ],
+            axis=0,
+        )
+
+
+# Functions of plain values, so that asking twice costs nothing.
+
+
+@lru_cache(maxsize=4096)
+def _renyi(pair, orders):
+    exact = getattr(pair, "renyi", None)
+    if exact is not None:
+        return tuple(exact(alpha) for alpha in orders)
+    return tuple(renyi_of_pair(pair, orders))
+
+
+@lru_cache(maxsize=1024)
+def _spread(pair):
+    """Rough standard deviation of a pair's loss, from its Pearson divergence."""
+    ends = reach(pair.reverse, 1e-12), reach(pair.delta, 1e-12)
+    marks = [np.geomspace(1e-6 * end, end, 200) if end else [1e-9] for end in ends]
+    table = np.concatenate([-marks[0][::-1], [0.0], marks[1]])
+    table = np.minimum(table, 300.0)
+    density = np.exp(table) * excess(pair, table)
+    pearson = 2 * np.trapezoid(density, table)
+    return math.sqrt(math.log1p(max(pearson, 1e-300))), sum(ends)
+
+
+def _first_step(steps, max_points):
+    """A coarse grid's step: a good part of the smallest spread, if memory allows."""
+    spreads = [_spread(pair) for pair, _ in steps]
+    step = min(0.25 * spread for spread, _ in spreads)
+    widest = max(ends for _, ends in spreads)
+    return min(max(step, widest / min(1e5, 0.2 * max_points)), widest / 64 + 1e-12)
+
+
+def _sum_on(steps, delta, step, max_points):
+    """All losses added on one grid; delta says which masses are negligible."""
+    n_steps = sum(count for _, count in steps)
+    return Sum(
+        [
+            (on_grid(pair, step, _TAIL * delta / n_steps, max_points), count)
+            for pair, count in steps
+        ]
+    )
+
+
+def _epsilon_on(steps, delta, step, max_points):
+    """Epsilon by one grid, rounded up."""
+    total = _sum_on(steps, delta, step, max_points)
+    return total.tail(total.tilt_for_delta(delta), max_points).epsilon(delta)
+
+
+def _delta_on(steps, epsilon, roughly, step, max_points):
+    """Delta by one grid, rounded up, given its rough size."""
+    total = _sum_on(steps, roughly, step, max_points)
+    return total.tail(total.tilt_for_epsilon(epsilon), max_points).delta(epsilon)
+
+
+class _Refined:
+    """A number found from above on ever finer grids.
+
+    The error of connected dots goes with the square of the grid's step, so two grids
+    tell how far off the finer one is.
+    """
+
+    def __init__(self, ask, step):
+        self.ask, self.step = ask, step
+        self.value, self.error, self.exhausted = ask(step), math.inf, False
+
+    def refine(self, tolerance):
+        """Take the step that the error so far suggests."""
+        factor = 0.5
+        if math.isfinite(self.error):
+            want = tolerance * abs(self.value) / max(self.error, 1e-300)
+            factor = min(0.5, max(0.1, 0.85 * math.sqrt(want)))
+        try:
+            finer = self.ask(factor * self.step)
+        except GridTooLargeError:
+            self.exhausted = True
+            return
+        self.error = abs(self.value - finer) / (1 / factor**2 - 1)
+        self.step *= factor
+        self.value = min(self.value, finer)
+
+    def good(self, tolerance):
+        """Whether the value is as exact as asked for, or cannot be made so."""
+        return self.exhausted or self.error <= tolerance * max(abs(self.value), 1e-9)
+
+
+def _larger(curve, ask, tolerance):
+    """The larger of both directions' numbers, and whether it is as exact as asked.
+
+    Raises
+    ------
+    GridTooLargeError
+        If not even a coarse grid is possible.
+    """
+    points = curve._max_points
+    ways = [
+        _Refined(partial(ask, steps, max_points=points), _first_step(steps, points))
+        for steps in curve._directions
+    ]
+    while True:
+        # the other direction's number is an upper bound already
+        worst = max(ways, key=lambda way: way.value)
+        if worst.good(tolerance) or worst.value == math.inf:
+            return worst.value, not worst.exhausted
+        worst.refine(tolerance)
+
+
+def _renyi_epsilon(curve, delta):
+    orders = tuple(ORDERS)
+    return renyi_to_approximate(orders, curve._renyi_costs(orders), delta)
+
+
+@lru_cache(maxsize=4096)
+def _account(curve, delta, tolerance):
+    if curve.n_steps == 1:
+        ((pair, _),) = curve.steps
+        ways = [pair] if pair.symmetric else [pair, Reversed(pair)]
+        return max(_single_epsilon(way, delta) for way in ways), "exact"
+    def ask(steps, step, max_points):
+        return _epsilon_on(steps, delta, step, max_points)
+
+    try:
+        epsilon, exact = _larger(curve, ask, tolerance)
+    except GridTooLargeError:
+        epsilon, exact = math.inf, False
+    fallback = math.inf if exact else _renyi_epsilon(curve, delta)
+    if fallback < epsilon:
+        return fallback, "renyi"
+    return max(0.0, epsilon), "grid"
+
+
+def _single_epsilon(pair, delta):
+    """Exact epsilon of one step, rounded up."""
+
+    def height(epsilon):
+        return float(pair.delta(np.array([epsilon]))[0])
+
+    if height(0.0) <= delta:
+        return 0.0
+    high = reach(pair.delta, delta)
+    if math.isinf(high):
+        return math.inf
+    root = brentq(lambda e: height(e) - delta, 0.0, high, xtol=1e-14, rtol=1e-13)
+    while height(root) > delta:
+        root = root * (1 + 1e-12) + 1e-15
+    return root
+
+
+@lru_cache(maxsize=4096)
+def _delta(curve, epsilon):
+    if curve.n_steps == 1:
+        ((pair, _),) = curve.steps
+        ways = [pair] if pair.symmetric else [pair, Reversed(pair)]
+        at = np.array([epsilon])
+        beyond = max(0.0, -math.expm1(min(epsilon, 0.0)))
+        return max(float(excess(way, at)[0]) for way in ways) + beyond
+    orders = tuple(ORDERS)
+    value = renyi_to_delta(orders, curve._renyi_costs(orders), epsilon)
+
+    def ask(steps, step, max_points):
+        return _delta_on(steps, epsilon, value, step, max_points)
+
+    try:
+        return min(value, _larger(curve, ask, TOLERANCE)[0])
+    except GridTooLargeError:
+        return value
