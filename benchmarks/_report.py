@@ -4,6 +4,8 @@ import platform
 from importlib.metadata import version
 from pathlib import Path
 
+import pandas as pd
+
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -29,3 +31,17 @@ def write_csv(frame, name):
     """Store a data frame in the folder of results."""
     RESULTS.mkdir(exist_ok=True)
     frame.to_csv(RESULTS / name, index=False, lineterminator="\n")
+
+
+def read_csv(name, columns):
+    """Return the stored data frame of that name, or an empty one of those columns."""
+    path = RESULTS / name
+    return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=columns)
+
+
+def renewed(old, new, key):
+    """Return old and new rows, the new ones in place of old ones of the same key."""
+    if old.empty:
+        return new
+    joined = pd.concat([old, new], ignore_index=True)
+    return joined.drop_duplicates(key, keep="last")

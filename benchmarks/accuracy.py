@@ -35,8 +35,9 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 import skpuffer
+from benchmarks._accuracy_table import EPSILONS, REFERENCE, SEEDS, draw, show
 from benchmarks._peers import PEERS
-from benchmarks._report import RESULTS, print_table, versions, write_csv
+from benchmarks._report import read_csv, renewed, versions, write_csv
 from benchmarks._tables import LOADERS, split
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.exceptions import SeededNoiseWarning
@@ -45,24 +46,12 @@ from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.scenarios import RecordScenario
 from skpuffer.svm import PrivateLinearSVC
 
-EPSILONS = (0.5, 1.0, 2.0)
 DELTA = 1e-5
 LEARNING_RATES = (0.1, 1.0, 10.0)  # of Opacus
 RELATIONS = ("add_remove", "replace")
-REFERENCE = "LogisticRegression"
 OURS = (PrivateLogisticRegression,)
 OTHERS = (PrivateLinearSVC, PrivateSGDClassifier, PrivateMLPClassifier)
-
-# What logistic regression must reach under add/remove, by epsilon.
-TARGETS = {
-    "breast_cancer": (0.958, 0.964, 0.967),
-    "wine": (0.88, 0.925, 0.96),
-    "digits": (0.845, 0.895, 0.92),
-    "adult": (0.842, 0.844, 0.845),
-}
-# On the large table, the target is this far below the best without privacy.
-WITHIN = {"make_classification": 0.005}
-
+FILES = ("accuracy.csv", "accuracy_peers.csv")  # of ours, of peers
 KEY = ["data", "model", "setting", "relation", "epsilon"]
 
 
@@ -142,9 +131,8 @@ def _mean_over_seeds(rows, name):
     )
 
 
-def measure(name, classes, peers, seeds):
-    """Measure one data set; return the figures of ours and those of peers."""
-    X, y = LOADERS[name]()
+def measure(name, X, y, classes, peers, seeds):
+    """Measure one data set; return the figures of ours and those of peers, or None."""
     own, others = [], []
     ours = versions("numpy", "scipy", "scikit-learn")
     ours["skpuffer"] = skpuffer.__version__
@@ -159,172 +147,28 @@ def measure(name, classes, peers, seeds):
                 )
             ]
         for peer in peers:
-            if arrays.X_train.size <= peer.most_values or seed < peer.few_seeds:
-                others += _peer(peer, arrays, seed)
+            others += _peer(peer, arrays, seed)
     return [_mean_over_seeds(rows, name) if rows else None for rows in (own, others)]
 
 
 # -- keeping -------------------------------------------------------------------------
 
 
-def _stored(name):
-    path = RESULTS / name
-    return pd.read_csv(path) if path.is_file() else pd.DataFrame(columns=KEY)
-
-
-def _merged(old, new):
-    """Return old and new rows, the new instead of old ones of the same key."""
-    if old.empty:
-        return new
-    joined = pd.concat([old, new], ignore_index=True)
-    joined = joined.drop_duplicates(KEY, keep="last")
+def _store(fresh, file):
     order = {name: k for k, name in enumerate(LOADERS)}
-    return joined.sort_values("data", key=lambda c: c.map(order), kind="stable")
-
-
-def _store(frame, name, digits=5):
-    frame = _merged(_stored(name), frame)
-    write_csv(frame.round(digits), name)
-    return frame
-
-
-# -- showing -------------------------------------------------------------------------
-
-
-def _best_setting(frame):
-    """Keep the best setting at each epsilon."""
-    return frame.loc[frame.groupby("epsilon")["accuracy"].idxmax()]
-
-
-def _lines(frame):
-    """Yield (label, rows) of the private models, one line of the table each."""
-    private = frame[frame["model"] != REFERENCE]
-    for (model, relation), rows in private.groupby(["model", "relation"], sort=False):
-        label = f"{model}, {relation}"
-        if "peer" in rows and rows["peer"].notna().any():
-            peer = next(p for p in PEERS if p.name == model)
-            label = f"{model} {rows['peer'].iloc[-1]}, {relation}"
-            label += ", pure" if peer.pure else ""
-            if rows["setting"].nunique() > 1:
-                label += ", best of settings"
-            if "stored" in rows and rows["stored"].eq(True).any():
-                label += " (stored)"
-        yield label, _best_setting(rows)
-
-
-def targets(name, frame):
-    """Return the accuracies to reach, by epsilon, or None."""
-    if name in TARGETS:
-        return dict(zip(EPSILONS, TARGETS[name], strict=True))
-    reference = frame[frame["model"] == REFERENCE]
-    if name not in WITHIN or reference.empty:
-        return None
-    return dict.fromkeys(EPSILONS, reference["accuracy"].max() - WITHIN[name])
-
-
-def show(name, frame):
-    """Print one data set's table; return (targets met, targets, moonshot gap)."""
-    reference = frame[frame["model"] == REFERENCE]
-    base = reference.loc[reference["setting"] == "C=1", "cpu_seconds"]
-    goal = targets(name, frame)
-    table = []
-    for row in reference.itertuples():
-        cells = [f"{row.accuracy:.4f}"] * len(EPSILONS)
-        times = _times(row.cpu_seconds, row.first_cpu_seconds, base)
-        table.append([f"no privacy, {row.setting}", row.n_seeds, *cells, *times])
-    if goal:
-        table.append(["target", "", *(f"{goal[e]:.4f}" for e in EPSILONS), "", ""])
-    met = of = 0
-    for label, rows in _lines(frame):
-        judged = goal and label == f"{OURS[0].__name__}, add_remove"
-        cells = []
-        by_epsilon = rows.set_index("epsilon")
-        for epsilon in EPSILONS:
-            accuracy = by_epsilon["accuracy"].get(epsilon, np.nan)
-            verdict = ""
-            if judged:
-                met, of = met + (accuracy >= goal[epsilon]), of + 1
-                verdict = "pass " if accuracy >= goal[epsilon] else "FAIL "
-            cells.append(f"{verdict}{accuracy:.4f}")
-        times = _times(
-            rows["cpu_seconds"].median(), rows["first_cpu_seconds"].median(), base
-        )
-        table.append([label, rows["n_seeds"].min(), *cells, *times])
-    header = [
-        name,
-        "seeds",
-        *(f"eps={e:g}" for e in EPSILONS),
-        "CPU / scikit-learn",
-        "first fit",
-    ]
-    print_table(table, header=header)
-    print(flush=True)
-    return met, of, _gap(frame)
-
-
-def _times(seconds, first, base):
-    if base.empty:
-        return ["", ""]
-    return [f"{value / base.iloc[0]:.1f} x" for value in (seconds, first)]
-
-
-def _gap(frame):
-    """Return how far ours is below the best without privacy at the last epsilon."""
-    ours = frame[
-        (frame["model"] == OURS[0].__name__)
-        & (frame["relation"] == "add_remove")
-        & (frame["epsilon"] == EPSILONS[-1])
-    ]
-    reference = frame[frame["model"] == REFERENCE]
-    if ours.empty or reference.empty:
-        return np.nan
-    return reference["accuracy"].max() - ours["accuracy"].iloc[0]
-
-
-def draw(frames):
-    """Draw accuracy against epsilon, a panel a data set, into the folder of results."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(
-        1, len(frames), figsize=(3.2 * len(frames), 3.4), squeeze=False
+    frame = renewed(read_csv(file, KEY), fresh, KEY).sort_values(
+        "data", key=lambda column: column.map(order), kind="stable"
     )
-    for panel, (name, frame) in zip(axes[0], frames.items(), strict=True):
-        reference = frame.loc[frame["model"] == REFERENCE, "accuracy"]
-        if not reference.empty:
-            panel.axhline(reference.max(), color="black", linestyle=":", linewidth=1)
-        for label, rows in _lines(frame):
-            peer = "peer" in rows and rows["peer"].notna().any()
-            panel.plot(
-                rows["epsilon"],
-                rows["accuracy"],
-                marker="s" if peer else "o",
-                linestyle="--" if peer else "-",
-                label=label.removesuffix(" (stored)"),
-            )
-        panel.set(
-            title=name,
-            xlabel=r"$\varepsilon$",
-            xscale="log",
-            xticks=EPSILONS,
-            xticklabels=[f"{e:g}" for e in EPSILONS],
-        )
-        panel.minorticks_off()
-    axes[0, 0].set_ylabel("accuracy")
-    handles = {}
-    for panel in axes[0]:
-        lines, labels = panel.get_legend_handles_labels()
-        handles |= dict(zip(labels, lines, strict=True))
-    handles["no privacy"] = plt.Line2D([], [], color="black", linestyle=":")
-    figure.legend(
-        handles.values(), handles.keys(), loc="lower center", ncols=3, frameon=False
-    )
-    figure.tight_layout(rect=(0, 0.04 + 0.06 * -(-len(handles) // 3), 1, 1))
-    RESULTS.mkdir(exist_ok=True)
-    figure.savefig(RESULTS / "accuracy.png", dpi=120)
-    plt.close(figure)
+    write_csv(frame.round(5), file)
+
+
+def _with_stored(fresh, file, name):
+    """Add stored figures of what was not measured in this run."""
+    stored = read_csv(file, KEY)
+    stored = stored[stored["data"] == name].assign(stored=True)
+    if fresh is None:
+        return None if stored.empty else stored
+    return renewed(stored, fresh, KEY)
 
 
 # -- the command ---------------------------------------------------------------------
@@ -339,7 +183,7 @@ def _arguments(arguments):
     parser.add_argument("--figure", action="store_true", help="draw accuracy.png")
     parser.add_argument("--only", choices=("ours", "peers"), help="measure only these")
     parser.add_argument("--data", nargs="+", choices=tuple(LOADERS), help="data sets")
-    parser.add_argument("--seeds", type=int, default=10, help="number of splits")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="number of splits")
     return parser.parse_args(arguments)
 
 
@@ -352,6 +196,15 @@ def _peers_at_hand(options):
     return [peer for peer in PEERS if peer.interpreter is not None]
 
 
+def _load(name):
+    """Return a data set, or None with a word of why if its files are missing."""
+    try:
+        return LOADERS[name]()
+    except OSError as error:
+        print(f"{name} is skipped: {error}\n")
+        return None
+
+
 def main(arguments=None):
     """Measure, print, store; see the module."""
     options = _arguments(arguments)
@@ -361,45 +214,34 @@ def main(arguments=None):
     peers = _peers_at_hand(options)
     frames, verdicts = {}, []
     for name in names:
-        try:
-            with threadpool_limits(1), warnings.catch_warnings():
-                warnings.simplefilter("ignore", SeededNoiseWarning)
-                own, others = measure(name, classes, peers, seeds)
-        except OSError as error:
-            print(f"{name} is skipped: {error}\n")
+        table = _load(name)
+        if table is None:
             continue
+        with threadpool_limits(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore", SeededNoiseWarning)
+            measured = measure(name, *table, classes, peers, seeds)
         parts = []
-        for part, file in ((own, "accuracy.csv"), (others, "accuracy_peers.csv")):
-            if part is not None and not options.quick:
-                _store(part, file)
+        for part, file in zip(measured, FILES, strict=True):
             if not options.quick:
+                if part is not None:
+                    _store(part, file)
                 part = _with_stored(part, file, name)
-            parts += [] if part is None else [part]
-        if not parts:
-            continue
-        frames[name] = pd.concat(parts, ignore_index=True)
-        verdicts.append(show(name, frames[name]))
+            if part is not None:
+                parts.append(part)
+        if parts:
+            frames[name] = pd.concat(parts, ignore_index=True)
+            verdicts.append(show(name, frames[name]))
     if verdicts and not options.quick:
         met, of, gaps = zip(*verdicts, strict=True)
-        near = np.asarray(gaps) <= 0.01
         print(f"targets met: {sum(met)} of {sum(of)}")
         print(
             f"within one point of no privacy at eps={EPSILONS[-1]:g}: "
-            f"{near.sum()} of {len(near)}"
+            f"{np.sum(np.asarray(gaps) <= 0.01)} of {len(gaps)}"
         )
     if options.figure and frames:
         draw(frames)
         print("the figure is benchmarks/results/accuracy.png")
     return 0
-
-
-def _with_stored(fresh, file, name):
-    """Add stored figures of what was not measured in this run."""
-    stored = _stored(file)
-    stored = stored[stored["data"] == name].assign(stored=True)
-    if fresh is None:
-        return None if stored.empty else stored
-    return _merged(stored, fresh)
 
 
 if __name__ == "__main__":

@@ -33,8 +33,8 @@ def _refuse_partial_fit(estimator):
 class PrivateTrainingMixin(PrivateEstimatorMixin):
     """Plans, accounts and runs noisy clipped gradient descent.
 
-    A subclass says what is differentiated (:meth:`_gradients`, :meth:`_n_outputs`) and
-    how parameters are published.
+    A subclass says what is differentiated (:meth:`_gradients`, :meth:`_loss`) and how
+    parameters are published.
     """
 
     _parameter_constraints: dict = {
@@ -58,8 +58,8 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         """Return what is differentiated, of :mod:`skpuffer.training`."""
 
     @abstractmethod
-    def _n_outputs(self):
-        """Number of scores of a record."""
+    def _loss(self):
+        """Return the loss of one record's scores, of :mod:`skpuffer.training`."""
 
     def _l2(self, context):
         """Weight of ``|w|**2 / 2`` next to the mean loss."""
@@ -80,17 +80,10 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         if self.clip_norm is not None:
             check_positive(clip_norm=self.clip_norm)
 
-    def _defaults(self, context, multiplier):
+    def _defaults(self, context, multiplier, **decided):
         """Return the rule for what was not said; see :func:`default_plan`."""
-        return default_plan(
-            n_records=context.n_records,
-            n_features=context.n_features,
-            n_outputs=self._n_outputs(),
-            multiplier=multiplier,
-        )
-
-    def _release(self, scenario, context, X):
-        raise NotImplementedError  # a plan needs the budget, see below
+        smoothness = self._loss().smoothness
+        return default_plan(context.n_records, multiplier, smoothness, **decided)
 
     def _probe(self, context):
         """Describe a single look at all gradients, of clip norm one."""
@@ -175,20 +168,22 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         multiplier = (
             spread * release.n_records / (release.divisor * np.sqrt(release.n_steps))
         )
-        defaults = self._defaults(release.context, multiplier)
-        rate = self.learning_rate
-        if rate is None:
-            rate = defaults.learning_rate
+        defaults = self._defaults(
+            release.context,
+            multiplier,
+            n_steps=release.n_steps,
+            clip_norm=release.total_clip_norm,
+        )
         chosen = {
             name: given if (given := getattr(self, name)) is not None else fallback
             for name, fallback in (
-                ("momentum", defaults.momentum),
+                ("learning_rate", defaults.learning_rate),
+                # the rule's momentum belongs to the rule's step
+                ("momentum", defaults.momentum if self.learning_rate is None else 0.0),
                 ("average", defaults.average),
             )
         }
         return Optimiser(
-            learning_rate=float(rate),
-            schedule=defaults.schedule,
             l2=self._l2(release.context),
             **{name: float(value) for name, value in chosen.items()},
         )

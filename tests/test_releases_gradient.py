@@ -61,7 +61,9 @@ def test_blocks_clip_apart_and_add_up():
 
 def test_releases_are_compared_by_what_is_accounted():
     other = dataclasses.replace(
-        release(), context=PublicContext(n_records=100, n_features=3), assumptions=("a",)
+        release(),
+        context=PublicContext(n_records=100, n_features=3),
+        assumptions=("a",),
     )
     assert other == release()
     assert hash(other) == hash(release())

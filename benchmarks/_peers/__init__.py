@@ -32,11 +32,6 @@ class Peer:
         Neighbouring tables of the peer's promise.
     pure : bool
         Whether the promise has no delta.
-    most_values : int
-        Largest training table, in entries, of which all seeds are run; larger ones
-        take `few_seeds`.
-    few_seeds : int
-        Number of seeds for larger tables.
     """
 
     name: str
@@ -44,8 +39,6 @@ class Peer:
     script: str
     relation: str
     pure: bool
-    most_values: float = float("inf")
-    few_seeds: int = 3
 
     @property
     def interpreter(self):
@@ -88,6 +81,5 @@ PEERS = (
         script="opacus_linear.py",
         relation="add_remove",
         pure=False,
-        most_values=1e6,
     ),
 )

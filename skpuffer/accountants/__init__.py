@@ -3,6 +3,8 @@
 from ._base import Accountant, Calibration, Unsupported
 from ._compatibility import compatibility_table
 from ._group import GroupPrivacy
+from ._privacy_loss import PrivacyLoss
+from ._renyi_dp import RenyiDP
 from ._wasserstein import GeneralWasserstein
 
 __all__ = [
@@ -10,6 +12,8 @@ __all__ = [
     "Calibration",
     "GeneralWasserstein",
     "GroupPrivacy",
+    "PrivacyLoss",
+    "RenyiDP",
     "Unsupported",
     "compatibility_table",
 ]

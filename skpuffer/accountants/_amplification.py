@@ -20,6 +20,7 @@ __all__ = [
     "MixtureStep",
     "PoissonStep",
     "ReplacePoisson",
+    "SubsetStep",
 ]
 
 #: Mass of a binomial tail that is not worth a term of its own.
@@ -48,6 +49,8 @@ class _Step:
     shift: Shift
 
     symmetric = True
+    #: Whether some gradients attain it, so that no better bound is possible.
+    tight = False
 
     def _one(self, epsilon, times=1):
         shift = self.shift
@@ -71,6 +74,8 @@ class _Step:
 @dataclass(frozen=True)
 class FullStep(_Step):
     """A step that every record takes part in."""
+
+    tight = True
 
     def delta(self, epsilon):
         """Return the hockey-stick divergence of the first law from the second."""
@@ -103,6 +108,7 @@ class PoissonStep(_Step):
     rate: float
 
     symmetric = False
+    tight = True
 
     def delta(self, epsilon):
         """Return the hockey-stick divergence of the world with the record."""
@@ -111,13 +117,13 @@ class PoissonStep(_Step):
     def reverse(self, epsilon):
         """Return the hockey-stick divergence of the world without the record."""
         q = self.rate
+        epsilon = np.asarray(epsilon, float)
+        value = np.zeros_like(epsilon)
+        inside = epsilon < -math.log1p(-q)
+        epsilon = epsilon[inside]
         # 1 - (1 - q) exp(epsilon), without its cancellation
-        left = -np.expm1(epsilon + math.log1p(-q)) if q < 1 else np.ones_like(epsilon)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            at = math.log(q) + epsilon - np.log(left)
-        value = np.zeros_like(np.asarray(epsilon, float))
-        inside = left > 0
-        value[inside] = left[inside] * self._one(at[inside])
+        left = -np.expm1(epsilon + math.log1p(-q))
+        value[inside] = left * self._one(math.log(q) + epsilon - np.log(left))
         return value
 
     def to_dict(self):
@@ -142,6 +148,7 @@ class SubsetStep(PoissonStep):
     """
 
     symmetric = True
+    tight = False
 
     def reverse(self, epsilon):
         """Return the hockey-stick divergence of the second law from the first."""
@@ -173,21 +180,22 @@ class MixtureStep(_Step):
     trials: int
     chance: float
 
-    @property
     def _weights(self):
-        """Numbers of times, their weights, and the mass of the numbers left out."""
-        last = int(binom.isf(_RARE, self.trials, self.chance)) + 1
-        times = np.arange(1, min(self.trials, last) + 1)
-        rest = float(binom.sf(times[-1], self.trials, self.chance))
-        return times, binom.pmf(times, self.trials, self.chance), rest
+        """Numbers of times and their weights; rare ones are counted as the largest."""
+        law = binom(self.trials, self.chance)
+        last = min(self.trials, int(law.isf(_RARE)) + 1)
+        times = np.arange(1, last + 1)
+        weights = law.pmf(times)
+        if last < self.trials:
+            times = np.append(times, self.trials)
+            weights = np.append(weights, law.sf(last))
+        return zip(times.tolist(), weights.tolist(), strict=True)
 
     def delta(self, epsilon):
         """Return the hockey-stick divergence of the first law from the second."""
         rate = -math.expm1(self.trials * math.log1p(-self.chance))
         at = _unsampled(epsilon, rate)
-        times, weights, rest = self._weights
-        pieces = (w * self._one(at, int(j)) for j, w in zip(times, weights, strict=True))
-        return sum(pieces) + rest
+        return sum(weight * self._one(at, times) for times, weight in self._weights())
 
     def to_dict(self):
         """Return plain data."""
@@ -241,19 +249,20 @@ class GaussianReplacePoisson(ReplacePoisson):
     amplification by subsampling and group privacy amplification, Theorem 3.8.
     """
 
+    tight = True
+
     def delta(self, epsilon):
         """Return the hockey-stick divergence of the first law from the second."""
         q, a = self.rate, self.noise.curve(self.shift).gaussian_mu
         if q == 1:
             return self._one(epsilon, 2)
-        # The loss grows with x. It is epsilon where y = exp(a x) solves
-        # q b y² - (1 - q) (exp(epsilon) - 1) y - exp(epsilon) q b = 0, b = exp(-a²/2);
-        # here divided by exp(epsilon), and y by exp(epsilon) too where that is large
-        half = math.log((1 - q) / (2 * q)) + a**2 / 2 + np.log(-np.expm1(-epsilon))
+        # The loss grows with x. It is epsilon where y = exp(a x - epsilon) solves
+        # b y² - 2 h y - exp(-epsilon) b = 0, 2 h = (1 - q) (1 - exp(-epsilon)) / q,
+        # b = exp(-a²/2)
         with np.errstate(divide="ignore"):
-            y = epsilon + np.logaddexp(half, np.logaddexp(2 * half, -epsilon) / 2)
-        x = y / a
-        gain = q * ndtr(a - x)
+            rest = np.log(-np.expm1(-epsilon))
+            half = math.log((1 - q) / (2 * q)) + a**2 / 2 + rest
+            x = (epsilon + np.logaddexp(half, np.logaddexp(2 * half, -epsilon) / 2)) / a
+            common = math.log1p(-q) + log_ndtr(-x) + epsilon + rest
         lost = math.log(q) + epsilon + log_ndtr(-a - x)
-        common = math.log1p(-q) + log_ndtr(-x) + np.log(np.expm1(epsilon))
-        return np.maximum(0.0, gain - np.exp(lost) - np.exp(common))
+        return np.maximum(0.0, q * ndtr(a - x) - np.exp(lost) - np.exp(common))

@@ -5,7 +5,7 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from skpuffer.releases import QueryRelease, Sensitivity
+from skpuffer.releases import GradientRelease, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     AttributeScenario,
     Discrete,
@@ -51,6 +51,12 @@ def _releases():
             query=_mean, n_records=2, dim=1, sensitivity=known
         ),
         "any query, without one": QueryRelease(query=_mean, n_records=2, dim=1),
+        "gradients, sampling='full_batch'": GradientRelease(
+            n_records=2, n_steps=2, sampling="full_batch"
+        ),
+        "gradients, sampling='poisson'": GradientRelease(
+            n_records=2, n_steps=2, batch_size=1
+        ),
     }
 
 

@@ -81,7 +81,7 @@ class PrivateLogisticRegression(
         warns, and leaves an estimate for a certificate.
     fit_intercept : bool, default=True
         Whether to add a constant column; it is regularised like the others.
-    intercept_scaling : float, default=1.0
+    intercept_scaling : float, default=0.5
         Value of that column, for gradients in units of `data_norm`. It counts in the
         norm of a row, hence in the noise.
     classes : array-like, default=None
@@ -158,8 +158,9 @@ class PrivateLogisticRegression(
     :func:`skpuffer.training.default_plan`, from public facts alone: the number of
     records, features and outputs, and how much noise the budget asks for.
 
-    For the output, one record that moves by b in the space of z = y x moves the minimiser by at most
-    ``C * min(2 R, (1 + R D / 4) b)``, with R the largest norm of a row and
+    For the output, one record that moves by b in the space of z = y x moves the
+    minimiser by at most ``C * min(2 R, (1 + R D / 4) b)``, with R the largest norm of a
+    row and
     D = sqrt(2 log(2) n C) that of the minimiser. A scenario under which the secret
     moves a record only a little thus needs less noise than differential privacy.
 
@@ -203,7 +204,7 @@ class PrivateLogisticRegression(
         C=None,
         data_norm=1.0,
         fit_intercept=True,
-        intercept_scaling=1.0,
+        intercept_scaling=0.5,
         classes=None,
         tol=1e-3,
         sampling=None,

@@ -210,8 +210,8 @@ class PrivateRidge(RegressorMixin, PrivateEstimatorMixin):
             sensitivity=Sensitivity(add_remove={2: moments.norm}),
             context=context,
             assumptions=(
-                f"rows longer than {self.data_norm:g} are scaled down to it and targets "
-                f"clipped to [{low:g}, {high:g}]",
+                f"rows longer than {self.data_norm:g} are scaled down to it and "
+                f"targets clipped to [{low:g}, {high:g}]",
             ),
         )
 

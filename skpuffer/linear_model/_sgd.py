@@ -54,7 +54,7 @@ class PrivateSGDClassifier(
         Public bound of the l2 norm of a row; longer rows are scaled down to it.
     fit_intercept : bool, default=True
         Whether to add a constant column.
-    intercept_scaling : float, default=1.0
+    intercept_scaling : float, default=0.5
         Value of that column in units of `data_norm`.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
@@ -153,7 +153,7 @@ class PrivateSGDClassifier(
         alpha=0.0,
         data_norm=1.0,
         fit_intercept=True,
-        intercept_scaling=1.0,
+        intercept_scaling=0.5,
         classes=None,
         sampling=None,
         batch_size=None,
@@ -258,7 +258,7 @@ class PrivateSGDRegressor(RegressorMixin, PrivateLinearRegressor):
         Public bound of the l2 norm of a row; longer rows are scaled down to it.
     fit_intercept : bool, default=True
         Whether to add a constant column.
-    intercept_scaling : float, default=1.0
+    intercept_scaling : float, default=0.5
         Value of that column in units of `data_norm`.
     sampling : str, default=None
         How the records of a step are chosen; see
@@ -349,7 +349,7 @@ class PrivateSGDRegressor(RegressorMixin, PrivateLinearRegressor):
         target_bounds=(-1.0, 1.0),
         data_norm=1.0,
         fit_intercept=True,
-        intercept_scaling=1.0,
+        intercept_scaling=0.5,
         sampling=None,
         batch_size=None,
         max_iter=None,

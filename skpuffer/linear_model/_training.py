@@ -30,10 +30,6 @@ class LinearTraining(PrivateTrainingMixin):
         "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
     }
 
-    def _loss(self):
-        """Return the loss of one record."""
-        raise NotImplementedError
-
     def _check_parameters(self, scenario):
         super()._check_parameters(scenario)
         check_positive(intercept_scaling=self.intercept_scaling)
@@ -56,7 +52,9 @@ class LinearTraining(PrivateTrainingMixin):
             rows,
             y,
             n_classes=self._n_classes(),
-            intercept_scale=float(self.intercept_scaling) if self.fit_intercept else 0.0,
+            intercept_scale=float(self.intercept_scaling)
+            if self.fit_intercept
+            else 0.0,
         )
 
     def _statements(self, context):

@@ -12,11 +12,13 @@ from ._divergences import (
     hockey_stick_divergence,
     renyi_divergence,
 )
+from ._loss_curve import PrivacyLossCurve
 
 __all__ = [
     "Certificate",
     "GaussianCurve",
     "Notion",
+    "PrivacyLossCurve",
     "RenyiCurve",
     "approximate_renyi_to_approximate",
     "compose",

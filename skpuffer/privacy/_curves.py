@@ -19,6 +19,7 @@ from skpuffer.utils._checks import (
 from skpuffer.utils._gdp import gaussian_delta, gaussian_epsilon
 
 from ._conversions import DEFAULT_ORDERS, renyi_to_approximate, renyi_to_delta
+from ._loss_curve import PrivacyLossCurve
 
 __all__ = ["GaussianCurve", "RenyiCurve", "compose_curves"]
 
@@ -126,8 +127,10 @@ def compose_curves(curves):
     Returns
     -------
     curve
-        Exact when all are Gaussian; otherwise Rényi costs added order by order, on
-        the orders of the tabulated curves or on a default grid.
+        Exact when all are Gaussian. With a :class:`PrivacyLossCurve` among them, one of
+        all steps together, unless another knows Rényi costs only; otherwise Rényi costs
+        added order by order, on the orders of the tabulated curves or on a default
+        grid.
     """
     curves = list(curves)
     if len(curves) == 1:
@@ -136,8 +139,51 @@ def compose_curves(curves):
     if all(mu is not None for mu in distances):
         return GaussianCurve(math.hypot(*distances))
     tabulated = [c.orders for c in curves if isinstance(c, RenyiCurve)]
+    stepwise = [c for c in curves if isinstance(c, PrivacyLossCurve)]
+    if stepwise and not tabulated:
+        return _one_after_another(curves, stepwise)
     orders = np.unique(np.concatenate(tabulated)) if tabulated else DEFAULT_ORDERS
     if not tabulated:
         orders = np.append(orders, math.inf)
     costs = [sum(float(c.renyi(a)) for c in curves) for a in orders]
     return RenyiCurve(tuple(orders), tuple(costs))
+
+
+def _one_after_another(curves, stepwise):
+    """Return the curve of all steps of all curves, none of which is a table."""
+    steps = [step for curve in stepwise for step in curve.steps]
+    others = [curve for curve in curves if not isinstance(curve, PrivacyLossCurve)]
+    distances = [c.gaussian_mu for c in others if c.gaussian_mu is not None]
+    if distances:
+        steps.append((_SymmetricPair(GaussianCurve(math.hypot(*distances))), 1))
+    steps += [(_SymmetricPair(c), 1) for c in others if c.gaussian_mu is None]
+    memory = min(curve.max_memory for curve in stepwise)
+    return PrivacyLossCurve(tuple(steps), memory)
+
+
+@dataclass(frozen=True)
+class _SymmetricPair:
+    """The pair of laws that a curve of additive symmetric noise belongs to."""
+
+    curve: object
+
+    symmetric = True
+
+    def delta(self, epsilon):
+        """Return the hockey-stick divergence of the first law from the second."""
+        mu = self.curve.gaussian_mu
+        if mu is not None:
+            return gaussian_delta(epsilon, mu)
+        return self.curve.delta(epsilon)
+
+    def reverse(self, epsilon):
+        """Return the hockey-stick divergence of the second law from the first."""
+        return self.delta(epsilon)
+
+    def renyi(self, alpha):
+        """Return the Rényi cost at order `alpha`, in nats."""
+        return self.curve.renyi(alpha)
+
+    def to_dict(self):
+        """Return plain data."""
+        return {"step": "curve", "curve": self.curve.to_dict()}

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -13,7 +14,7 @@ from ._conversions import renyi_to_approximate, renyi_to_delta
 from ._loss_grid import GridTooLargeError, Sum, excess, on_grid, reach
 from ._loss_renyi import renyi_of_pair
 
-__all__ = ["PrivacyLossCurve", "Reversed"]
+__all__ = ["Accounted", "PrivacyLossCurve", "Reversed"]
 
 #: Orders at which Rényi costs are added where no grid is possible.
 ORDERS = np.unique(
@@ -25,10 +26,28 @@ ORDERS = np.unique(
 BYTES_PER_POINT = 100
 
 #: Relative error of an epsilon, by which it may be too large.
-TOLERANCE = 2e-4
+TOLERANCE = 5e-5
 
 #: Part of delta that tails cut off each step's grid may take, over all steps.
 _TAIL = 1e-6
+
+
+class Accounted(NamedTuple):
+    """Epsilon of composed pairs at some delta.
+
+    Parameters
+    ----------
+    epsilon : float
+        Not below the truth.
+    lower : float
+        Not above the truth for the pairs themselves, so for a mechanism only where
+        they are attained.
+    engine : {'exact', 'grid', 'renyi'}
+    """
+
+    epsilon: float
+    lower: float
+    engine: str
 
 
 @dataclass(frozen=True)
@@ -93,7 +112,32 @@ class PrivacyLossCurve:
 
     def renyi(self, alpha):
         """Bound on the Rényi cost at order `alpha`, in nats."""
-        return float(self._renyi_costs((check_order(alpha=alpha),))[0])
+        return self.renyi_costs((check_order(alpha=alpha),))[0]
+
+    def renyi_costs(self, orders):
+        """Bounds on the Rényi cost at many orders.
+
+        Parameters
+        ----------
+        orders : tuple of float
+            In (1, inf].
+
+        Returns
+        -------
+        costs : tuple of float
+            In nats.
+        """
+        sums = [
+            sum(count * np.asarray(_renyi(pair, orders)) for pair, count in steps)
+            for steps in self._directions
+        ]
+        return tuple(np.max(sums, axis=0).tolist())
+
+    @property
+    def spread(self):
+        """Rough standard deviation of the whole loss, in nats: for first guesses."""
+        squares = [count * _spread(pair)[0] ** 2 for pair, count in self.steps]
+        return math.sqrt(sum(squares))
 
     def delta(self, epsilon):
         """Delta at `epsilon`, rounded up."""
@@ -104,7 +148,7 @@ class PrivacyLossCurve:
         return self.account(delta)[0]
 
     def account(self, delta, tolerance=TOLERANCE):
-        """Return epsilon at `delta`, and by what it was found.
+        """Return epsilon at `delta`, from both sides, and by what it was found.
 
         Parameters
         ----------
@@ -115,8 +159,7 @@ class PrivacyLossCurve:
 
         Returns
         -------
-        epsilon : float
-        engine : {'exact', 'grid', 'renyi'}
+        accounted : Accounted
         """
         return _account(self, check_probability(delta=delta), tolerance)
 
@@ -139,15 +182,6 @@ class PrivacyLossCurve:
     def _max_points(self):
         return self.max_memory * 2**20 / BYTES_PER_POINT
 
-    def _renyi_costs(self, orders):
-        return np.max(
-            [
-                sum(count * np.asarray(_renyi(pair, orders)) for pair, count in steps)
-                for steps in self._directions
-            ],
-            axis=0,
-        )
-
 
 # Functions of plain values, so that asking twice costs nothing.
 
@@ -164,7 +198,9 @@ def _renyi(pair, orders):
 def _spread(pair):
     """Rough standard deviation of a pair's loss, from its Pearson divergence."""
     ends = reach(pair.reverse, 1e-12), reach(pair.delta, 1e-12)
-    marks = [np.geomspace(1e-6 * end, end, 200) if end else [1e-9] for end in ends]
+    if math.isinf(sum(ends)):
+        return math.inf, math.inf
+    marks = [np.geomspace(1e-6, 1.0, 200) * max(end, 1e-9) for end in ends]
     table = np.concatenate([-marks[0][::-1], [0.0], marks[1]])
     table = np.minimum(table, 300.0)
     density = np.exp(table) * excess(pair, table)
@@ -177,6 +213,8 @@ def _first_step(steps, max_points):
     spreads = [_spread(pair) for pair, _ in steps]
     step = min(0.25 * spread for spread, _ in spreads)
     widest = max(ends for _, ends in spreads)
+    if math.isinf(widest):
+        raise GridTooLargeError
     return min(max(step, widest / min(1e5, 0.2 * max_points)), widest / 64 + 1e-12)
 
 
@@ -192,19 +230,37 @@ def _sum_on(steps, delta, step, max_points):
 
 
 def _epsilon_on(steps, delta, step, max_points):
-    """Epsilon by one grid, rounded up."""
+    """Epsilon by one grid: rounded up, and down."""
     total = _sum_on(steps, delta, step, max_points)
-    return total.tail(total.tilt_for_delta(delta), max_points).epsilon(delta)
+    tail = total.tail(total.tilt_for_delta(delta), max_points)
+    # the masses moved at the tails are far less than the second term allows for
+    missed = 1e-2 * delta
+    more = delta + missed + 10 * _TAIL * delta
+    return tail.epsilon(delta), tail.epsilon(more) - _slip(step, total.count, missed)
+
+
+def _slip(step, n_steps, chance):
+    """How far connected dots move a sum upwards, but for a small chance.
+
+    A loss between two points of the grid goes to either so that the mean of exp(-loss)
+    stays. Its mean then rises by at most the first term, and by Hoeffding's lemma the
+    sum of all moves exceeds the bound with a probability of at most `chance`.
+    """
+    growth = -math.expm1(-step)
+    worst = math.log(step / growth)
+    rise = step * -math.expm1(-worst) / growth - worst
+    return n_steps * rise + step * math.sqrt(-math.log(chance) * n_steps / 2)
 
 
 def _delta_on(steps, epsilon, roughly, step, max_points):
     """Delta by one grid, rounded up, given its rough size."""
     total = _sum_on(steps, roughly, step, max_points)
-    return total.tail(total.tilt_for_epsilon(epsilon), max_points).delta(epsilon)
+    tail = total.tail(total.tilt_for_epsilon(epsilon), max_points)
+    return tail.delta(epsilon), 0.0
 
 
 class _Refined:
-    """A number found from above on ever finer grids.
+    """A number found from above, and from below, on ever finer grids.
 
     The error of connected dots goes with the square of the grid's step, so two grids
     tell how far off the finer one is.
@@ -212,7 +268,8 @@ class _Refined:
 
     def __init__(self, ask, step):
         self.ask, self.step = ask, step
-        self.value, self.error, self.exhausted = ask(step), math.inf, False
+        self.value, self.lower = ask(step)
+        self.error, self.exhausted = math.inf, False
 
     def refine(self, tolerance):
         """Take the step that the error so far suggests."""
@@ -221,13 +278,13 @@ class _Refined:
             want = tolerance * abs(self.value) / max(self.error, 1e-300)
             factor = min(0.5, max(0.1, 0.85 * math.sqrt(want)))
         try:
-            finer = self.ask(factor * self.step)
+            finer, lower = self.ask(factor * self.step)
         except GridTooLargeError:
             self.exhausted = True
             return
         self.error = abs(self.value - finer) / (1 / factor**2 - 1)
         self.step *= factor
-        self.value = min(self.value, finer)
+        self.value, self.lower = min(self.value, finer), max(self.lower, lower)
 
     def good(self, tolerance):
         """Whether the value is as exact as asked for, or cannot be made so."""
@@ -235,7 +292,7 @@ class _Refined:
 
 
 def _larger(curve, ask, tolerance):
-    """The larger of both directions' numbers, and whether it is as exact as asked.
+    """The larger of both directions' numbers, its lower bound, and if it is exact enough.
 
     Raises
     ------
@@ -251,13 +308,14 @@ def _larger(curve, ask, tolerance):
         # the other direction's number is an upper bound already
         worst = max(ways, key=lambda way: way.value)
         if worst.good(tolerance) or worst.value == math.inf:
-            return worst.value, not worst.exhausted
+            exact = worst.value < math.inf and not worst.exhausted
+            return worst.value, max(way.lower for way in ways), exact
         worst.refine(tolerance)
 
 
 def _renyi_epsilon(curve, delta):
     orders = tuple(ORDERS)
-    return renyi_to_approximate(orders, curve._renyi_costs(orders), delta)
+    return renyi_to_approximate(orders, curve.renyi_costs(orders), delta)
 
 
 @lru_cache(maxsize=4096)
@@ -265,18 +323,20 @@ def _account(curve, delta, tolerance):
     if curve.n_steps == 1:
         ((pair, _),) = curve.steps
         ways = [pair] if pair.symmetric else [pair, Reversed(pair)]
-        return max(_single_epsilon(way, delta) for way in ways), "exact"
+        epsilon = max(_single_epsilon(way, delta) for way in ways)
+        return Accounted(epsilon, epsilon * (1 - 1e-9), "exact")
+
     def ask(steps, step, max_points):
         return _epsilon_on(steps, delta, step, max_points)
 
     try:
-        epsilon, exact = _larger(curve, ask, tolerance)
+        epsilon, lower, exact = _larger(curve, ask, tolerance)
     except GridTooLargeError:
-        epsilon, exact = math.inf, False
+        epsilon, lower, exact = math.inf, 0.0, False
     fallback = math.inf if exact else _renyi_epsilon(curve, delta)
     if fallback < epsilon:
-        return fallback, "renyi"
-    return max(0.0, epsilon), "grid"
+        return Accounted(fallback, max(0.0, float(lower)), "renyi")
+    return Accounted(max(0.0, float(epsilon)), max(0.0, float(lower)), "grid")
 
 
 def _single_epsilon(pair, delta):
@@ -305,7 +365,7 @@ def _delta(curve, epsilon):
         beyond = max(0.0, -math.expm1(min(epsilon, 0.0)))
         return max(float(excess(way, at)[0]) for way in ways) + beyond
     orders = tuple(ORDERS)
-    value = renyi_to_delta(orders, curve._renyi_costs(orders), epsilon)
+    value = renyi_to_delta(orders, curve.renyi_costs(orders), epsilon)
 
     def ask(steps, step, max_points):
         return _delta_on(steps, epsilon, value, step, max_points)

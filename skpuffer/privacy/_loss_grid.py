@@ -61,16 +61,24 @@ class LossGrid:
     def cumulant(self, tilt):
         """Log of the mean of exp(tilt * loss) over the finite losses."""
         exponent = tilt * self.losses
-        largest = max(exponent[0], exponent[-1])
+        largest = max(0.0, exponent[0], exponent[-1])
         if largest < 600:
             # the mass is one but for what is at infinity: no cancellation near zero
-            value = self.masses @ np.expm1(exponent) - self.infinity
-            return math.log1p(value) if value > -1 else -math.inf
-        return largest + math.log(self.masses @ np.exp(exponent - largest))
+            largest = 0.0
+            value = 1.0 + (self.masses @ np.expm1(exponent) - self.infinity)
+        else:
+            value = self.masses @ np.exp(exponent - largest)
+        # where only rounding is left, nothing is known
+        return largest + math.log(value) if value > 0 else math.inf
 
     def tilted(self, tilt):
         """Masses times exp(tilt * loss), normalised."""
         return self.masses * np.exp(tilt * self.losses - self.cumulant(tilt))
+
+    def variance(self, tilt):
+        """Variance of the tilted loss."""
+        masses, losses = self.tilted(tilt), self.losses
+        return float(masses @ (losses - masses @ losses) ** 2)
 
 
 def excess(pair, epsilon):
@@ -101,7 +109,7 @@ def excess(pair, epsilon):
 
 
 def reach(curve, tail):
-    """An epsilon >= 0 from which on a trade-off is at most `tail`, within a few percent.
+    """An epsilon >= 0 from which on a trade-off is at most `tail`, nearly the least.
 
     Parameters
     ----------
@@ -203,7 +211,7 @@ class Sum:
         widest = max(np.ptp(grid.losses) for grid, _ in self.parts)
         found = minimize_scalar(
             lambda u: bound(math.exp(u)),
-            bounds=(math.log(1e-4 / self.count / widest), math.log(1e3 / self.step)),
+            bounds=(math.log(1e-4 / self.count / widest), math.log(10 / self.step)),
             method="bounded",
             options={"xatol": 0.03},
         )
@@ -221,10 +229,9 @@ class Sum:
     def _window(self, tilt):
         """Grid indices beyond which the tilted sum has little mass."""
         here, need = self.cumulant(tilt), -math.log(_OUTSIDE)
+        variance = sum(count * grid.variance(tilt) for grid, count in self.parts)
+        guess = math.sqrt(2 * need / max(variance, self.step**2))
         ends = []
-        near = 1e-2 * tilt
-        bend = self.cumulant(tilt + near) + self.cumulant(tilt - near) - 2 * here
-        guess = math.sqrt(2 * need / max(bend, 1e-12)) * near
         for sign in (-1, 1):
             # a few tilts around the one that a normal law would need
             tries = [sign * guess * factor for factor in (0.4, 0.7, 1.0, 1.4)]
@@ -276,12 +283,14 @@ class Tail:
     """
 
     def __init__(self, total, tilt, low, masses):
-        self.infinity, self.step, self.low = total.infinity, total.step, low
+        self.infinity, self.step = total.infinity, total.step
         losses = self.step * np.arange(low, low + len(masses))
-        # everything below is in units of exp(unit)
+        # everything below is in units of exp(unit), as far down as a float can follow
         self._unit = total.cumulant(tilt) - tilt * losses[-1]
-        weights = np.exp(np.minimum(tilt * (losses[-1] - losses), 700.0))
-        untilted = np.maximum(masses, 0.0) * weights
+        exponent = tilt * (losses[-1] - losses)
+        start = int(np.searchsorted(-exponent, -600.0))
+        self.low = low + start
+        untilted = np.maximum(masses[start:], 0.0) * np.exp(exponent[start:])
         above = np.cumsum(untilted[::-1])[::-1] - untilted
         # the sum over l > e of p(l) exp(e - l) from that over l > e + step
         decay = math.exp(-self.step)

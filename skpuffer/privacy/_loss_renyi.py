@@ -63,8 +63,11 @@ def _table(pair):
         end = reach(curve, 1e-300)
         if end == 0:
             end = 1e-9
-        end = min(end, 1e5)
-        sides.append(
-            np.union1d(np.geomspace(1e-7 * end, end, 300), np.linspace(0, end, 1500))
-        )
+        near, end = min(reach(curve, 1e-40), 1e5), min(end, 1e5)
+        marks = [
+            np.geomspace(1e-7 * end, end, 300),
+            np.linspace(0, near, 1200),
+            np.linspace(near, end, 800),
+        ]
+        sides.append(np.unique(np.concatenate(marks)))
     return np.concatenate([-sides[0][:0:-1], sides[1]])

@@ -39,7 +39,7 @@ class PrivateLinearSVC(
         Public bound of the l2 norm of a row; longer rows are scaled down to it.
     fit_intercept : bool, default=True
         Whether to add a constant column.
-    intercept_scaling : float, default=1.0
+    intercept_scaling : float, default=0.5
         Value of that column in units of `data_norm`.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
@@ -139,7 +139,7 @@ class PrivateLinearSVC(
         C=None,
         data_norm=1.0,
         fit_intercept=True,
-        intercept_scaling=1.0,
+        intercept_scaling=0.5,
         classes=None,
         sampling=None,
         batch_size=None,

@@ -4,7 +4,7 @@ import numpy as np
 
 from ._rows import joint_norms
 
-__all__ = ["check_blocks", "excess", "excesses"]
+__all__ = ["check_blocks", "excess", "excesses", "shorten"]
 
 
 def check_blocks(release, blocks):
@@ -44,6 +44,11 @@ def excess(length, clip_norm):
     # units of the last place, so that no gradient comes out too long.
     length *= (1 + 8 * _EPS[length.dtype]) / clip_norm
     return np.maximum(length, 1, out=length)
+
+
+def shorten(gradients, factors):
+    """Divide each row, or entry, in place."""
+    np.divide(gradients.T, factors, out=gradients.T)
 
 
 def excesses(lengths, release):

@@ -5,8 +5,8 @@ import numpy as np
 from skpuffer.utils._checks import check_non_negative
 
 from ._base import Gradients
-from ._clipping import excess
-from ._rows import entry_norms
+from ._clipping import excess, shorten
+from ._rows import entry_norms, pick
 
 __all__ = ["LinearGradients"]
 
@@ -99,40 +99,35 @@ class LinearGradients(Gradients):
             matrix = matrix.reshape(self.rows.n_features, self.n_outputs)
         return matrix, self.intercept_scale * intercept
 
-    def _block_sum(self, layers, rows, select, release, guard=False):
+    def _block_sum(self, layers, rows, select, release):
         matrix, intercept = layers
         scores = rows @ matrix
         if self.intercept_scale:
             scores += intercept
-        residual = self.loss.derivative(scores, self.y[select])
+        residual = self.loss.derivative(scores, pick(self.y, select))
         length = self._residual_norms(residual, release.clip_order)
-        if guard:
-            bad = ~np.isfinite(length)
-            residual[bad], length[bad] = 0, 0
         inner, constant = self._clip(residual, length, select, release)
+        gradient = rows.T @ inner
+        if not self.intercept_scale:
+            return gradient.ravel()
         total = np.empty(self.dim, rows.dtype)
         weights = self.blocks[0]
-        total[:weights] = (rows.T @ inner).ravel()
-        if self.intercept_scale:
-            total[weights:] = self.intercept_scale * constant.sum(axis=0)
+        total[:weights] = gradient.ravel()
+        total[weights:] = self.intercept_scale * constant.sum(axis=0)
         return total
 
     def _clip(self, residual, length, select, release):
         """Return the residuals, clipped, for the weights and for the intercepts."""
-        order, column = (
-            release.clip_order,
-            (slice(None),) + (None,) * (residual.ndim - 1),
-        )
+        order, norm = release.clip_order, release.clip_norm
         if release.blocks is None:
-            length *= self.rows.norms(order, self.intercept_scale)[select]
-            residual /= excess(length, release.clip_norm)[column]
+            length *= pick(self.rows.norms(order, self.intercept_scale), select)
+            shorten(residual, excess(length, norm))
             return residual, residual
-        constant = None
+        constant = residual.copy()
         if self.intercept_scale:
-            constants = length * length.dtype.type(self.intercept_scale)
-            constant = residual / excess(constants, release.clip_norm[1])[column]
-        length *= self.rows.norms(order)[select]
-        residual /= excess(length, release.clip_norm[0])[column]
+            shorten(constant, excess(length * self.intercept_scale, norm[1]))
+        length *= pick(self.rows.norms(order), select)
+        shorten(residual, excess(length, norm[0]))
         return residual, constant
 
     @staticmethod

@@ -8,8 +8,8 @@ from scipy.special import expit
 from skpuffer.utils._checks import check_count, check_option
 
 from ._base import Gradients
-from ._clipping import excesses
-from ._rows import entry_norms, joint_norms
+from ._clipping import excesses, shorten
+from ._rows import entry_norms, joint_norms, pick
 
 __all__ = ["ACTIVATIONS", "PerceptronGradients"]
 
@@ -136,29 +136,25 @@ class PerceptronGradients(Gradients):
     def _prepare(self, parameters):
         return self._layers(parameters)
 
-    def _block_sum(self, layers, rows, select, release, guard=False):
+    def _block_sum(self, layers, rows, select, release):
         (W, b), (V, c) = layers
         activate, slope = ACTIVATIONS[self.activation]
         hidden = activate(rows @ W + b)
-        outer = self._derivative(hidden @ V + c, self.y[select])
+        outer = self._derivative(hidden @ V + c, pick(self.y, select))
         inner = (outer @ V.T) * slope(hidden)
 
         order = release.clip_order
         entering = (
-            self.rows.norms(order, 1.0)[select],
+            pick(self.rows.norms(order, 1.0), select),
             joint_norms(entry_norms(hidden, order), 1.0, order),
         )
         first, second = (
             (entry_norms(leaving, order) * norm).astype(rows.dtype)
             for leaving, norm in zip((inner, outer), entering, strict=True)
         )
-        if guard:
-            bad = ~np.isfinite(first + second)
-            first[bad], second[bad] = 0, 0
-            inner[bad], outer[bad], hidden[bad] = 0, 0, 0
         first, second = excesses((first, second), release)
-        inner /= first[:, None]
-        outer /= second[:, None]
+        shorten(inner, first)
+        shorten(outer, second)
         return np.concatenate(
             [
                 (rows.T @ inner).ravel(),

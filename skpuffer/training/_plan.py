@@ -7,42 +7,103 @@ from skpuffer.utils._checks import check_count, check_positive
 
 __all__ = ["Plan", "default_plan"]
 
+# Found on five data sets of 133 to 75,000 records and 2 to 10 classes, at budgets from
+# 0.5 to 8; accuracy is flat around each of them.
+_SCORE_NOISE = 1.2
+_LEAST_CLIP_NORM = 0.3
+_FEWEST_STEPS, _MOST_STEPS = 50, 100
+_MOST_MOMENTUM = 0.9
+_AVERAGE = 0.3
+
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """A rule's answer.
+    """How to train on rows of norm one.
 
     Parameters
     ----------
     n_steps : int
-        Number of noisy gradient sums.
+        Number of noisy gradient sums, each of all records.
     clip_norm : float
         Norm to which an example's gradient is scaled down.
     learning_rate : float
         Step size for the mean of clipped gradients.
     momentum, average : float
         As in :class:`Optimiser`.
-    schedule : str
-        As in :class:`Optimiser`.
     """
 
     n_steps: int
     clip_norm: float
     learning_rate: float
-    momentum: float = 0.0
-    average: float = 0.0
-    schedule: str = "constant"
+    momentum: float
+    average: float
 
 
-def default_plan(n_records, n_features, n_outputs, multiplier):
-    """Return steps, clip norm and step size for a linear model of normalised rows."""
+def default_plan(n_records, multiplier, smoothness, *, n_steps=None, clip_norm=None):
+    """Plan a run from public facts, so that noise and signal are in balance.
+
+    Parameters
+    ----------
+    n_records : int
+    multiplier : float
+        Standard deviation, in units of the clip norm, of the noise that one sum of all
+        gradients would take if it were all that is released: what the budget buys.
+        Several sums take sqrt(n_steps) times as much each.
+    smoothness : float
+        Lipschitz constant of the loss's derivative; infinity counts as one.
+    n_steps, clip_norm : optional
+        Values that were decided already; the rest is fitted to them.
+
+    Returns
+    -------
+    Plan
+
+    Notes
+    -----
+    *Reach.* If every record always pulled with the clip norm C, the parameters would
+    move by ``R = C * rate * n_steps`` in all. Meanwhile the noise alone gives the score
+    of a row of norm one a standard deviation of ``R * multiplier / n_records``,
+    whatever the number of steps. The rule is to let that noise be about one, the scale
+    on which a logistic score matters (less for more sharply curved losses): a shorter
+    reach wastes signal and a longer one buys noise. It follows the number of records
+    and the budget, and needs to know neither features nor classes.
+
+    *Clip norm.* The ratio of noise to clip norm is set by the budget, so a small C turns
+    down well-fitted and badly fitted records alike until only directions count, as for
+    a hinge loss; 0.3 is a good one. With many records the reach asks for more than stable
+    steps can make in few epochs; then C grows, up to one, where it hardly biases any
+    more.
+
+    *Steps.* A step of ``2 / smoothness`` is stable on any rows of norm one. Momentum, up
+    to 0.9, makes it as much as ten times as long. Between 50 and 100 steps are taken.
+    The mean of the last third of the iterates is released.
+
+    Examples
+    --------
+    >>> from skpuffer.training import default_plan
+    >>> default_plan(n_records=400, multiplier=4.0, smoothness=0.25).n_steps
+    50
+    >>> default_plan(n_records=100_000, multiplier=4.0, smoothness=0.25).n_steps
+    100
+    """
     check_count(n_records=n_records)
     check_positive(multiplier=multiplier)
-    del n_features
-    steps = 30
+    smoothness = min(check_positive(smoothness=min(smoothness, 1.0)), 1.0)
+    reach = _SCORE_NOISE * min(1.0, 0.5 / smoothness) * n_records / multiplier
+    stable = 2 / smoothness
+    farthest = stable / (1 - _MOST_MOMENTUM)
+    if n_steps is None:
+        wanted = math.ceil(min(reach / (_LEAST_CLIP_NORM * farthest), _MOST_STEPS))
+        n_steps = max(_FEWEST_STEPS, wanted)
+    if clip_norm is None:
+        clip_norm = min(1.0, max(_LEAST_CLIP_NORM, reach / (n_steps * farthest)))
+    rate = min(reach / (clip_norm * n_steps), farthest)
+    # steps longer than is stable are made of shorter ones that follow each other
+    momentum = max(0.0, 1 - stable / rate)
     return Plan(
-        n_steps=steps,
-        clip_norm=1.0,
-        learning_rate=4.0 * math.sqrt(n_outputs),
-        average=0.5,
+        n_steps=n_steps,
+        clip_norm=clip_norm,
+        learning_rate=(1 - momentum) * rate,
+        momentum=momentum,
+        average=_AVERAGE,
     )

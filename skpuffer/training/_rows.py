@@ -9,7 +9,7 @@ from sklearn.utils import gen_batches
 
 from skpuffer.utils._clipping import clip_rows
 
-__all__ = ["Rows", "entry_norms", "joint_norms"]
+__all__ = ["Rows", "entry_norms", "joint_norms", "pick"]
 
 # Rows are read in blocks of so many bytes, which stay in a core's own cache between
 # the product that makes the scores and the one that makes the gradients.
@@ -32,22 +32,20 @@ class Rows:
 
     Notes
     -----
-    A row with an entry above ``finfo(dtype).max ** 0.25`` (1e77, or 4e9 in float32) is
-    scaled down until it has none, in a copy: its scores and their products with it
-    would otherwise overflow. It is one fixed map of each record, so no record gains any
-    further influence.
+    A row with an entry above :attr:`limit`, ``finfo(dtype).max ** (1 / 6)`` (2e51, or
+    3e6 in float32), is scaled down until it has none, in a copy: the products of its
+    gradients would otherwise overflow. It is one fixed map of each record, so no record
+    gains any further influence.
     """
 
     def __init__(self, X):
-        if sparse.issparse(X):
-            X = X.tocsr()
-        else:
-            X = np.asarray(X, order="C")
+        self._sparse = sparse.issparse(X)
+        X = X.tocsr() if self._sparse else np.asarray(X, order="C")
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
         self.X = X
-        #: Largest magnitude of an entry.
-        self.limit = float(np.finfo(X.dtype).max) ** 0.25
+        #: Largest magnitude of an entry. A gradient's length has at most five factors.
+        self.limit = float(np.finfo(X.dtype).max) ** (1 / 6)
         self._rounded = {}
         self._lengths = {2.0: self._measure(2.0)}
         # a square that overflows, and NaN, fail the comparison as well
@@ -85,16 +83,18 @@ class Rows:
         -------
         ndarray of shape (n_records,), of the dtype of the rows
         """
-        order = float(order)
-        key = order, float(constant)
+        key = order, constant
         if key not in self._rounded:
             if order not in self._lengths:
                 self._lengths[order] = self._measure(order)
             lengths = self._lengths[order]
             if constant:
                 lengths = joint_norms(lengths, abs(constant), order)
-            up = 1 + 2 * np.finfo(self.dtype).eps
-            self._rounded[key] = (up * lengths).astype(self.dtype)
+            info = np.finfo(self.dtype)
+            # up, also where the squares of small entries may have underflowed
+            least = max(math.sqrt(1e-307 * (self.n_features + 1)), float(info.tiny))
+            lengths = np.maximum(lengths, least) * (1 + 2 * float(info.eps))
+            self._rounded[key] = lengths.astype(self.dtype)
         return self._rounded[key]
 
     def _measure(self, order):
@@ -120,7 +120,7 @@ class Rows:
         select : ndarray or slice
             Which records they are.
         """
-        if sparse.issparse(self.X):
+        if self._sparse:
             if index is None:
                 yield self.X, slice(None)
             elif len(index):
@@ -140,6 +140,12 @@ class Rows:
             # any mode but the default writes into `out` without a second copy
             self.X.take(select, axis=0, out=rows, mode="clip")
             yield rows, select
+
+
+def pick(values, select):
+    """Return the entries of the selected records, by index array or slice."""
+    # `take` is much the faster for an array
+    return values[select] if isinstance(select, slice) else values.take(select)
 
 
 def entry_norms(X, order):

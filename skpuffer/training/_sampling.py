@@ -9,7 +9,7 @@ __all__ = ["batches"]
 
 # Poisson batches are drawn for so many expected records at once: enough to pay for the
 # calls, and small beside the records themselves.
-_POISSON_BLOCK = 2**14
+_POISSON_BLOCK = 2**13
 
 
 def batches(release, rng):
@@ -44,7 +44,8 @@ def _full_batch(release, rng):
 
 def _poisson(release, rng):
     n, rate = release.n_records, release.sampling_rate
-    n_steps = max(1, _POISSON_BLOCK // release.batch_size)
+    n_blocks = math.ceil(release.n_steps * release.batch_size / _POISSON_BLOCK)
+    n_steps = math.ceil(release.n_steps / n_blocks)
     while True:
         # the trials of several steps, one after the other
         hits = _successes(n * n_steps, rate, rng)
@@ -65,15 +66,15 @@ def _successes(n_trials, probability, rng):
     """
     mean_gap = -1 / math.log1p(-probability) if probability < 1 else 0.0
     n_hits = n_trials * probability
-    size = int(n_hits + 6 * n_hits**0.5) + 16  # nearly always enough; topped up if not
+    size = int(n_hits + 4 * n_hits**0.5) + 16  # nearly always enough; topped up if not
     last, parts = -1, []
     while last < n_trials:
+        positions = np.empty(size, np.int64)
         gaps = rng.standard_exponential(size)
-        gaps *= mean_gap
-        positions = gaps.astype(np.int64)
+        np.multiply(gaps, mean_gap, out=positions, casting="unsafe")  # rounds down
         positions += 1
+        positions[0] += last
         np.cumsum(positions, out=positions)
-        positions += last
         last = positions[-1]
         parts.append(positions)
     hits = parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -1,0 +1,223 @@
+"""What dominates each step of a gradient release, by how its batches are drawn."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.noise import Shift
+from skpuffer.privacy import GaussianCurve, PrivacyLossCurve
+from skpuffer.scenarios import RecordScenario
+
+from ._amplification import (
+    FullStep,
+    GaussianReplacePoisson,
+    MixtureStep,
+    PoissonStep,
+    ReplacePoisson,
+    SubsetStep,
+)
+
+__all__ = [
+    "Accounting",
+    "Neighbours",
+    "account_for",
+    "gradient_obstacle",
+    "neighbours",
+]
+
+#: Schemes in which only some steps' batches hold a record, by chance.
+_AMPLIFIED = ("poisson", "fixed_size", "with_replacement")
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """How two worlds differ, as far as the accounting of steps needs to know.
+
+    Parameters
+    ----------
+    relation : {'add_remove', 'replace'}
+    count : int
+        How many records differ.
+    independent : bool
+        Whether those that differ are fixed beforehand, all others being the same in
+        both worlds: a single record, or any group under differential privacy.
+    """
+
+    relation: str
+    count: int
+    independent: bool = field(default=True, compare=False)
+
+
+@dataclass(frozen=True)
+class Accounting:
+    """What dominates all steps of a gradient release.
+
+    Parameters
+    ----------
+    curve : GaussianCurve or PrivacyLossCurve
+        The former, exact, where Gaussian noise meets a shift of one size at each step.
+    shift : Shift
+        What the noise of one step has to cover; of an epoch, where batches are dealt.
+    source : str
+        Where the bound is proved.
+    tight : bool
+        Whether some gradients attain it.
+    """
+
+    curve: object
+    shift: Shift
+    source: str
+    tight: bool
+
+
+def neighbours(fact, scenario):
+    """Read off a fact how two worlds differ; a record may become any other."""
+    independent = fact.count == 1 or isinstance(scenario, RecordScenario)
+    return Neighbours(fact.relation, int(fact.count), independent)
+
+
+def gradient_obstacle(release, worlds):
+    """Why amplification by subsampling cannot be claimed, or None if it can.
+
+    Parameters
+    ----------
+    release : GradientRelease
+    worlds : Neighbours
+
+    Returns
+    -------
+    str or None
+        A sentence with the reason and the remedy.
+    """
+    sampling = release.sampling
+    if sampling not in _AMPLIFIED:
+        return None
+    if not worlds.independent:
+        return (
+            "amplification by subsampling assumes that only records drawn by chance "
+            f"depend on the secret, but here up to {worlds.count} records change with "
+            "it together, so that every batch tells of it; use sampling='full_batch', "
+            "or 'shuffled_epochs', which claims no amplification"
+        )
+    if worlds.count > 1 and sampling != "poisson":
+        return (
+            f"no bound is known here for a group of {worlds.count} records under "
+            f"sampling={sampling!r}; use sampling='poisson', 'full_batch' or "
+            "'shuffled_epochs'"
+        )
+    return None
+
+
+def account_for(noise, release, worlds, max_memory=500.0):
+    """Find what dominates all steps of a gradient release.
+
+    Parameters
+    ----------
+    noise : Noise
+        Added to each step's sum of clipped gradients.
+    release : GradientRelease
+    worlds : Neighbours
+    max_memory : float, default=500.0
+        In MiB, for the grid of a :class:`PrivacyLossCurve`.
+
+    Returns
+    -------
+    Accounting
+
+    Raises
+    ------
+    UnsupportedError
+        If no bound is known, or the clipped norm is none that the noise can use.
+    """
+    obstacle = gradient_obstacle(release, worlds)
+    if obstacle:
+        raise UnsupportedError(f"The release {release.name!r}: {obstacle}.")
+    if release.clip_order > noise.norm and noise.dim is None and release.dim is None:
+        raise UnsupportedError(
+            f"The gradients are clipped in the {release.clip_order:g}-norm, which "
+            f"bounds no shift in the {noise.norm:g}-norm that {noise.family} noise "
+            f"needs. Use clip_order={noise.norm:g} or less, or another noise."
+        )
+    pair, count, source = _SCHEMES[release.sampling](noise, release, worlds)
+    curve = PrivacyLossCurve(((pair, count),), float(max_memory))
+    if isinstance(pair, FullStep):
+        mu = noise.curve(pair.shift).gaussian_mu
+        if mu is not None:
+            curve = GaussianCurve(float(mu * np.sqrt(count)))
+    # dealt batches are bounded one epoch at a time, from above
+    tight = pair.tight and release.sampling != "shuffled_epochs"
+    return Accounting(curve, pair.shift, source, tight)
+
+
+def _shift(release, noise, *moves):
+    """Shift of clip norms times `moves`, one for each batch that changes."""
+    times = float(np.linalg.norm(moves, ord=noise.norm))
+    radius = times * release.total_clip_norm
+    return Shift(radius, norm=release.clip_order, dim=release.dim)
+
+
+def _full_batch(noise, release, worlds):
+    each = 1 if worlds.relation == "add_remove" else 2
+    pair = FullStep(noise, _shift(release, noise, each * worlds.count))
+    return pair, release.n_steps, "adaptive composition of the noise's own trade-off"
+
+
+def _shuffled_epochs(noise, release, worlds):
+    # Without a record the batch sizes change by one somewhere else: a record of that
+    # batch takes its place, so one batch's sum moves twice a clip norm, and the
+    # other's once. A replaced record stays in its batch.
+    k = worlds.count
+    moves = (2 * k, k) if worlds.relation == "add_remove" else (2 * k,)
+    pair = FullStep(noise, _shift(release, noise, *moves))
+    source = "adaptive composition of the noise's own trade-off, epoch by epoch"
+    return pair, release.n_epochs, source
+
+
+def _poisson(noise, release, worlds):
+    rate = release.sampling_rate
+    if rate == 1:
+        return _full_batch(noise, release, worlds)
+    steps, k = release.n_steps, worlds.count
+    once, twice = (_shift(release, noise, times) for times in (1, 2))
+    if k > 1:
+        each = once if worlds.relation == "add_remove" else twice
+        source = "subsampled groups (Balle, Barthe and Gaboardi 2018, Theorem 2)"
+        return MixtureStep(noise, each, k, rate), steps, source
+    if worlds.relation == "add_remove":
+        source = "dominating pairs of Poisson batches (Zhu, Dong and Wang 2022)"
+        return PoissonStep(noise, once, rate), steps, source
+    if noise.curve(once).gaussian_mu is not None:
+        source = "dominating pair of Poisson batches (Schuchardt et al. 2024)"
+        return GaussianReplacePoisson(noise, once, rate), steps, source
+    source = "advanced joint convexity (Balle, Barthe and Gaboardi 2018, Theorem 2)"
+    return ReplacePoisson(noise, once, rate), steps, source
+
+
+def _fixed_size(noise, release, worlds):
+    rate = release.sampling_rate
+    twice = _shift(release, noise, 2)
+    source = "batches without replacement (Zhu, Dong and Wang 2022)"
+    if rate == 1:
+        return FullStep(noise, twice), release.n_steps, source
+    kind = PoissonStep if worlds.relation == "add_remove" else SubsetStep
+    return kind(noise, twice, rate), release.n_steps, source
+
+
+def _with_replacement(noise, release, worlds):
+    twice = _shift(release, noise, 2)
+    source = "batches with replacement (Balle, Barthe and Gaboardi 2018, Theorem 10)"
+    if release.n_records == 1:
+        moves = 2 * release.batch_size
+        return FullStep(noise, _shift(release, noise, moves)), release.n_steps, source
+    pair = MixtureStep(noise, twice, release.batch_size, 1 / release.n_records)
+    return pair, release.n_steps, source
+
+
+_SCHEMES = {
+    "full_batch": _full_batch,
+    "shuffled_epochs": _shuffled_epochs,
+    "poisson": _poisson,
+    "fixed_size": _fixed_size,
+    "with_replacement": _with_replacement,
+}

@@ -1,0 +1,63 @@
+"""The least noise that keeps a promise whose loss is found numerically."""
+
+import math
+
+__all__ = ["least_scale"]
+
+#: How far below the target, relatively, the loss of the scale returned may be.
+WINDOW = 2e-4
+
+
+def least_scale(loss, target, guess, fine):
+    """Return nearly the smallest scale whose loss is at most a target.
+
+    Parameters
+    ----------
+    loss : callable
+        Of a scale and a relative tolerance; decreasing in the scale, never below the
+        truth and at most the tolerance above it.
+    target : float
+        Positive.
+    guess : float
+        Where to begin.
+    fine : float
+        Tolerance at which the loss of the scale returned is found.
+
+    Returns
+    -------
+    scale : float
+        Its loss is at most the target and at least (1 - `WINDOW`) times it, unless the
+        loss jumps there.
+    """
+    at, slope = math.log(guess), -2.0
+    low, high = -math.inf, math.inf  # logarithms of scales too small, and large enough
+    tolerance, last = 0.02, None
+    for _ in range(100):
+        found = loss(math.exp(at), tolerance)
+        miss = math.log(found / target) if found > 0 else -5.0
+        miss = min(miss, 5.0)
+        if miss <= 0:
+            if tolerance <= fine and miss >= -WINDOW:
+                return math.exp(at)
+            high = min(high, at)
+        elif tolerance <= fine:
+            low = max(low, at)
+        if high - low < 1e-12:
+            break
+        if last is not None and abs(at - last[0]) > 1e-9:
+            seen = (miss - last[1]) / (at - last[0])
+            if -50 < seen < -0.2 and abs(miss - last[1]) > 2 * tolerance:
+                slope = seen
+        last = at, miss
+        if abs(miss) < 20 * tolerance:
+            tolerance = max(fine, 0.02 * abs(miss))
+        # aim at the middle of the window
+        step = (-WINDOW / 2 - miss) / slope
+        at += max(-1.5, min(1.5, step))
+        if not low < at < high:
+            inside = math.isfinite(low) and math.isfinite(high)
+            if inside:
+                at = (low + high) / 2
+            elif at >= high and tolerance <= fine:
+                at = high - max(1e-6, abs(step))
+    return math.exp(high)

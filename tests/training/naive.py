@@ -1,0 +1,67 @@
+"""Per-example gradients built one by one: what the engine's shortcuts must equal."""
+
+import numpy as np
+
+from skpuffer.training import ACTIVATIONS
+
+
+def row_of(gradients, i):
+    row = gradients.rows.X[i]
+    return np.asarray(row.todense() if hasattr(row, "todense") else row, float).ravel()
+
+
+def linear_gradient(gradients, parameters, i):
+    """The gradient of one example, in the two blocks of the parameter vector."""
+    x = row_of(gradients, i)
+    coef, intercept = gradients.split(np.asarray(parameters, float))
+    residual = derivative(gradients, coef @ x + intercept, i)
+    parts = [np.outer(x, residual).ravel()]
+    if gradients.intercept_scale:
+        parts.append(gradients.intercept_scale * residual)
+    return parts
+
+
+def perceptron_gradient(gradients, parameters, i):
+    x = row_of(gradients, i)
+    (first, second), (b, c) = gradients.split(np.asarray(parameters, float))
+    activate, slope = ACTIVATIONS[gradients.activation]
+    hidden = activate(x @ first + b)
+    outer = derivative(gradients, hidden @ second + c, i)
+    inner = (second @ outer) * slope(hidden)
+    return [
+        np.concatenate([np.outer(x, inner).ravel(), inner]),
+        np.concatenate([np.outer(hidden, outer).ravel(), outer]),
+    ]
+
+
+def derivative(gradients, scores, i):
+    scores, y = scores[None, :], gradients.y[i : i + 1]
+    if gradients.loss.indexed:
+        return gradients.loss.derivative(scores, y)[0]
+    return gradients.loss.derivative(scores[:, 0], y)
+
+
+def clip(parts, release):
+    order = release.clip_order
+    if release.blocks is None:
+        whole = np.concatenate(parts)
+        return whole * min(1.0, release.clip_norm / max(norm(whole, order), 1e-300))
+    return np.concatenate(
+        [
+            part * min(1.0, c / max(norm(part, order), 1e-300))
+            for part, c in zip(parts, release.clip_norm, strict=True)
+        ]
+    )
+
+
+def norm(vector, order):
+    return np.linalg.norm(vector, ord=order)
+
+
+def clipped_sum(gradients, parameters, index, release):
+    build = perceptron_gradient if hasattr(gradients, "activation") else linear_gradient
+    index = range(gradients.n_records) if index is None else index
+    total = np.zeros(gradients.dim)
+    for i in index:
+        total += clip(build(gradients, parameters, i), release)
+    return total
