@@ -51,7 +51,7 @@ def transcripts(release, sign, scale, n_runs, seed):
 
 
 def log_likelihood(sums, release, sign, scale):
-    """Log-likelihood of the noisy sums, steps taken as independent, up to a constant."""
+    """Log-likelihood of the noisy sums, steps as independent, up to a constant."""
     n, size = release.n_records, release.batch_size
     if release.sampling == "full_batch":
         hits = [0.0, 1.0]

@@ -62,13 +62,11 @@ class Gradients(ABC):
         if not np.all(np.isfinite(y)):
             raise ValueError("The targets contain NaN or infinity.")
         if self.loss.classification:
-            indices = y.astype(np.intp)
-            if np.any((indices != y) | (indices < 0) | (indices >= n_classes)):
+            if np.any((y != np.floor(y)) | (y < 0) | (y >= n_classes)):
                 raise ValueError(
                     f"The targets must be class indices from 0 to {n_classes - 1}."
                 )
-            if self.loss.indexed:
-                return indices
+            return y.astype(np.intp if self.loss.indexed else self.rows.dtype)
         # as with the features, a fixed map of each record that keeps errors finite
         limit = self.rows.limit
         return np.clip(y.astype(np.float64), -limit, limit).astype(self.rows.dtype)

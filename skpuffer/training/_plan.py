@@ -1,4 +1,4 @@
-"""What to do when nothing was said: steps, clip norm and step size from public facts."""
+"""What to do when nothing was said: steps, clip norm and step size by a rule."""
 
 import math
 from dataclasses import dataclass
@@ -68,15 +68,15 @@ def default_plan(n_records, multiplier, smoothness, *, n_steps=None, clip_norm=N
     reach wastes signal and a longer one buys noise. It follows the number of records
     and the budget, and needs to know neither features nor classes.
 
-    *Clip norm.* The ratio of noise to clip norm is set by the budget, so a small C turns
-    down well-fitted and badly fitted records alike until only directions count, as for
-    a hinge loss; 0.3 is a good one. With many records the reach asks for more than stable
-    steps can make in few epochs; then C grows, up to one, where it hardly biases any
-    more.
+    *Clip norm.* The ratio of noise to clip norm is set by the budget, so a small C
+    turns down well-fitted and badly fitted records alike until only directions count,
+    as for a hinge loss; 0.3 is a good one. With many records the reach asks for more
+    than stable steps can make in few epochs; then C grows, up to one, where it hardly
+    biases any more.
 
-    *Steps.* A step of ``2 / smoothness`` is stable on any rows of norm one. Momentum, up
-    to 0.9, makes it as much as ten times as long. Between 50 and 100 steps are taken.
-    The mean of the last third of the iterates is released.
+    *Steps.* A step of ``2 / smoothness`` is stable on any rows of norm one. Momentum,
+    up to 0.9, makes it as much as ten times as long. Between 50 and 100 steps are
+    taken. The mean of the last third of the iterates is released.
 
     Examples
     --------

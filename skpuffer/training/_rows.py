@@ -11,9 +11,10 @@ from skpuffer.utils._clipping import clip_rows
 
 __all__ = ["Rows", "entry_norms", "joint_norms", "pick"]
 
-# Rows are read in blocks of so many bytes, which stay in a core's own cache between
-# the product that makes the scores and the one that makes the gradients.
-_BLOCK_BYTES = 2**19
+# Rows are read in blocks of so many bytes: few enough to stay in cache between the
+# product that makes the scores and the one that makes the gradients, enough to pay for
+# the calls.
+_BLOCK_BYTES = 2**21
 
 
 class Rows:
@@ -100,7 +101,7 @@ class Rows:
     def _measure(self, order):
         """Norm of each row, float64, with no copy of all rows."""
         lengths = np.empty(self.n_records)
-        size = max(1, _BLOCK_BYTES // (8 * max(1, self.n_features)))
+        size = max(1, _BLOCK_BYTES // (32 * max(1, self.n_features)))
         for part in gen_batches(self.n_records, size):
             lengths[part] = entry_norms(self.X[part], order)
         return lengths
@@ -132,8 +133,10 @@ class Rows:
             for part in gen_batches(self.n_records, size):
                 yield self.X[part], part
             return
-        if self._buffer is None:
-            self._buffer = np.empty((size, self.n_features), self.dtype)
+        largest = min(size, len(index))
+        if self._buffer is None or len(self._buffer) < largest:
+            room = min(size, largest + largest // 4)  # the next batch may be larger
+            self._buffer = np.empty((room, self.n_features), self.dtype)
         for start in range(0, len(index), size):
             select = index[start : start + size]
             rows = self._buffer[: len(select)]

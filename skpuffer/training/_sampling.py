@@ -51,7 +51,7 @@ def _poisson(release, rng):
         hits = _successes(n * n_steps, rate, rng)
         ends = hits.searchsorted(n * np.arange(1, n_steps + 1))
         start = 0
-        for step, end in enumerate(ends):
+        for step, end in enumerate(ends.tolist()):
             yield hits[start:end] - step * n
             start = end
 
