@@ -196,7 +196,11 @@ def test_messages_do_not_quote_private_values():
 
 def test_one_kind_of_promise_at_a_time():
     with pytest.raises(ValueError, match="'alpha' and 'delta'"):
-        PrivateMean(bounds=(0, 1)).set_params(accountant__alpha=3.0).fit([[0.0], [1.0]])
+        PrivateMean(accountant=GroupPrivacy(alpha=3.0, delta=1e-5), bounds=(0, 1)).fit(
+            [[0.0], [1.0]]
+        )
+    with pytest.raises(ValueError, match="alpha"):
+        PrivateMean(bounds=(0, 1)).set_params(accountant__alpha=3.0)
 
 
 def test_a_secret_of_all_records_is_not_compared_with_one_of_one():

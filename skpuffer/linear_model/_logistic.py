@@ -81,9 +81,9 @@ class PrivateLogisticRegression(
         warns, and leaves an estimate for a certificate.
     fit_intercept : bool, default=True
         Whether to add a constant column; it is regularised like the others.
-    intercept_scaling : float, default=0.5
+    intercept_scaling : float, default=None
         Value of that column, for gradients in units of `data_norm`. It counts in the
-        norm of a row, hence in the noise.
+        norm of a row, hence in the noise. None is 0.5 for gradients, 1 for the output.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
     tol : float, default=0.001
@@ -191,6 +191,7 @@ class PrivateLogisticRegression(
             Interval(Real, 0, None, closed="neither"),
             StrOptions({"empirical"}),
         ],
+        "intercept_scaling": [Interval(Real, 0, None, closed="neither"), None],
         "classes": ["array-like", None],
         "tol": [Interval(Real, 0, 1, closed="neither")],
     }
@@ -204,7 +205,7 @@ class PrivateLogisticRegression(
         C=None,
         data_norm=1.0,
         fit_intercept=True,
-        intercept_scaling=0.5,
+        intercept_scaling=None,
         classes=None,
         tol=1e-3,
         sampling=None,
@@ -292,7 +293,7 @@ class PrivateLogisticRegression(
         norm = self.data_norm
         if self._norm_from_data:
             norm = float(np.sqrt(_squared_norms(X).max()))
-        intercept = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        intercept = self._output_intercept
         n_classes = len(self.classes_)
         constants = LogisticConstants(
             n_records=context.n_records,
@@ -330,6 +331,12 @@ class PrivateLogisticRegression(
         )
 
     @property
+    def _output_intercept(self):
+        if self.fit_intercept and self.intercept_scaling is None:
+            return 1.0
+        return self._intercept_scale
+
+    @property
     def _output_iterations(self):
         return _OUTPUT_MAX_ITER if self.max_iter is None else int(self.max_iter)
 
@@ -344,7 +351,7 @@ class PrivateLogisticRegression(
         self.coef_ = weights
         if self.fit_intercept:
             self.coef_ = weights[:, :-1].copy()
-            self.intercept_ = weights[:, -1] * self.intercept_scaling
+            self.intercept_ = weights[:, -1] * self._output_intercept
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

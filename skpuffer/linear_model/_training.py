@@ -32,9 +32,17 @@ class LinearTraining(PrivateTrainingMixin):
 
     def _check_parameters(self, scenario):
         super()._check_parameters(scenario)
-        check_positive(intercept_scaling=self.intercept_scaling)
+        if self.intercept_scaling is not None:
+            check_positive(intercept_scaling=self.intercept_scaling)
         if not isinstance(self.data_norm, str):
             check_positive(data_norm=self.data_norm)
+
+    @property
+    def _intercept_scale(self):
+        """Value of the intercept's column in units of `data_norm`; 0 for none."""
+        if not self.fit_intercept:
+            return 0.0
+        return 0.5 if self.intercept_scaling is None else float(self.intercept_scaling)
 
     def _n_classes(self):
         return len(self.classes_)
@@ -52,9 +60,7 @@ class LinearTraining(PrivateTrainingMixin):
             rows,
             y,
             n_classes=self._n_classes(),
-            intercept_scale=float(self.intercept_scaling)
-            if self.fit_intercept
-            else 0.0,
+            intercept_scale=self._intercept_scale,
         )
 
     def _statements(self, context):
@@ -64,11 +70,11 @@ class LinearTraining(PrivateTrainingMixin):
         )
 
     def _publish(self, value, context):
-        weights, scale = self.n_features_in_ * self._n_outputs(), self.intercept_scaling
+        weights = self.n_features_in_ * self._n_outputs()
         self.coef_ = value[:weights].reshape(self.n_features_in_, -1).T / self.data_norm
         self.intercept_ = np.zeros(len(self.coef_))
         if self.fit_intercept:
-            self.intercept_ = value[weights:] * scale
+            self.intercept_ = value[weights:] * self._intercept_scale
 
 
 class PrivateLinearRegressor(LinearTraining):

@@ -232,11 +232,18 @@ def _sum_on(steps, delta, step, max_points):
 def _epsilon_on(steps, delta, step, max_points):
     """Epsilon by one grid: rounded up, and down."""
     total = _sum_on(steps, delta, step, max_points)
-    tail = total.tail(total.tilt_for_delta(delta), max_points)
     # the masses moved at the tails are far less than the second term allows for
     missed = 1e-2 * delta
     more = delta + missed + 10 * _TAIL * delta
-    return tail.epsilon(delta), tail.epsilon(more) - _slip(step, total.count, missed)
+    tilt = total.tilt_for_delta(delta)
+    for _ in range(40):
+        tail = total.tail(tilt, max_points)
+        if tail.reaches(more):
+            lower = tail.epsilon(more) - _slip(step, total.count, missed)
+            return tail.epsilon(delta), lower
+        # a Chernoff bound looks too high up where few losses are possible
+        tilt /= 2
+    return tail.epsilon(delta), -math.inf
 
 
 def _slip(step, n_steps, chance):

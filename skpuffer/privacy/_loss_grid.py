@@ -175,7 +175,10 @@ def on_grid(pair, step, tail, max_points):
     masses[1:] -= rise * (1 + 1 / growth)
     masses[0] -= height[0]
     masses[zero] += 1.0
-    return LossGrid(step, first, masses, float(height[-1]))
+    # empty ends would only invite tilts towards them
+    start, end = np.flatnonzero(masses)[[0, -1]]
+    masses = masses[start : end + 1]
+    return LossGrid(step, first + int(start), masses, float(height[-1]))
 
 
 class Sum:
@@ -314,8 +317,15 @@ class Tail:
             return self.infinity
         return min(1.0, self.infinity + math.exp(min(0, math.log(height) + self._unit)))
 
+    def reaches(self, delta):
+        """Whether the epsilon that goes with a delta is above the window's low end."""
+        return self.delta(self.step * self.low) > delta
+
     def epsilon(self, delta):
-        """Epsilon at a delta, rounded up; infinity if it is not reached."""
+        """Epsilon at a delta, rounded up; infinity if it is not reached.
+
+        Below the window, which :meth:`reaches` tells, it is only the window's end.
+        """
         if delta <= self.infinity:
             return math.inf
         target = math.exp(min(700.0, math.log(delta - self.infinity) - self._unit))

@@ -1,10 +1,10 @@
-"""How much too long each example's gradient is."""
+"""Scaling gradients down to the clip norms, by way of their factors."""
 
 import numpy as np
 
-from ._rows import joint_norms
+from ._rows import entry_norms, joint_norms
 
-__all__ = ["check_blocks", "excess", "excesses", "shorten"]
+__all__ = ["check_blocks", "clip_layers", "clip_rows", "largest_factor"]
 
 
 def check_blocks(release, blocks):
@@ -22,56 +22,80 @@ def check_blocks(release, blocks):
         )
 
 
-def excess(length, clip_norm):
-    """Return ``max(1, length / clip_norm)``, by which a gradient is to be divided.
+def largest_factor(clip_norm, lengths):
+    """Return how long one factor of a gradient may be, given the other's length.
 
     Parameters
     ----------
-    length : ndarray of shape (n,)
-        Norm of each example's gradient. Overwritten.
     clip_norm : float
+    lengths : ndarray or scalar of NumPy, float32 or float64
 
     Returns
     -------
-    ndarray of shape (n,)
-        Of the dtype of `length`.
+    ndarray or scalar
+        ``clip_norm / lengths``, of the same dtype; less some units of the last place,
+        which cover the roundings here and of what is scaled by it. Infinite for length
+        zero.
+    """
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        return clip_norm * (1 - 8 * float(np.finfo(lengths.dtype).eps)) / lengths
+
+
+def clip_rows(factors, caps, order):
+    """Scale rows down to their largest norms.
+
+    Parameters
+    ----------
+    factors : ndarray of shape (n,) or (n, m)
+    caps : float or ndarray of shape (n,)
+        Of the dtype of `factors`.
+    order : float
+        Of the norm, in [1, inf].
+
+    Returns
+    -------
+    ndarray of the shape of `factors`
+        Rows multiplied by ``min(1, cap / norm)``.
 
     References
     ----------
     Abadi et al. (2016), Deep learning with differential privacy, Algorithm 1.
     """
-    # The roundings of the length, of this and of what is divided are covered by a few
-    # units of the last place, so that no gradient comes out too long.
-    length *= (1 + 8 * _EPS[length.dtype]) / clip_norm
-    return np.maximum(length, 1, out=length)
+    if factors.ndim == 1:
+        return factors.clip(-caps, caps)
+    excess = entry_norms(factors, order).astype(factors.dtype, copy=False) / caps
+    return factors / np.maximum(excess, 1)[:, None]
 
 
-def shorten(gradients, factors):
-    """Divide each row, or entry, in place."""
-    np.divide(gradients.T, factors, out=gradients.T)
-
-
-def excesses(lengths, release):
-    """Return by what the two parts of gradients are to be divided.
+def clip_layers(entering, leaving, release):
+    """Clip the gradients of two layers, each an outer product.
 
     Parameters
     ----------
-    lengths : pair of ndarrays of shape (n,)
-        Norm, of the order the release clips by, of each example's gradient in the two
-        parts of the parameter vector. Overwritten.
+    entering : pair of ndarrays of shape (n,)
+        Norm of what enters each layer, of the order the release clips by.
+    leaving : pair of ndarrays of shape (n, n_units)
+        Derivatives of the loss by what leaves each layer.
     release : GradientRelease
         Its `clip_norm`, `clip_order` and `blocks` are obeyed.
 
     Returns
     -------
-    pair of ndarrays of shape (n,)
-        The same for both where the release clips the whole vector at once.
+    list of two ndarrays of shape (n, n_units)
+        Derivatives scaled down, together where the release clips the whole vector at
+        once.
     """
+    order, norm = release.clip_order, release.clip_norm
     if release.blocks is not None:
-        return tuple(map(excess, lengths, release.clip_norm))
-    total = joint_norms(*lengths, release.clip_order)
-    whole = excess(total.astype(lengths[0].dtype, copy=False), release.clip_norm)
-    return whole, whole
-
-
-_EPS = {np.dtype(t): float(np.finfo(t).eps) for t in (np.float32, np.float64)}
+        caps = map(largest_factor, norm, entering)
+        return [
+            clip_rows(factor, cap, order)
+            for factor, cap in zip(leaving, caps, strict=True)
+        ]
+    lengths = [
+        entry_norms(factor, order) * norm
+        for factor, norm in zip(leaving, entering, strict=True)
+    ]
+    total = joint_norms(*lengths, order).astype(leaving[0].dtype)
+    shares = np.minimum(largest_factor(norm, total), 1)
+    return [factor * shares[:, None] for factor in leaving]

@@ -79,8 +79,8 @@ def train(
     the data, so a run can be replayed.
 
     Floating point adds up with rounding, in the dtype of the features within a block
-    of some hundred rows and in float64 beyond. The privacy analysis is that of real
-    numbers, as for every library of its kind.
+    of rows and in float64 beyond. The privacy analysis is that of real numbers, as for
+    every library of its kind.
 
     References
     ----------
@@ -111,13 +111,14 @@ def train(
         _check_initial(initial, gradients.dim), release.n_steps, gradients.penalised
     )
     with np.errstate(over="ignore", invalid="ignore"):  # looked for at the end
+        divisor = release.divisor
         draws = _draws(noise, gradients.dim, release.n_steps, noise_rng)
         for index in _progress(batches(release, batch_rng), release, verbose):
             total = gradients.clipped_sum(run.parameters, index, release)
             draw = next(draws)
             if record is not None:
                 record.append(Step(index, total, draw))
-            run.step((total + draw) / release.divisor)
+            run.step((total + draw) / divisor)
         parameters = run.result()
     if not np.all(np.isfinite(parameters)):
         raise ValueError(

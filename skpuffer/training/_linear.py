@@ -5,8 +5,8 @@ import numpy as np
 from skpuffer.utils._checks import check_non_negative
 
 from ._base import Gradients
-from ._clipping import excess, shorten
-from ._rows import entry_norms, pick
+from ._clipping import clip_rows, largest_factor
+from ._rows import pick
 
 __all__ = ["LinearGradients"]
 
@@ -59,6 +59,7 @@ class LinearGradients(Gradients):
     def __init__(self, loss, X, y, *, n_classes=None, intercept_scale=1.0):
         self.intercept_scale = check_non_negative(intercept_scale=intercept_scale)
         super().__init__(loss, X, y, n_classes=n_classes)
+        self._known_caps = {}
 
     def _sizes(self):
         weights = self.rows.n_features * self.n_outputs
@@ -105,8 +106,7 @@ class LinearGradients(Gradients):
         if self.intercept_scale:
             scores += intercept
         residual = self.loss.derivative(scores, pick(self.y, select))
-        length = self._residual_norms(residual, release.clip_order)
-        inner, constant = self._clip(residual, length, select, release)
+        inner, constant = self._clip(residual, select, release)
         gradient = rows.T @ inner
         if not self.intercept_scale:
             return gradient.ravel()
@@ -116,22 +116,24 @@ class LinearGradients(Gradients):
         total[weights:] = self.intercept_scale * constant.sum(axis=0)
         return total
 
-    def _clip(self, residual, length, select, release):
+    def _clip(self, residual, select, release):
         """Return the residuals, clipped, for the weights and for the intercepts."""
         order, norm = release.clip_order, release.clip_norm
         if release.blocks is None:
-            length *= pick(self.rows.norms(order, self.intercept_scale), select)
-            shorten(residual, excess(length, norm))
-            return residual, residual
-        constant = residual.copy()
-        if self.intercept_scale:
-            shorten(constant, excess(length * self.intercept_scale, norm[1]))
-        length *= pick(self.rows.norms(order), select)
-        shorten(residual, excess(length, norm[0]))
-        return residual, constant
+            caps = pick(self._caps(norm, order, self.intercept_scale), select)
+            clipped = clip_rows(residual, caps, order)
+            return clipped, clipped
+        caps = pick(self._caps(norm[0], order, 0.0), select)
+        inner = clip_rows(residual, caps, order)
+        if not self.intercept_scale:
+            return inner, None
+        caps = largest_factor(norm[1], inner.dtype.type(self.intercept_scale))
+        return inner, clip_rows(residual, caps, order)
 
-    @staticmethod
-    def _residual_norms(residual, order):
-        if residual.ndim == 1:
-            return np.abs(residual)
-        return entry_norms(residual, order).astype(residual.dtype, copy=False)
+    def _caps(self, clip_norm, order, constant):
+        """Largest norm of each record's residuals, of shape (n_records,)."""
+        key = clip_norm, order, constant
+        if key not in self._known_caps:
+            norms = self.rows.norms(order, constant)
+            self._known_caps[key] = largest_factor(clip_norm, norms)
+        return self._known_caps[key]

@@ -8,7 +8,7 @@ from scipy.special import expit
 from skpuffer.utils._checks import check_count, check_option
 
 from ._base import Gradients
-from ._clipping import excesses, shorten
+from ._clipping import clip_layers
 from ._rows import entry_norms, joint_norms, pick
 
 __all__ = ["ACTIVATIONS", "PerceptronGradients"]
@@ -143,18 +143,12 @@ class PerceptronGradients(Gradients):
         outer = self._derivative(hidden @ V + c, pick(self.y, select))
         inner = (outer @ V.T) * slope(hidden)
 
-        order = release.clip_order
+        order, dtype = release.clip_order, rows.dtype
         entering = (
             pick(self.rows.norms(order, 1.0), select),
-            joint_norms(entry_norms(hidden, order), 1.0, order),
+            joint_norms(entry_norms(hidden, order), 1.0, order).astype(dtype),
         )
-        first, second = (
-            (entry_norms(leaving, order) * norm).astype(rows.dtype)
-            for leaving, norm in zip((inner, outer), entering, strict=True)
-        )
-        first, second = excesses((first, second), release)
-        shorten(inner, first)
-        shorten(outer, second)
+        inner, outer = clip_layers(entering, (inner, outer), release)
         return np.concatenate(
             [
                 (rows.T @ inner).ravel(),

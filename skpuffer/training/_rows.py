@@ -47,12 +47,11 @@ class Rows:
         self.X = X
         #: Largest magnitude of an entry. A gradient's length has at most five factors.
         self.limit = float(np.finfo(X.dtype).max) ** (1 / 6)
-        self._rounded = {}
-        self._lengths = {2.0: self._measure(2.0)}
-        # a square that overflows, and NaN, fail the comparison as well
-        if not np.all(self._lengths[2.0] <= self.limit):
+        self._lengths = {(2.0, 0.0): self._measure(2.0)}
+        # a length that overflows, and NaN, fail the comparison as well
+        if not np.all(self._lengths[2.0, 0.0] <= self.limit):
             self.X = clip_rows(X, self.limit, np.inf)
-            self._lengths = {2.0: self._measure(2.0)}
+            self._lengths = {(2.0, 0.0): self._measure(2.0)}
         self._buffer = None
 
     @property
@@ -85,26 +84,29 @@ class Rows:
         ndarray of shape (n_records,), of the dtype of the rows
         """
         key = order, constant
-        if key not in self._rounded:
-            if order not in self._lengths:
-                self._lengths[order] = self._measure(order)
-            lengths = self._lengths[order]
-            if constant:
-                lengths = joint_norms(lengths, abs(constant), order)
-            info = np.finfo(self.dtype)
-            # up, also where the squares of small entries may have underflowed
-            least = max(math.sqrt(1e-307 * (self.n_features + 1)), float(info.tiny))
-            lengths = np.maximum(lengths, least) * (1 + 2 * float(info.eps))
-            self._rounded[key] = lengths.astype(self.dtype)
-        return self._rounded[key]
+        if key not in self._lengths:
+            if constant == 0:
+                self._lengths[key] = self._measure(order)
+            else:
+                joint = joint_norms(self.norms(order), abs(constant), order)
+                self._lengths[key] = self._rounded_up(joint)
+        return self._lengths[key]
 
     def _measure(self, order):
-        """Norm of each row, float64, with no copy of all rows."""
-        lengths = np.empty(self.n_records)
+        """Norm of each row, rounded up; with no copy of all rows."""
+        lengths = np.empty(self.n_records, self.dtype)
         size = max(1, _BLOCK_BYTES // (32 * max(1, self.n_features)))
         for part in gen_batches(self.n_records, size):
-            lengths[part] = entry_norms(self.X[part], order)
+            lengths[part] = self._rounded_up(entry_norms(self.X[part], order))
         return lengths
+
+    def _rounded_up(self, lengths):
+        info = np.finfo(self.dtype)
+        # also where the squares of small entries may have underflowed
+        least = max(math.sqrt(1e-307 * (self.n_features + 1)), float(info.tiny))
+        with np.errstate(over="ignore"):
+            lengths = np.maximum(lengths, least) * (1 + 2 * float(info.eps))
+            return lengths.astype(self.dtype, copy=False)
 
     def blocks(self, index=None):
         """Yield the rows of a batch in blocks.

@@ -185,7 +185,7 @@ def test_a_public_class_may_be_absent_from_the_data():
 
 def test_a_missed_tolerance_fails_rather_than_underestimates():
     X, y = load_breast_cancer(return_X_y=True)
-    model = PrivateLogisticRegression(max_iter=1, tol=1e-9, C=10.0)
+    model = PrivateLogisticRegression(solver="output", max_iter=1, tol=1e-9, C=10.0)
     with pytest.raises(RuntimeError, match="gradient tolerance"):
         model.fit(scale(X), y)
     assert not hasattr(model, "coef_")
