@@ -9,7 +9,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skpuffer._trained import PrivateTrainingMixin
 from skpuffer.base import PrivateClassifierParts
 from skpuffer.linear_model._scores import ScoreLabels, ScoreProbabilities
-from skpuffer.training import ACTIVATIONS, PerceptronGradients, make_loss
+from skpuffer.training import PerceptronGradients, make_loss
+from skpuffer.training._perceptron import ACTIVATIONS
 from skpuffer.utils._checks import check_count, check_non_negative, check_positive
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import Interval, StrOptions

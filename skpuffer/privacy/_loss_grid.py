@@ -312,14 +312,16 @@ class Tail:
             i = at = len(self._height) - 2
         left, right = self._height[i], self._height[i + 1]
         part = math.expm1(self.step * (at - i)) / math.expm1(self.step)
-        height = left + (right - left) * part
+        return self._delta_at(left + (right - left) * part)
+
+    def _delta_at(self, height):
         if height <= 0:
             return self.infinity
         return min(1.0, self.infinity + math.exp(min(0, math.log(height) + self._unit)))
 
     def reaches(self, delta):
         """Whether the epsilon that goes with a delta is above the window's low end."""
-        return self.delta(self.step * self.low) > delta
+        return self._delta_at(self._height[0]) > delta
 
     def epsilon(self, delta):
         """Epsilon at a delta, rounded up; infinity if it is not reached.

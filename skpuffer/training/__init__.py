@@ -8,7 +8,6 @@ from ._base import Gradients
 from ._engine import Step, train
 from ._linear import LinearGradients
 from ._losses import (
-    LOSSES,
     Hinge,
     Huber,
     HuberHinge,
@@ -19,15 +18,12 @@ from ._losses import (
     Squared,
     make_loss,
 )
-from ._optimiser import SCHEDULES, Optimiser
-from ._perceptron import ACTIVATIONS, PerceptronGradients
+from ._optimiser import Optimiser
+from ._perceptron import PerceptronGradients
 from ._plan import Plan, default_plan
 from ._sampling import batches
 
 __all__ = [
-    "ACTIVATIONS",
-    "LOSSES",
-    "SCHEDULES",
     "Gradients",
     "Hinge",
     "Huber",

@@ -15,7 +15,7 @@ _NOISE_BLOCK = 2**12
 class Step(NamedTuple):
     """What one step read and drew, for tests. Private: never to be released.
 
-    Attributes
+    Parameters
     ----------
     index : ndarray of shape (size,) or None
         Rows of the batch; None for all.

@@ -24,7 +24,7 @@ class Rows:
     ----------
     X : {array-like, sparse matrix} of shape (n_records, n_features)
         float32 stays so, all else becomes float64. A dense array in C order and a CSR
-        matrix are not copied.
+        matrix in canonical format are not copied.
 
     Raises
     ------
@@ -44,6 +44,9 @@ class Rows:
         X = X.tocsr() if self._sparse else np.asarray(X, order="C")
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
+        if self._sparse and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()  # entries stored in parts would be measured too short
         self.X = X
         #: Largest magnitude of an entry. A gradient's length has at most five factors.
         self.limit = float(np.finfo(X.dtype).max) ** (1 / 6)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skpuffer.training import ACTIVATIONS
+from skpuffer.training._perceptron import ACTIVATIONS
 
 
 def row_of(gradients, i):

@@ -8,7 +8,6 @@ from scipy import sparse
 
 from skpuffer.releases import GradientRelease
 from skpuffer.training import (
-    ACTIVATIONS,
     Hinge,
     Huber,
     HuberHinge,
@@ -19,6 +18,7 @@ from skpuffer.training import (
     PerceptronGradients,
     Squared,
 )
+from skpuffer.training._perceptron import ACTIVATIONS
 
 from .naive import clipped_sum
 
@@ -165,6 +165,18 @@ def test_the_table_is_neither_copied_nor_changed():
     assert gradients.rows.X is X
     gradients.clipped_sum(np.ones(5), np.arange(9), whole(50))
     np.testing.assert_array_equal(X, before)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_entries_stored_in_parts_are_clipped_as_one(order):
+    parts = sparse.csr_array(([3.0, 3.0, 1.0], [0, 0, 1], [0, 3]), shape=(1, 2))
+    gradients = LinearGradients(Squared(), parts, [5.0])
+    release = whole(1, clip_order=order)
+    found = gradients.clipped_sum(np.zeros(3), None, release)
+    assert np.linalg.norm(found, ord=order) <= 1
+    expected = LinearGradients(Squared(), [[6.0, 1.0]], [5.0])
+    close(found, expected.clipped_sum(np.zeros(3), None, release))
+    assert parts.nnz == 3
 
 
 def test_integers_lists_and_fortran_order_are_welcome():

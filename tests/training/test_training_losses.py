@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.training import (
-    LOSSES,
     Hinge,
     Huber,
     HuberHinge,
@@ -18,6 +17,7 @@ from skpuffer.training import (
     Squared,
     make_loss,
 )
+from skpuffer.training._losses import LOSSES
 
 SINGLE = [Logistic(), Hinge(), HuberHinge(), HuberHinge(0.1), Squared(), Huber(0.7)]
 MULTIPLE = [Multinomial(), MulticlassHinge(), MulticlassHinge(HuberHinge(0.5))]

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from skpuffer.training import SCHEDULES, Optimiser
+from skpuffer.training import Optimiser
+from skpuffer.training._optimiser import SCHEDULES
 
 GRADIENTS = np.random.default_rng(0).normal(size=(12, 3))
 START = np.array([0.5, -1.0, 2.0])
