@@ -162,10 +162,11 @@ def _store(fresh, file):
     write_csv(frame.round(5), file)
 
 
-def _with_stored(fresh, file, name):
-    """Add stored figures of what was not measured in this run."""
+def _with_stored(fresh, file, name, hidden):
+    """Add stored figures of what was not measured in this run, but for some models."""
     stored = read_csv(file, KEY)
-    stored = stored[stored["data"] == name].assign(stored=True)
+    shown = (stored["data"] == name) & ~stored["model"].isin(hidden)
+    stored = stored[shown].assign(stored=True)
     if fresh is None:
         return None if stored.empty else stored
     return renewed(stored, fresh, KEY)
@@ -211,6 +212,7 @@ def main(arguments=None):
     names = options.data or (["breast_cancer"] if options.quick else list(LOADERS))
     seeds = min(options.seeds, 2) if options.quick else options.seeds
     classes = () if options.only == "peers" else OURS + OTHERS * options.all
+    hidden = () if options.all else [model.__name__ for model in OTHERS]
     peers = _peers_at_hand(options)
     frames, verdicts = {}, []
     for name in names:
@@ -225,7 +227,7 @@ def main(arguments=None):
             if not options.quick:
                 if part is not None:
                     _store(part, file)
-                part = _with_stored(part, file, name)
+                part = _with_stored(part, file, name, hidden)
             if part is not None:
                 parts.append(part)
         if parts:

@@ -299,7 +299,7 @@ class _Refined:
 
 
 def _larger(curve, ask, tolerance):
-    """The larger of both directions' numbers, its lower bound, and if it is exact enough.
+    """The larger of both directions' numbers, a lower bound, and if it is exact.
 
     Raises
     ------

@@ -12,7 +12,7 @@ __all__ = ["Plan", "default_plan"]
 _SCORE_NOISE = 1.2
 _LEAST_CLIP_NORM = 0.3
 _FEWEST_STEPS, _MOST_STEPS = 50, 100
-_MOST_MOMENTUM = 0.9
+_USUAL_MOMENTUM, _MOST_MOMENTUM = 0.9, 0.95
 _AVERAGE = 0.3
 
 
@@ -74,9 +74,10 @@ def default_plan(n_records, multiplier, smoothness, *, n_steps=None, clip_norm=N
     than stable steps can make in few epochs; then C grows, up to one, where it hardly
     biases any more.
 
-    *Steps.* A step of ``2 / smoothness`` is stable on any rows of norm one. Momentum,
-    up to 0.9, makes it as much as ten times as long. Between 50 and 100 steps are
-    taken. The mean of the last third of the iterates is released.
+    *Steps.* A step of ``2 / smoothness`` is stable on any rows of norm one, and
+    momentum makes it longer. Between 50 and 100 steps are taken, as many as keep the
+    momentum at 0.9; where 100 do not, it may grow to 0.95. The mean of the last third
+    of the iterates is released.
 
     Examples
     --------
@@ -93,8 +94,9 @@ def default_plan(n_records, multiplier, smoothness, *, n_steps=None, clip_norm=N
     stable = 2 / smoothness
     farthest = stable / (1 - _MOST_MOMENTUM)
     if n_steps is None:
-        wanted = math.ceil(min(reach / (_LEAST_CLIP_NORM * farthest), _MOST_STEPS))
-        n_steps = max(_FEWEST_STEPS, wanted)
+        usual = stable / (1 - _USUAL_MOMENTUM)
+        wanted = min(reach / (_LEAST_CLIP_NORM * usual), _MOST_STEPS)
+        n_steps = max(_FEWEST_STEPS, math.ceil(wanted))
     if clip_norm is None:
         clip_norm = min(1.0, max(_LEAST_CLIP_NORM, reach / (n_steps * farthest)))
     rate = min(reach / (clip_norm * n_steps), farthest)
