@@ -1,0 +1,250 @@
+"""Accounting of training runs: known values, another library, a second derivation."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import integrate, stats
+
+from skpuffer.accountants import PrivacyLoss, RenyiDP
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.noise import GaussianNoise, LaplaceNoise
+from skpuffer.privacy import Notion, compose
+from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease
+from skpuffer.scenarios import RecordScenario
+from skpuffer.utils._gdp import gaussian_epsilon
+
+ORACLES = json.loads(
+    (Path(__file__).parents[1] / "oracles" / "training_runs.json").read_text()
+)
+DELTA = 1e-5
+
+
+def run(sampling="poisson", n_steps=10, rate=0.01, n_records=1000, **options):
+    size = None if sampling == "full_batch" else max(1, round(rate * n_records))
+    return GradientRelease(
+        n_records=n_records,
+        batch_size=size,
+        n_steps=n_steps,
+        sampling=sampling,
+        **options,
+    )
+
+
+def epsilon(release, scale, relation="add_remove", k=1, delta=DELTA):
+    certificate = PrivacyLoss(delta=delta).certify(
+        GaussianNoise(scale), release, RecordScenario(k=k, relation=relation)
+    )
+    assert certificate.notion is Notion.APPROXIMATE_DP
+    return certificate.epsilon
+
+
+@pytest.mark.parametrize("row", ORACLES["gaussian_composition"])
+def test_full_batches_are_one_gaussian(row):
+    found = epsilon(run("full_batch", n_steps=row["n_steps"]), row["scale"])
+    assert found == pytest.approx(row["epsilon"], abs=1e-6)
+    exact = gaussian_epsilon(DELTA, math.sqrt(row["n_steps"]) / row["scale"])
+    assert found == pytest.approx(exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("row", ORACLES["subsampled_gaussian"])
+def test_poisson_batches(row):
+    release = run(n_steps=row["n_steps"], rate=row["rate"])
+    assert epsilon(release, row["scale"]) == pytest.approx(row["remove"], abs=2e-4)
+
+
+@pytest.mark.parametrize("row", ORACLES["calibration"])
+def test_calibration(row):
+    release = run(n_steps=row["n_steps"], rate=row["rate"])
+    accountant = PrivacyLoss(epsilon=row["epsilon"], delta=row["delta"])
+    scale = accountant.calibrate(release, RecordScenario()).noise.scale
+    assert scale == pytest.approx(row["scale"], rel=1e-3)
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+@pytest.mark.parametrize("sampling", SAMPLING_SCHEMES)
+@pytest.mark.parametrize("accountant", [PrivacyLoss(2.0), RenyiDP(2.0)], ids=repr)
+def test_calibrated_noise_keeps_the_budget(accountant, sampling, relation):
+    release, scenario = run(sampling, n_steps=50), RecordScenario(relation=relation)
+    calibration = accountant.calibrate(release, scenario)
+    again = accountant.certify(calibration.noise, release, scenario)
+    assert again.epsilon <= 2.0
+    assert again.epsilon == pytest.approx(2.0, rel=1e-3)
+    assert calibration.certificate.epsilon == 2.0
+    assert calibration.certificate.composable
+
+
+@pytest.mark.parametrize("scale", [0.6, 1.0, 2.0])
+@pytest.mark.parametrize("rate, n_steps", [(0.001, 1000), (0.01, 10_000), (0.1, 100)])
+def test_as_dp_accounting_has_it_and_never_below(scale, rate, n_steps):
+    pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
+    theirs = pld.from_gaussian_mechanism(
+        scale, value_discretization_interval=1e-4, sampling_prob=rate
+    )
+    optimistic = pld.from_gaussian_mechanism(
+        scale,
+        value_discretization_interval=1e-4,
+        sampling_prob=rate,
+        pessimistic_estimate=False,
+        use_connect_dots=False,
+    )
+    upper = theirs.self_compose(n_steps).get_epsilon_for_delta(DELTA)
+    lower = optimistic.self_compose(n_steps).get_epsilon_for_delta(DELTA)
+    ours = epsilon(run(n_steps=n_steps, rate=rate, n_records=10_000), scale)
+    assert ours >= lower * (1 - 1e-9)
+    assert ours <= upper * (1 + 1e-3)
+
+
+def single_step_delta(p, q, epsilon_):
+    """Hockey-stick divergence of mixtures of unit-scale Gaussians, by quadrature."""
+
+    def law(x, parts):
+        return sum(w * stats.norm.pdf(x, m, s) for w, m, s in parts)
+
+    grid = np.linspace(-40, 40, 400_001)
+    gap = law(grid, p) - math.exp(epsilon_) * law(grid, q)
+    return integrate.trapezoid(np.maximum(gap, 0), grid)
+
+
+@pytest.mark.parametrize("epsilon_", [0.0, 0.05, 0.5, 2.0])
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+@pytest.mark.parametrize("sampling", ["poisson", "fixed_size", "with_replacement"])
+def test_one_step_is_at_least_what_an_attacker_sees(sampling, relation, epsilon_):
+    n, size, s = 10, 3, 1.5
+    release = run(sampling, n_steps=1, rate=size / n, n_records=n)
+    certificate = PrivacyLoss(delta=DELTA).certify(
+        GaussianNoise(s), release, RecordScenario(relation=relation)
+    )
+    if sampling == "with_replacement":
+        hits = stats.binom.pmf(np.arange(size + 1), size, 1 / n)
+    else:
+        hits = np.array([1 - size / n, size / n])
+    other = -1.0 if sampling != "poisson" else 0.0  # all the others pull against it
+    start = size * other if other else 0.0
+
+    def world(pull):
+        return [(w, start + j * (pull - other), s) for j, w in enumerate(hits.tolist())]
+
+    absent = [(1.0, start, s)]
+    pairs = [(world(1.0), absent), (absent, world(1.0))]
+    if relation == "replace":
+        pairs = [(world(1.0), world(-1.0)), (world(-1.0), world(1.0))]
+    worst = max(single_step_delta(p, q, epsilon_) for p, q in pairs)
+    assert certificate.curve.delta(epsilon_) >= worst - 1e-9
+
+
+@settings(max_examples=25)
+@given(
+    scale=st.floats(0.6, 20),
+    rate=st.floats(0.002, 0.5),
+    n_steps=st.integers(1, 2000),
+)
+def test_more_noise_fewer_steps_rarer_batches_cost_less(scale, rate, n_steps):
+    here = epsilon(run(n_steps=n_steps, rate=rate), scale)
+    assert epsilon(run(n_steps=n_steps, rate=rate), 1.5 * scale) <= here * 1.001
+    assert epsilon(run(n_steps=2 * n_steps, rate=rate), scale) >= here * 0.999
+    assert epsilon(run(n_steps=n_steps, rate=rate / 2), scale) <= here * 1.001
+    replaced = epsilon(run(n_steps=n_steps, rate=rate), scale, "replace")
+    assert replaced >= here * 0.999
+    full = epsilon(run("full_batch", n_steps=n_steps), scale)
+    assert here <= full * 1.001
+
+
+def test_sampling_never_costs_more_than_none():
+    for relation in ("add_remove", "replace"):
+        full = epsilon(run("full_batch", n_steps=100), 20.0, relation)
+        for sampling in ("poisson", "fixed_size"):
+            drawn = epsilon(run(sampling, n_steps=100, rate=0.1), 20.0, relation)
+            assert drawn < full
+
+
+def test_losses_are_counted_more_tightly_than_their_moments():
+    release = run(n_steps=1000)
+    exact = PrivacyLoss(delta=DELTA).certify(
+        GaussianNoise(1.0), release, RecordScenario()
+    )
+    renyi = RenyiDP(delta=DELTA).certify(GaussianNoise(1.0), release, RecordScenario())
+    assert exact.epsilon_lower <= exact.epsilon < renyi.epsilon < 1.3 * exact.epsilon
+
+
+def test_runs_compose_as_one_longer_run():
+    def certificate(n_steps):
+        return PrivacyLoss(delta=DELTA).certify(
+            GaussianNoise(1.0), run(n_steps=n_steps), RecordScenario()
+        )
+
+    both = compose([certificate(300), certificate(700)]).to_approximate(DELTA)
+    assert both.epsilon == pytest.approx(certificate(1000).epsilon, rel=1e-3)
+
+
+def test_directions_must_not_be_composed_apart_under_replacement():
+    # of one batch without replacement either direction of Poisson sampling is less
+    # than the symmetric curve that bounds a replaced record
+    release = run("fixed_size", n_steps=1, rate=0.1)
+    scenario = RecordScenario(relation="replace")
+    curve = (
+        PrivacyLoss(delta=DELTA).certify(GaussianNoise(2.0), release, scenario).curve
+    )
+    for value in (0.05, 0.2):
+        # delta(-e) = 1 - exp(-e) + exp(-e) delta(e): the curve is its own reverse
+        assert curve.delta(-value) == pytest.approx(
+            -math.expm1(-value) + math.exp(-value) * curve.delta(value), rel=1e-6
+        )
+
+
+def test_groups_of_records():
+    one = epsilon(run(n_steps=100), 2.0)
+    three = epsilon(run(n_steps=100), 2.0, k=3)
+    assert one < three < epsilon(run("full_batch", n_steps=100), 2.0, k=3)
+    for sampling in ("fixed_size", "with_replacement"):
+        with pytest.raises(UnsupportedError, match="full_batch"):
+            epsilon(run(sampling), 2.0, k=3)
+    full = epsilon(run("full_batch", n_steps=1), 6.0, k=3)
+    assert full == pytest.approx(epsilon(run("full_batch", n_steps=1), 2.0))
+
+
+def test_a_grid_too_large_falls_back_and_says_so():
+    release = run(n_steps=1000)
+    tiny = PrivacyLoss(delta=DELTA, max_memory=0.001)
+    certificate = tiny.certify(GaussianNoise(1.0), release, RecordScenario())
+    assert any("Rényi" in text for text in certificate.assumptions)
+    assert certificate.epsilon > epsilon(release, 1.0)
+
+
+def test_clip_norms_of_the_wrong_order_are_refused():
+    release = run("full_batch", clip_order=2.0)
+    with pytest.raises(UnsupportedError, match="clip_order"):
+        PrivacyLoss().certify(LaplaceNoise(1.0), release, RecordScenario())
+    pure = run("full_batch", n_steps=1, clip_order=1.0)
+    found = PrivacyLoss(delta=DELTA).certify(LaplaceNoise(2.0), pure, RecordScenario())
+    assert found.epsilon == pytest.approx(0.5 + 2 * math.log1p(-DELTA), abs=1e-9)
+
+
+def test_the_clip_norm_is_the_unit():
+    one = epsilon(run(n_steps=100), 1.0)
+    other = PrivacyLoss(delta=DELTA).certify(
+        GaussianNoise(3.0), run(n_steps=100, clip_norm=3.0), RecordScenario()
+    )
+    assert other.epsilon == pytest.approx(one, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    "accountant, match",
+    [
+        (PrivacyLoss(epsilon=0.0), "epsilon"),
+        (PrivacyLoss(delta=0.0), "delta"),
+        (PrivacyLoss(delta=1.0), "delta"),
+        (PrivacyLoss(noise="cauchy"), "noise"),
+        (PrivacyLoss(max_memory=0), "max_memory"),
+        (RenyiDP(delta=None), "delta"),
+        (RenyiDP(alpha=3.0), "alpha"),
+        (RenyiDP(delta=None, alpha=1.0), "alpha"),
+    ],
+)
+def test_bad_parameters_are_named(accountant, match):
+    with pytest.raises(ValueError, match=match):
+        accountant.calibrate(run(), RecordScenario())
