@@ -141,6 +141,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
     # -- the run ------------------------------------------------------------------
 
     def _execute(self, release, noise, X, y, rng, record=None):
+        vars(self).pop("_released", None)
         if isinstance(release, QueryRelease):
             return super()._execute(release, noise, X, y, rng)
         gradients = self._gradients(X, y)
@@ -200,7 +201,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
 
     def fit(self, X, y=None, *, secret=None):
         if self.warm_start and hasattr(self, "certificate_"):
-            self._start = self._released
+            self._start = getattr(self, "_released", None)
         try:
             return super().fit(X, y, secret=secret)
         finally:

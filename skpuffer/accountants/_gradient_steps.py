@@ -145,8 +145,12 @@ def account_for(noise, release, worlds, max_memory=500.0):
         mu = noise.curve(pair.shift).gaussian_mu
         if mu is not None:
             curve = GaussianCurve(float(mu * np.sqrt(count)))
-    # dealt batches are bounded one epoch at a time, from above
-    tight = pair.tight and release.sampling != "shuffled_epochs"
+    # dealt batches are bounded one epoch at a time, from above, and a batch that is all
+    # records cannot have another in its place when one is gone
+    attained = release.sampling in ("full_batch", "poisson") or (
+        release.sampling == "fixed_size" and release.sampling_rate < 1
+    )
+    tight = pair.tight and attained
     return Accounting(curve, pair.shift, source, tight)
 
 

@@ -80,7 +80,7 @@ class PrivateLogisticRegression(
         ``'empirical'`` (output only) takes the largest norm of the training data,
         warns, and leaves an estimate for a certificate.
     fit_intercept : bool, default=True
-        Whether to add a constant column; it is regularised like the others.
+        Whether to add a constant column. The output regularises it like the others.
     intercept_scaling : float, default=None
         Value of that column, for gradients in units of `data_norm`. It counts in the
         norm of a row, hence in the noise. None is 0.5 for gradients, 1 for the output.
@@ -112,8 +112,9 @@ class PrivateLogisticRegression(
     average : float or bool, default=None
         Share of the last iterates that is averaged. None is by the rule.
     warm_start : bool, default=False
-        Whether to begin at the parameters an earlier `fit` released. The certificate is
-        of this fit alone: add that of the other.
+        Whether to begin at the parameters an earlier `fit` released, also of a table
+        of other records. The certificate is of this fit alone: add that of the other.
+        Within :class:`~skpuffer.compose.PublicPreprocessing` it has no effect.
     verbose : int, default=0
         Whether to show a progress bar.
     random_state : int, RandomState instance, Generator or None, default=None
@@ -156,7 +157,7 @@ class PrivateLogisticRegression(
     -----
     For gradients, what is left at None follows
     :func:`skpuffer.training.default_plan`, from public facts alone: the number of
-    records, features and outputs, and how much noise the budget asks for.
+    records, how much noise the budget asks for, and how curved the loss is.
 
     For the output, one record that moves by b in the space of z = y x moves the
     minimiser by at most ``C * min(2 R, (1 + R D / 4) b)``, with R the largest norm of a

@@ -71,8 +71,9 @@ class PrivateMLPClassifier(
     average : float or bool, default=None
         Share of the last iterates that is averaged. None is by the rule.
     warm_start : bool, default=False
-        Whether to begin at the parameters an earlier `fit` released. The certificate is
-        of this fit alone: add that of the other.
+        Whether to begin at the parameters an earlier `fit` released, also of a table
+        of other records. The certificate is of this fit alone: add that of the other.
+        Within :class:`~skpuffer.compose.PublicPreprocessing` it has no effect.
     verbose : int, default=0
         Whether to show a progress bar.
     random_state : int, RandomState instance, Generator or None, default=None
@@ -110,8 +111,8 @@ class PrivateMLPClassifier(
     Notes
     -----
     What is left at None follows :func:`skpuffer.training.default_plan`, from public
-    facts alone: the number of records, features and outputs, and how much noise the
-    budget asks for.
+    facts alone: the number of records, how much noise the budget asks for, and how
+    curved the loss is.
 
     Examples
     --------

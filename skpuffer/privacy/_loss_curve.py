@@ -236,14 +236,17 @@ def _epsilon_on(steps, delta, step, max_points):
     missed = 1e-2 * delta
     more = delta + missed + 10 * _TAIL * delta
     tilt = total.tilt_for_delta(delta)
+    best, lower = math.inf, -math.inf
     for _ in range(40):
         tail = total.tail(tilt, max_points)
-        if tail.reaches(more):
-            lower = tail.epsilon(more) - _slip(step, total.count, missed)
-            return tail.epsilon(delta), lower
+        epsilon, least = tail.epsilon(delta), tail.lower(delta)
+        lower = max(lower, tail.lower(more))
+        best = min(best, epsilon)
+        if best - least <= 1e-7 * abs(best):
+            break
         # a Chernoff bound looks too high up where few losses are possible
         tilt /= 2
-    return tail.epsilon(delta), -math.inf
+    return best, lower - _slip(step, total.count, missed)
 
 
 def _slip(step, n_steps, chance):
@@ -314,6 +317,9 @@ def _larger(curve, ask, tolerance):
     while True:
         # the other direction's number is an upper bound already
         worst = max(ways, key=lambda way: way.value)
+        if worst.value <= 0:
+            # an upper bound, and no number asked for here is less than zero
+            return 0.0, 0.0, True
         if worst.good(tolerance) or worst.value == math.inf:
             exact = worst.value < math.inf and not worst.exhausted
             return worst.value, max(way.lower for way in ways), exact

@@ -282,7 +282,17 @@ class Tail:
     """Masses of a tilted sum over a window, and the trade-off read off them.
 
     What wraps around from below the window adds to the trade-off; what is lost above
-    it is at most the mass outside, and is added as well.
+    it is at most the mass outside, and is added as well, and so is a bound on the
+    rounding errors of the transform and its power.
+
+    Parameters
+    ----------
+    total : Sum
+    tilt : float
+    low : int
+        Index of the first point of the window.
+    masses : ndarray
+        Tilted, over the window.
     """
 
     def __init__(self, total, tilt, low, masses):
@@ -293,14 +303,22 @@ class Tail:
         exponent = tilt * (losses[-1] - losses)
         start = int(np.searchsorted(-exponent, -600.0))
         self.low = low + start
-        untilted = np.maximum(masses[start:], 0.0) * np.exp(exponent[start:])
+        weights = np.exp(exponent[start:])
+        masses = np.maximum(masses[start:], 0.0)
+        untilted = masses * weights
         above = np.cumsum(untilted[::-1])[::-1] - untilted
         # the sum over l > e of p(l) exp(e - l) from that over l > e + step
         decay = math.exp(-self.step)
         below = lfilter([0.0, decay], [1.0, -decay], untilted[::-1])[::-1]
-        # rounding errors of transform and power grow with the number of factors
-        slack = 1e-9 + 1e-13 * total.count
-        self._height = np.maximum(above - below, 0.0) * (1 + slack) + _OUTSIDE
+        height = np.maximum(above - below, 0.0)
+        # an error of the masses, relative in their l2 norm, meets weights that decay
+        # with the tilt: Cauchy and Schwarz
+        relative = np.finfo(float).eps * (total.count + 1) * math.log2(len(masses) + 2)
+        reach = min(len(masses), -1 / math.expm1(-2 * tilt * self.step))
+        error = relative * np.linalg.norm(masses) * math.sqrt(reach) * weights
+        error += (1e-9 + relative) * height
+        self._height = np.maximum.accumulate((height + error + _OUTSIDE)[::-1])[::-1]
+        self._floor = np.maximum.accumulate(np.maximum(0.0, height - error)[::-1])[::-1]
 
     def delta(self, epsilon):
         """Delta at an epsilon, rounded up; below the window, one."""
@@ -312,31 +330,37 @@ class Tail:
             i = at = len(self._height) - 2
         left, right = self._height[i], self._height[i + 1]
         part = math.expm1(self.step * (at - i)) / math.expm1(self.step)
-        return self._delta_at(left + (right - left) * part)
-
-    def _delta_at(self, height):
+        height = left + (right - left) * part
         if height <= 0:
             return self.infinity
         return min(1.0, self.infinity + math.exp(min(0, math.log(height) + self._unit)))
 
-    def reaches(self, delta):
-        """Whether the epsilon that goes with a delta is above the window's low end."""
-        return self._delta_at(self._height[0]) > delta
-
     def epsilon(self, delta):
         """Epsilon at a delta, rounded up; infinity if it is not reached.
 
-        Below the window, which :meth:`reaches` tells, it is only the window's end.
+        The low end of the window if it is below.
         """
         if delta <= self.infinity:
             return math.inf
+        found = self._where(self._height, delta)
+        return self.step * self.low if found is None else found
+
+    def lower(self, delta):
+        """Epsilon at a delta, rounded down; minus infinity if below the window."""
+        found = None
+        if delta > self.infinity:
+            found = self._where(self._floor, delta)
+        return -math.inf if found is None else min(found, self.epsilon(delta))
+
+    def _where(self, height, delta):
+        """Epsilon where a trade-off falls below delta; None if above the window."""
         target = math.exp(min(700.0, math.log(delta - self.infinity) - self._unit))
-        large = np.flatnonzero(self._height > target)
+        large = np.flatnonzero(height > target)
         if not len(large):
-            return self.step * self.low
+            return None
         i = large[-1]
-        if i + 1 == len(self._height):
+        if i + 1 == len(height):
             return math.inf
-        left, right = self._height[i], self._height[i + 1]
+        left, right = height[i], height[i + 1]
         part = (left - target) / (left - right)
         return self.step * (self.low + i) + math.log1p(part * math.expm1(self.step))

@@ -46,6 +46,7 @@ class Optimiser:
         from its end, is returned. Zero (or False) returns the last one.
     l2 : float, default=0.0
         Coefficient of half the squared norm of the parameters, added to the objective.
+        Its step is an implicit one, which is stable for any coefficient.
     radius : float, default=None
         Parameters are projected onto the l2 ball of this radius after each step.
 
@@ -151,8 +152,6 @@ class OptimiserRun:
             A new array.
         """
         optimiser = self._optimiser
-        if optimiser.l2:
-            gradient = gradient + self._l2 * self._parameters
         if optimiser.momentum:
             self._velocity = optimiser.momentum * self._velocity + gradient
             if optimiser.nesterov:
@@ -162,7 +161,12 @@ class OptimiserRun:
         rate = optimiser.learning_rate * SCHEDULES[optimiser.schedule](
             self._done, self._n_steps
         )
-        self._parameters = self._project(self._parameters - rate * gradient)
+        moved = self._parameters - rate * gradient
+        if optimiser.l2:
+            # implicitly, so that no penalty is too strong for the learning rate; over
+            # 1 - momentum, as much as momentum makes of the other gradient
+            moved = moved / (1 + rate / (1 - optimiser.momentum) * self._l2)
+        self._parameters = self._project(moved)
         if self._done >= self._first_averaged:
             self._sum += self._parameters
         self._done += 1

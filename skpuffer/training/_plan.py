@@ -10,7 +10,7 @@ __all__ = ["Plan", "default_plan"]
 # Found on five data sets of 133 to 75,000 records and 2 to 10 classes, at budgets from
 # 0.5 to 8; accuracy is flat around each of them.
 _SCORE_NOISE = 1.2
-_LEAST_CLIP_NORM = 0.3
+_LEAST_CLIP_NORM, _LARGEST_CLIP_NORM = 0.3, 0.75
 _FEWEST_STEPS, _MOST_STEPS = 50, 100
 _USUAL_MOMENTUM, _MOST_MOMENTUM = 0.9, 0.95
 _AVERAGE = 0.3
@@ -71,7 +71,7 @@ def default_plan(n_records, multiplier, smoothness, *, n_steps=None, clip_norm=N
     *Clip norm.* The ratio of noise to clip norm is set by the budget, so a small C
     turns down well-fitted and badly fitted records alike until only directions count,
     as for a hinge loss; 0.3 is a good one. With many records the reach asks for more
-    than stable steps can make in few epochs; then C grows, up to one, where it hardly
+    than stable steps can make in few epochs; then C grows, up to 0.75, where it hardly
     biases any more.
 
     *Steps.* A step of ``2 / smoothness`` is stable on any rows of norm one, and
@@ -98,7 +98,8 @@ def default_plan(n_records, multiplier, smoothness, *, n_steps=None, clip_norm=N
         wanted = min(reach / (_LEAST_CLIP_NORM * usual), _MOST_STEPS)
         n_steps = max(_FEWEST_STEPS, math.ceil(wanted))
     if clip_norm is None:
-        clip_norm = min(1.0, max(_LEAST_CLIP_NORM, reach / (n_steps * farthest)))
+        least = max(_LEAST_CLIP_NORM, reach / (n_steps * farthest))
+        clip_norm = min(_LARGEST_CLIP_NORM, least)
     rate = min(reach / (clip_norm * n_steps), farthest)
     # steps longer than is stable are made of shorter ones that follow each other
     momentum = max(0.0, 1 - stable / rate)

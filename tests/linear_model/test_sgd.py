@@ -352,3 +352,26 @@ def test_classical_accounting_is_one_line():
             GaussianNoise(scale=1.0), run, RecordScenario(relation="add_remove")
         )
     assert certificate.epsilon == pytest.approx(1.82824, abs=2e-4)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        PrivateLogisticRegression(C=1e-4),
+        PrivateLinearSVC(C=1e-4),
+        PrivateSGDClassifier(alpha=100.0),
+        PrivateMLPClassifier(alpha=100.0),
+    ],
+    ids=repr,
+)
+def test_no_penalty_is_too_strong(model, cancer):
+    fitted = clone(model).set_params(random_state=0).fit(*cancer)
+    weights = fitted.coefs_ if hasattr(fitted, "coefs_") else [fitted.coef_]
+    assert max(np.max(np.abs(w)) for w in weights) < 0.5
+
+
+def test_warm_start_takes_nothing_from_another_solver(cancer):
+    model = PrivateLogisticRegression(warm_start=True, random_state=0).fit(*cancer)
+    model.set_params(solver="output").fit(*cancer).fit(*cancer)
+    model.set_params(solver="gradient").fit(*cancer)
+    assert not any("released before" in a for a in model.certificate_.assumptions)

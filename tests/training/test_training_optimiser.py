@@ -61,8 +61,22 @@ def test_average_of_the_last_iterates(average, kept):
 def test_penalty_is_of_the_penalised_only():
     mask = np.array([True, True, False])
     path, _ = run(learning_rate=0.1, l2=0.5, penalised=mask)
-    expected = START - 0.1 * (GRADIENTS[0] + 0.5 * START * mask)
+    expected = (START - 0.1 * GRADIENTS[0]) / (1 + 0.1 * 0.5 * mask)
     np.testing.assert_allclose(path[0], expected)
+
+
+@pytest.mark.parametrize("momentum", [0.0, 0.8])
+@pytest.mark.parametrize("nesterov", [False, True])
+@pytest.mark.parametrize("l2", [0.1, 1e3, 1e9])
+def test_a_penalty_is_met_whatever_its_strength(l2, nesterov, momentum):
+    optimiser = Optimiser(
+        learning_rate=0.1, momentum=momentum, nesterov=nesterov, l2=l2
+    )
+    target = np.array([1.0, -2.0])
+    state = optimiser.start(np.zeros(2), n_steps=4000)
+    for _ in range(4000):
+        state.step(state.parameters - target)  # of |w - target|² / 2
+    np.testing.assert_allclose(state.result(), target / (1 + l2), rtol=1e-6)
 
 
 def test_projection_onto_the_ball():

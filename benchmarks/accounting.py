@@ -1,0 +1,197 @@
+"""Cost of accounting, as ratios to other libraries at the same question.
+
+    python -m benchmarks.accounting [--quick]
+
+CPU time on one thread, nothing remembered from one question to the next:
+
+* epsilon of the subsampled Gaussian mechanism at delta = 1e-5, for noise multipliers,
+  sampling rates and numbers of steps on a grid; dp-accounting's privacy-loss
+  distributions (its default interval of 1e-4) answer the same questions, both
+  directions each, and the largest relative difference is printed;
+* the noise multiplier for an epsilon at rate 0.01 and 10,000 steps, found by ours and
+  by dp-accounting's own calibration.
+
+Peak memory is that of Python's allocations. prv-accountant answers where it is
+installed. Stores the figures with versions in ``benchmarks/results/accounting.csv``.
+``--quick`` takes a few questions, no peer, and stores nothing; peers that are missing
+are skipped.
+"""
+
+import argparse
+import itertools
+import time
+import tracemalloc
+from importlib.metadata import version
+from importlib.util import find_spec
+
+import numpy as np
+import pandas as pd
+from threadpoolctl import threadpool_limits
+
+from benchmarks._report import print_table, write_csv
+from skpuffer.accountants import PrivacyLoss, _steps
+from skpuffer.noise import GaussianNoise
+from skpuffer.privacy import _loss_curve
+from skpuffer.releases import GradientRelease
+from skpuffer.scenarios import RecordScenario
+
+DELTA = 1e-5
+N_RECORDS = 100_000
+GRID = list(
+    itertools.product(
+        (0.6, 1.0, 2.0), (0.001, 0.01, 0.1), (1, 10, 100, 1000, 10_000, 100_000)
+    )
+)
+BUDGETS = (0.5, 1.0, 2.0, 4.0, 8.0)
+
+
+def forget():
+    """Empty every cache, so that each question is asked for the first time."""
+    for module in (_loss_curve, _steps):
+        for thing in vars(module).values():
+            if hasattr(thing, "cache_clear"):
+                thing.cache_clear()
+
+
+def release(rate, n_steps):
+    return GradientRelease(
+        n_records=N_RECORDS, batch_size=round(rate * N_RECORDS), n_steps=n_steps
+    )
+
+
+def our_epsilon(scale, rate, n_steps):
+    certificate = PrivacyLoss(delta=DELTA).certify(
+        GaussianNoise(scale), release(rate, n_steps), RecordScenario()
+    )
+    return certificate.epsilon
+
+
+def our_scale(epsilon, rate, n_steps):
+    accountant = PrivacyLoss(epsilon=epsilon, delta=DELTA)
+    return accountant.calibrate(release(rate, n_steps), RecordScenario()).noise.scale
+
+
+def their_epsilon(scale, rate, n_steps):
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    one = pld.from_gaussian_mechanism(scale, sampling_prob=rate)
+    return one.self_compose(n_steps).get_epsilon_for_delta(DELTA)
+
+
+def their_scale(epsilon, rate, n_steps):
+    import dp_accounting
+
+    def event(scale):
+        gaussian = dp_accounting.GaussianDpEvent(scale)
+        sampled = dp_accounting.PoissonSampledDpEvent(rate, gaussian)
+        return dp_accounting.SelfComposedDpEvent(sampled, n_steps)
+
+    return dp_accounting.calibrate_dp_mechanism(
+        dp_accounting.pld.PLDAccountant,
+        event,
+        epsilon,
+        DELTA,
+        dp_accounting.ExplicitBracketInterval(0.3, 50.0),
+        tol=1e-3,
+    )
+
+
+def prv_epsilon(scale, rate, n_steps):
+    from prv_accountant.dpsgd import DPSGDAccountant
+
+    accountant = DPSGDAccountant(scale, rate, n_steps, eps_error=0.01, delta_error=1e-9)
+    return accountant.compute_epsilon(delta=DELTA, num_steps=n_steps)[2]
+
+
+def timed(ask, *question):
+    forget()
+    start = time.process_time()
+    answer = ask(*question)
+    return answer, time.process_time() - start
+
+
+def peak(ask, *question):
+    """Mebibytes that an answer takes at its largest."""
+    forget()
+    tracemalloc.start()
+    ask(*question)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return most / 2**20
+
+
+def epsilons(cells, peers):
+    rows = []
+    for cell in cells:
+        ours, seconds = timed(our_epsilon, *cell)
+        row = {"question": "epsilon", "noise": cell[0], "rate": cell[1]}
+        row |= {"steps": cell[2], "ours": ours, "seconds": seconds}
+        row["mebibytes"] = peak(our_epsilon, *cell)
+        if peers:
+            row["theirs"], row["their_seconds"] = timed(their_epsilon, *cell)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def scales(budgets, peers, n_steps):
+    rows = []
+    for epsilon in budgets:
+        ours, seconds = timed(our_scale, epsilon, 0.01, n_steps)
+        row = {"question": "noise", "epsilon": epsilon, "rate": 0.01}
+        row |= {"steps": n_steps, "ours": ours, "seconds": seconds}
+        if peers:
+            question = (epsilon, 0.01, n_steps)
+            row["theirs"], row["their_seconds"] = timed(their_scale, *question)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def show(frame, what):
+    print(f"\n{what}: CPU seconds on one thread")
+    print_table(
+        [["ours, median", f"{frame.seconds.median():.4f}"]]
+        + [["ours, largest", f"{frame.seconds.max():.4f}"]]
+    )
+    if "mebibytes" in frame:
+        print(f"largest memory: {frame.mebibytes.max():.0f} MiB")
+    if "theirs" in frame:
+        ratio = frame.seconds / frame.their_seconds
+        print_table(
+            [["dp-accounting, median", f"{frame.their_seconds.median():.4f}"]]
+            + [["ratio, median", f"{ratio.median():.3f} x"]]
+            + [["ratio, largest", f"{ratio.max():.3f} x"]]
+        )
+        gap = (frame.ours - frame.theirs) / frame.theirs.clip(lower=1e-6)
+        print(f"relative difference: {gap.min():+.1e} to {gap.max():+.1e}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args().quick
+    peers = find_spec("dp_accounting") is not None
+    cells = GRID[3::9] if quick else GRID
+    with threadpool_limits(1):
+        our_epsilon(1.0, 0.01, 2)  # imports and first calls
+        if peers:
+            their_epsilon(1.0, 0.01, 2)
+        found = epsilons(cells, peers and not quick)
+        noise = scales(BUDGETS[1:2] if quick else BUDGETS, peers and not quick, 10_000)
+    show(found, f"epsilon, {len(found)} cells")
+    show(noise, "noise multiplier")
+    if find_spec("prv_accountant") is not None and not quick:
+        answer, seconds = timed(prv_epsilon, 1.0, 0.01, 1000)
+        ours, mine = timed(our_epsilon, 1.0, 0.01, 1000)
+        print(
+            f"\nprv-accountant, noise 1, rate 0.01, 1000 steps: {answer:.4f} (upper) "
+            f"in {seconds / mine:.0f} x our time; ours {ours:.4f}"
+        )
+    if not quick:
+        frame = pd.concat([found, noise], ignore_index=True)
+        frame["numpy"] = np.__version__
+        frame["dp_accounting"] = version("dp-accounting") if peers else ""
+        write_csv(frame, "accounting.csv")
+
+
+if __name__ == "__main__":
+    main()
