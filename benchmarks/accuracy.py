@@ -19,9 +19,11 @@ thread: the median, when the noise is calibrated already, and that of the first 
 
 A peer is run in its own environment, whose interpreter is named by
 SKPUFFER_DIFFPRIVLIB_PYTHON or SKPUFFER_OPACUS_PYTHON; without one, its stored figures
-are shown with their version. Adult is skipped unless SKPUFFER_TEST_DATA names the
-folder of its files. ``--quick`` takes one small table, 2 seeds and no peers, and stores
-nothing; any other run stores its figures in ``benchmarks/results``.
+are shown with their version. A mean over fewer seeds is over the first of them: repeat
+ours with as many (``--seeds``) before comparing. Adult is skipped unless
+SKPUFFER_TEST_DATA names the folder of its files. ``--quick`` takes one small table, 2
+seeds and no peers, and stores nothing; any other run stores its figures in
+``benchmarks/results``.
 """
 
 import argparse
