@@ -86,9 +86,6 @@ class GradientRelease:
     context: PublicContext | None = field(default=None, compare=False)
     assumptions: tuple = field(default=(), compare=False)
 
-    #: No contribution of a record can be described beforehand: it depends on the run.
-    contribution = None
-
     def __post_init__(self):
         check_count(n_records=self.n_records)
         check_count(n_steps=self.n_steps)
@@ -157,6 +154,11 @@ class GradientRelease:
                 f"The parameter 'blocks' must add up to dim={self.dim}. "
                 f"Got {self.blocks!r}."
             )
+
+    @property
+    def contribution(self):
+        """None: what a record contributes depends on the run, and on no record alone."""
+        return None
 
     @property
     def sampling_rate(self):
