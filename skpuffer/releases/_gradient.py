@@ -157,7 +157,7 @@ class GradientRelease:
 
     @property
     def contribution(self):
-        """None: what a record contributes depends on the run, and on no record alone."""
+        """None: what a record contributes depends on the run as well."""
         return None
 
     @property
