@@ -8,8 +8,9 @@ CPU time on one thread, nothing remembered from one question to the next:
   sampling rates and numbers of steps on a grid; dp-accounting's privacy-loss
   distributions (its default interval of 1e-4) answer the same questions, both
   directions each, and the largest relative difference is printed;
-* the noise multiplier for an epsilon at rate 0.01 and 10,000 steps, found by ours and
-  by dp-accounting's own calibration.
+* the noise multiplier for an epsilon at rate 0.01 and 10,000 steps, for records that
+  are added or removed and for records that are replaced, found by ours and by
+  dp-accounting's own calibration.
 
 Peak memory is that of Python's allocations. prv-accountant answers where it is
 installed. Stores the figures with versions in ``benchmarks/results/accounting.csv``.
@@ -43,6 +44,7 @@ GRID = list(
     )
 )
 BUDGETS = (0.5, 1.0, 2.0, 4.0, 8.0)
+RELATIONS = ("add_remove", "replace")
 
 
 def forget():
@@ -66,9 +68,10 @@ def our_epsilon(scale, rate, n_steps):
     return certificate.epsilon
 
 
-def our_scale(epsilon, rate, n_steps):
+def our_scale(epsilon, rate, n_steps, relation):
     accountant = PrivacyLoss(epsilon=epsilon, delta=DELTA)
-    return accountant.calibrate(release(rate, n_steps), RecordScenario()).noise.scale
+    scenario = RecordScenario(relation=relation)
+    return accountant.calibrate(release(rate, n_steps), scenario).noise.scale
 
 
 def their_epsilon(scale, rate, n_steps):
@@ -78,8 +81,12 @@ def their_epsilon(scale, rate, n_steps):
     return one.self_compose(n_steps).get_epsilon_for_delta(DELTA)
 
 
-def their_scale(epsilon, rate, n_steps):
+def their_scale(epsilon, rate, n_steps, relation):
     import dp_accounting
+
+    neighbours = dp_accounting.NeighboringRelation
+    named = {"add_remove": neighbours.ADD_OR_REMOVE_ONE}
+    neighbour = named.get(relation, neighbours.REPLACE_ONE)
 
     def event(scale):
         gaussian = dp_accounting.GaussianDpEvent(scale)
@@ -87,7 +94,7 @@ def their_scale(epsilon, rate, n_steps):
         return dp_accounting.SelfComposedDpEvent(sampled, n_steps)
 
     return dp_accounting.calibrate_dp_mechanism(
-        dp_accounting.pld.PLDAccountant,
+        lambda: dp_accounting.pld.PLDAccountant(neighbour),
         event,
         epsilon,
         DELTA,
@@ -135,12 +142,12 @@ def epsilons(cells, peers):
 
 def scales(budgets, peers, n_steps):
     rows = []
-    for epsilon in budgets:
-        ours, seconds = timed(our_scale, epsilon, 0.01, n_steps)
-        row = {"question": "noise", "epsilon": epsilon, "rate": 0.01}
-        row |= {"steps": n_steps, "ours": ours, "seconds": seconds}
+    for relation, epsilon in itertools.product(RELATIONS, budgets):
+        question = (epsilon, 0.01, n_steps, relation)
+        ours, seconds = timed(our_scale, *question)
+        row = {"question": "noise", "relation": relation, "epsilon": epsilon}
+        row |= {"rate": 0.01, "steps": n_steps, "ours": ours, "seconds": seconds}
         if peers:
-            question = (epsilon, 0.01, n_steps)
             row["theirs"], row["their_seconds"] = timed(their_scale, *question)
         rows.append(row)
     return pd.DataFrame(rows)
@@ -178,7 +185,8 @@ def main():
         found = epsilons(cells, peers and not quick)
         noise = scales(BUDGETS[1:2] if quick else BUDGETS, peers and not quick, 10_000)
     show(found, f"epsilon, {len(found)} cells")
-    show(noise, "noise multiplier")
+    for relation, part in noise.groupby("relation"):
+        show(part, f"noise multiplier, {relation}")
     if find_spec("prv_accountant") is not None and not quick:
         answer, seconds = timed(prv_epsilon, 1.0, 0.01, 1000)
         ours, mine = timed(our_epsilon, 1.0, 0.01, 1000)

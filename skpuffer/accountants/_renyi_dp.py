@@ -50,7 +50,9 @@ class RenyiDP(_StepAccountant):
     Notes
     -----
     A single query with a `delta` is accounted for by the noise's exact trade-off, as by
-    :class:`GroupPrivacy`; there is nothing to add up.
+    :class:`GroupPrivacy`; there is nothing to add up. Draws with replacement may repeat
+    a record, however rarely, and high orders make much of that: prefer
+    :class:`PrivacyLoss` for them.
 
     References
     ----------

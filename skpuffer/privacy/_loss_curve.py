@@ -23,9 +23,10 @@ ORDERS = np.unique(
 
 #: Bytes a composition takes for each point of its grid: the masses, their transform,
 #: its power and what is read off them.
-BYTES_PER_POINT = 100
+BYTES_PER_POINT = 140
 
-#: Relative error of an epsilon, by which it may be too large.
+#: Relative error of an epsilon, by which it may be too large, where losses are spread
+#: smoothly; single masses that fall between the points of a grid may cost a bit more.
 TOLERANCE = 5e-5
 
 #: Part of delta that tails cut off each step's grid may take, over all steps.
@@ -208,6 +209,12 @@ def _spread(pair):
     return math.sqrt(math.log1p(max(pearson, 1e-300))), sum(ends)
 
 
+@lru_cache(maxsize=1024)
+def _largest_loss(pair):
+    """Largest possible loss, beyond which a trade-off is zero in floating point."""
+    return reach(pair.delta, 0.0, rounds=9)
+
+
 def _first_step(steps, max_points):
     """A coarse grid's step: a good part of the smallest spread, if memory allows."""
     spreads = [_spread(pair) for pair, _ in steps]
@@ -215,7 +222,12 @@ def _first_step(steps, max_points):
     widest = max(ends for _, ends in spreads)
     if math.isinf(widest):
         raise GridTooLargeError
-    return min(max(step, widest / min(1e5, 0.2 * max_points)), widest / 64 + 1e-12)
+    step = min(max(step, widest / min(1e5, 0.2 * max_points)), widest / 64 + 1e-12)
+    # a largest loss often has a mass of its own, which had best be met by a point
+    largest = min(_largest_loss(pair) for pair, _ in steps)
+    if 0 < largest < math.inf:
+        step = largest / math.ceil(largest / step)
+    return step
 
 
 def _sum_on(steps, delta, step, max_points):
@@ -241,8 +253,9 @@ def _epsilon_on(steps, delta, step, max_points):
         tail = total.tail(tilt, max_points)
         epsilon, least = tail.epsilon(delta), tail.lower(delta)
         lower = max(lower, tail.lower(more))
+        no_better = epsilon >= best < math.inf
         best = min(best, epsilon)
-        if best - least <= 1e-7 * abs(best):
+        if no_better or best - least <= 0.1 * TOLERANCE * abs(best):
             break
         # a Chernoff bound looks too high up where few losses are possible
         tilt /= 2
@@ -265,8 +278,16 @@ def _slip(step, n_steps, chance):
 def _delta_on(steps, epsilon, roughly, step, max_points):
     """Delta by one grid, rounded up, given its rough size."""
     total = _sum_on(steps, roughly, step, max_points)
-    tail = total.tail(total.tilt_for_epsilon(epsilon), max_points)
-    return tail.delta(epsilon), 0.0
+    tilt = total.tilt_for_epsilon(epsilon)
+    best = 1.0
+    for _ in range(40):
+        delta = total.tail(tilt, max_points).delta(epsilon)
+        settled = 0.999999 * best < delta < 1
+        best = min(best, delta)
+        if settled:
+            break
+        tilt /= 2
+    return best, 0.0
 
 
 class _Refined:
@@ -278,21 +299,31 @@ class _Refined:
 
     def __init__(self, ask, step):
         self.ask, self.step = ask, step
-        self.value, self.lower = ask(step)
+        self.value, self.lower = self._coarsely()
         self.error, self.exhausted = math.inf, False
+
+    def _coarsely(self):
+        for _ in range(5):
+            try:
+                return self.ask(self.step)
+            except GridTooLargeError:
+                self.step *= 4
+        return self.ask(self.step)
 
     def refine(self, tolerance):
         """Take the step that the error so far suggests."""
-        factor = 0.5
+        parts = 2
         if math.isfinite(self.error):
             want = tolerance * abs(self.value) / max(self.error, 1e-300)
-            factor = min(0.5, max(0.1, 0.85 * math.sqrt(want)))
+            parts = max(2, min(10, math.ceil(1.15 / math.sqrt(want + 1e-300))))
+        # whole parts: what fell on a point of the grid does so again
+        factor = 1 / parts
         try:
             finer, lower = self.ask(factor * self.step)
         except GridTooLargeError:
             self.exhausted = True
             return
-        self.error = abs(self.value - finer) / (1 / factor**2 - 1)
+        self.error = abs(self.value - finer) / (parts**2 - 1)
         self.step *= factor
         self.value, self.lower = min(self.value, finer), max(self.lower, lower)
 

@@ -29,6 +29,10 @@ __all__ = ["GridTooLargeError", "LossGrid", "Sum", "Tail", "excess", "on_grid", 
 _OUTSIDE = 1e-9
 
 
+#: Where around the tilt that a normal law would need that of another law is looked for.
+_FACTORS = (0.05, 0.2, 0.5, 0.8, 1.1, 2.0, 5.0)
+
+
 class GridTooLargeError(MemoryError):
     """The grid would need more memory than allowed."""
 
@@ -108,7 +112,7 @@ def excess(pair, epsilon):
     return value
 
 
-def reach(curve, tail):
+def reach(curve, tail, rounds=1):
     """An epsilon >= 0 from which on a trade-off is at most `tail`, nearly the least.
 
     Parameters
@@ -116,6 +120,8 @@ def reach(curve, tail):
     curve : callable
         Decreasing, at arrays of epsilon >= 0.
     tail : float
+    rounds : int, default=1
+        How often to look closer: to about 3 %, 0.1 %, ... above the least.
 
     Returns
     -------
@@ -123,7 +129,7 @@ def reach(curve, tail):
         Infinity if there is none below 1e9.
     """
     marks = np.concatenate([[0.0], np.geomspace(1e-9, 1e9, 73)])
-    for _ in range(2):
+    for left in range(rounds, -1, -1):
         small = np.flatnonzero(curve(marks) <= tail)
         if not len(small):
             return math.inf
@@ -131,7 +137,8 @@ def reach(curve, tail):
         if at == 0:
             return 0.0
         found = float(marks[at])
-        marks = np.linspace(marks[at - 1], found, 33)
+        if left:
+            marks = np.linspace(marks[at - 1], found, 33)
     return found
 
 
@@ -211,7 +218,7 @@ class Sum:
 
     def _tilt(self, bound):
         """Tilt that minimises a bound which is unimodal in the tilt's logarithm."""
-        widest = max(np.ptp(grid.losses) for grid, _ in self.parts)
+        widest = max(self.step, *(np.ptp(grid.losses) for grid, _ in self.parts))
         found = minimize_scalar(
             lambda u: bound(math.exp(u)),
             bounds=(math.log(1e-4 / self.count / widest), math.log(10 / self.step)),
@@ -236,8 +243,7 @@ class Sum:
         guess = math.sqrt(2 * need / max(variance, self.step**2))
         ends = []
         for sign in (-1, 1):
-            # a few tilts around the one that a normal law would need
-            tries = [sign * guess * factor for factor in (0.4, 0.7, 1.0, 1.4)]
+            tries = [sign * guess * factor for factor in _FACTORS]
             bounds = [(self.cumulant(tilt + s) - here + need) / s for s in tries]
             best = max(bounds) if sign < 0 else min(bounds)
             ends.append(best if math.isfinite(best) else sign * math.inf)

@@ -9,9 +9,6 @@ from ._loss_grid import excess, reach
 
 __all__ = ["renyi_of_pair"]
 
-#: How far below its peak an integrand must have fallen where a table of it ends.
-_FALLEN = 40.0
-
 
 def renyi_of_pair(pair, alpha):
     """Bound the Rényi divergence of a pair's first law from its second.
@@ -32,7 +29,9 @@ def renyi_of_pair(pair, alpha):
     Returns
     -------
     cost : ndarray of shape (n_orders,)
-        In nats; infinity where the table of the trade-off ends too early to tell.
+        In nats; infinity where the trade-off is too small for a float before the
+        integrand begins to fall. Beyond that its logarithm is taken to be concave, as
+        it is for noise of log-concave density.
 
     References
     ----------
@@ -49,11 +48,18 @@ def renyi_of_pair(pair, alpha):
         part = (np.expm1(alpha * width) / alpha - whole) / np.expm1(width)
         pieces = np.log(height[:-1] * (whole - part) + height[1:] * part)
         pieces = rest * epsilon[:-1] + pieces
-        total = logsumexp(pieces, axis=1)
+        total = np.logaddexp(logsumexp(pieces, axis=1), _beyond(rest, epsilon, height))
         cost = np.logaddexp(0.0, np.log(alpha * rest)[:, 0] + total) / rest[:, 0]
-    ended = (height[-1] > 0) & (pieces[:, -1] > np.max(pieces, axis=1) - _FALLEN)
-    cost = np.where(ended | np.isnan(cost), math.inf, cost)
-    return np.where(np.isinf(alpha[:, 0]), math.inf, cost)
+    unknown = np.isnan(cost) | np.isinf(alpha[:, 0])
+    return np.where(unknown, math.inf, cost)
+
+
+def _beyond(rest, epsilon, height):
+    """Log of the integral beyond the table, whose integrand has a concave logarithm."""
+    ends = rest * epsilon[-2:] + np.log(height[-2:])
+    slope = (ends[:, 1] - ends[:, 0]) / (epsilon[-1] - epsilon[-2])
+    beyond = np.where(slope < 0, ends[:, 1] - np.log(-slope), math.inf)
+    return np.where(height[-1] > 0, beyond, -math.inf)
 
 
 def _table(pair):
