@@ -9,9 +9,9 @@ import numpy as np
 from scipy.optimize import brentq
 
 from skpuffer.utils._checks import check_order, check_probability, check_real
+from skpuffer.utils._loss_grid import GridTooLargeError, Sum, excess, on_grid, reach
 
 from ._conversions import renyi_to_approximate, renyi_to_delta
-from ._loss_grid import GridTooLargeError, Sum, excess, on_grid, reach
 from ._loss_renyi import renyi_of_pair
 
 __all__ = ["Accounted", "PrivacyLossCurve", "Reversed"]

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from scipy.special import logsumexp
 
-from ._loss_grid import excess, reach
+from skpuffer.utils._loss_grid import excess, reach
 
 __all__ = ["renyi_of_pair"]
 

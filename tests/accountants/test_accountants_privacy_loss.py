@@ -34,7 +34,6 @@ from skpuffer.privacy import (
     compose,
 )
 from skpuffer.privacy._loss_curve import Reversed
-from skpuffer.privacy._loss_grid import on_grid
 from skpuffer.releases import (
     SAMPLING_SCHEMES,
     GradientRelease,
@@ -42,6 +41,7 @@ from skpuffer.releases import (
     Sensitivity,
 )
 from skpuffer.scenarios import AttributeScenario, RecordScenario
+from skpuffer.utils._loss_grid import on_grid
 
 ORACLE = json.loads(
     (Path(__file__).parents[1] / "oracles" / "privacy_loss.json").read_text("utf-8")

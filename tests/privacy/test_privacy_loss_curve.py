@@ -20,8 +20,8 @@ from skpuffer.privacy import (
 )
 from skpuffer.privacy._curves import _SymmetricPair
 from skpuffer.privacy._loss_curve import TOLERANCE
-from skpuffer.privacy._loss_grid import GridTooLargeError, excess, on_grid, reach
 from skpuffer.privacy._loss_renyi import renyi_of_pair
+from skpuffer.utils._loss_grid import GridTooLargeError, excess, on_grid, reach
 
 
 @dataclass(frozen=True)
