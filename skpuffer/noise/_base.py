@@ -32,8 +32,8 @@ class Noise(ABC):
     attributes `family`, `norm` and `unit_variance` and the methods `_sample_unit`,
     `_renyi` and `_delta` of unit noise; `_u_for`, `_u_for_delta` and `_epsilon` have
     numeric defaults. A family whose cost depends on more (the dimension, how many
-    coordinates move) overrides `_shift_renyi`, `_shift_delta`, `_shift_epsilon` and
-    the two calibrations.
+    coordinates move) overrides what these are called by: `_shift_renyi`,
+    `_shift_delta`, `_shift_epsilon`, `_shift_u_for` and `_shift_u_for_delta`.
 
     Parameters
     ----------
@@ -50,6 +50,8 @@ class Noise(ABC):
     norm: ClassVar[float]
     #: Variance of one coordinate at scale one.
     unit_variance: ClassVar[float]
+    #: Whether the noise consists of integers, and the query must do so too.
+    integer: ClassVar[bool] = False
 
     def __post_init__(self):
         object.__setattr__(self, "scale", check_scale(self.scale))
@@ -108,6 +110,12 @@ class Noise(ABC):
         return np.vectorize(self._epsilon, otypes=[float])(
             delta, self._magnitude(shift)
         )
+
+    def _shift_u_for(self, alpha, epsilon, shift):
+        return self._u_for(alpha, epsilon)
+
+    def _shift_u_for_delta(self, epsilon, delta, shift):
+        return self._u_for_delta(epsilon, delta)
 
     def _gaussian_mu(self, shift):
         return None
@@ -192,6 +200,22 @@ class Noise(ABC):
 
         return ShiftCurve(self, shift)
 
+    def evidence(self, shift, renyi=False):
+        """Say what the costs of a shift rest on that is not proved.
+
+        Parameters
+        ----------
+        shift : Shift
+        renyi : bool, default=False
+            Whether Rényi costs are asked for, or the trade-off.
+
+        Returns
+        -------
+        tuple of str
+            Sentences for a certificate; none where everything is proved.
+        """
+        return ()
+
     # -- which scale is enough -------------------------------------------------------
 
     def scale_for(self, alpha, epsilon, shift):
@@ -223,7 +247,7 @@ class Noise(ABC):
         alpha, epsilon = check_order(alpha=alpha), check_positive(epsilon=epsilon)
         return self._smallest_scale(
             shift,
-            self._u_for(alpha, epsilon),
+            self._shift_u_for(alpha, epsilon, shift),
             lambda noise: noise.renyi(alpha, shift) <= epsilon,
         )
 
@@ -249,7 +273,7 @@ class Noise(ABC):
             return self.scale_for(math.inf, epsilon, shift)
         return self._smallest_scale(
             shift,
-            self._u_for_delta(epsilon, delta),
+            self._shift_u_for_delta(epsilon, delta, shift),
             lambda noise: noise.delta(epsilon, shift) <= delta,
         )
 

@@ -68,7 +68,7 @@ class LaplaceNoise(Noise):
         with np.errstate(over="ignore", invalid="ignore"):
             rest = alpha - 1
             a, b = alpha / (alpha + rest), rest / (alpha + rest)
-            small = a * _exp_remainder(rest * u) + b * _exp_remainder(-alpha * u)
+            small = a * exp_remainder(rest * u) + b * exp_remainder(-alpha * u)
             cost = np.where(
                 rest * u <= 1,
                 np.log1p(small) / rest,
@@ -103,7 +103,7 @@ class LaplaceNoise(Noise):
         return raise_until(lambda e: self._delta(e, u) <= delta, epsilon)
 
 
-def _exp_remainder(x):
+def exp_remainder(x):
     """Return exp(x) - 1 - x to full relative accuracy."""
     near = np.clip(x, -1, 1)
     return np.where(x == near, near**2 / 2 * hyp1f1(1, 3, near), np.expm1(x) - x)

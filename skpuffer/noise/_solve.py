@@ -40,6 +40,37 @@ def largest_argument(function, target, start):
     return root * (1 - MARGIN)
 
 
+def root_below(function, target, most):
+    """Return the largest u in (0, most] with ``function(u) <= target``, rounded down.
+
+    For functions that take long: to six digits, in few steps.
+
+    Parameters
+    ----------
+    function : callable
+        Increasing on (0, inf), positive.
+    target : float
+        Positive.
+    most : float
+        Positive.
+    """
+    low = high = most
+    while function(low) > target:
+        low, high = 0.9 * low, low
+    if low == high:
+        return most
+    root = brentq(
+        lambda u: math.log(max(function(u), 1e-320) / target),
+        low,
+        high,
+        xtol=1e-7 * low,
+        rtol=1e-7,
+    )
+    while function(root) > target:
+        root *= 1 - 2e-7
+    return root
+
+
 def smallest_argument(function, target):
     """Return nearly the smallest e >= 0 with ``function(e) <= target``, rounded up.
 

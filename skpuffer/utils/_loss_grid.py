@@ -79,6 +79,10 @@ class LossGrid:
         """Masses times exp(tilt * loss), normalised."""
         return self.masses * np.exp(tilt * self.losses - self.cumulant(tilt))
 
+    def mean(self, tilt):
+        """Mean of the tilted loss."""
+        return float(self.tilted(tilt) @ self.losses)
+
     def variance(self, tilt):
         """Variance of the tilted loss."""
         masses, losses = self.tilted(tilt), self.losses
@@ -340,6 +344,30 @@ class Tail:
         if height <= 0:
             return self.infinity
         return min(1.0, self.infinity + math.exp(min(0, math.log(height) + self._unit)))
+
+    def log_deltas(self, epsilon):
+        """Logarithms of delta at many epsilons, rounded up.
+
+        Parameters
+        ----------
+        epsilon : ndarray of shape (n,)
+
+        Returns
+        -------
+        log_deltas : ndarray of shape (n,)
+            Zero below the window.
+        """
+        last = len(self._height) - 2
+        at = epsilon / self.step - self.low
+        i = np.clip(np.floor(at), 0, last).astype(int)
+        left, right = self._height[i], self._height[i + 1]
+        part = np.where(at >= last + 1, 0.0, np.clip(at - i, 0.0, 1.0))
+        part = np.expm1(self.step * part) / math.expm1(self.step)
+        height = left + (right - left) * part
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = np.minimum(0.0, np.log(height) + self._unit)
+            value = np.logaddexp(value, np.log(self.infinity))
+        return np.where(at < 0, 0.0, np.minimum(value, 0.0))
 
     def epsilon(self, delta):
         """Epsilon at a delta, rounded up; infinity if it is not reached.

@@ -1,0 +1,213 @@
+"""Generalised Gaussian noise when many coordinates move."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm as gauss
+
+from skpuffer.accountants._amplification import FullStep
+from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, Shift
+from skpuffer.noise._gg_hull import hull
+from skpuffer.privacy import PrivacyLossCurve
+from skpuffer.utils._loss_grid import Sum, on_grid
+
+SHAPES = (1.05, 1.25, 1.5, 1.75, 3.0, 4.0)
+
+
+def noise(beta, scale=1.0):
+    return GeneralizedGaussianNoise(scale, beta=beta)
+
+
+def composed(unit, parts):
+    """The exact curve of one displacement: coordinates are composed."""
+    return PrivacyLossCurve(tuple((FullStep(unit, Shift(v, dim=1)), 1) for v in parts))
+
+
+def random_parts(rng, beta, u):
+    """A displacement of that length in the norm in which the noise measures it."""
+    share = rng.dirichlet(np.full(rng.integers(2, 7), rng.choice([0.3, 1.0, 5.0])))
+    # tiny parts only make for large grids, and it costs less without them
+    return (u * share[share > 1e-2] ** (1 / min(beta, 2))).tolist()
+
+
+@pytest.mark.parametrize("beta", SHAPES)
+def test_no_random_split_costs_more(beta):
+    rng = np.random.default_rng(int(100 * beta))
+    unit = noise(beta)
+    for u in (0.3, 1.0):
+        shift = Shift(u, norm=unit.norm, dim=None)
+        for _ in range(2):
+            parts = random_parts(rng, beta, u)
+            split = composed(unit, parts)
+            for delta in (0.05, 1e-5, 1e-9):
+                # the composition may add its own tolerance
+                bound = unit.epsilon(delta, shift) * (1 + 6e-5) + 1e-6
+                assert split.epsilon(delta) <= bound
+        for alpha in (1.1, 2.0, 8.0, 64.0):
+            bound = unit.renyi(alpha, shift) * (1 + 1e-9)
+            for _ in range(20):
+                parts = np.array(random_parts(rng, beta, u))
+                assert unit.renyi(alpha, parts).sum() <= bound
+
+
+@pytest.mark.parametrize("beta", [1.05, 1.5, 3.0])
+@pytest.mark.parametrize("norm", ["best", 2])
+def test_trade_off_is_convex_symmetric_and_above_one_coordinate(beta, norm):
+    unit = noise(beta)
+    shift = Shift(1.3, norm=unit.norm if norm == "best" else norm, dim=None)
+    epsilons = np.linspace(-30, 30, 4001)
+    delta = unit.delta(epsilons, shift)
+    assert np.all(delta >= unit.delta(epsilons, 1.3) * (1 - 1e-12))
+    # further down the divergence is too close to one
+    usual = epsilons > -5
+    widths = np.diff(np.exp(epsilons[usual]))
+    slopes = np.diff(delta[usual]) / widths
+    rounding = 1e-15 * delta[usual][:-2] / widths[:-1]
+    assert np.all(np.diff(slopes) >= -1e-9 * np.abs(slopes[1:]) - rounding)
+    image = -np.expm1(-epsilons) + np.exp(-epsilons) * delta
+    positive = epsilons > 0
+    np.testing.assert_allclose(delta[~positive][::-1][1:], image[positive], rtol=1e-9)
+    # down to where only orders speak, and on to nothing
+    assert unit.delta(1e3, shift) < 1e-290
+    assert unit.delta(math.inf, shift) == 0.0
+    assert unit.delta(-math.inf, shift) == 1.0
+
+
+@pytest.mark.parametrize("beta", [1.25, 1.75])
+def test_costs_of_an_l2_shift_have_a_proved_bound(beta):
+    unit, shift = noise(beta), Shift(0.6, norm=2, dim=None)
+    assert unit.renyi(7.0, shift) == pytest.approx(
+        7.0 * unit.fisher_information / 2 * 0.36
+    )
+    # the Gaussian law that spread shifts tend to, which is below
+    limit = GaussianNoise(1 / math.sqrt(unit.fisher_information))
+    for epsilon in (0.0, 0.5, 2.0, 4.0):
+        assert unit.delta(epsilon, shift) >= limit.delta(epsilon, 0.6)
+    many = PrivacyLossCurve(((FullStep(unit, Shift(0.06, dim=1)), 100),))
+    assert many.epsilon(1e-5) <= unit.epsilon(1e-5, shift)
+
+
+def test_a_known_dimension_helps():
+    unit = noise(1.5)
+    unknown, two, many = (Shift(1.0, norm=2, dim=dim) for dim in (None, 2, 10**6))
+    assert unit.renyi(8, two) < unit.renyi(8, unknown) == unit.renyi(8, many)
+    assert unit.epsilon(1e-5, two) < unit.epsilon(1e-5, unknown)
+    assert unit.epsilon(1e-5, many) == unit.epsilon(1e-5, unknown)
+    worst = composed(unit, [math.sqrt(0.5)] * 2).epsilon(1e-5)
+    assert worst <= unit.epsilon(1e-5, two)
+    # larger norms by Hölder's inequality
+    cube = Shift(1.0, norm=math.inf, dim=2)
+    assert unit.delta(1.0, cube) >= composed(unit, [1.0, 1.0]).delta(1.0) * (1 - 1e-3)
+
+
+def test_spreading_over_many_coordinates_is_covered_beyond_gauss():
+    unit = noise(3.0)
+    many = PrivacyLossCurve(((FullStep(unit, Shift(0.05, dim=1)), 100),))
+    for delta in (0.1, 1e-5):
+        assert many.epsilon(delta) <= unit.epsilon(delta, Shift(0.5, dim=None)) * 1.0001
+
+
+@pytest.mark.parametrize("dim", [2, 4034, None])
+def test_beyond_gauss_a_large_norm_is_refused(dim):
+    shift = Shift(1.0, norm=3, dim=dim)
+    with pytest.raises(ValueError, match="no bound .* every dimension") as refused:
+        noise(3.0).delta(1.0, shift)
+    for call in (
+        lambda: noise(3.0).renyi(2, shift),
+        lambda: noise(3.0).epsilon(1e-5, shift),
+        lambda: noise(3.0).scale_for(2, 1.0, shift),
+        lambda: noise(3.0).scale_for_delta(1.0, 1e-5, shift),
+        lambda: noise(3.0).evidence(shift),
+    ):
+        with pytest.raises(ValueError, match="l2 bound"):
+            call()
+    if dim is not None:
+        radius = dim ** (1 / 2 - 1 / 3)
+        assert f"radius {radius:g} covers" in str(refused.value)
+        assert noise(3.0).renyi(2, Shift(radius, norm=2, dim=dim)) > 0
+    # what needs no norm stays answered
+    assert noise(3.0).delta(1.0, Shift(1.0, norm=3, dim=1)) == noise(3.0).delta(
+        1.0, 1.0
+    )
+    assert noise(3.0).renyi(2, Shift(0.0, norm=3, dim=dim)) == 0.0
+
+
+def test_one_thousand_coordinates_cost_ever_more_in_their_own_norm():
+    # why: the same 3-norm, spread out
+    unit, u = noise(3.0), 0.5
+    costs = [
+        PrivacyLossCurve(
+            ((FullStep(unit, Shift(u / m ** (1 / 3), dim=1)), m),)
+        ).epsilon(1e-5)
+        for m in (1, 100, 1000)
+    ]
+    assert costs[0] < 0.8 * costs[1] < 0.6 * costs[2]
+
+
+@pytest.mark.parametrize("beta", [1.5, 3.0])
+def test_calibration_of_a_vector(beta):
+    unit = noise(beta, (1.0, 2.0))
+    shift = Shift(0.7, norm=unit.norm, dim=2)
+    scale = unit.scale_for_delta(1.0, 1e-5, shift)
+    assert scale[1] == pytest.approx(2 * scale[0])
+    assert unit.with_scale(scale).delta(1.0, shift) <= 1e-5
+    assert unit.with_scale(scale * (1 - 1e-5)).delta(1.0, shift) > 1e-5
+    scale = unit.scale_for(8.0, 0.5, shift)
+    assert 0.5 * (1 - 1e-5) <= unit.with_scale(scale).renyi(8.0, shift) <= 0.5
+    with pytest.raises(ValueError, match="LaplaceNoise"):
+        unit.scale_for(math.inf, 1.0, shift)
+
+
+def test_evidence_tells_what_is_not_proved():
+    l2, unknown = Shift(1.0, norm=2, dim=None), Shift(1.0, norm=1.5, dim=None)
+    (sentence,) = noise(1.5).evidence(unknown)
+    assert "numerically" in sentence and "not proved" in sentence
+    assert noise(1.5).evidence(unknown, renyi=True) == ()
+    assert noise(1.5).evidence(l2) == noise(1.5).evidence(l2, renyi=True) == ()
+    assert noise(1.5).evidence(Shift(1.0, norm=2, dim=2)) == (sentence,)
+    assert noise(3.0).evidence(l2) == noise(3.0).evidence(l2, renyi=True) == (sentence,)
+    assert GaussianNoise().evidence(l2) == ()
+
+
+@pytest.mark.parametrize("beta", [1.0001, 1.5, 1.99, 2.2, 8.0, 40.0])
+@pytest.mark.parametrize("u", [1e-6, 1e-2, 30.0])
+def test_extremes_are_numbers_and_above_one_coordinate(beta, u):
+    unit, shift = noise(beta), Shift(u, norm=min(beta, 2), dim=None)
+    epsilon = unit.epsilon(1e-8, shift)
+    assert unit.epsilon(1e-8, u) * (1 - 1e-9) <= epsilon
+    assert unit.delta(epsilon, shift) <= 1e-8
+    assert unit.renyi(3.0, shift) >= unit.renyi(3.0, u) * (1 - 1e-9)
+
+
+def test_a_sum_of_losses_is_read_off_at_many_epsilons():
+    pair = FullStep(GaussianNoise(), Shift(0.5, dim=1))
+    grid = on_grid(pair, 0.01, 1e-30, math.inf)
+    assert grid.mean(0.0) == pytest.approx(0.125, rel=1e-3)
+    tail = Sum([(grid, 4)]).tail(4.0, math.inf)
+    epsilons = np.linspace(-3, 30, 777)
+    read = np.exp(tail.log_deltas(epsilons))
+    expected = np.array([tail.delta(e) for e in epsilons])
+    np.testing.assert_allclose(read, expected, rtol=1e-12)
+    exact = GaussianNoise().delta(epsilons, 1.0)
+    assert np.all(read >= exact * (1 - 1e-12))
+    near = np.abs(epsilons - 4) < 1
+    np.testing.assert_allclose(read[near], exact[near], rtol=2e-3)
+
+
+def test_hull_of_a_known_curve():
+    epsilons = np.linspace(0, 12, 400)
+    curve = GaussianNoise().curve(1.5)
+    exact = curve.delta(epsilons)
+    wavy = exact * (1 + 0.3 * np.sin(40 * epsilons) ** 2)
+    found = hull(epsilons, np.log(wavy))
+    marks = np.linspace(-11.9, 11.9, 1001)
+    assert np.all(found.delta(marks) >= curve.delta(marks) * (1 - 1e-12))
+    assert np.all(found.delta(epsilons) <= wavy * (1 + 1e-12))
+    assert found.epsilon(0.9) == 0.0
+    for delta in (0.5, 1e-3, 1e-10):
+        epsilon = found.epsilon(delta)
+        assert found.delta(epsilon) <= delta
+        assert curve.epsilon(delta) <= epsilon
+    assert found.epsilon(1e-200) == math.inf
+    assert gauss.cdf(0.75) * 2 - 1 == pytest.approx(exact[0])
