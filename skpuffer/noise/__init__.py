@@ -11,8 +11,20 @@ that matters.
 
 from ._base import Noise
 from ._curve import ShiftCurve
+from ._discrete_laplace import DiscreteLaplaceNoise
 from ._gaussian import GaussianNoise
+from ._generalized_cauchy import GeneralizedCauchyNoise
+from ._generalized_gaussian import GeneralizedGaussianNoise
 from ._laplace import LaplaceNoise
 from ._shift import Shift
 
-__all__ = ["GaussianNoise", "LaplaceNoise", "Noise", "Shift", "ShiftCurve"]
+__all__ = [
+    "DiscreteLaplaceNoise",
+    "GaussianNoise",
+    "GeneralizedCauchyNoise",
+    "GeneralizedGaussianNoise",
+    "LaplaceNoise",
+    "Noise",
+    "Shift",
+    "ShiftCurve",
+]

@@ -57,6 +57,9 @@ class QueryRelease:
         The public facts of the table; made from `n_records` if None.
     assumptions : tuple of str
         What is taken as public or true, in sentences; written in the certificate.
+    is_integer : bool, default=False
+        Whether every coordinate of the vector is an integer whatever the table, as
+        counts are: what noise on the integers needs.
     """
 
     n_records: int
@@ -75,6 +78,7 @@ class QueryRelease:
     linear: np.ndarray | None = None
     context: PublicContext | None = None
     assumptions: tuple = ()
+    is_integer: bool = False
 
     def __post_init__(self):
         check_count(n_records=self.n_records)
