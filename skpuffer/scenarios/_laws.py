@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 import numpy as np
+from scipy import stats
 from scipy.spatial.distance import cdist
 
 from skpuffer.transport import (
     bottleneck_transport,
+    continuous_wasserstein,
     gaussian_wasserstein,
     wasserstein_distance,
 )
@@ -17,6 +19,7 @@ from skpuffer.utils._checks import check_masses
 from ._memo import remembered_with
 
 __all__ = [
+    "Continuous",
     "Discrete",
     "Gaussian",
     "Law",
@@ -193,6 +196,50 @@ class Gaussian(Law):
         return rng.multivariate_normal(self.mean, self.covariance, size=n)
 
 
+@dataclass(frozen=True, eq=False)
+class Continuous(Law):
+    """A continuous law on the line.
+
+    Parameters
+    ----------
+    distribution : frozen distribution
+        As SciPy freezes them, such as ``scipy.stats.gamma(2, scale=3)``.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> from skpuffer.scenarios import Continuous, law_distance
+    >>> law_distance(Continuous(stats.expon(0)), Continuous(stats.expon(0.5)))
+    0.5
+    """
+
+    distribution: object
+
+    def __post_init__(self):
+        if not isinstance(
+            getattr(self.distribution, "dist", None), stats.rv_continuous
+        ):
+            raise TypeError(
+                "The parameter 'distribution' must be a frozen continuous distribution "
+                "of scipy.stats, such as scipy.stats.norm(0, 1). Got "
+                f"{self.distribution!r}; give atoms to Discrete."
+            )
+
+    @property
+    def dim(self):
+        """Number of coordinates: one."""
+        return 1
+
+    @property
+    def mean(self):
+        """Mean, of shape (1,); infinite or NaN where the law has none."""
+        return np.array([float(self.distribution.mean())])
+
+    def sample(self, n, rng):
+        """Draw an array of shape (n, 1)."""
+        return self.distribution.rvs(size=(n, 1), random_state=rng)
+
+
 def law_distance(u, v, norm=2, units=None, ceiling=math.inf):
     """W_inf distance between two laws, or a certified upper bound of it.
 
@@ -263,7 +310,20 @@ def _distance(u, v, norm, units, ceiling):
 
 
 @_distance.register
+def _(u: Continuous, v, norm, units, ceiling):
+    if isinstance(v, Gaussian):
+        return _distance(u, _on_the_line(v), norm, units, ceiling)
+    if isinstance(v, Continuous):
+        return continuous_wasserstein(u.distribution, v.distribution) / float(units[0])
+    # no more than the supports tell, which is something where both are bounded
+    low, high = (float(end) for end in u.distribution.support())
+    return max(high - v.points.min(), v.points.max() - low) / float(units[0])
+
+
+@_distance.register
 def _(u: Gaussian, v, norm, units, ceiling):
+    if isinstance(v, Continuous):
+        return _distance(_on_the_line(u), v, norm, units, ceiling)
     if not isinstance(v, Gaussian):
         return math.inf  # unbounded support against a bounded one
     return float(
@@ -281,6 +341,8 @@ def _(u: Gaussian, v, norm, units, ceiling):
 def _(u: Discrete, v, norm, units, ceiling):
     if isinstance(v, Gaussian):
         return math.inf
+    if isinstance(v, Continuous):
+        return _distance(v, u, norm, units, ceiling)
     if isinstance(u, Support) or isinstance(v, Support):
         return _support_diameter(u.points / units, v.points / units, norm)
     return bottleneck_transport(
@@ -294,10 +356,16 @@ def _(u: Discrete, v, norm, units, ceiling):
     ).distance
 
 
+def _on_the_line(law):
+    """Return a Gaussian law of one coordinate as a continuous law."""
+    deviation = math.sqrt(float(law.covariance[0, 0]))
+    return Continuous(stats.norm(float(law.mean[0]), deviation))
+
+
 @remembered_with(2)
 def _coordinate_reaches(u, v, units, ceiling):
     """Whether the laws of one coordinate are at least `ceiling` apart."""
-    if isinstance(u, Gaussian) or isinstance(v, Gaussian):
+    if not (isinstance(u, Discrete) and isinstance(v, Discrete)):
         return False
     return any(
         wasserstein_distance(u.points[:, j], v.points[:, j], u.weights, v.weights)

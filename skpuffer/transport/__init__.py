@@ -5,6 +5,10 @@ it: POT returns NaN for ``p=inf`` and SciPy's ``wasserstein_distance`` knows ``p
 only. The distances here are therefore hand-written on top of NumPy's sorts and SciPy's
 maximum flow, with masses in exact integer arithmetic: W_inf is a maximum over a
 support, so one dropped sliver of mass would under-state it, and the noise with it.
+
+The same holds of near radii, which leave out a stated mass and no sliver more. Plans of
+least cost in several dimensions come from POT where it is installed and from SciPy
+otherwise, and are then made exact.
 """
 
 from ._bottleneck import (
@@ -12,14 +16,27 @@ from ._bottleneck import (
     bottleneck_distance,
     bottleneck_transport,
 )
+from ._continuous import continuous_near_radius, continuous_wasserstein
 from ._gaussian import gaussian_wasserstein
+from ._gaussian_near import gaussian_near_radius
 from ._line import quantile_coupling, wasserstein_distance
+from ._near import NearResult, near_radius, near_transport
+from ._plan import TransportPlan, transport_distance, transport_plan
 
 __all__ = [
     "BottleneckResult",
+    "NearResult",
+    "TransportPlan",
     "bottleneck_distance",
     "bottleneck_transport",
+    "continuous_near_radius",
+    "continuous_wasserstein",
+    "gaussian_near_radius",
     "gaussian_wasserstein",
+    "near_radius",
+    "near_transport",
     "quantile_coupling",
+    "transport_distance",
+    "transport_plan",
     "wasserstein_distance",
 ]

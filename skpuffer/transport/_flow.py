@@ -33,6 +33,8 @@ class Transport:
     stuck, reached : ndarray of bool, of shape (n,) and (m,), or None
         If not complete, a set of atoms of the first law and all their neighbours in
         the second, which together hold less mass than the set does.
+    mass : ndarray of shape (k,) or None
+        What `i` and `j` exchange, above zero, in the integers of the masses.
     """
 
     i: np.ndarray
@@ -40,6 +42,7 @@ class Transport:
     complete: bool
     stuck: np.ndarray | None = None
     reached: np.ndarray | None = None
+    mass: np.ndarray | None = None
 
 
 def send(i, j, supply, demand):
@@ -76,12 +79,17 @@ def send(i, j, supply, demand):
             break
         shift = max(0, shift - finer)
     if not network.supply.any():
-        return Transport(network.i_used, network.j_used, True)
+        return Transport(network.i_used, network.j_used, True, mass=network.sent)
     graph, _ = network.residual(0)
     seen = np.zeros(n + m + 2, dtype=bool)
     seen[breadth_first_order(graph, 0, return_predecessors=False)] = True
     return Transport(
-        network.i_used, network.j_used, False, seen[1 : n + 1], seen[n + 1 : -1]
+        network.i_used,
+        network.j_used,
+        False,
+        seen[1 : n + 1],
+        seen[n + 1 : -1],
+        network.sent,
     )
 
 

@@ -1,0 +1,208 @@
+"""Wasserstein distances between continuous laws on the line, bounded from above."""
+
+import math
+
+import numpy as np
+from scipy.stats import rv_continuous
+
+from skpuffer.utils._checks import check_real
+
+__all__ = ["continuous_near_radius", "continuous_wasserstein"]
+
+# Quantile functions are evaluated to some digits less than this, relatively.
+_QUANTILE_ERROR = 1e-9
+# Levels to begin with: each tail in halves of halves, the middle evenly.
+_HALVINGS = 40
+_EVEN = 256
+_ROUNDS = 40
+_LARGEST_GRID = 2**17
+
+
+def continuous_wasserstein(u, v, *, rtol=1e-3):
+    """W_inf between two continuous laws on the line, or a bound from above.
+
+    Parameters
+    ----------
+    u, v : frozen distribution
+        Continuous laws as SciPy freezes them, such as ``scipy.stats.norm(0, 1)``.
+    rtol : float, default=1e-3
+        Relative accuracy at which a bound need not be improved, in (0, 1).
+
+    Returns
+    -------
+    distance : float
+        In the unit of the laws. Exact for two laws of one family that differ in
+        location and scale only; infinite for those of unequal scale on an unbounded
+        support. For other laws an upper bound; infinite if either support is
+        unbounded.
+
+    Raises
+    ------
+    TypeError
+        If a law is not a frozen continuous distribution of SciPy's.
+    ValueError
+        If `rtol` is out of range.
+
+    See Also
+    --------
+    continuous_near_radius : A finite bound but for a little mass, on any support.
+    wasserstein_distance : Laws of finitely many atoms.
+
+    Notes
+    -----
+    W_inf is the largest gap of the quantile functions. On an interval of levels from a
+    to b, monotone as they are, the gap is at most
+    ``max(F(b) - G(a), G(b) - F(a))``, and the bound is the largest over a grid of
+    intervals, which are split where it matters. The gap at the levels of a grid is
+    below the distance, and no bound.
+
+    References
+    ----------
+    Villani (2003), Topics in Optimal Transportation, Remark 2.19.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> from skpuffer.transport import continuous_wasserstein
+    >>> continuous_wasserstein(stats.expon(0, 2), stats.expon(0.5, 2))
+    0.5
+    >>> continuous_wasserstein(stats.norm(0, 1), stats.norm(0, 1.1))
+    inf
+    >>> continuous_wasserstein(stats.uniform(0, 1), stats.beta(2, 2)) < 0.0968
+    True
+    """
+    return _radius(u, v, 0.0, rtol)
+
+
+def continuous_near_radius(u, v, delta, *, rtol=1e-3):
+    """Distance within which two continuous laws can be coupled but for a mass.
+
+    Parameters
+    ----------
+    u, v : frozen distribution
+        Continuous laws as SciPy freezes them.
+    delta : float
+        Mass that may travel any distance, in [0, 1). At zero this is
+        `continuous_wasserstein`.
+    rtol : float, default=1e-3
+        Relative accuracy at which a bound need not be improved, in (0, 1).
+
+    Returns
+    -------
+    radius : float
+        In the unit of the laws: a bound from above, for the monotone coupling, which
+        need not be the best.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `continuous_wasserstein`, and if `delta` is out of range.
+
+    Notes
+    -----
+    The intervals of levels with the largest bounds are left out, as long as their
+    lengths add up to at most `delta`; among them both tails, where a support is
+    unbounded.
+
+    References
+    ----------
+    Pierquin et al. (2024), Rényi Pufferfish Privacy, Definition 4.2.
+
+    Examples
+    --------
+    >>> from scipy import stats
+    >>> from skpuffer.transport import continuous_near_radius
+    >>> radius = continuous_near_radius(stats.norm(0, 1), stats.norm(1, 1.3), 1e-3)
+    >>> 1.92706 < radius < 1.930
+    True
+    """
+    delta = check_real(delta=delta)
+    if not 0 <= delta < 1:
+        raise ValueError(
+            f"The parameter 'delta' must be in the range [0, 1). Got {delta!r}."
+        )
+    return _radius(u, v, delta, rtol)
+
+
+def _radius(u, v, delta, rtol):
+    rtol = check_real(rtol=rtol)
+    if not 0 < rtol < 1:
+        raise ValueError(
+            f"The parameter 'rtol' must be in the range (0, 1). Got {rtol}."
+        )
+    for name, law in (("u", u), ("v", v)):
+        if not isinstance(getattr(law, "dist", None), rv_continuous):
+            raise TypeError(
+                f"The parameter {name!r} must be a frozen continuous distribution of "
+                f"scipy.stats, such as scipy.stats.norm(0, 1). Got {law!r}; for laws "
+                "of finitely many atoms use wasserstein_distance or near_radius."
+            )
+    whole = _within_family(u, v)
+    if delta == 0 and whole is None:
+        ends = (*u.support(), *v.support())
+        whole = None if all(map(math.isfinite, ends)) else math.inf
+    if delta == 0 and whole is not None:
+        return whole
+    return min(_by_levels(u, v, delta, rtol), math.inf if whole is None else whole)
+
+
+def _within_family(u, v):
+    """W_inf of laws that differ in location and scale only, or None if others do."""
+    if type(u.dist) is not type(v.dist):
+        return None
+    (shapes_u, at_u, scale_u), (shapes_v, at_v, scale_v) = map(_parameters, (u, v))
+    if shapes_u != shapes_v:
+        return None
+    shift, stretch = at_u - at_v, scale_u - scale_v
+    if stretch == 0:
+        return abs(shift)
+    # a gap that is linear in the standard quantile is largest at an end
+    ends = u.dist.support(*shapes_u)
+    return max(abs(shift + stretch * float(end)) for end in ends)
+
+
+def _parameters(law):
+    """Return shapes, location and scale of a frozen law."""
+    shapes, at, scale = law.dist._parse_args(*law.args, **law.kwds)
+    return tuple(map(float, shapes)), float(at), float(scale)
+
+
+def _by_levels(u, v, delta, rtol):
+    """Bound the gap of the quantile functions but for levels of length delta."""
+    tail = 0.5 ** np.arange(2, _HALVINGS)
+    levels = np.unique(np.r_[0, tail, 1 - tail, np.linspace(0, 1, _EVEN + 1)])
+    best = math.inf
+    for _ in range(_ROUNDS):
+        first, second = _quantiles(u, levels), _quantiles(v, levels)
+        with np.errstate(invalid="ignore"):  # inf - inf: no bound at either end
+            reach = np.maximum(first[1:] - second[:-1], second[1:] - first[:-1])
+            gaps = np.abs(first - second)
+        reach, gaps = (np.where(np.isnan(x), math.inf, x) for x in (reach, gaps))
+        lengths = np.diff(levels)
+        radius = _but_for(reach, lengths, delta)
+        best = min(best, radius)
+        # the gaps themselves tell what is left to gain, and where
+        least = np.minimum(gaps[1:], gaps[:-1])
+        hoped = _but_for(least, lengths, delta)
+        split = (reach > hoped * (1 + rtol)) & (least < radius) & (lengths > 1e-15)
+        if (
+            radius <= hoped * (1 + rtol)
+            or not split.any()
+            or len(levels) > _LARGEST_GRID
+        ):
+            break
+        middles = (levels[1:] + levels[:-1])[split] / 2
+        levels = np.unique(np.concatenate([levels, middles]))
+    return best * (1 + _QUANTILE_ERROR)
+
+
+def _but_for(heights, lengths, delta):
+    """Return the largest height once the highest intervals of length delta are out."""
+    order = np.argsort(-heights, kind="stable")
+    left_out = np.cumsum(lengths[order]) <= delta * (1 - 1e-12)
+    return float(heights[order[left_out.sum()]])
+
+
+def _quantiles(law, levels):
+    # from the nearer end, or the upper tail would end where levels round to one
+    return np.where(levels <= 0.5, law.ppf(levels), law.isf(1 - levels))

@@ -1,0 +1,405 @@
+"""Transport plans whose marginals are exact, in any number of dimensions.
+
+A bound that averages over a coupling holds for every coupling, optimal or not, but
+only for couplings: mass that a solver rounded away or sent twice is a bound on nothing.
+So the solvers here, POT's network simplex or SciPy's, only say along which pairs mass
+should travel. How much does is then settled in integers, by an exact flow.
+"""
+
+import importlib.util
+import math
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment, linprog
+from scipy.sparse import csr_array, eye_array, kron, vstack
+
+from skpuffer.utils._checks import check_option, check_real
+
+from ._bottleneck import bottleneck_distance
+from ._flow import send
+from ._line import _match, _shares, wasserstein_distance
+from ._masses import common_masses
+from ._points import check_points, finest_grid, merge, round_to_grid
+
+__all__ = ["TransportPlan", "transport_distance", "transport_plan"]
+
+# A pair is as good as the pairs in use if its cost is above theirs by this fraction of
+# the largest cost: the round-off of a solver's prices.
+_TIGHT = 1e-11
+# SciPy's assignment takes a second or so for as many atoms; beyond, POT is faster.
+_ASSIGNED = 2500
+_PIVOTS = 10_000_000
+# Entries of displacements held at once.
+_BLOCK = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class TransportPlan:
+    """Which atoms meet, and how much mass they share.
+
+    Parameters
+    ----------
+    x, y : ndarray of shape (k,) or (k, d)
+        Atoms of the two laws that meet.
+    counts : ndarray of shape (k,), of int64 or of Python integers
+        What they share, above zero, in units of ``1 / total``.
+    total : int
+        The mass of either law in the same units.
+    optimal : bool
+        Whether no plan costs less, up to the round-off of costs.
+    """
+
+    x: np.ndarray
+    y: np.ndarray
+    counts: np.ndarray
+    total: int
+    optimal: bool = True
+
+    @property
+    def mass(self):
+        """What the atoms share, as floats: sums to one if nothing is left out."""
+        # divided first: a float may not hold what a Python integer does
+        return (self.counts / self.total).astype(float)
+
+    @property
+    def displacements(self):
+        """Differences ``x - y``, of shape (k, d)."""
+        return (self.x - self.y).reshape(len(self.counts), -1)
+
+    def distance(self, p=2, ord=2, coordinate_scale=None):
+        """Return how far mass travels, as a mean of order `p`.
+
+        Parameters
+        ----------
+        p : float, default=2
+            Order, in (0, inf]; inf is the longest way of any mass.
+        ord : float, default=2
+            Norm of a displacement, in [1, inf].
+        coordinate_scale : array-like of shape (d,), default=None
+            Positive numbers by which the coordinates are divided first.
+
+        Returns
+        -------
+        distance : float
+            Not below the Wasserstein distance of order `p` of the two laws, for
+            ``p >= 1``, if no mass is left out.
+        """
+        order = check_real(p=p)
+        moves = self.displacements
+        if coordinate_scale is not None:
+            moves = moves / np.asarray(coordinate_scale, dtype=float)
+        lengths = _lengths(moves, ord)
+        longest = float(lengths.max())
+        if math.isinf(order) or longest == 0:
+            return longest
+        # powers of at most one: no overflow at any order
+        mean = float((lengths / longest) ** order @ self.mass)
+        return longest * mean ** (1 / order)
+
+
+def transport_plan(
+    U,
+    V,
+    u_weights=None,
+    v_weights=None,
+    cost=2,
+    ord=2,
+    *,
+    coordinate_scale=None,
+    max_cells=4e6,
+    solver="auto",
+):
+    """Cheapest way to carry one discrete law into another, with exact marginals.
+
+    Parameters
+    ----------
+    U, V : array-like of shape (n,) and (m,), or (n, d) and (m, d)
+        Atoms: values on the line, or one point a row. Equal atoms are merged.
+    u_weights, v_weights : array-like of shape (n,) and (m,), default=None
+        Masses, as for `wasserstein_distance`: none, counts, fractions or floats.
+    cost : float or callable, default=2
+        The power of the distance that is paid, above zero; or a function of
+        displacements ``x - y``, an array of shape (..., d), that returns finite costs
+        of shape (...). It is called once, with all pairs.
+    ord : float, default=2
+        Norm of a displacement, in [1, inf], where `cost` is a power.
+    coordinate_scale : array-like of shape (d,), default=None
+        Positive numbers by which displacements are divided before the norm is taken;
+        a cost that is a function gets them as they are.
+    max_cells : float, default=4e6
+        Most pairs of atoms to choose among. Beyond, the cells of a grid are coupled
+        at the least cost and the atoms within cells in order.
+    solver : {"auto", "pot", "scipy"}, default="auto"
+        POT's network simplex, SciPy's assignment and linear programs, or the first
+        that is installed. On the line, and between equally many atoms of equal
+        masses, none is needed but SciPy's.
+
+    Returns
+    -------
+    plan : TransportPlan
+        A coupling whatever happens; `plan.optimal` says whether the cheapest.
+
+    Raises
+    ------
+    ImportError
+        If `solver` is "pot" and POT is not installed.
+    ValueError
+        If points, weights, `ord` or scales are bad, or if a cost is not finite.
+
+    See Also
+    --------
+    quantile_coupling : On the line, for every convex cost at once.
+    bottleneck_distance : The plan whose longest way is shortest, by its length.
+
+    Notes
+    -----
+    A solver's plan has the right marginals up to its round-off only. Taken here are
+    its prices (the dual solution): an optimal plan uses pairs alone whose cost is the
+    sum of their prices, and along those the integer masses travel by an exact maximum
+    flow. What round-off kept out of these pairs is coupled in order of the atoms.
+
+    References
+    ----------
+    Peyré and Cuturi (2019), Computational Optimal Transport, Section 3. Flamary et
+    al. (2021), POT: Python Optimal Transport. Pierquin et al. (2024), Rényi Pufferfish
+    Privacy, Theorem 4.5: there any coupling gives a bound.
+
+    Examples
+    --------
+    >>> from skpuffer.transport import transport_plan
+    >>> plan = transport_plan([[0, 0], [1, 0]], [[0, 2], [1, 1]], [3, 1], [1, 1])
+    >>> for row in zip(plan.x.tolist(), plan.y.tolist(), plan.mass.tolist()):
+    ...     print(row)
+    ([0.0, 0.0], [1.0, 1.0], 0.25)
+    ([0.0, 0.0], [0.0, 2.0], 0.5)
+    ([1.0, 0.0], [1.0, 1.0], 0.25)
+    >>> plan.distance(p=1)
+    1.60...
+    """
+    check_option(("auto", "pot", "scipy"), solver=solver)
+    cost = _check_cost(cost)
+    if check_real(ord=ord) < 1:
+        raise ValueError(f"The norm 'ord' must be in the range [1, inf]. Got {ord!r}.")
+    U, V, line = as_rows(U, V)
+    check_points(coordinate_scale, U=U, V=V)
+    scale = 1.0 if coordinate_scale is None else np.asarray(coordinate_scale, float)
+    a, b = common_masses(len(U), u_weights, len(V), v_weights)
+    total = int(a.sum())
+    U, a = merge(U, a)
+    V, b = merge(V, b)
+    optimal = True
+    if U.shape[1] == 1 and not callable(cost) and cost >= 1:
+        i, j, counts = _match(a, b)
+    elif len(U) * len(V) <= max_cells:
+        costs = _costs(U, V, cost, ord, scale)
+        i, j, counts, optimal = _cheapest(costs, a, b, solver)
+    else:
+        optimal = False
+        i, j, counts = _by_cells(U, a, V, b, cost, ord, scale, max_cells, solver)
+    x, y = (U[i, 0], V[j, 0]) if line else (U[i], V[j])
+    return TransportPlan(x, y, counts, total, optimal)
+
+
+def transport_distance(
+    U, V, p=2, u_weights=None, v_weights=None, ord=2, *, coordinate_scale=None
+):
+    """Wasserstein distance of any order between discrete laws in any dimension.
+
+    Parameters
+    ----------
+    U, V : array-like of shape (n,) and (m,), or (n, d) and (m, d)
+        Atoms, as for `transport_plan`.
+    p : float, default=2
+        Order, in [1, inf].
+    u_weights, v_weights : array-like of shape (n,) and (m,), default=None
+        Masses, as for `wasserstein_distance`.
+    ord : float, default=2
+        Norm of a displacement, in [1, inf].
+    coordinate_scale : array-like of shape (d,), default=None
+        Positive numbers by which the coordinates are divided first.
+
+    Returns
+    -------
+    distance : float
+        Of a coupling that exists, hence never below the distance but for the round-off
+        of its sum.
+
+    Raises
+    ------
+    ValueError
+        If `p` is below one; otherwise as `transport_plan`.
+
+    Examples
+    --------
+    >>> from skpuffer.transport import transport_distance
+    >>> transport_distance([[0, 0], [1, 0]], [[0, 2], [1, 1]], p=1)
+    1.5
+    """
+    order = check_real(p=p)
+    if order < 1:
+        raise ValueError(f"The order 'p' must be in the range [1, inf]. Got {p!r}.")
+    U, V, _ = as_rows(U, V)
+    if math.isinf(order):
+        return bottleneck_distance(
+            U, V, u_weights, v_weights, ord, coordinate_scale=coordinate_scale
+        )
+    if U.shape[1:] == V.shape[1:] == (1,):
+        U, V = check_points(coordinate_scale, U=U, V=V)
+        return wasserstein_distance(U[:, 0], V[:, 0], u_weights, v_weights, order)
+    plan = transport_plan(
+        U, V, u_weights, v_weights, order, ord, coordinate_scale=coordinate_scale
+    )
+    return plan.distance(order, ord, coordinate_scale)
+
+
+def as_rows(U, V):
+    """Return two sets of atoms as rows, and whether both were values on the line."""
+    U, V = np.asarray(U, dtype=float), np.asarray(V, dtype=float)
+    line = U.ndim == 1 and V.ndim == 1
+    return (U[:, None], V[:, None], line) if line else (U, V, line)
+
+
+def _check_cost(cost):
+    if callable(cost):
+        return cost
+    power = check_real(cost=cost)
+    if not 0 < power < math.inf:
+        raise ValueError(
+            "The parameter 'cost' must be a power in the range (0, inf), or a function "
+            f"of displacements. Got {cost!r}; for inf use bottleneck_transport."
+        )
+    return power
+
+
+def _lengths(moves, ord):
+    # powers of numbers near one neither vanish nor overflow
+    unit = float(np.abs(moves).max()) or 1.0
+    return unit * np.linalg.norm(moves / unit, ord=ord, axis=-1)
+
+
+def _costs(U, V, cost, ord, scale):
+    """Return costs of all pairs, of shape (n, m), divided by the largest."""
+    if callable(cost):
+        costs = np.asarray(cost(U[:, None] - V), dtype=float)
+        if costs.shape != (len(U), len(V)):
+            raise ValueError(
+                "The function 'cost' must return one cost for each displacement: "
+                f"shape {(len(U), len(V))}. Got {costs.shape}."
+            )
+    else:
+        rows = max(1, _BLOCK // V.size)
+        lengths = np.concatenate(
+            [
+                _lengths((U[start : start + rows, None] - V) / scale, ord)
+                for start in range(0, len(U), rows)
+            ]
+        )
+        costs = (lengths / (lengths.max() or 1.0)) ** cost
+    if not np.isfinite(costs).all():
+        raise ValueError(
+            "The function 'cost' must return finite costs. Give a large number to "
+            "pairs that should not meet."
+        )
+    largest = np.abs(costs).max()
+    return costs / largest if largest > 0 else costs
+
+
+def _cheapest(costs, a, b, solver):
+    """Return a plan of integer masses of least cost.
+
+    Returns
+    -------
+    i, j, counts : ndarray of shape (k,)
+    optimal : bool
+    """
+    n, m = costs.shape
+    if n == m <= _ASSIGNED and (a == a[0]).all() and (b == a[0]).all():
+        return *linear_sum_assignment(costs), a, True
+    if solver == "auto":
+        solver = "pot" if importlib.util.find_spec("ot") else "scipy"
+    prices = _prices_by_pot if solver == "pot" else _prices_by_scipy
+    used, u, v, solved = prices(costs, _shares(a), _shares(b))
+    spare = costs - u[:, None] - v
+    # prices that undercut a cost are no prices: then only the solver's plan counts
+    tight = spare <= _TIGHT if spare.min() >= -_TIGHT else False
+    i, j = np.nonzero(used | tight)
+    flow = send(i, j, a, b)
+    i, j, counts = flow.i, flow.j, flow.mass
+    if flow.complete:
+        return i, j, counts, solved
+    rest_a, rest_b = a.copy(), b.copy()
+    np.subtract.at(rest_a, i, counts)
+    np.subtract.at(rest_b, j, counts)
+    left, right = np.flatnonzero(rest_a), np.flatnonzero(rest_b)
+    k, m, more = _match(rest_a[left], rest_b[right])
+    lost = float(more.sum()) / float(a.sum())
+    return (
+        np.concatenate([i, left[k]]),
+        np.concatenate([j, right[m]]),
+        np.concatenate([counts, more]),
+        solved and lost <= _TIGHT,
+    )
+
+
+def _prices_by_pot(costs, a, b):
+    """Solve by POT: pairs in use, prices of either side, whether it came to an end."""
+    try:
+        from ot.lp import emd
+    except ImportError as error:
+        raise ImportError(
+            "The parameter solver='pot' needs POT: pip install skpuffer[transport]. "
+            "Or use solver='scipy', which is slower."
+        ) from error
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        plan, log = emd(a, b, costs, numItermax=_PIVOTS, log=True)
+    return plan > 0, log["u"], log["v"], not (warned or log["warning"])
+
+
+def _prices_by_scipy(costs, a, b):
+    """As `_prices_by_pot`, by SciPy's linear programs."""
+    n, m = costs.shape
+    rows = kron(eye_array(n), csr_array(np.ones((1, m))))
+    columns = kron(csr_array(np.ones((1, n))), eye_array(m))
+    # the last equation follows from the others, but for round-off
+    result = linprog(
+        costs.ravel(),
+        A_eq=vstack([rows, columns]).tocsr()[:-1],
+        b_eq=np.concatenate([a, b[:-1]]),
+        method="highs",
+    )
+    if result.x is None:
+        none = np.zeros(costs.shape, dtype=bool)
+        return none, np.full(n, -math.inf), np.zeros(m), False
+    prices = np.append(result.eqlin.marginals, 0.0)
+    used = result.x.reshape(n, m) > 0
+    return used, prices[:n], prices[n:], result.status == 0
+
+
+def _by_cells(U, a, V, b, cost, ord, scale, max_cells, solver):
+    """Couple the cells of a grid at the least cost, and the atoms in them in order."""
+    first, second = U / scale, V / scale
+    corner, width = finest_grid(first, second, max_cells)
+    sides = []
+    for points, masses in ((first, a), (second, b)):
+        centres = round_to_grid(points, corner, width)
+        cells, where = np.unique(centres, axis=0, return_inverse=True)
+        held = np.zeros(len(cells), dtype=masses.dtype)
+        np.add.at(held, where.ravel(), masses)
+        sides.append((cells, held, np.argsort(where.ravel(), kind="stable")))
+    (cells_u, held_u, order_u), (cells_v, held_v, order_v) = sides
+    costs = _costs(cells_u * scale, cells_v * scale, cost, ord, scale)
+    i, j, counts, _ = _cheapest(costs, held_u, held_v, solver)
+    # Laid end to end cell by cell, what leaves the cells meets the atoms in them. Laid
+    # out way by way on both sides, the pieces of atoms meet each other.
+    pieces = []
+    for cell, masses, order in ((i, a, order_u), (j, b, order_v)):
+        by_cell = np.argsort(cell, kind="stable")
+        atom, way, piece = _match(masses[order], counts[by_cell])
+        by_way = np.argsort(by_cell[way], kind="stable")
+        pieces.append((order[atom][by_way], piece[by_way]))
+    (atoms_u, pieces_u), (atoms_v, pieces_v) = pieces
+    k, m, counts = _match(pieces_u, pieces_v)
+    return atoms_u[k], atoms_v[m], counts

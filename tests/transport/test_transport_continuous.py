@@ -1,0 +1,133 @@
+"""Continuous laws on the line: bounds from above, and never from below."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from skpuffer.transport import (
+    continuous_near_radius,
+    continuous_wasserstein,
+    gaussian_near_radius,
+    near_radius,
+)
+
+BOUNDED = [
+    (stats.uniform(0, 1), stats.beta(2, 2)),
+    (stats.beta(0.5, 0.5), stats.beta(3, 1)),
+    (stats.truncnorm(-2, 2), stats.uniform(-1, 4)),
+    (stats.triang(0.3), stats.powerlaw(2.5, loc=-1)),
+]
+UNBOUNDED = [
+    (stats.norm(0, 1), stats.norm(1, 1.3)),
+    (stats.norm(0, 1), stats.laplace(1, 1)),
+    (stats.expon(), stats.gamma(2)),
+    (stats.cauchy(), stats.t(3, loc=1)),
+    (stats.expon(), stats.uniform()),
+]
+
+
+def gaps(u, v, n=200_000):
+    levels = (np.arange(n) + 0.5) / n
+    return np.abs(u.ppf(levels) - v.ppf(levels))
+
+
+@pytest.mark.parametrize(
+    "u, v, expected",
+    [
+        (stats.norm(0, 2), stats.norm(3, 2), 3),
+        (stats.norm(loc=0, scale=2), stats.norm(3, scale=2), 3),
+        (stats.norm(0, 2), stats.norm(0, 2.001), math.inf),
+        (stats.expon(0, 2), stats.expon(-0.5, 2), 0.5),
+        (stats.expon(0, 2), stats.expon(0, 3), math.inf),
+        (stats.gamma(2, 0, 1), stats.gamma(a=2, loc=1), 1),
+        (stats.uniform(0, 1), stats.uniform(2, 3), 4),
+        (stats.uniform(0, 1), stats.uniform(-1, 3), 1),
+        (stats.beta(2, 3), stats.beta(2, 3, loc=-1, scale=4), 2),
+    ],
+)
+def test_location_and_scale_within_a_family(u, v, expected):
+    assert continuous_wasserstein(u, v) == expected
+    assert continuous_wasserstein(v, u) == expected
+    assert continuous_wasserstein(u, u) == 0
+
+
+@pytest.mark.parametrize("u, v", BOUNDED)
+def test_bounds_from_above_and_closely(u, v):
+    for rtol in (0.1, 1e-3, 1e-4):
+        found = continuous_wasserstein(u, v, rtol=rtol)
+        ends = [abs(a - b) for a, b in zip(u.support(), v.support(), strict=True)]
+        pointwise = max(gaps(u, v).max(), *ends)
+        assert pointwise <= found <= pointwise * (1 + 2 * rtol)
+        assert continuous_wasserstein(v, u, rtol=rtol) == pytest.approx(
+            found, rel=2 * rtol
+        )
+
+
+@pytest.mark.parametrize("u, v", UNBOUNDED)
+def test_no_finite_bound_without_bounded_supports(u, v):
+    assert continuous_wasserstein(u, v) == math.inf
+    assert continuous_near_radius(u, v, 0) == math.inf
+
+
+@pytest.mark.parametrize("u, v", BOUNDED + UNBOUNDED)
+@pytest.mark.parametrize("delta", [1e-6, 0.01, 0.2])
+def test_radius_is_that_of_the_monotone_coupling(u, v, delta):
+    found = continuous_near_radius(u, v, delta)
+    between = gaps(u, v)
+    left_out = np.mean(between > found)
+    assert left_out <= delta
+    if delta >= 0.01:
+        expected = np.quantile(between, 1 - delta, method="inverted_cdf")
+        assert expected * (1 - 1e-3) <= found <= expected * 1.01
+        x, y = (law.ppf((np.arange(800) + 0.5) / 800) for law in (u, v))
+        # what is between the atoms and the laws is in the tails: a mass of 1/400
+        assert near_radius(x, y, delta + 0.005) <= found * 1.05
+
+
+@settings(max_examples=20)
+@given(st.floats(0.001, 0.5), st.floats(0.001, 0.5))
+def test_radius_falls_with_delta(delta, other):
+    low, high = sorted((delta, other))
+    for u, v in (BOUNDED[0], UNBOUNDED[1]):
+        first, second = (continuous_near_radius(u, v, d) for d in (low, high))
+        assert second <= first * (1 + 2e-3)
+
+
+def test_agrees_with_gaussians():
+    u, v = stats.norm(0, 1), stats.norm(1, 1.3)
+    for delta in (1e-9, 1e-3, 0.3):
+        exact = gaussian_near_radius(0, 1, 1, 1.69, delta, coupling="monotone")
+        found = continuous_near_radius(u, v, delta, rtol=1e-4)
+        assert exact <= found <= exact * (1 + 1e-3)
+    assert continuous_near_radius(u, stats.norm(1, 1), 0.2) == 1
+
+
+def test_triangle_inequality():
+    laws = [law for pair in BOUNDED for law in pair]
+    for u in laws[:4]:
+        for v in laws[2:6]:
+            direct = continuous_wasserstein(u, v)
+            for w in laws[::3]:
+                through = continuous_wasserstein(u, w) + continuous_wasserstein(w, v)
+                assert direct <= through * (1 + 2e-3)
+
+
+@pytest.mark.parametrize(
+    "arguments, error, message",
+    [
+        (dict(u=stats.norm), TypeError, "'u' must be a frozen continuous"),
+        (dict(v=stats.poisson(2)), TypeError, "'v' must be a frozen continuous"),
+        (dict(v=[0, 1]), TypeError, "use wasserstein_distance"),
+        (dict(rtol=0), ValueError, "'rtol' must be in the range"),
+        (dict(delta=1.0), ValueError, "'delta' must be in the range"),
+        (dict(delta=-0.5), ValueError, "'delta' must be in the range"),
+    ],
+)
+def test_errors_name_the_parameter(arguments, error, message):
+    arguments = dict(u=stats.norm(), v=stats.norm(1), delta=0.1) | arguments
+    with pytest.raises(error, match=message):
+        continuous_near_radius(**arguments)
