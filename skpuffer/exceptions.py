@@ -11,6 +11,7 @@ __all__ = [
     "InfiniteDistanceError",
     "PrivacyLeakWarning",
     "PrivacyWarning",
+    "QueryBudgetError",
     "ScenarioError",
     "SeededNoiseWarning",
     "UncertifiedError",
@@ -36,6 +37,10 @@ class CompositionError(ValueError):
 
 class UncertifiedError(ValueError):
     """A guarantee was asked of a certificate that holds an estimate only."""
+
+
+class QueryBudgetError(ValueError):
+    """More was asked than was paid for."""
 
 
 class PrivacyWarning(UserWarning):

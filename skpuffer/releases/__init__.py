@@ -9,12 +9,15 @@ from ._context import PublicContext
 from ._gradient import SAMPLING_SCHEMES, GradientRelease
 from ._query import QueryRelease
 from ._sensitivity import Sensitivity, convert_norm
+from ._votes import VOTE_RELATIONS, VoteRelease
 
 __all__ = [
     "SAMPLING_SCHEMES",
+    "VOTE_RELATIONS",
     "GradientRelease",
     "PublicContext",
     "QueryRelease",
     "Sensitivity",
+    "VoteRelease",
     "convert_norm",
 ]

@@ -11,6 +11,7 @@ __all__ = ["EstimatorEntry", "all_estimators"]
 # Packages are named, not imported: this module stands below all of them.
 _PACKAGES = (
     "compose",
+    "ensemble",
     "linear_model",
     "neural_network",
     "preprocessing",
@@ -38,11 +39,16 @@ class EstimatorEntry(NamedTuple):
 
 def _composed():
     compose = importlib.import_module("skpuffer.compose")
+    ensemble = importlib.import_module("skpuffer.ensemble")
     linear_model = importlib.import_module("skpuffer.linear_model")
     preprocessing = importlib.import_module("skpuffer.preprocessing")
     return {
         "OutputPerturbation": lambda: compose.OutputPerturbation(
             LogisticRegression(C=0.1), query=["coef_", "intercept_"], sensitivity=0.2
+        ),
+        # as many answers as a check may ask for, from teachers that are fitted quickly
+        "PATEClassifier": lambda: ensemble.PATEClassifier(
+            LogisticRegression(), n_teachers=3, n_queries=1000
         ),
         # seeded within, because scikit-learn's checks seed the outermost estimator only
         "PublicPreprocessing": lambda: compose.PublicPreprocessing(

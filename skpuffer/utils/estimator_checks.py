@@ -26,7 +26,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
-from skpuffer.releases import GradientRelease
+from skpuffer.releases import GradientRelease, QueryRelease
 
 __all__ = ["check_private_estimator", "privacy_checks"]
 
@@ -87,16 +87,19 @@ def _recording(estimator):
 
     class Recording(type(part)):
         def _execute(self, release, noise, X, y, rng):
-            if not isinstance(release, GradientRelease):
+            if isinstance(release, QueryRelease):
                 return super()._execute(release, noise, X, y, rng)
-            record = []
-            value = super()._execute(release, noise, X, y, rng, record=record)
-            self.noise_draws = np.array([step.noise for step in record])
-            return value
+            self._record = []
+            return super()._execute(release, noise, X, y, rng, record=self._record)
 
         def _publish(self, value, context):
-            self.published = np.array(value)
             super()._publish(value, context)
+            if value is None:
+                # teachers that answer later: what they say of some public rows
+                value = self.noisy_votes(_data(seed=2)[0])
+            self.published = np.array(value)
+            if hasattr(self, "_record"):
+                self.noise_draws = np.array([step.noise for step in self._record])
 
     Recording.__name__ = type(part).__name__
     return Recording(**part.get_params(deep=False))
@@ -105,8 +108,9 @@ def _recording(estimator):
 def check_noise_is_of_the_certified_scale(estimator, n_fits=40):
     """What is added to each vector that leaves is the noise that was certified.
 
-    The spread of published vectors over fits, or of the noise a training run drew over
-    its steps, of which there must be as many as were accounted.
+    The spread of published vectors over fits, or of the noise that a training run drew
+    over its steps or a vote over its answers, of which there must be as many as were
+    accounted.
     """
     values = []
     for _ in range(n_fits):
@@ -114,7 +118,7 @@ def check_noise_is_of_the_certified_scale(estimator, n_fits=40):
         draws = getattr(fresh, "noise_draws", fresh.published[None])
         values.extend(draws / fresh.noise_.std(draws.shape[1]))
         if hasattr(fresh, "noise_draws"):
-            assert len(draws) == fresh.release_.n_steps
+            assert len(draws) == _n_noisy(fresh)
             if len(values) >= n_fits:
                 break
     values = np.array(values)
@@ -129,6 +133,17 @@ def check_noise_is_of_the_certified_scale(estimator, n_fits=40):
     )
 
 
+def _n_noisy(fitted):
+    """How many noisy vectors left, by what was accounted for."""
+    release = fitted.release_
+    if isinstance(release, GradientRelease):
+        return release.n_steps
+    votes = fitted.published - fitted.noise_draws
+    np.testing.assert_allclose(votes, np.round(votes), atol=1e-6)
+    np.testing.assert_allclose(votes.sum(axis=1), release.n_teachers)
+    return len(votes)
+
+
 def check_budget_monotone(estimator):
     """More budget means less noise, and the certificate says what was asked."""
     spreads = []
@@ -138,8 +153,9 @@ def check_budget_monotone(estimator):
         assert 0.99 * epsilon < fitted.certificate_.epsilon <= epsilon
         assert fitted.certificate_.delta == 1e-4
         release = getattr(fitted, "release_", None)
-        # of all steps together, where there are several
-        steps = 1 if release is None else release.n_steps * release.total_clip_norm**2
+        steps = 1
+        if isinstance(release, GradientRelease):
+            steps = release.n_steps * release.total_clip_norm**2  # of all together
         spreads.append(np.max(fitted.noise_.std()) / np.sqrt(steps))
     assert spreads[0] > spreads[1] > spreads[2] > 0
 

@@ -1,0 +1,265 @@
+"""Noisy answers to votes that were counted elsewhere."""
+
+import warnings
+
+from sklearn.base import BaseEstimator, clone
+
+from skpuffer.accountants import Accountant, PrivacyLoss
+from skpuffer.base import DEFAULT_DELTA, DEFAULT_EPSILON
+from skpuffer.exceptions import EstimatedGuaranteeWarning, SeededNoiseWarning
+from skpuffer.releases import VoteRelease
+from skpuffer.scenarios import RecordScenario, Scenario
+from skpuffer.utils._checks import check_count
+from skpuffer.utils._random import noise_generator
+
+from ._session import VoteSession, leading
+
+__all__ = ["PATEAggregator"]
+
+
+class PATEAggregator(BaseEstimator):
+    """Answers votes with noise until its budget is used up.
+
+    For teachers that voted elsewhere. The noise is set once, for all `n_queries`, from
+    the parameters alone; :meth:`aggregate` then takes votes in any number of portions,
+    which may depend on earlier answers.
+
+    Parameters
+    ----------
+    scenario : Scenario, default=None
+        What is secret, about the records behind the votes. None is one record, added or
+        removed: it changes one teacher, so one vote a query.
+    accountant : Accountant, default=None
+        How the loss is counted. None is (1, 1e-5)-differential privacy by
+        :class:`~skpuffer.accountants.PrivacyLoss`.
+    n_teachers : int, default=50
+        Number of voters.
+    n_classes : int, default=10
+        Number of classes.
+    n_queries : int, default=100
+        Number of questions that may be put in all.
+    n_records : int, default=None
+        Number of private records behind the votes. None is one for each teacher: what
+        is secret is then all that a voter knows.
+    relation : {'replace_vote', 'add_remove_vote'}, default='replace_vote'
+        What becomes of the vote of a teacher whose data changes; see
+        :class:`~skpuffer.releases.VoteRelease`.
+    threshold : float, default=None
+        Number of votes that the leading class must have, by a noisy test that is
+        charged on every query, for the query to be answered. None answers all.
+    max_answers : int, default=None
+        How many queries may be answered; fewer take less noise. Only with a
+        `threshold`. None is `n_queries`.
+    threshold_noise_ratio : float, default=5.0
+        Scale of the test's noise in units of the scale of the counts' noise.
+    random_state : int, RandomState instance, Generator or None, default=None
+        None draws noise from the operating system's entropy. A seed warns.
+
+    Attributes
+    ----------
+    certificate_ : Certificate
+        What was promised for all queries together. Set by :meth:`calibrate`.
+    noise_ : Noise
+        The noise that is added to each count.
+    release_ : VoteRelease
+        What was accounted for.
+    accountant_ : Accountant
+        The accountant that set the noise.
+
+    See Also
+    --------
+    PATEClassifier : Trains the teachers as well, and a student.
+
+    Notes
+    -----
+    The noisy counts as a whole cost what the leading class alone costs, so they are
+    there too: :meth:`histograms`. No accounting here looks at the votes: noise that
+    were smaller where teachers agree would itself give them away.
+
+    References
+    ----------
+    Papernot et al. (2017), Semi-supervised knowledge transfer for deep learning from
+    private training data; Papernot et al. (2018), Scalable private learning with PATE.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import PrivacyLoss
+    >>> from skpuffer.ensemble import PATEAggregator
+    >>> aggregator = PATEAggregator(
+    ...     accountant=PrivacyLoss(epsilon=2.0, delta=1e-5),
+    ...     n_teachers=250,
+    ...     n_classes=3,
+    ...     n_queries=10,
+    ... )
+    >>> aggregator.aggregate([[240, 5, 5], [0, 0, 250]])
+    array([0, 2])
+    >>> aggregator.n_queries_left_
+    8
+    >>> round(aggregator.noise_.scale, 2)
+    8.92
+    """
+
+    def __init__(
+        self,
+        scenario=None,
+        accountant=None,
+        *,
+        n_teachers=50,
+        n_classes=10,
+        n_queries=100,
+        n_records=None,
+        relation="replace_vote",
+        threshold=None,
+        max_answers=None,
+        threshold_noise_ratio=5.0,
+        random_state=None,
+    ):
+        self.scenario = scenario
+        self.accountant = accountant
+        self.n_teachers = n_teachers
+        self.n_classes = n_classes
+        self.n_queries = n_queries
+        self.n_records = n_records
+        self.relation = relation
+        self.threshold = threshold
+        self.max_answers = max_answers
+        self.threshold_noise_ratio = threshold_noise_ratio
+        self.random_state = random_state
+
+    def calibrate(self):
+        """Set the noise for all queries; :meth:`aggregate` does so by itself.
+
+        Called again it begins anew: the certificate is of what is answered from then
+        on, and that of earlier answers is to be added to it.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If a parameter is not as it must be.
+        UnsupportedError
+            If the accountant cannot work from what the scenario offers.
+        """
+        for name in ("_session", "certificate_", "noise_", "release_", "accountant_"):
+            vars(self).pop(name, None)
+        scenario = RecordScenario() if self.scenario is None else self.scenario
+        accountant = PrivacyLoss(epsilon=DEFAULT_EPSILON, delta=DEFAULT_DELTA)
+        if self.accountant is not None:
+            accountant = clone(self.accountant)
+        for name, held, kind in (
+            ("scenario", scenario, Scenario),
+            ("accountant", accountant, Accountant),
+        ):
+            if not isinstance(held, kind):
+                raise TypeError(
+                    f"The parameter {name!r} must be an instance of {kind.__name__} or "
+                    f"None. Got {held!r}."
+                )
+            held.check()
+        release = self._release()
+        rng, seeded = noise_generator(self.random_state)
+        calibration = accountant.calibrate(release, scenario, rng)
+        certificate = calibration.certificate
+        if seeded:
+            certificate = certificate.assuming(
+                "the noise was drawn from a seed: whoever knows it can remove the noise"
+            )
+            warnings.warn(
+                "PATEAggregator draws its noise from a seed. Use random_state=None for "
+                "anything that is released.",
+                SeededNoiseWarning,
+                stacklevel=2,
+            )
+        if not certificate.certified:
+            warnings.warn(
+                "PATEAggregator set its noise from laws that are only known through "
+                "samples: the certificate is an estimate, no guarantee.",
+                EstimatedGuaranteeWarning,
+                stacklevel=2,
+            )
+        self.certificate_ = certificate
+        self.noise_ = calibration.noise
+        self.release_ = release
+        self.accountant_ = accountant
+        self._session = VoteSession(release, calibration.noise, rng, seeded=seeded)
+        return self
+
+    def _release(self):
+        n_records = self.n_records
+        if n_records is None:
+            n_records = check_count(n_teachers=self.n_teachers)
+        return VoteRelease(
+            n_records=n_records,
+            n_teachers=self.n_teachers,
+            n_classes=self.n_classes,
+            n_queries=self.n_queries,
+            relation=self.relation,
+            threshold=self.threshold,
+            max_answers=self.max_answers,
+            threshold_noise_ratio=self.threshold_noise_ratio,
+            assumptions=(
+                f"each record is known to one of the {self.n_teachers} voters, and to "
+                "which one does not depend on what is in the records",
+            ),
+        )
+
+    def aggregate(self, votes):
+        """Return the class that leads in each query by noisy counts.
+
+        Parameters
+        ----------
+        votes : array-like of int of shape (n, n_classes)
+            How many teachers named each class, one query a row; each row adds up to
+            `n_teachers`.
+
+        Returns
+        -------
+        labels : ndarray of int of shape (n,)
+            Indices of classes; -1 where the query did not reach the threshold, or came
+            after the last of `max_answers`.
+
+        Raises
+        ------
+        QueryBudgetError
+            If more is asked than is left; nothing is answered then.
+        ValueError
+            If counts are negative or not whole, or do not add up.
+        """
+        return leading(self.histograms(votes))
+
+    def histograms(self, votes):
+        """Return noisy vote counts, at the cost of their leading classes alone.
+
+        Parameters
+        ----------
+        votes : array-like of int of shape (n, n_classes)
+            As for :meth:`aggregate`, whose budget this uses up as well.
+
+        Returns
+        -------
+        noisy : ndarray of float of shape (n, n_classes)
+            NaN where there is no answer.
+        """
+        if not hasattr(self, "_session"):
+            self.calibrate()
+        return self._session.histograms(votes)
+
+    @property
+    def n_queries_left_(self):
+        """Number of queries that may still be put."""
+        return self._left("n_queries_left")
+
+    @property
+    def n_answers_left_(self):
+        """Number of queries that may still be answered."""
+        return self._left("n_answers_left")
+
+    def _left(self, name):
+        if not hasattr(self, "_session"):
+            raise AttributeError(
+                f"{name}_ is known once the noise is set: call calibrate()."
+            )
+        return getattr(self._session, name)

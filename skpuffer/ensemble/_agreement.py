@@ -1,0 +1,129 @@
+"""How often noisy votes elect whom the exact ones do."""
+
+import numpy as np
+
+from skpuffer.accountants import PrivacyLoss
+from skpuffer.base import DEFAULT_DELTA
+from skpuffer.releases import VoteRelease
+from skpuffer.scenarios import RecordScenario
+from skpuffer.utils._checks import check_count
+from skpuffer.utils._random import noise_generator
+
+from ._argmax import noisy_argmax
+
+__all__ = ["plurality_agreement", "subsample_votes"]
+
+
+def subsample_votes(votes, n_voters, random_state=None):
+    """Draw the same number of votes from each row, without replacement.
+
+    For public votes of unequal turnout. As a step before a private release it is sound
+    only if each voter's part in it does not depend on the others.
+
+    Parameters
+    ----------
+    votes : array-like of int of shape (n_queries, n_classes)
+        Each row holds at least `n_voters` votes.
+    n_voters : int
+    random_state : int, RandomState instance, Generator or None, default=None
+
+    Returns
+    -------
+    votes : ndarray of int64 of shape (n_queries, n_classes)
+        Whose rows add up to `n_voters`.
+
+    Raises
+    ------
+    ValueError
+        If a row has fewer votes.
+
+    Examples
+    --------
+    >>> from skpuffer.ensemble import subsample_votes
+    >>> subsample_votes([[4, 0, 0], [1, 2, 3]], 4, random_state=0).sum(axis=1)
+    array([4, 4])
+    """
+    n_voters = check_count(n_voters=n_voters)
+    votes = np.asarray(votes).astype(np.int64)
+    if votes.ndim != 2 or np.any(votes < 0):
+        raise ValueError(
+            "The parameter 'votes' must be counts of shape (n_queries, n_classes)."
+        )
+    if len(votes) and votes.sum(axis=1).min() < n_voters:
+        raise ValueError(
+            f"The parameter 'n_voters' ({n_voters}) must not exceed the votes of any "
+            f"row, the least of which has {votes.sum(axis=1).min()}."
+        )
+    rng, _ = noise_generator(random_state)
+    rows = [rng.multivariate_hypergeometric(row, n_voters) for row in votes]
+    return np.array(rows, dtype=np.int64).reshape(votes.shape)
+
+
+def plurality_agreement(
+    votes,
+    epsilons,
+    *,
+    delta=DEFAULT_DELTA,
+    n_queries=100,
+    noise="gaussian",
+    n_repeats=1,
+    random_state=None,
+    **noise_parameters,
+):
+    """Measure how often noisy votes agree with exact ones, at each budget.
+
+    For public votes: what it returns is not private.
+
+    Parameters
+    ----------
+    votes : array-like of int of shape (n, n_classes)
+        Each row adds up to the same number of voters.
+    epsilons : array-like of float of shape (n_epsilons,)
+        Budgets for `n_queries` votes together, with one voter's votes replaced.
+    delta : float, default=1e-5
+    n_queries : int, default=100
+        How many votes a budget has to last for. All rows of `votes` are used to
+        measure, whatever their number.
+    noise : str or Noise, default='gaussian'
+        As for :class:`~skpuffer.accountants.PrivacyLoss`.
+    n_repeats : int, default=1
+        How often each row is drawn with noise.
+    random_state : int, RandomState instance, Generator or None, default=None
+    **noise_parameters : dict
+        Further parameters of the accountant, such as `beta`.
+
+    Returns
+    -------
+    agreement : ndarray of shape (n_epsilons,)
+        Share of rows whose noisy winner has as many exact votes as any class.
+
+    Examples
+    --------
+    >>> from skpuffer.ensemble import plurality_agreement
+    >>> votes = [[40, 10, 0], [0, 45, 5]]
+    >>> plurality_agreement(votes, [50.0], n_queries=2)
+    array([1.])
+    """
+    votes = np.asarray(votes)
+    totals = np.unique(votes.sum(axis=1))
+    if len(totals) != 1:
+        raise ValueError(
+            "The rows of the parameter 'votes' must have the same number of votes: "
+            "make them so with subsample_votes."
+        )
+    release = VoteRelease(
+        n_records=int(totals[0]),
+        n_teachers=int(totals[0]),
+        n_classes=votes.shape[1],
+        n_queries=n_queries,
+    )
+    votes = np.tile(release.check_votes(votes), (check_count(n_repeats=n_repeats), 1))
+    best, rows = votes.max(axis=1), np.arange(len(votes))
+    rng, _ = noise_generator(random_state)
+    agreement = []
+    for epsilon in np.asarray(epsilons, dtype=float).ravel().tolist():
+        accountant = PrivacyLoss(epsilon, delta, noise=noise, **noise_parameters)
+        drawn = accountant.calibrate(release, RecordScenario()).noise
+        elected = noisy_argmax(votes, drawn, rng)
+        agreement.append(np.mean(votes[rows, elected] == best))
+    return np.array(agreement)

@@ -1,0 +1,57 @@
+"""Answers of teachers to new rows, each paid for once."""
+
+import numpy as np
+
+__all__ = ["Answers"]
+
+
+class Answers:
+    """Answers rows by noisy votes until the budget is used up.
+
+    A row that was answered keeps its answer, and costs nothing when it is asked about
+    again.
+
+    Parameters
+    ----------
+    teachers : Teachers
+        Fitted. Private.
+    session : VoteSession
+    n_classes : int
+    """
+
+    def __init__(self, teachers, session, n_classes):
+        self._teachers, self._session = teachers, session
+        self._n_classes, self._given = n_classes, {}
+
+    @property
+    def n_queries_left(self):
+        """How many different rows may still be asked about."""
+        return self._session.n_queries_left
+
+    def histograms(self, X):
+        """Return noisy vote counts of rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+
+        Returns
+        -------
+        noisy : ndarray of shape (n, n_classes)
+
+        Raises
+        ------
+        QueryBudgetError
+            If there are more new rows than queries left; nothing is answered then.
+        """
+        # of one type, and zero without a sign, so that equal rows have equal bytes
+        X = np.ascontiguousarray(X, dtype=np.float64) + 0.0
+        keys = [row.tobytes() for row in X]
+        first = {key: i for i, key in reversed(list(enumerate(keys)))}
+        new = sorted(i for key, i in first.items() if key not in self._given)
+        if new:
+            self._session.reserve(len(new))  # before a teacher looks at them
+            votes = self._teachers.vote(X[new], self._n_classes)
+            noisy = self._session.histograms(votes)
+            self._given.update(zip((keys[i] for i in new), noisy, strict=True))
+        return np.stack([self._given[key] for key in keys])

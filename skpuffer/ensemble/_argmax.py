@@ -1,0 +1,62 @@
+"""The noisy argmax of vote counts."""
+
+import numpy as np
+
+from skpuffer.utils._random import noise_generator
+
+__all__ = ["noisy_argmax"]
+
+
+def noisy_argmax(votes, noise, random_state=None):
+    """Return the class that leads in each row once noise is added to every count.
+
+    Also to those without a vote. Nothing is accounted for here; see
+    :class:`PATEAggregator`.
+
+    Parameters
+    ----------
+    votes : array-like of shape (n_queries, n_classes)
+        Finite counts, of at least 2 classes.
+    noise : Noise
+        Of one scale, in votes.
+    random_state : int, RandomState instance, Generator or None, default=None
+        None draws from the operating system's entropy.
+
+    Returns
+    -------
+    labels : ndarray of int of shape (n_queries,)
+        Indices of classes.
+
+    Raises
+    ------
+    ValueError
+        If the counts are not finite, are negative or are of fewer than 2 classes, or
+        the noise has no positive scale.
+
+    References
+    ----------
+    Papernot et al. (2018), Scalable private learning with PATE (Gaussian noise); with
+    other noise the same, and the same promise as a release of the noisy counts.
+
+    Examples
+    --------
+    >>> from skpuffer.ensemble import noisy_argmax
+    >>> from skpuffer.noise import LaplaceNoise
+    >>> noisy_argmax([[90, 5, 5], [0, 1, 99]], LaplaceNoise(1.0))
+    array([0, 2])
+    """
+    votes = np.asarray(votes, dtype=float)
+    if votes.ndim != 2 or votes.shape[1] < 2:
+        raise ValueError(
+            "The parameter 'votes' must have one row a query and one column for each "
+            f"of at least 2 classes. Got shape {votes.shape}."
+        )
+    if not np.all(np.isfinite(votes)) or np.any(votes < 0):
+        raise ValueError("The parameter 'votes' must be finite and not negative.")
+    if noise.is_zero:
+        raise ValueError(
+            "The parameter 'noise' must have a positive scale: without noise the "
+            "leading class gives single votes away."
+        )
+    rng, _ = noise_generator(random_state)
+    return np.argmax(votes + noise.sample(votes.shape, rng), axis=1)

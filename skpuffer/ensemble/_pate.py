@@ -1,0 +1,438 @@
+"""A classifier that learned from many teachers through noisy votes."""
+
+from dataclasses import replace
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import ClassifierMixin, is_classifier
+from sklearn.svm import SVC
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skpuffer.base import PrivateClassifierParts, PrivateEstimatorMixin
+from skpuffer.releases import PublicContext, VoteRelease
+from skpuffer.utils._checks import check_count, check_option
+from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
+
+from ._answers import Answers
+from ._session import VoteSession, leading
+from ._students import STUDENTS, make_student
+from ._teachers import Teachers
+
+__all__ = ["PATEClassifier"]
+
+
+def _answers_itself(estimator):
+    """Without a student, the teachers are asked."""
+    return estimator.unlabeled is None
+
+
+def _has_probabilities(estimator):
+    if _answers_itself(estimator):
+        return True
+    model = getattr(estimator, "student_", None)
+    if model is None:
+        if estimator.student == "semi_supervised":
+            return True
+        named = estimator.student is None or isinstance(estimator.student, str)
+        model = estimator._model() if named else estimator.student
+    if hasattr(model, "predict_proba"):
+        return True
+    raise AttributeError(
+        f"The student, {type(model).__name__}, has no probabilities: use an estimator "
+        "or student with predict_proba."
+    )
+
+
+class PATEClassifier(PrivateClassifierParts, ClassifierMixin, PrivateEstimatorMixin):
+    """Private aggregation of teacher ensembles, on any classifier of scikit-learn.
+
+    The private rows are dealt to teachers, each of which learns from its own alone.
+    What leaves is their votes on public rows, with noise. A student learns from those
+    and from nothing else, and may be asked as often as one likes. Without public rows
+    there is no student: :meth:`predict` has the teachers vote on the rows it is given,
+    with noise, for as many as were paid for, and then refuses.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        What each teacher is, and the student unless it is given. None is
+        ``SVC(C=10.0)``, which learns from few rows; its columns should be of one scale.
+    n_teachers : int, default=50
+        Number of teachers. A record has one vote of so many, so with more of them the
+        same noise hides it and counts for less; but each sees less data.
+    student : {'supervised', 'semi_supervised', 'histograms', 'clusters'} or \
+classifier, default=None
+        What is asked, and how the student learns from it.
+
+        - ``'supervised'`` (and None) asks about rows drawn at random and fits the
+          `estimator` on the answers.
+        - ``'semi_supervised'`` asks the same, and spreads the labels over all rows of
+          `unlabeled` along nearest neighbours.
+        - ``'histograms'`` asks the same, smooths the noisy counts over all rows by a
+          Gaussian process, and fits the `estimator` on what leads there.
+        - ``'clusters'`` asks once for each of `n_queries` clusters of the rows: every
+          teacher casts one vote, for what it sees most in the cluster. The `estimator`
+          is fitted on all rows with the labels of their clusters. Here fewer queries
+          often serve better.
+        - A classifier is fitted on the answered rows and their labels, given as indices
+          of classes; one of :mod:`sklearn.semi_supervised` on all rows, with -1 where
+          there is no answer.
+    unlabeled : {array-like, data frame} of shape (n_public, n_features), default=None
+        Public rows. They must not come from the private records.
+    n_queries : int, default=100
+        How many votes there are at most. More take more noise in each.
+    threshold : float, default=None
+        Number of votes that the leading class must have, by a noisy test that is
+        charged on every query, for it to be answered. None answers all. Only for
+        students.
+    max_answers : int, default=None
+        How many queries may be answered; fewer take less noise. Only with a
+        `threshold`. None is all.
+    threshold_noise_ratio : float, default=5.0
+        Scale of the test's noise in units of the scale of the counts' noise.
+    scenario : Scenario, default=None
+        What is secret. None is one record, added or removed: differential privacy.
+    accountant : Accountant, default=None
+        How the loss is counted. None is (1, 1e-5)-differential privacy by
+        :class:`~skpuffer.accountants.PrivacyLoss`.
+    classes : array-like, default=None
+        Public class labels. None takes those of `y` as public.
+    n_jobs : int, default=None
+        How many teachers are fitted at once; as in scikit-learn.
+    verbose : int, default=0
+        How much to print on the teachers' progress.
+    random_state : int, RandomState instance, Generator or None, default=None
+        None draws noise from the operating system's entropy. A seed warns.
+
+    Attributes
+    ----------
+    student_ : classifier
+        Fitted on public rows and released votes, on labels as indices of `classes_`.
+        Only with `unlabeled`; the teachers are gone then.
+    noisy_votes_ : ndarray of shape (n_queries, n_classes)
+        What was released: noisy counts, NaN where there is no answer. Only with
+        `unlabeled`.
+    classes_ : ndarray of shape (n_classes,)
+        Public class labels.
+    release_ : VoteRelease
+        What was accounted and run.
+    certificate_ : Certificate
+        What was promised, in which notion, under which assumptions.
+    noise_ : Noise
+        The noise that was added to each count.
+    accountant_ : Accountant
+        The accountant that set it.
+    n_features_in_ : int
+        Number of features, the secret column not counted.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if all are strings.
+
+    See Also
+    --------
+    PATEAggregator : For votes that were counted elsewhere.
+
+    Notes
+    -----
+    What a record can do is change its teacher, so in each query move one vote from one
+    class to another, which is two counts that change by one; that is what is accounted
+    for, whatever the relation of the scenario and however the teachers learn. The noise
+    is in votes: what decides is how far the leading class is ahead. Under (8, 1e-5) and
+    200 queries it has a standard deviation of 12 votes, under (2, 1e-5) of 40, so that
+    50 teachers are enough for the former and about 170, if each still sees enough
+    data, for the latter.
+
+    Without a student the fitted object holds the teachers, which are private, to vote
+    on new rows. Give it to nobody, pickled or not: let others ask through `predict`. A
+    copy has a budget of its own, that adds to the first.
+
+    A teacher that saw a single class votes for it always, and one that lacks a class
+    never does.
+
+    References
+    ----------
+    Papernot et al. (2017), Semi-supervised knowledge transfer for deep learning from
+    private training data; Papernot et al. (2018), Scalable private learning with PATE.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skpuffer.accountants import PrivacyLoss
+    >>> from skpuffer.ensemble import PATEClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> X_private, y_private, X_public = X[::2], y[::2], X[1::2]
+    >>> model = PATEClassifier(
+    ...     n_teachers=15,
+    ...     student="clusters",
+    ...     unlabeled=X_public,
+    ...     n_queries=3,
+    ...     accountant=PrivacyLoss(epsilon=4.0, delta=1e-3),
+    ... ).fit(X_private, y_private)
+    >>> model.noisy_votes_.shape
+    (3, 3)
+    >>> model.predict(X_public).shape
+    (75,)
+    """
+
+    _parameter_constraints: dict = {
+        **PrivateEstimatorMixin._parameter_constraints,
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "n_teachers": [Interval(Integral, 1, None, closed="left")],
+        "student": [StrOptions(set(STUDENTS)), HasMethods(["fit", "predict"]), None],
+        "unlabeled": ["array-like", None],
+        "n_queries": [Interval(Integral, 1, None, closed="left")],
+        "threshold": [Interval(Real, None, None, closed="neither"), None],
+        "max_answers": [Interval(Integral, 1, None, closed="left"), None],
+        "threshold_noise_ratio": [Interval(Real, 0, None, closed="neither")],
+        "classes": ["array-like", None],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        estimator=None,
+        n_teachers=50,
+        *,
+        student=None,
+        unlabeled=None,
+        n_queries=100,
+        threshold=None,
+        max_answers=None,
+        threshold_noise_ratio=5.0,
+        scenario=None,
+        accountant=None,
+        classes=None,
+        n_jobs=None,
+        verbose=0,
+        random_state=None,
+    ):
+        self.estimator = estimator
+        self.n_teachers = n_teachers
+        self.student = student
+        self.unlabeled = unlabeled
+        self.n_queries = n_queries
+        self.threshold = threshold
+        self.max_answers = max_answers
+        self.threshold_noise_ratio = threshold_noise_ratio
+        self.scenario = scenario
+        self.accountant = accountant
+        self.classes = classes
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    # -- what is checked before anything is looked at -----------------------------
+
+    def _check_parameters(self, scenario):
+        check_count(n_teachers=self.n_teachers)
+        check_count(n_queries=self.n_queries)
+        if isinstance(self.student, str):
+            check_option(tuple(STUDENTS), student=self.student)
+        for name in ("estimator", "student"):
+            given = getattr(self, name)
+            if given is None or isinstance(given, str):
+                continue
+            if not is_classifier(given):
+                raise ValueError(
+                    f"The parameter {name!r} must be a classifier. Got {given!r}."
+                )
+        if not _answers_itself(self):
+            return
+        if self.student is not None:
+            raise ValueError(
+                f"The parameter 'student' ({self.student!r}) needs public rows to "
+                "learn from: give them as 'unlabeled', or use student=None to have the "
+                "teachers answer within n_queries."
+            )
+        if self.threshold is not None:
+            raise ValueError(
+                "The parameter 'threshold' leaves rows without an answer, but predict "
+                "must answer: give public rows as 'unlabeled' for a student, or use "
+                "PATEAggregator."
+            )
+
+    def _validate(self, X, y):
+        return self._validate_classes(X, y)
+
+    def _model(self):
+        return _default_model() if self.estimator is None else self.estimator
+
+    # -- the release --------------------------------------------------------------
+
+    def _release(self, scenario, context, X):
+        n_queries = self.n_queries
+        if not _answers_itself(self):
+            self._public = self._public_rows(scenario, context)
+            n_queries = min(n_queries, len(self._public))
+        max_answers = self.max_answers
+        if max_answers is not None and self.threshold is not None:
+            max_answers = min(max_answers, n_queries)
+        return VoteRelease(
+            n_records=context.n_records,
+            n_teachers=self.n_teachers,
+            n_classes=len(self.classes_),
+            n_queries=n_queries,
+            threshold=self.threshold,
+            max_answers=max_answers,
+            threshold_noise_ratio=self.threshold_noise_ratio,
+            name="votes of teachers",
+            context=context,
+            assumptions=(
+                f"{context.n_records} places are dealt to {self.n_teachers} teachers "
+                "at random, whoever takes them; a record that is absent "
+                "leaves its place empty",
+            ),
+        )
+
+    def _public_rows(self, scenario, context):
+        """The unlabelled rows, as the teachers see theirs."""
+        rows = self.unlabeled
+        if context.feature_map is None:
+            rows = self._without_secret(rows)
+        else:
+            rows = context.feature_map(self._split_secret(scenario, rows, None)[0])
+        return validate_data(self, rows, dtype=[np.float64, np.float32], reset=False)
+
+    def _execute(self, release, noise, X, y, rng, record=None):
+        context = PublicContext(n_records=release.n_records)
+        self.release_ = replace(release, context=context)
+        teachers = Teachers(
+            self._model(),
+            release.n_teachers,
+            rng,
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        ).fit(X, y)
+        seeded = self.random_state is not None
+        session = VoteSession(release, noise, rng, seeded=seeded, record=record)
+        if _answers_itself(self):
+            self._answers = Answers(teachers, session, release.n_classes)
+            return None
+        self._asking = make_student(
+            self.student or "supervised",
+            self._model(),
+            vars(self).pop("_public"),
+            release.n_queries,
+            rng,
+        )
+        asked = self._asking.rows[self._asking.asked]
+        votes = teachers.vote(asked, release.n_classes, self._asking.groups)
+        return session.histograms(votes)
+
+    def _publish(self, value, context):
+        if value is None:
+            return
+        self.noisy_votes_ = value
+        student = vars(self).pop("_asking")
+        self.student_ = student.learn(value, self.release_, self.noise_)
+
+    def _forget(self):
+        super()._forget()
+        for name in ("_answers", "_asking", "_public"):
+            vars(self).pop(name, None)
+
+    # -- post-processing, or answers within the budget ----------------------------
+
+    @property
+    def n_queries_left_(self):
+        """Number of rows that `predict` may still be asked about, without a student."""
+        answers = vars(self).get("_answers")
+        if answers is None:
+            raise AttributeError(
+                "n_queries_left_ is for a fitted PATEClassifier without a student."
+            )
+        return answers.n_queries_left
+
+    def _rows(self, X):
+        check_is_fitted(self)
+        X = self._without_secret(X)
+        return validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+
+    @available_if(_answers_itself)
+    def noisy_votes(self, X):
+        """Return the teachers' votes on rows, with noise, within the budget.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n, n_features)
+            Each row that was not asked about before takes one of `n_queries`.
+
+        Returns
+        -------
+        noisy : ndarray of shape (n, n_classes)
+
+        Raises
+        ------
+        QueryBudgetError
+            If there are more new rows than queries left; nothing is answered then.
+        """
+        return self._answers.histograms(self._rows(X))
+
+    def predict(self, X):
+        """Return the label of each row: the student's, or that of a noisy vote.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n, n_features)
+            A secret column is ignored.
+
+        Returns
+        -------
+        labels : ndarray of shape (n,)
+
+        Raises
+        ------
+        QueryBudgetError
+            Without a student, if there are more new rows than queries left; nothing is
+            answered then. A row that was answered keeps its answer.
+        """
+        check_is_fitted(self)
+        if _answers_itself(self):
+            return self.classes_[leading(self.noisy_votes(X))]
+        return self.classes_[self.student_.predict(self._rows(X)).astype(int)]
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X):
+        """Return class probabilities.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n, n_classes)
+            The student's; without one, the shares of votes nearest to the noisy counts,
+            which uses up the budget as :meth:`predict` does.
+        """
+        check_is_fitted(self)
+        if _answers_itself(self):
+            return _nearest_shares(self.noisy_votes(X) / self.release_.n_teachers)
+        known = self.student_.predict_proba(self._rows(X))
+        probabilities = np.zeros((len(known), len(self.classes_)))
+        probabilities[:, self.student_.classes_.astype(int)] = known
+        return probabilities
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # noise at the default budget
+        return tags
+
+
+def _default_model():
+    return SVC(C=10.0)
+
+
+def _nearest_shares(values):
+    """Project rows on the simplex of shares, in the l2 norm.
+
+    Duchi, Shalev-Shwartz, Singer and Chandra (2008), Efficient projections onto the
+    l1-ball, Figure 1.
+    """
+    ordered = -np.sort(-values, axis=1)
+    ranks = np.arange(1, values.shape[1] + 1)
+    excess = (np.cumsum(ordered, axis=1) - 1) / ranks
+    last = np.sum(ordered > excess, axis=1) - 1
+    taken = excess[np.arange(len(values)), last]
+    return np.maximum(values - taken[:, None], 0.0)

@@ -1,0 +1,142 @@
+"""Runs a vote release: adds the noise, and counts what is left of the budget."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from skpuffer.exceptions import QueryBudgetError
+
+__all__ = ["NoisyVotes", "VoteSession", "leading"]
+
+
+class NoisyVotes(NamedTuple):
+    """The noise of one answer, for tests.
+
+    Parameters
+    ----------
+    noise : ndarray of shape (n_classes,)
+        What was added to the counts.
+    """
+
+    noise: np.ndarray
+
+
+class VoteSession:
+    """Answers queries until what was accounted for is used up.
+
+    Parameters
+    ----------
+    release : VoteRelease
+        What was accounted for.
+    noise : Noise
+        What it was accounted for with.
+    rng : numpy.random.Generator
+    seeded : bool, default=False
+        Whether noise is to be reproduced, by copies as well: for tests.
+    record : list, default=None
+        Collects a :class:`NoisyVotes` for each answer, for tests.
+
+    Attributes
+    ----------
+    n_queries_left : int
+    n_answers_left : int
+    """
+
+    def __init__(self, release, noise, rng, *, seeded=False, record=None):
+        self._release, self._noise, self._rng = release, noise, rng
+        self._seeded, self._record = seeded, record
+        self.n_queries_left = release.n_queries
+        self.n_answers_left = release.max_answers
+
+    def __getstate__(self):
+        # a copy that drew the same noise for other votes would give both away
+        return vars(self) if self._seeded else {**vars(self), "_rng": None}
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+        if self._rng is None:
+            self._rng = np.random.default_rng()
+
+    def reserve(self, n_queries):
+        """Refuse what goes past the budget, before anything is looked at.
+
+        Parameters
+        ----------
+        n_queries : int
+
+        Raises
+        ------
+        QueryBudgetError
+            If so many queries are not left, or no answers are.
+        """
+        name = self._release.name
+        if n_queries > self.n_queries_left:
+            raise QueryBudgetError(
+                f"{n_queries} queries were put to the release {name!r}, of whose "
+                f"n_queries={self._release.n_queries} there are {self.n_queries_left} "
+                "left. Ask less; or set a larger 'n_queries' beforehand, which takes "
+                "more noise in each answer."
+            )
+        if n_queries and not self.n_answers_left:
+            raise QueryBudgetError(
+                f"All max_answers={self._release.max_answers} answers of the release "
+                f"{name!r} are given. Set a larger 'max_answers' beforehand."
+            )
+
+    def histograms(self, votes):
+        """Return noisy vote counts.
+
+        Parameters
+        ----------
+        votes : array-like of shape (n, n_classes)
+
+        Returns
+        -------
+        noisy : ndarray of float of shape (n, n_classes)
+            Rows of NaN for queries that did not reach the threshold, or came after the
+            last answer.
+
+        Raises
+        ------
+        QueryBudgetError
+            If more is asked than is left; nothing is answered then.
+        ValueError
+            If the votes are not votes.
+        """
+        votes = self._release.check_votes(votes)
+        self.reserve(len(votes))
+        self.n_queries_left -= len(votes)  # paid before it is answered, whatever fails
+        answered = self._answered(votes)
+        self.n_answers_left -= int(answered.sum())
+        drawn = self._noise.sample((int(answered.sum()), votes.shape[1]), self._rng)
+        noisy = np.full(votes.shape, np.nan)
+        noisy[answered] = votes[answered] + drawn
+        if self._record is not None:
+            self._record.extend(map(NoisyVotes, drawn))
+        return noisy
+
+    def _answered(self, votes):
+        """Which queries pass the test, as long as there are answers left."""
+        release = self._release
+        if release.threshold is None:
+            return np.ones(len(votes), dtype=bool)
+        tests = release.test_noise(self._noise).sample(len(votes), self._rng)
+        largest = votes.max(axis=1, initial=0) + tests
+        passed = largest >= release.threshold
+        return passed & (np.cumsum(passed) <= self.n_answers_left)
+
+
+def leading(noisy):
+    """Return the index of the largest noisy count, or -1 where there is none.
+
+    Parameters
+    ----------
+    noisy : ndarray of shape (n, n_classes)
+        Rows of NaN are queries without an answer.
+
+    Returns
+    -------
+    labels : ndarray of int of shape (n,)
+    """
+    answered = ~np.isnan(noisy[:, 0])
+    return np.where(answered, np.argmax(np.where(answered[:, None], noisy, 0), 1), -1)

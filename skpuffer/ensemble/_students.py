@@ -1,0 +1,211 @@
+"""Students: what is asked of the teachers, and what is learned from the answers.
+
+All of it is made from public rows and released answers, so it costs no privacy.
+"""
+
+import warnings
+from abc import ABC, abstractmethod
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.cluster import KMeans
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.semi_supervised import (
+    LabelPropagation,
+    LabelSpreading,
+    SelfTrainingClassifier,
+)
+
+from ._session import leading
+from ._teachers import fit_classifier
+
+__all__ = ["STUDENTS", "make_student"]
+
+#: Classifiers of scikit-learn that read -1 as "no label".
+_SEMI_SUPERVISED = (LabelPropagation, LabelSpreading, SelfTrainingClassifier)
+
+#: Public rows that a row hears, where labels are spread.
+_NEIGHBOURS = 7
+
+
+class _Student(ABC):
+    """Asks about public rows and learns from the answers.
+
+    Parameters
+    ----------
+    estimator : classifier
+        To be fitted on released labels.
+    rows : ndarray of shape (n, n_features)
+        Public.
+    n_queries : int
+        How many questions there are at most.
+    rng : numpy.random.Generator
+
+    Attributes
+    ----------
+    rows : ndarray
+        All public rows.
+    asked : ndarray of int
+        Indices of the rows that are asked about.
+    groups : ndarray of int or None
+        Group of each such row, if a whole group is one question.
+    """
+
+    def __init__(self, estimator, rows, n_queries, rng):
+        self.estimator, self.rows = estimator, rows
+        self.seed = int(rng.integers(2**31 - 1))
+        self.groups = None
+        self.asked = np.sort(rng.permutation(len(rows))[:n_queries])
+
+    def learn(self, noisy, release, noise):
+        """Fit a classifier.
+
+        Parameters
+        ----------
+        noisy : ndarray of shape (n_questions, n_classes)
+            Released; rows of NaN have no answer.
+        release : VoteRelease
+        noise : Noise
+
+        Returns
+        -------
+        classifier : fitted classifier
+            Of class indices.
+
+        Raises
+        ------
+        ValueError
+            If nothing was answered.
+        """
+        labels = leading(noisy)
+        if np.all(labels < 0):
+            raise ValueError(
+                f"None of the {len(labels)} queries reached the "
+                f"threshold={release.threshold!r}, so there is nothing to learn from; "
+                "the budget is spent. Lower 'threshold', or take more teachers or a "
+                "larger budget."
+            )
+        return self._learn(noisy, labels, release, noise)
+
+    @abstractmethod
+    def _learn(self, noisy, labels, release, noise):
+        """Fit a classifier on what was released."""
+
+    def _fit(self, rows, labels):
+        return fit_classifier(self.estimator, rows, labels, self.seed)
+
+
+class Supervised(_Student):
+    """Learns from the rows that were answered."""
+
+    def _learn(self, noisy, labels, release, noise):
+        known = labels >= 0
+        return self._fit(self.rows[self.asked[known]], labels[known])
+
+
+class SemiSupervised(_Student):
+    """Learns from the rows without an answer as well; their labels are -1."""
+
+    def _learn(self, noisy, labels, release, noise):
+        target = np.full(len(self.rows), -1)
+        target[self.asked] = labels
+        return clone(self.estimator).fit(self.rows, target)
+
+
+class Spreading(_Student):
+    """Spreads labels along nearest neighbours, and lets neighbours outvote them."""
+
+    def _learn(self, noisy, labels, release, noise):
+        target = np.full(len(self.rows), -1)
+        target[self.asked] = labels
+        neighbours = min(_NEIGHBOURS, len(self.rows))
+        spreading = LabelSpreading(
+            kernel="knn", n_neighbors=neighbours, alpha=0.2, max_iter=1000
+        )
+        with warnings.catch_warnings():
+            # rows that nothing connects to a label keep none, and are left out
+            warnings.simplefilter("ignore")
+            spreading.fit(self.rows, target)
+        reached = spreading.label_distributions_.sum(axis=1) > 0
+        voters = KNeighborsClassifier(min(_NEIGHBOURS, int(reached.sum())))
+        return voters.fit(self.rows[reached], spreading.transduction_[reached])
+
+
+class Histograms(_Student):
+    """Smooths the noisy counts over all public rows, then learns what leads there.
+
+    A Gaussian process with noise of the known variance; its length scale is what
+    explains the released counts best.
+    """
+
+    def _learn(self, noisy, labels, release, noise):
+        known = labels >= 0
+        counts, rows = noisy[known], self.rows[self.asked[known]]
+        k = release.n_classes
+        # of a count, were all teachers sure and all classes as frequent
+        prior = release.n_teachers**2 * (k - 1) / k**2
+        spread = float(np.sqrt(self.rows.shape[1] * max(self.rows.var(), 1e-12)))
+        kernel = ConstantKernel(prior, "fixed") * RBF(
+            spread, (1e-2 * spread, 1e2 * spread)
+        )
+        process = GaussianProcessRegressor(
+            kernel, alpha=float(noise.variance()), random_state=self.seed
+        )
+        with warnings.catch_warnings():
+            # a length scale at its bound: the noise hides it all, or nothing
+            warnings.simplefilter("ignore")
+            process.fit(rows, counts - release.n_teachers / k)
+            smooth = process.predict(self.rows)
+        return self._fit(self.rows, smooth.reshape(len(self.rows), k).argmax(axis=1))
+
+
+class Clusters(_Student):
+    """Asks once for each cluster of public rows, and labels all of its rows alike."""
+
+    def __init__(self, estimator, rows, n_queries, rng):
+        super().__init__(estimator, rows, n_queries, rng)
+        distinct = len(np.unique(rows, axis=0))
+        clusters = KMeans(min(n_queries, distinct), n_init=3, random_state=self.seed)
+        self.asked = np.arange(len(rows))
+        labels = clusters.fit(rows).labels_
+        self.groups = np.unique(labels, return_inverse=True)[1]
+
+    def _learn(self, noisy, labels, release, noise):
+        spread = labels[self.groups]
+        known = spread >= 0
+        return self._fit(self.rows[known], spread[known])
+
+
+#: Students by the name a user gives.
+STUDENTS = {
+    "supervised": Supervised,
+    "semi_supervised": Spreading,
+    "histograms": Histograms,
+    "clusters": Clusters,
+}
+
+
+def make_student(student, estimator, rows, n_queries, rng):
+    """Return what asks and learns.
+
+    Parameters
+    ----------
+    student : str or classifier
+        A name, or the classifier to be fitted on the released labels: with -1 for all
+        other public rows if it is one of :mod:`sklearn.semi_supervised`.
+    estimator : classifier
+        What named students fit.
+    rows : ndarray of shape (n, n_features)
+    n_queries : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    object with attributes `rows`, `asked` and `groups` and a method `learn`
+    """
+    if isinstance(student, str):
+        return STUDENTS[student](estimator, rows, n_queries, rng)
+    kind = SemiSupervised if isinstance(student, _SEMI_SUPERVISED) else Supervised
+    return kind(student, rows, n_queries, rng)

@@ -1,0 +1,149 @@
+"""Teachers: one model a shard of the private rows, and what they vote."""
+
+import warnings
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
+from sklearn.utils.parallel import Parallel, delayed
+
+__all__ = ["Teachers", "fit_classifier"]
+
+
+def fit_classifier(estimator, X, y, seed):
+    """Fit a clone of a classifier, or a constant where there is a single class.
+
+    Parameters
+    ----------
+    estimator : classifier
+    X : ndarray of shape (n, n_features)
+    y : ndarray of int of shape (n,)
+        Indices of classes, of which some may be missing.
+    seed : int
+        For each `random_state` the estimator has, nested ones included.
+
+    Returns
+    -------
+    classifier : fitted classifier
+        Whose `classes_` are those in `y`.
+    """
+    if len(y) == 0 or np.all(y == y[0]):
+        # not every classifier takes a single class, and none can say more
+        constant = int(y[0]) if len(y) else 0
+        rows = X if len(y) else np.zeros((1, X.shape[1]))
+        target = np.full(len(rows), constant)
+        return DummyClassifier(strategy="constant", constant=constant).fit(rows, target)
+    model = clone(estimator)
+    seeds = {
+        name: seed
+        for name in model.get_params(deep=True)
+        if name == "random_state" or name.endswith("__random_state")
+    }
+    return model.set_params(**seeds).fit(X, y)
+
+
+def _fit_teacher(estimator, X, y, seed):
+    with warnings.catch_warnings():
+        # whether a shard converges, or lacks a class, is nobody else's business
+        warnings.simplefilter("ignore")
+        return fit_classifier(estimator, X, y, seed)
+
+
+def _predict(model, X):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return np.asarray(model.predict(X)).astype(np.int64)
+
+
+class Teachers:
+    """Classifiers fitted on disjoint shards.
+
+    Parameters
+    ----------
+    estimator : classifier
+    n_teachers : int
+        At most the number of rows.
+    rng : numpy.random.Generator
+        Deals places to teachers, and seeds them.
+    n_jobs : int or None
+    verbose : int
+
+    Notes
+    -----
+    Places are dealt, not records: a place's teacher depends on the number of rows and
+    on chance alone. So a record that changes, or whose place stays empty, changes one
+    shard and leaves the others as they were.
+    """
+
+    def __init__(self, estimator, n_teachers, rng, *, n_jobs=None, verbose=0):
+        self._estimator, self._n_teachers, self._rng = estimator, n_teachers, rng
+        self._parallel = {"n_jobs": n_jobs, "verbose": verbose}
+
+    def fit(self, X, y):
+        """Fit every teacher on its own rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+        y : ndarray of int of shape (n,)
+            Indices of classes.
+
+        Returns
+        -------
+        self : Teachers
+        """
+        shards = np.array_split(self._rng.permutation(len(y)), self._n_teachers)
+        seeds = self._rng.integers(2**31 - 1, size=self._n_teachers).tolist()
+        self._models = Parallel(**self._parallel)(
+            delayed(_fit_teacher)(self._estimator, X[rows], y[rows], seed)
+            for rows, seed in zip(map(np.sort, shards), seeds, strict=True)
+        )
+        return self
+
+    def predict(self, X):
+        """Return what each teacher says of each row.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+
+        Returns
+        -------
+        labels : ndarray of int of shape (n_teachers, n)
+            Indices of classes.
+        """
+        said = Parallel(**self._parallel)(
+            delayed(_predict)(model, X) for model in self._models
+        )
+        return np.stack(said)
+
+    def vote(self, X, n_classes, groups=None):
+        """Return how many teachers name each class, of each row or group of rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+        n_classes : int
+        groups : ndarray of int of shape (n,), default=None
+            Group of each row, from 0 on. A teacher has one vote a group: what it says
+            most often within, the first such class. None is each row by itself.
+
+        Returns
+        -------
+        votes : ndarray of int of shape (n_groups, n_classes)
+        """
+        said = self.predict(X)
+        if groups is not None:
+            said = np.stack([_most(labels, groups, n_classes) for labels in said])
+        votes = np.zeros((said.shape[1], n_classes), dtype=np.int64)
+        columns = np.arange(said.shape[1])
+        for labels in said:
+            votes[columns, labels] += 1
+        return votes
+
+
+def _most(labels, groups, n_classes):
+    """Most frequent label of each group."""
+    shape = (int(groups.max()) + 1, n_classes)
+    counts = np.bincount(groups * n_classes + labels, minlength=shape[0] * shape[1])
+    return counts.reshape(shape).argmax(axis=1)

@@ -1,0 +1,209 @@
+"""Answers by vote: noisy counts of what disjoint voters say."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from skpuffer.utils._checks import check_count, check_option, check_positive, check_real
+
+from ._context import PublicContext
+from ._sensitivity import Sensitivity
+
+__all__ = ["VOTE_RELATIONS", "VoteRelease"]
+
+#: How the votes of two neighbouring worlds differ, by name.
+VOTE_RELATIONS = ("replace_vote", "add_remove_vote")
+
+
+@dataclass(frozen=True, kw_only=True)
+class VoteRelease:
+    """Noisy vote counts of disjoint voters, one histogram a query.
+
+    Each record lies with one teacher, so whatever happens to it changes the votes of
+    that teacher alone: in each query one vote moves from one class to another, and two
+    counts change by one. What is released is the counts with noise, or less (the class
+    that leads); each query may depend on all earlier answers.
+
+    With a `threshold` a query is first tested: only if its largest count, with noise of
+    its own, reaches the threshold is it answered. The test is charged on every query,
+    the counts for as many as may be answered.
+
+    Parameters
+    ----------
+    n_records : int
+        Number of private records behind the votes.
+    n_teachers : int
+        Number of voters, at most `n_records`. Who holds which record must not depend on
+        what is in them.
+    n_classes : int
+        Number of classes, at least 2.
+    n_queries : int
+        Number of questions that may be put.
+    relation : {'replace_vote', 'add_remove_vote'}, default='replace_vote'
+        What becomes of the vote of a teacher whose data changes: it moves, or it joins
+        or leaves. The latter is only for votes in which a voter may be missing; the
+        votes of a query then add up to at most `n_teachers`.
+    threshold : float, default=None
+        In votes. None answers every query, untested.
+    max_answers : int, default=None
+        How many queries may be answered; later ones are not. None is `n_queries`, and
+        required to be so without a threshold.
+    threshold_noise_ratio : float, default=5.0
+        Scale of the test's noise in units of the scale of the counts' noise.
+    name : str, default='votes'
+    context : PublicContext, default=None
+        The public facts of the table; made from `n_records` if None.
+    assumptions : tuple of str
+        What is taken as public or true, in sentences; written in the certificate.
+
+    References
+    ----------
+    Papernot et al. (2017), Semi-supervised knowledge transfer for deep learning from
+    private training data; Papernot et al. (2018), Scalable private learning with PATE,
+    Algorithm 1, for the threshold, with ratios of 3.75 to 5.
+
+    Examples
+    --------
+    >>> from skpuffer.releases import VoteRelease
+    >>> release = VoteRelease(n_records=900, n_teachers=3, n_classes=2, n_queries=4)
+    >>> release.check_votes([[2, 1], [0, 3]])
+    array([[2, 1],
+           [0, 3]])
+    """
+
+    n_records: int
+    n_teachers: int
+    n_classes: int
+    n_queries: int
+    relation: str = "replace_vote"
+    threshold: float | None = None
+    max_answers: int | None = None
+    threshold_noise_ratio: float = 5.0
+    name: str = "votes"
+    context: PublicContext | None = field(default=None, compare=False)
+    assumptions: tuple = field(default=(), compare=False)
+
+    def __post_init__(self):
+        for key, least in (
+            ("n_records", 1),
+            ("n_teachers", 1),
+            ("n_classes", 2),
+            ("n_queries", 1),
+        ):
+            count = check_count(least=least, **{key: getattr(self, key)})
+            object.__setattr__(self, key, count)
+        if self.n_teachers > self.n_records:
+            raise ValueError(
+                f"The parameter 'n_teachers' ({self.n_teachers}) must not exceed the "
+                f"number of records ({self.n_records}): each teacher needs one of its "
+                "own. Use fewer teachers."
+            )
+        check_option(VOTE_RELATIONS, relation=self.relation)
+        check_positive(threshold_noise_ratio=self.threshold_noise_ratio)
+        self._check_threshold()
+        if self.context is None:
+            context = PublicContext(n_records=self.n_records)
+            object.__setattr__(self, "context", context)
+        if self.context.n_records != self.n_records:
+            raise ValueError(
+                f"The parameter 'n_records' is {self.n_records}, but the context is of "
+                f"{self.context.n_records} records."
+            )
+
+    def _check_threshold(self):
+        if self.threshold is not None and math.isinf(
+            check_real(threshold=self.threshold)
+        ):
+            raise ValueError(
+                "The parameter 'threshold' must be a finite number of votes, or None "
+                "to answer every query."
+            )
+        if self.max_answers is None:
+            object.__setattr__(self, "max_answers", self.n_queries)
+        answers = check_count(max_answers=self.max_answers)
+        if answers > self.n_queries:
+            raise ValueError(
+                f"The parameter 'max_answers' ({answers}) must not exceed the number "
+                f"of queries ({self.n_queries})."
+            )
+        if self.threshold is None and answers < self.n_queries:
+            raise ValueError(
+                f"The parameter 'max_answers' ({answers}) is below the number of "
+                f"queries ({self.n_queries}), but without a 'threshold' every query is "
+                "answered: lower 'n_queries', or give a threshold."
+            )
+        object.__setattr__(self, "max_answers", answers)
+
+    @property
+    def dim(self):
+        """Length of one histogram."""
+        return self.n_classes
+
+    @property
+    def contribution(self):
+        """None: a record is heard through its teacher only."""
+        return None
+
+    @property
+    def sensitivity(self):
+        """Move of one query's counts when the data of one teacher changes."""
+        moved = {1: 2.0, 2: math.sqrt(2), math.inf: 1.0}
+        if self.relation == "replace_vote":
+            return Sensitivity(add_remove=moved, replace=moved)
+        return Sensitivity(add_remove={1: 1.0}, replace=moved)
+
+    def test_noise(self, noise):
+        """Return the noise of the threshold's test, given that of the counts."""
+        return noise.with_scale(noise.scale * self.threshold_noise_ratio)
+
+    def check_votes(self, votes):
+        """Return votes as an integer array, or raise.
+
+        Parameters
+        ----------
+        votes : array-like of shape (n, n_classes)
+            How many teachers named each class, one query a row.
+
+        Returns
+        -------
+        votes : ndarray of int64 of shape (n, n_classes)
+
+        Raises
+        ------
+        ValueError
+            If a count is negative or not whole, or a row does not add up.
+        """
+        votes = np.asarray(votes)
+        if votes.ndim != 2 or votes.shape[1] != self.n_classes:
+            raise ValueError(
+                "The parameter 'votes' must have one row a query and one column for "
+                f"each of the {self.n_classes} classes. Got shape {votes.shape}."
+            )
+        kind = votes.dtype.kind
+        if not (kind in "iub" or (kind == "f" and np.all(votes == np.floor(votes)))):
+            raise ValueError(
+                "The parameter 'votes' must hold whole numbers of votes: counts, not "
+                "shares of them."
+            )
+        if np.any(votes < 0) or np.any(votes > self.n_teachers):
+            raise ValueError(
+                "The parameter 'votes' must hold counts of at least 0 and at most "
+                f"n_teachers={self.n_teachers}."
+            )
+        votes = votes.astype(np.int64)
+        totals = votes.sum(axis=1)
+        if self.relation == "add_remove_vote":
+            if np.any(totals > self.n_teachers):
+                raise ValueError(
+                    "The rows of the parameter 'votes' must add up to at most "
+                    f"n_teachers={self.n_teachers}: each teacher votes at most once."
+                )
+        elif np.any(totals != self.n_teachers):
+            raise ValueError(
+                "The rows of the parameter 'votes' must each add up to "
+                f"n_teachers={self.n_teachers}: every teacher votes once in every "
+                "query. Draw as many votes from each row, or use "
+                "relation='add_remove_vote' if voters may be missing."
+            )
+        return votes

@@ -1,0 +1,276 @@
+"""Answers to votes that were counted elsewhere: noise, budget, refusals."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.base import clone
+
+from skpuffer.accountants import PrivacyLoss
+from skpuffer.ensemble import (
+    PATEAggregator,
+    noisy_argmax,
+    plurality_agreement,
+    subsample_votes,
+)
+from skpuffer.exceptions import QueryBudgetError, SeededNoiseWarning, UnsupportedError
+from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
+from skpuffer.scenarios import LawsScenario, PointMass, RecordScenario
+
+from .argmax_law import argmax_law
+
+SURE = [[50, 0, 0], [0, 0, 50]]
+
+
+def aggregator(**changes):
+    return PATEAggregator(
+        **{
+            "accountant": PrivacyLoss(epsilon=50.0, delta=1e-5),
+            "n_teachers": 50,
+            "n_classes": 3,
+            "n_queries": 4,
+            **changes,
+        }
+    )
+
+
+# -- the noisy argmax ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "noise, beta, scale",
+    [
+        (LaplaceNoise(5.0), 1, 5.0),
+        (GaussianNoise(5.0), 2, 5.0 * np.sqrt(2)),
+        (GeneralizedGaussianNoise(5.0, beta=1.5), 1.5, 5.0),
+        (GeneralizedGaussianNoise(5.0, beta=3), 3, 5.0),
+    ],
+)
+def test_the_argmax_follows_its_exact_law(noise, beta, scale):
+    counts, n = [20, 18, 12], 40_000
+    labels = noisy_argmax(np.tile(counts, (n, 1)), noise, random_state=0)
+    expected = n * argmax_law(counts, scale, beta)
+    result = stats.chisquare(np.bincount(labels, minlength=3), expected)
+    assert result.pvalue > 1e-5
+
+
+@pytest.mark.parametrize(
+    "votes, match",
+    [
+        ([[1], [2]], "classes"),
+        ([1, 2], "classes"),
+        ([[1, -1]], "negative"),
+        ([[1, np.nan]], "finite"),
+    ],
+)
+def test_the_argmax_refuses_what_is_no_vote(votes, match):
+    with pytest.raises(ValueError, match=match):
+        noisy_argmax(votes, LaplaceNoise(1.0))
+
+
+def test_the_argmax_refuses_to_go_without_noise():
+    with pytest.raises(ValueError, match="scale"):
+        noisy_argmax([[1, 2]], LaplaceNoise(0.0))
+
+
+# -- the budget ---------------------------------------------------------------------
+
+
+def test_portions_use_up_one_budget():
+    model = aggregator()
+    np.testing.assert_array_equal(model.aggregate(SURE), [0, 2])
+    certificate, noise = model.certificate_, model.noise_
+    assert model.n_queries_left_ == 2
+    assert model.histograms(SURE[:1]).shape == (1, 3)
+    with pytest.raises(QueryBudgetError, match="1 left"):
+        model.aggregate(SURE)
+    assert model.n_queries_left_ == 1  # a refused portion costs nothing
+    model.aggregate(SURE[:1])
+    with pytest.raises(QueryBudgetError, match="n_queries"):
+        model.aggregate(SURE[:1])
+    assert model.certificate_ is certificate and model.noise_ is noise
+
+
+def test_the_noise_is_set_before_any_vote_is_seen():
+    model = aggregator().calibrate()
+    assert model.n_queries_left_ == model.n_answers_left_ == 4
+    before = model.noise_
+    model.aggregate(SURE)
+    assert model.noise_ is before
+    assert model.release_.n_records == 50
+    assert model.certificate_.epsilon == 50.0
+    assert not hasattr(aggregator(), "n_queries_left_")
+    assert not hasattr(clone(model), "certificate_")
+
+
+def test_calibrating_again_begins_anew():
+    model = aggregator()
+    model.aggregate(SURE)
+    assert model.set_params(n_queries=9).calibrate().n_queries_left_ == 9
+
+
+def test_votes_that_are_refused_cost_nothing():
+    model = aggregator()
+    for votes in ([[49, 0, 0]], [[51, -1, 0]], [[25.5, 24.5, 0]], [[25, 25]]):
+        with pytest.raises(ValueError, match="votes"):
+            model.aggregate(votes)
+    assert model.n_queries_left_ == 4
+
+
+def test_no_votes_are_no_query():
+    model = aggregator()
+    assert model.aggregate(np.zeros((0, 3), dtype=int)).shape == (0,)
+    assert model.n_queries_left_ == 4
+
+
+def test_more_queries_take_more_noise():
+    scales = [
+        aggregator(n_queries=n).calibrate().noise_.scale for n in (1, 10, 100, 1000)
+    ]
+    assert scales == sorted(scales)
+    np.testing.assert_allclose(np.diff(np.log10(scales)), 0.5, rtol=1e-6)
+
+
+def test_noisy_counts_are_counts_with_noise():
+    model = aggregator(n_queries=4000, accountant=PrivacyLoss(5.0, 1e-5))
+    noisy = model.histograms(np.tile([40, 10, 0], (4000, 1)))
+    scaled = (noisy - [40, 10, 0]) / model.noise_.scale
+    assert stats.kstest(scaled.ravel(), "norm").pvalue > 1e-6
+
+
+def test_copies_draw_noise_of_their_own():
+    model = aggregator(n_queries=50).calibrate()
+    for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert not np.any(other.histograms(SURE) == model.histograms(SURE))
+    assert not np.any(aggregator().histograms(SURE) == aggregator().histograms(SURE))
+
+
+def test_a_seed_warns_and_is_certified_as_one():
+    with pytest.warns(SeededNoiseWarning):
+        model = aggregator(random_state=0).calibrate()
+    assert any("seed" in text for text in model.certificate_.assumptions)
+    again = aggregator(random_state=0)
+    np.testing.assert_array_equal(model.histograms(SURE), again.histograms(SURE))
+
+
+# -- the threshold ------------------------------------------------------------------
+
+
+def test_only_agreed_queries_are_answered():
+    model = aggregator(n_queries=100, threshold=35.0, threshold_noise_ratio=1.0)
+    votes = np.tile([[50, 0, 0], [17, 17, 16]], (50, 1))
+    labels = model.aggregate(votes)
+    assert np.mean(labels[::2] == 0) > 0.9
+    assert np.mean(labels[1::2] == -1) > 0.9
+    assert model.n_queries_left_ == 0
+    assert model.n_answers_left_ == 100 - np.sum(labels >= 0)
+
+
+def test_after_the_last_answer_there_is_none():
+    model = aggregator(n_queries=10, threshold=1.0, max_answers=3)
+    model.set_params(accountant=PrivacyLoss(500.0, 1e-5))
+    noisy = model.histograms(np.tile(SURE[0], (5, 1)))
+    answered = ~np.isnan(noisy).any(axis=1)
+    np.testing.assert_array_equal(answered, [True] * 3 + [False] * 2)
+    assert model.n_answers_left_ == 0 and model.n_queries_left_ == 5
+    with pytest.raises(QueryBudgetError, match="max_answers"):
+        model.aggregate(SURE[:1])
+
+
+def test_fewer_answers_take_less_noise():
+    tested = aggregator(n_queries=100, threshold=1.0)
+    few = clone(tested).set_params(max_answers=10).calibrate().noise_.scale
+    assert few < tested.calibrate().noise_.scale
+    assert aggregator(n_queries=100).calibrate().noise_.scale < tested.noise_.scale
+
+
+# -- refusals -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changes, match",
+    [
+        ({"n_teachers": 0}, "n_teachers"),
+        ({"n_records": 49}, "n_teachers"),
+        ({"n_classes": 1}, "n_classes"),
+        ({"n_queries": 0}, "n_queries"),
+        ({"relation": "moved"}, "relation"),
+        ({"max_answers": 2}, "threshold"),
+        ({"accountant": PrivacyLoss(epsilon=0.0)}, "epsilon"),
+        ({"scenario": RecordScenario(k=0)}, "'k'"),
+    ],
+)
+def test_bad_parameters_leave_nothing(changes, match):
+    model = aggregator(**changes)
+    with pytest.raises(ValueError, match=match):
+        model.aggregate(SURE)
+    assert not hasattr(model, "certificate_")
+
+
+def test_wrong_kinds_are_named():
+    with pytest.raises(TypeError, match="scenario"):
+        aggregator(scenario=PrivacyLoss()).calibrate()
+    with pytest.raises(TypeError, match="accountant"):
+        aggregator(accountant=RecordScenario()).calibrate()
+
+
+def test_scenarios_that_do_not_speak_of_records_are_refused():
+    laws = LawsScenario([(PointMass([0.0]), PointMass([1.0]))])
+    with pytest.raises(UnsupportedError):
+        aggregator(scenario=laws).calibrate()
+
+
+def test_voters_may_be_missing_if_that_is_accounted_for():
+    votes = [[45, 0, 0], [0, 0, 48]]
+    with pytest.raises(ValueError, match="add up"):
+        aggregator().aggregate(votes)
+    loose = aggregator(relation="add_remove_vote")
+    np.testing.assert_array_equal(loose.aggregate(votes), [0, 2])
+    assert loose.noise_.scale < aggregator().calibrate().noise_.scale
+
+
+# -- agreement ----------------------------------------------------------------------
+
+
+@given(
+    rows=st.lists(
+        st.lists(st.integers(0, 30), min_size=3, max_size=3), min_size=1, max_size=6
+    ),
+    seed=st.integers(0, 99),
+)
+def test_subsamples_are_of_one_size(rows, seed):
+    votes = np.array(rows) + 1
+    least = int(votes.sum(axis=1).min())
+    drawn = subsample_votes(votes, least, seed)
+    assert np.all(drawn.sum(axis=1) == least)
+    assert np.all((drawn >= 0) & (drawn <= votes))
+    np.testing.assert_array_equal(drawn, subsample_votes(votes, least, seed))
+    with pytest.raises(ValueError, match="n_voters"):
+        subsample_votes(votes, least + 1)
+
+
+def test_agreement_needs_one_number_of_voters():
+    with pytest.raises(ValueError, match="subsample_votes"):
+        plurality_agreement([[3, 1], [3, 2]], [1.0])
+
+
+def test_one_query_prefers_laplace_noise_and_many_gaussian(data_dir):
+    votes = np.load(data_dir / "votes_cifar10h_human.npy")
+    votes = subsample_votes(votes, 47, random_state=0)
+    assert votes.shape == (10_000, 10)
+
+    def agreement(noise, n_queries):
+        return plurality_agreement(
+            votes, [0.5, 2.0, 8.0], n_queries=n_queries, noise=noise, random_state=0
+        )
+
+    many = agreement("gaussian", 100)
+    np.testing.assert_allclose(many, [0.184, 0.541, 0.991], atol=0.02)
+    assert np.all(many > agreement("laplace", 100))
+    once = agreement("gaussian", 1)
+    np.testing.assert_allclose(once, [0.984, 0.998, 1.0], atol=0.005)
+    assert once[0] < agreement("laplace", 1)[0]
