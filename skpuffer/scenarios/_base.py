@@ -10,7 +10,10 @@ from skpuffer.utils._checks import check_option
 
 from ._facts import Fact
 
-__all__ = ["BoundScenario", "Scenario", "finite_output", "resolve_pairs"]
+__all__ = ["BoundScenario", "Scenario", "finite_output", "resolve_pairs", "same_rows"]
+
+#: Share of the largest number by which a row may differ from one that was declared.
+_ROUNDING = 1e-6
 
 
 class Scenario(BaseEstimator, ABC):
@@ -117,6 +120,21 @@ class BoundScenario(ABC):
         frozenset of type
         """
 
+    def check_rows(self, X):
+        """Refuse private rows that the scenario says cannot be.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_records, n_features)
+            As the query reads them. Nothing but a refusal comes of them.
+
+        Raises
+        ------
+        ScenarioError
+            Without quoting a row: it may be private.
+        """
+        return
+
     def fact(self, kind, release, norm=2):
         """Return one fact about a release.
 
@@ -155,6 +173,24 @@ def finite_output(release, X, y):
             "no distance can be read off it: change the simulator or the query."
         )
     return output
+
+
+def same_rows(X, rows):
+    """Return whether rows are those declared, number by number, up to rounding.
+
+    Parameters
+    ----------
+    X, rows : array-like
+        Of shapes that broadcast; the last axis is that of the features.
+
+    Returns
+    -------
+    ndarray of bool
+        Of the broadcast shape without the last axis.
+    """
+    rows = np.asarray(rows, dtype=float)
+    near = _ROUNDING * max(1.0, float(np.abs(rows).max(initial=0.0)))
+    return np.all(np.abs(np.asarray(X, dtype=float) - rows) <= near, axis=-1)
 
 
 def resolve_pairs(pairs, secrets, owner):

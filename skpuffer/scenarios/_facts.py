@@ -10,6 +10,8 @@ import numpy as np
 
 __all__ = [
     "Fact",
+    "Influence",
+    "OutputShift",
     "PairedDraws",
     "QueryCloud",
     "QueryLaws",
@@ -127,6 +129,12 @@ class RecordShifts(Fact):
     coupling_id : str or None
         Names the coupling of the two worlds that this speaks of; None if it has no
         name by which another release could be known to rest on the same one.
+    shifts : ndarray of shape (count,) or None
+        Each record's own bound, in decreasing order, where they differ: the first is
+        `shift`.
+    count_is_certain : bool
+        Whether no more records differ in any event. If not, `delta` is the mass of the
+        event in which more do.
     certified, delta, confidence, assumptions : optional
         As in :class:`Fact`.
     """
@@ -134,6 +142,27 @@ class RecordShifts(Fact):
     count: int
     shift: float
     relation: str
+    coupling_id: str | None
+    count_is_certain: bool = True
+    shifts: np.ndarray | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputShift(Fact):
+    """How far the output moves between two worlds, whatever its laws are.
+
+    Parameters
+    ----------
+    radius : float
+        Bound on the move, in the release's own units and the norm asked for, without
+        the release's `slack`.
+    coupling_id : str or None
+        As for :class:`RecordShifts`.
+    certified, delta, confidence, assumptions : optional
+        As in :class:`Fact`.
+    """
+
+    radius: float
     coupling_id: str | None
 
 
@@ -155,3 +184,61 @@ class QueryCloud(Fact):
     draws: np.ndarray = field(repr=False)
     weights: np.ndarray = field(repr=False)
     groups: np.ndarray = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Influence(Fact):
+    """Markov quilts: what other records tell of a protected one, and which are near.
+
+    Parameters
+    ----------
+    worlds : tuple of Quilts
+        One for each prior.
+    shift : float
+        How far one record moves its contribution, in the release's own `shift_norm`;
+        infinity if a record may become any other.
+    of_output : bool
+        Whether sizes of near sets are moves of the output itself, in its own units and
+        the noise's norm, instead of numbers of records.
+    certified, delta, confidence, assumptions : optional
+        As in :class:`Fact`.
+
+    References
+    ----------
+    Song, Wang and Chaudhuri (2017), Pufferfish privacy mechanisms for correlated data,
+    section 4.
+    """
+
+    worlds: tuple = field(repr=False)
+    shift: float = float("inf")
+    of_output: bool = False
+
+    def worst(
+        self, order, cost, method="exact", max_distance=None, ceiling=float("inf")
+    ):
+        """Find the largest price over priors and records, each at its cheapest quilt.
+
+        Each prior may use quilts of its own: the promise is made prior by prior.
+
+        Parameters
+        ----------
+        order : float or 'total_variation'
+            How influence is measured: the Rényi order, or total variation.
+        cost : callable
+            Of an array of sizes; non-decreasing. A quilt's price is its influence and
+            the cost of its size.
+        method : {'exact', 'approximate'}, default='exact'
+        max_distance : int or None, default=None
+            Leave out quilts with records further away than that.
+        ceiling : float, default=inf
+            Beyond it, nothing but that the price is beyond it need be found out.
+
+        Returns
+        -------
+        QuiltChoice
+        """
+        worlds = self.worlds
+        if method == "approximate":
+            worlds = [world.approximate() for world in worlds]
+        found = [world.worst(order, cost, max_distance, ceiling) for world in worlds]
+        return max(found, key=lambda choice: choice.price)

@@ -1,0 +1,122 @@
+"""Releases about disjoint blocks of independent records cost what one costs."""
+
+import math
+from dataclasses import replace
+
+from skpuffer.exceptions import CompositionError
+
+from ._certificate import Notion
+
+__all__ = ["parallel"]
+
+
+def parallel(certificates):
+    """Return one certificate for releases that each read a block of their own.
+
+    If the blocks are independent and every secret is about one of them, the releases
+    from the other blocks say nothing of it, so the promises do not add up: the weakest
+    holds for all.
+
+    Parameters
+    ----------
+    certificates : sequence of Certificate
+        In one notion, and at one Rényi order.
+
+    Returns
+    -------
+    Certificate
+        Its assumptions state what blocks must be. It may not be composed further: how
+        the blocks of other releases lie is not known.
+
+    Raises
+    ------
+    CompositionError
+        Without certificates, with an estimate among them, or if they differ in notion,
+        order or relation.
+
+    See Also
+    --------
+    compose : For releases about the same records.
+
+    References
+    ----------
+    Pierquin et al. (2024), Rényi Pufferfish privacy, Proposition E.1; McSherry (2009),
+    Privacy integrated queries, Theorem 4.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import GroupPrivacy
+    >>> from skpuffer.privacy import parallel
+    >>> from skpuffer.releases import QueryRelease, Sensitivity
+    >>> from skpuffer.scenarios import RecordScenario
+    >>> release = QueryRelease(
+    ...     query=lambda X, y: X.sum(axis=0),
+    ...     n_records=100,
+    ...     dim=1,
+    ...     sensitivity=Sensitivity(add_remove={2: 1.0}),
+    ... )
+    >>> parts = [
+    ...     GroupPrivacy(epsilon=e).calibrate(release, RecordScenario()).certificate
+    ...     for e in (0.5, 1.0)
+    ... ]
+    >>> parallel(parts).epsilon
+    1.0
+    """
+    certificates = list(certificates)
+    if not certificates:
+        raise CompositionError("There is no certificate to put side by side.")
+    for certificate in certificates:
+        if not certificate.certified or certificate.epsilon is None:
+            raise CompositionError(
+                f"{certificate!r} states no epsilon that is promised, so nothing "
+                "follows for several blocks."
+            )
+    kinds = {(c.notion, c.alpha, c.relation) for c in certificates}
+    if len(kinds) > 1:
+        listed = "; ".join(
+            sorted(
+                f"{notion.title}, alpha={alpha}, relation={relation}"
+                for notion, alpha, relation in kinds
+            )
+        )
+        raise CompositionError(
+            "The certificates promise different things about their blocks: "
+            f"{listed}. Ask for one notion and order of all."
+        )
+    if len(certificates) == 1:
+        return certificates[0]
+    worst = max(certificates, key=lambda c: (c.epsilon, c.delta))
+    curves = {id(c.curve): c.curve for c in certificates}
+    dp = worst.notion.approximate is Notion.APPROXIMATE_DP
+    assumptions = [
+        "the releases read disjoint blocks of records, and which block a record lies "
+        "in is public",
+        "each secret is about the records of one block, and each noise was drawn on "
+        "its own",
+    ]
+    if not dp:
+        assumptions.insert(1, "records of different blocks are independent")
+    parts = (text for c in certificates for text in c.assumptions)
+    return replace(
+        worst,
+        epsilon=max(c.epsilon for c in certificates),
+        delta=max(c.delta for c in certificates),
+        event_delta=max(c.event_delta for c in certificates),
+        # each part holds with its own confidence: a union bound over the failures
+        confidence=max(0.0, 1 - sum(1 - c.confidence for c in certificates)),
+        curve=next(iter(curves.values())) if len(curves) == 1 else None,
+        epsilon_lower=None,
+        rpp_epsilon=max((c.rpp_epsilon for c in certificates), default=math.inf),
+        coupling_id=None,
+        composable=False,
+        assumptions=tuple(dict.fromkeys((*assumptions, *parts))),
+        sensitivity=None,
+        norm=None,
+        record_sensitivity=None,
+        source="parallel composition (Pierquin et al. 2024, Prop E.1); "
+        + "; ".join(sorted({c.source for c in certificates})),
+        scenario="; ".join(dict.fromkeys(c.scenario for c in certificates)),
+        accountant="; ".join(dict.fromkeys(c.accountant for c in certificates)),
+        release=" | ".join(c.release for c in certificates),
+        n_releases=sum(c.n_releases for c in certificates),
+    )

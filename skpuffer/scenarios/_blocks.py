@@ -1,0 +1,242 @@
+"""Independent blocks of records: what is secret in one says nothing of the others."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.releases import QueryRelease
+from skpuffer.utils._checks import check_count
+
+from ._base import BoundScenario, Scenario
+from ._facts import QueryLaws, RecordShifts, arbitrary_coupling
+
+__all__ = ["BlocksScenario"]
+
+
+class BlocksScenario(Scenario):
+    """The table falls into independent blocks, each with a secret of its own.
+
+    Such as the time series of several people, one after the other. A release about all
+    of them costs what one about the most telling block does.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        What is secret within a block.
+    sizes : int or array-like of int
+        Numbers of records of the blocks, in the order of the table. One number is the
+        size of each.
+
+    Notes
+    -----
+    The other blocks are independent of the secret. In a sum over records they add the
+    same independent term in both worlds, which moves no law further than those of one
+    block. In other queries they are the same in both worlds under one coupling.
+
+    References
+    ----------
+    Pierquin et al. (2024), Rényi Pufferfish privacy, Proposition E.1 (parallel
+    composition) and Proposition 3.1.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import GeneralWasserstein
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import BlocksScenario, MarkovChainScenario
+    >>> person = MarkovChainScenario([[0.9, 0.1], [0.2, 0.8]])
+    >>> scenario = BlocksScenario(person, sizes=50)
+    >>> count = QueryRelease(
+    ...     contribution=lambda X, y: X, is_sum=True, n_records=1000, dim=1
+    ... )
+    >>> accountant = GeneralWasserstein(epsilon=1, alpha=float("inf"), noise="laplace")
+    >>> accountant.calibrate(count, scenario).certificate.sensitivity
+    7.0
+    """
+
+    def __init__(self, scenario, sizes):
+        self.scenario = scenario
+        self.sizes = sizes
+
+    def check(self):
+        """Check the parameters; see the class."""
+        if not isinstance(self.scenario, Scenario):
+            raise TypeError(
+                "The parameter 'scenario' must be a scenario for one block. "
+                f"Got {self.scenario!r}."
+            )
+        self.scenario.check()
+        if self.scenario.needs_empirical:
+            raise ScenarioError(
+                "The scenario of a block takes the private rows as its prior, but "
+                "blocks need public ones."
+            )
+        sizes = np.atleast_1d(np.asarray(self.sizes, dtype=object))
+        if sizes.ndim != 1 or not len(sizes):
+            raise ScenarioError(
+                f"The parameter 'sizes' must list block sizes. Got {self.sizes!r}."
+            )
+        for size in sizes:
+            check_count(sizes=size)
+
+    def block_sizes(self, n_records):
+        """Return the sizes of the blocks of a table.
+
+        Parameters
+        ----------
+        n_records : int
+
+        Returns
+        -------
+        list of int
+        """
+        if np.ndim(self.sizes) == 0:
+            size = int(self.sizes)
+            if n_records % size:
+                raise ScenarioError(
+                    f"The table has {n_records} records, which are no whole number of "
+                    f"blocks of {size}: list the sizes of all blocks."
+                )
+            return [size] * (n_records // size)
+        sizes = [int(size) for size in self.sizes]
+        if sum(sizes) != n_records:
+            raise ScenarioError(
+                f"The parameter 'sizes' adds up to {sum(sizes)} records, but the table "
+                f"has {n_records}."
+            )
+        return sizes
+
+    def secret_position(self, feature_names, n_features):
+        """Position of the secret among the columns of a table, or None."""
+        return self.scenario.secret_position(feature_names, n_features)
+
+    def check_secret(self, secret):
+        """Refuse secret values that the scenario of a block does not speak of."""
+        ends = np.cumsum(self.block_sizes(len(secret)))
+        for part in np.split(np.asarray(secret), ends[:-1]):
+            self.scenario.check_secret(part)
+
+    def declared_bounds(self, feature_names, n_features, feature_map=None):
+        """Return the bounds that the scenario of a block declares."""
+        return self.scenario.declared_bounds(feature_names, n_features, feature_map)
+
+    def public_table(self):
+        """Return the public table of the scenario of a block, or None."""
+        return self.scenario.public_table()
+
+    def bind(self, context):
+        """Meet the public facts of a table; see :class:`Scenario`."""
+        self.check()
+        return _BoundBlocks(self, context)
+
+
+class _BoundBlocks(BoundScenario):
+    _facts = {QueryLaws: "_query_laws", RecordShifts: "_record_shifts"}
+
+    def __init__(self, scenario, context):
+        super().__init__(scenario, context)
+        # blocks of one size are alike
+        self.sizes = sorted(set(scenario.block_sizes(context.n_records)))
+        self.blocks = [
+            scenario.scenario.bind(replace(context, n_records=size))
+            for size in self.sizes
+        ]
+
+    def check_rows(self, X):
+        """Refuse rows that the scenario of a block says cannot be."""
+        by_size = dict(zip(self.sizes, self.blocks, strict=True))
+        start = 0
+        for size in self.scenario.block_sizes(self.context.n_records):
+            by_size[size].check_rows(X[start : start + size])
+            start += size
+
+    def provides(self, release):
+        offered = None
+        for block, part in self._parts(release):
+            facts = block.provides(part)
+            offered = facts if offered is None else offered & facts
+        # the worlds of a query that is no sum are those of a whole table
+        known = {RecordShifts, QueryLaws} if self._is_sum(release) else {RecordShifts}
+        return frozenset(offered & known)
+
+    @staticmethod
+    def _is_sum(release):
+        return isinstance(release, QueryRelease) and release.is_sum
+
+    def _parts(self, release):
+        """Blocks, and the release as seen by each."""
+        for block in self.blocks:
+            part = release
+            if isinstance(release, QueryRelease):
+                part = replace(
+                    release,
+                    n_records=block.context.n_records,
+                    context=block.context,
+                    query=None if release.is_sum else release.query,
+                    linear=None,
+                )
+            yield block, part
+
+    def _query_laws(self, release, norm):
+        found = [
+            block.fact(QueryLaws, part, norm) for block, part in self._parts(release)
+        ]
+        laws, secrets, pairs, chances = None, [], [], None
+        for size, fact in zip(self.sizes, found, strict=True):
+            start = len(secrets)
+            secrets += [(f"block of {size}", secret) for secret in fact.secrets]
+            pairs += [(start + i, start + j) for i, j in fact.pairs]
+            laws = _joined(laws, fact.laws)
+            chances = _joined(chances, fact.probabilities)
+        return QueryLaws(
+            laws=laws,
+            secrets=tuple(secrets),
+            pairs=tuple(pairs),
+            probabilities=chances,
+            common_part_removed=all(fact.common_part_removed for fact in found),
+            scale=found[0].scale,
+            **self._trust(found),
+        )
+
+    def _record_shifts(self, release, norm):
+        found = [
+            block.fact(RecordShifts, part, norm) for block, part in self._parts(release)
+        ]
+        worst = max(found, key=lambda fact: fact.count)
+        one = len(found) == 1
+        coupling = worst.coupling_id
+        if coupling != arbitrary_coupling(worst.relation, worst.count):
+            # a block's coupling is the table's where the others stay as they are
+            known = one and coupling is not None
+            coupling = (
+                f"{self.context.n_records} in blocks:{coupling}" if known else None
+            )
+        return RecordShifts(
+            count=worst.count,
+            shift=max(fact.shift for fact in found),
+            shifts=found[0].shifts if one else None,
+            relation=worst.relation,
+            coupling_id=coupling,
+            **self._trust(found),
+        )
+
+    def _trust(self, found):
+        """The fields every fact carries, for the least certain of several."""
+        sizes = ", ".join(map(str, self.sizes))
+        return {
+            "certified": all(fact.certified for fact in found),
+            "delta": max(fact.delta for fact in found),
+            "confidence": 1 - min(1.0, sum(1 - fact.confidence for fact in found)),
+            "assumptions": (
+                f"the table ({self.context.n_records} records) falls into independent "
+                f"blocks of {sizes} records, in its order, and these sizes are public",
+                *(f"within a block: {text}" for text in found[-1].assumptions),
+            ),
+        }
+
+
+def _joined(left, right):
+    """Put the tuples of each prior behind one another."""
+    if left is None or right is None:
+        return right if left is None else None
+    return tuple(a + b for a, b in zip(left, right, strict=True))

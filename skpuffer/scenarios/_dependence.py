@@ -1,0 +1,113 @@
+"""Weakly dependent records: how much worse than independent ones they are."""
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.releases import QueryRelease, convert_norm
+from skpuffer.utils._checks import check_non_negative, check_option, check_real
+
+from ._base import BoundScenario, Scenario
+from ._facts import OutputShift
+
+__all__ = ["DependenceScenario"]
+
+
+class DependenceScenario(Scenario):
+    """The secret is one record of a table whose records depend weakly on each other.
+
+    It suffices to know how far dependence moves the query: with the query's law given
+    any value of a record within `distance` of the one that independent records with the
+    same marginal laws would have, two values move the query by twice that and by what
+    one record moves it.
+
+    Parameters
+    ----------
+    distance : float
+        Bound, over all beliefs and secrets, on W_inf between the query's law given the
+        secret and its law given the secret if records were independent with the same
+        marginal laws. In the units of the query's output.
+    norm : float, default=2
+        Norm of `distance`.
+    pairs : {'same_index', 'all'}, default='same_index'
+        Which secrets must look alike: two values of the same record, or also values of
+        different ones, for which what a record moves counts twice.
+
+    Notes
+    -----
+    The condition is about the query and cannot be checked here; the certificate states
+    it. It never holds for Gaussian records that are dependent, whose distance from
+    independent ones is infinite: use :class:`GaussianScenario`.
+
+    References
+    ----------
+    Pierquin et al. (2024), Rényi Pufferfish privacy, Proposition 6.1, which is about
+    values of the same record; across records, two steps of one record lie between.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import GeneralWasserstein
+    >>> from skpuffer.releases import QueryRelease, Sensitivity
+    >>> from skpuffer.scenarios import DependenceScenario
+    >>> release = QueryRelease(
+    ...     query=lambda X, y: X.sum(),
+    ...     n_records=100,
+    ...     dim=1,
+    ...     sensitivity=Sensitivity(add_remove={1: 1.0}, replace={1: 1.0}),
+    ... )
+    >>> scenario = DependenceScenario(distance=0.5)
+    >>> GeneralWasserstein().calibrate(release, scenario).certificate.sensitivity
+    2.0
+    """
+
+    def __init__(self, distance, norm=2, pairs="same_index"):
+        self.distance = distance
+        self.norm = norm
+        self.pairs = pairs
+
+    def check(self):
+        """Check the parameters; see the class."""
+        distance = check_non_negative(distance=self.distance)
+        if distance == float("inf"):
+            raise ScenarioError(
+                "The parameter 'distance' is infinite, so that nothing bounds the "
+                "query. For Gaussian records use GaussianScenario."
+            )
+        if check_real(norm=self.norm) < 1:
+            raise ValueError(
+                "The parameter 'norm' must be in the range [1, inf]. "
+                f"Got {self.norm!r}."
+            )
+        check_option(("same_index", "all"), pairs=self.pairs)
+
+    def bind(self, context):
+        """Meet the public facts of a table; see :class:`Scenario`."""
+        self.check()
+        return _BoundDependence(self, context)
+
+
+class _BoundDependence(BoundScenario):
+    _facts = {OutputShift: "_output_shift"}
+
+    def provides(self, release):
+        known = isinstance(release, QueryRelease) and release.sensitivity is not None
+        return frozenset({OutputShift} if known else ())
+
+    def _output_shift(self, release, norm):
+        scenario = self.scenario
+        one = release.sensitivity.value("replace", norm, release.dim)
+        distance = float(scenario.distance)
+        if release.units is not None:
+            distance /= min(release.units)
+        distance = convert_norm(distance, float(scenario.norm), norm, release.dim)
+        across = scenario.pairs == "all"
+        which = "values of any two records" if across else "two values of one record"
+        return OutputShift(
+            radius=2 * distance + (2 if across else 1) * one,
+            coupling_id=None,
+            assumptions=(
+                f"the secret is the value of any one record; kept apart are {which}",
+                "given any value of a record, W_inf between the law of the output of "
+                f"{release.name!r} and its law if records were independent with the "
+                f"same marginal laws is at most {scenario.distance:g} in the "
+                f"l{scenario.norm:g} norm",
+                f"the number of records ({self.context.n_records}) is public",
+            ),
+        )

@@ -1,0 +1,236 @@
+"""A diffusion seen at a few times: the past is secret, and fades."""
+
+import math
+
+import joblib
+import numpy as np
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.releases import QueryRelease
+from skpuffer.utils._checks import check_option, check_positive, check_real
+
+from ._base import BoundScenario, Scenario
+from ._facts import OutputShift, RecordShifts, arbitrary_coupling
+
+__all__ = ["DiffusionScenario"]
+
+
+class DiffusionScenario(Scenario):
+    r"""The secret is where a Langevin diffusion started, and its records come later.
+
+    The records are the states at public times of
+
+    .. math:: dX_t = -\nabla V(X_t)\,dt + \sqrt{2}\,dB_t
+
+    with a potential whose Hessian is at least `curvature` times the identity. Driven by
+    the same noise, two paths approach each other at the rate `curvature` in the
+    Euclidean norm, all times under one coupling.
+
+    Parameters
+    ----------
+    curvature : float
+        Least eigenvalue of the Hessian of the potential, anywhere, one over the unit
+        of time. Negative if paths may part.
+    times : array-like of shape (n_records,)
+        When the records are taken after the start; increasing and not negative.
+    diameter : float
+        Largest Euclidean distance of two starting points that must look alike.
+
+    Notes
+    -----
+    The exponent is :math:`e^{-Ct}` and the norm is l2. The bound printed with
+    :math:`e^{-2Ct}` in the l1 norm does not hold: the Ornstein-Uhlenbeck process
+    exceeds it.
+
+    References
+    ----------
+    Pierquin et al. (2024), Rényi Pufferfish privacy, Proposition 6.3, with the exponent
+    and the norm of its proof.
+
+    Examples
+    --------
+    >>> from skpuffer.scenarios import DiffusionScenario
+    >>> scenario = DiffusionScenario(curvature=0.5, times=(1, 2, 3), diameter=2.0)
+    >>> round(scenario.query_shift(), 6)
+    2.395081
+    >>> round(scenario.query_shift(form="stacked"), 6)
+    1.487282
+    """
+
+    def __init__(self, curvature, times, diameter):
+        self.curvature = curvature
+        self.times = times
+        self.diameter = diameter
+
+    def check(self):
+        """Check the parameters; see the class."""
+        if math.isinf(check_real(curvature=self.curvature)):
+            raise ValueError(
+                f"The parameter 'curvature' must be finite. Got {self.curvature!r}."
+            )
+        check_positive(diameter=self.diameter)
+        times = np.asarray(self.times, dtype=float)
+        if (
+            times.ndim != 1
+            or not times.size
+            or not np.all(np.isfinite(times))
+            or times[0] < 0
+            or np.any(np.diff(times) <= 0)
+        ):
+            raise ScenarioError(
+                "The parameter 'times' must be increasing, finite and not negative. "
+                f"Got {self.times!r}."
+            )
+
+    def record_shifts(self):
+        """Return how far apart records of two starts are at most, by time.
+
+        Returns
+        -------
+        ndarray of shape (n_records,)
+            Euclidean distances.
+        """
+        self.check()
+        times = np.asarray(self.times, dtype=float)
+        return float(self.diameter) * np.exp(-float(self.curvature) * times)
+
+    def query_shift(self, lipschitz=1.0, form="sum"):
+        """Bound W_inf of a query by its Lipschitz constant.
+
+        Parameters
+        ----------
+        lipschitz : float, default=1.0
+            Of the query, from the norm `form` of the records to its own.
+        form : {'sum', 'stacked'}, default='sum'
+            The sum of the Euclidean norms of the records, or the Euclidean norm of the
+            vector of all of them.
+
+        Returns
+        -------
+        float
+            In the norm of the query's output.
+        """
+        check_positive(lipschitz=lipschitz)
+        order = {"sum": 1, "stacked": 2}[check_option(("sum", "stacked"), form=form)]
+        return float(lipschitz * np.linalg.norm(self.record_shifts(), order))
+
+    def bind(self, context):
+        """Meet the public facts of a table; see :class:`Scenario`."""
+        self.check()
+        if len(self.times) != context.n_records:
+            raise ScenarioError(
+                f"The parameter 'times' names {len(self.times)} times, but the table "
+                f"has {context.n_records} records."
+            )
+        return _BoundDiffusion(self, context)
+
+    def __repr__(self):
+        times = f"<{len(self.times)} times>"
+        return (
+            f"DiffusionScenario(curvature={self.curvature!r}, times={times}, "
+            f"diameter={self.diameter!r})"
+        )
+
+
+class _BoundDiffusion(BoundScenario):
+    _facts = {OutputShift: "_output_shift", RecordShifts: "_record_shifts"}
+
+    def provides(self, release):
+        facts = set()
+        if release.sensitivity is not None or self._move(release) is not None:
+            facts.add(RecordShifts)
+        raw = self.context.feature_map is None  # and not a function of the records
+        if isinstance(release, QueryRelease) and raw and release.linear is not None:
+            facts.add(OutputShift)
+        return frozenset(facts)
+
+    def _move(self, release):
+        """How the release's contributions move with their records, or None."""
+        context = self.context
+        known = getattr(release, "is_sum", False) or (
+            getattr(release, "modulus", None) is not None
+        )
+        if not known or context.feature_map is not None or context.n_features is None:
+            return None
+        return getattr(release.contribution, "move", None)
+
+    def _output_shift(self, release, norm):
+        shifts = self.scenario.record_shifts()
+        matrix = np.asarray(release.linear, dtype=float)
+        if matrix.ndim != 2 or matrix.shape[1] % len(shifts):
+            raise ScenarioError(
+                f"The matrix of the release {release.name!r} has shape {matrix.shape}, "
+                f"which are no whole records of a table of {len(shifts)}."
+            )
+        if release.units is not None:
+            matrix = matrix / np.reshape(release.units, (-1, 1))
+        blocks = np.split(matrix, len(shifts), axis=1)
+        apart = sum(
+            _gain(block, norm) * s for block, s in zip(blocks, shifts, strict=True)
+        )
+        stacked = _gain(matrix, norm) * np.linalg.norm(shifts)
+        return OutputShift(
+            radius=float(min(apart, stacked)),
+            coupling_id=self._coupling(),
+            assumptions=self.statements(),
+        )
+
+    def _record_shifts(self, release, norm):
+        n, move = self.context.n_records, self._move(release)
+        if move is None:
+            return RecordShifts(
+                count=n,
+                shift=math.inf,
+                relation="replace",
+                coupling_id=arbitrary_coupling("replace", n),
+                assumptions=self.statements(),
+            )
+        # a distance bounds the move of every feature
+        gaps = np.tile(
+            self.scenario.record_shifts()[:, None], (1, self.context.n_features)
+        )
+        moves = np.asarray(move(gaps, release.shift_norm(norm)), dtype=float)
+        shifts = np.sort(moves)[::-1]
+        return RecordShifts(
+            count=n,
+            shift=float(shifts[0]),
+            shifts=shifts,
+            relation="replace",
+            coupling_id=self._coupling(),
+            assumptions=(
+                *self.statements(),
+                *getattr(release.contribution, "move_assumptions", ()),
+            ),
+        )
+
+    def _coupling(self):
+        """Name of the noise that both paths share, or None for unnamed columns."""
+        if self.context.feature_names is None:
+            return None
+        key = [self.scenario.record_shifts(), self.context.feature_names]
+        return f"diffusion:{joblib.hash(key)}"
+
+    def statements(self):
+        """What the scenario assumes of the data and the attacker, in sentences."""
+        scenario = self.scenario
+        return (
+            "the secret is the starting point; kept apart are points at most "
+            f"{scenario.diameter:g} away from each other",
+            f"the {self.context.n_records} records are the states of a Langevin "
+            "diffusion at the stated, public times, in their order, with a potential "
+            f"whose Hessian is at least {scenario.curvature:g} times the identity",
+        )
+
+
+def _gain(matrix, norm):
+    """Bound the norm of the image of the Euclidean unit ball."""
+    rows = np.linalg.norm(matrix, axis=1)
+    if math.isinf(norm):
+        return float(rows.max())
+    largest = float(np.linalg.norm(matrix, 2))
+    if norm >= 2:
+        return largest
+    # of the image's norms: one from each row alone, one from the Euclidean norm
+    return min(
+        float(np.linalg.norm(rows, norm)), largest * len(rows) ** (1 / norm - 0.5)
+    )

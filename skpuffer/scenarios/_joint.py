@@ -1,0 +1,353 @@
+"""All tables there can be, one by one, with their probabilities."""
+
+import math
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.utils._checks import check_masses, check_option
+
+from ._base import BoundScenario, Scenario, finite_output, same_rows
+from ._facts import QueryLaws, RecordShifts, arbitrary_coupling
+from ._laws import Discrete
+from ._priors import bound_arrays
+
+__all__ = ["JointTableScenario"]
+
+#: Numbers in all tables together, and tables a query is run on one by one.
+_MOST_NUMBERS = 10_000_000
+_MOST_RUNS = 200_000
+_LARGEST_DENOMINATOR = 10**6
+
+
+class JointTableScenario(Scenario):
+    """The secret is a record's value, and every possible table is listed.
+
+    Any dependence between few records is stated by enumeration, and any query's laws
+    follow exactly.
+
+    Parameters
+    ----------
+    tables : array-like of shape (n_tables, n_records) or \
+            (n_tables, n_records, n_features)
+        All tables that may be.
+    probabilities : array-like of shape (n_tables,), or list of these
+        Their masses, which sum to one; integers are counts. A list is a finite set of
+        beliefs, and the promise holds for each.
+    pairs : {'same_index', 'all'}, default='same_index'
+        Which secrets must look alike: two values of the same record, or any value of
+        any record and any other.
+    protected : array-like of int, default=None
+        Records whose value is secret, from zero. None is all.
+
+    Notes
+    -----
+    The tables may hold ten million numbers together. A query that is not a sum over
+    records is run on each table by itself, on 200 000 of them at most. Masses are added
+    as integers, so the laws are exactly those of the probabilities given.
+
+    References
+    ----------
+    Pierquin et al. (2024), Rényi Pufferfish privacy, Examples 1 and 2.
+
+    Examples
+    --------
+    Two records that are likely alike:
+
+    >>> from skpuffer.accountants import GeneralWasserstein
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import JointTableScenario
+    >>> scenario = JointTableScenario(
+    ...     tables=[[0, 0], [0, 1], [1, 0], [1, 1]],
+    ...     probabilities=[0.4, 0.1, 0.1, 0.4],
+    ... )
+    >>> release = QueryRelease(query=lambda X, y: X.sum(), n_records=2, dim=1)
+    >>> GeneralWasserstein().calibrate(release, scenario).certificate.sensitivity
+    2.0
+    """
+
+    def __init__(self, tables, probabilities, *, pairs="same_index", protected=None):
+        self.tables = tables
+        self.probabilities = probabilities
+        self.pairs = pairs
+        self.protected = protected
+
+    def check(self):
+        """Check the parameters; see the class."""
+        check_option(("same_index", "all"), pairs=self.pairs)
+        tables = self._tables()
+        self._masses(len(tables))
+        self._times(tables.shape[1])
+
+    def _tables(self):
+        """All tables, of shape (n_tables, n_records, n_features)."""
+        try:
+            tables = np.asarray(self.tables, dtype=float)
+        except (TypeError, ValueError):
+            tables = np.empty(0)
+        tables = tables[:, :, None] if tables.ndim == 2 else tables
+        if tables.ndim != 3 or tables.size == 0 or not np.all(np.isfinite(tables)):
+            raise ScenarioError(
+                "The parameter 'tables' must be an array of finite numbers of shape "
+                "(n_tables, n_records) or (n_tables, n_records, n_features). Got shape "
+                f"{tables.shape}."
+            )
+        if tables.size > _MOST_NUMBERS:
+            raise ScenarioError(
+                f"The parameter 'tables' holds {tables.size} numbers; at most "
+                f"{_MOST_NUMBERS} can be gone through. Use MarkovChainScenario, "
+                "GaussianScenario or SimulatorScenario."
+            )
+        return tables
+
+    def _masses(self, n_tables):
+        """Masses of the tables by belief, as integers."""
+        given = self.probabilities
+        several = (
+            np.ndim(given) != 1
+            if not isinstance(given, list)
+            else any(np.ndim(law) for law in given)
+        )
+        laws = list(given) if several else [given]
+        out = []
+        for law in laws:
+            try:
+                masses = np.asarray(law)
+                check_masses(n_tables, probabilities=masses)
+            except (TypeError, ValueError) as error:
+                raise ScenarioError(
+                    "The parameter 'probabilities' must hold a mass for each of the "
+                    f"{n_tables} tables. {error}"
+                ) from None
+            out.append(_integers(masses))
+        if not out:
+            raise ScenarioError("The parameter 'probabilities' is empty.")
+        return out
+
+    def _times(self, n_records):
+        """Protected records."""
+        if self.protected is None:
+            return list(range(n_records))
+        times = np.asarray(self.protected)
+        if (
+            times.ndim != 1
+            or not times.size
+            or times.dtype.kind not in "iu"
+            or not 0 <= times.min() <= times.max() < n_records
+        ):
+            raise ScenarioError(
+                "The parameter 'protected' must list records, as integers from 0 to "
+                f"{n_records - 1}. Got {self.protected!r}."
+            )
+        return np.unique(times).tolist()
+
+    def declared_bounds(self, feature_names, n_features, feature_map=None):
+        """Return the range of each feature over all tables."""
+        context = PublicContext(
+            n_records=1,
+            feature_names=feature_names,
+            n_features=n_features,
+            feature_map=feature_map,
+        )
+        rows = _rows(self._tables(), context)
+        return rows.min(axis=0), rows.max(axis=0)
+
+    def bind(self, context):
+        """Meet the public facts of a table; see :class:`Scenario`."""
+        self.check()
+        return _BoundJointTable(self, context)
+
+    def __repr__(self):
+        shape = np.shape(self.tables)
+        return (
+            f"JointTableScenario(<{shape[0]} tables of {shape[1]} records>, "
+            f"pairs={self.pairs!r})"
+        )
+
+
+def _integers(masses):
+    """Read masses as integers, exact up to their sum."""
+    if masses.dtype.kind in "iu":
+        return masses.astype(object)
+    values = masses.astype(float)
+    if len(values) <= 10_000:
+        # decimals and fractions are read as what they were meant to be
+        read = [Fraction(p).limit_denominator(_LARGEST_DENOMINATOR) for p in values]
+        close = all(
+            abs(float(f) - p) <= 1e-15 * p for f, p in zip(read, values, strict=True)
+        )
+        if close and sum(read) == 1:
+            common = math.lcm(*(f.denominator for f in read))
+            out = np.empty(len(read), dtype=object)
+            out[:] = [int(f * common) for f in read]
+            return out
+    mantissa, exponent = np.frexp(values)
+    exponent[values == 0] = exponent.max()
+    mantissa = np.ldexp(mantissa, 53).astype(np.int64).astype(object)
+    return mantissa << (exponent - exponent.min()).astype(object)
+
+
+def _rows(tables, context):
+    """All records, one table after the other, as the query reads them."""
+    flat, names = tables.reshape(-1, tables.shape[2]), context.feature_names
+    if names is not None and len(names) == flat.shape[1]:
+        flat = pd.DataFrame(flat, columns=list(names))
+    return bound_arrays(context, flat)[0]
+
+
+class _BoundJointTable(BoundScenario):
+    _facts = {QueryLaws: "_query_laws", RecordShifts: "_record_shifts"}
+
+    def __init__(self, scenario, context):
+        super().__init__(scenario, context)
+        tables = scenario._tables()
+        n = tables.shape[1]
+        if n != context.n_records:
+            raise ScenarioError(
+                f"The parameter 'tables' lists tables of {n} records, but the data has "
+                f"{context.n_records}."
+            )
+        self.masses = scenario._masses(len(tables))
+        possible = np.any([masses > 0 for masses in self.masses], axis=0)
+        self.tables = tables[possible]
+        self.masses = [masses[possible] for masses in self.masses]
+        self.secrets, self.worlds = [], []
+        for record in scenario._times(n):
+            values, codes = np.unique(
+                self.tables[:, record], axis=0, return_inverse=True
+            )
+            for code, value in enumerate(values.tolist()):
+                self.secrets.append((record, tuple(value)))
+                self.worlds.append(codes.reshape(-1) == code)
+        same = scenario.pairs == "same_index"
+        self.pairs = tuple(
+            (i, j)
+            for i in range(len(self.secrets))
+            for j in range(i + 1, len(self.secrets))
+            if not same or self.secrets[i][0] == self.secrets[j][0]
+        )
+        positive = [
+            [bool(sum(masses[world])) for world in self.worlds]
+            for masses in self.masses
+        ]
+        if not any(known[i] and known[j] for known in positive for i, j in self.pairs):
+            raise ScenarioError(
+                "No two secrets that must look alike have a positive probability, so "
+                "there is nothing to keep apart."
+            )
+
+    def provides(self, release):
+        facts = set()
+        if release.sensitivity is not None:
+            facts.add(RecordShifts)
+        if isinstance(release, QueryRelease) and self._readable(release):
+            facts.add(QueryLaws)
+        return frozenset(facts)
+
+    def _readable(self, release):
+        if getattr(release.contribution, "needs_target", False):
+            return False
+        return release.is_sum or len(self.tables) <= _MOST_RUNS
+
+    @cached_property
+    def _arrays(self):
+        """All tables as the query reads them."""
+        rows = _rows(self.tables, self.context)
+        return rows.reshape(len(self.tables), self.context.n_records, -1)
+
+    def check_rows(self, X):
+        """Refuse a table that is none of those listed."""
+        X = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
+        tables = self._arrays.reshape(len(self.tables), -1)
+        if not np.any(same_rows(X.ravel(), tables)):
+            raise ScenarioError(
+                "The data is none of the tables that have a positive probability: list "
+                "all that may be in the parameter 'tables' of the scenario, in the "
+                "columns that reach this estimator."
+            )
+
+    def _outputs(self, release):
+        """The release of each table, of shape (n_tables, dim)."""
+        arrays = self._arrays
+        if not release.is_sum:
+            return np.array([finite_output(release, table, None) for table in arrays])
+        rows, where = np.unique(
+            arrays.reshape(-1, arrays.shape[2]), axis=0, return_inverse=True
+        )
+        values = np.asarray(release.contribution(rows, None), dtype=float)
+        values = values.reshape(len(rows), -1)
+        if not np.all(np.isfinite(values)):
+            raise ScenarioError(
+                f"The release {release.name!r} is NaN or infinite on a listed table, "
+                "so no distance can be read off it."
+            )
+        sums = np.zeros((len(arrays), values.shape[1]))
+        for record in where.reshape(arrays.shape[:2]).T:
+            sums += values[record]
+        units = 1.0 if release.units is None else np.asarray(release.units)
+        return release.factor * sums * units
+
+    def _query_laws(self, release, norm):
+        outputs, where = np.unique(self._outputs(release), axis=0, return_inverse=True)
+        where = where.reshape(-1)
+        laws, probabilities = [], []
+        for masses in self.masses:
+            found = [
+                _law(outputs, where[world], masses[world]) for world in self.worlds
+            ]
+            laws.append(tuple(found))
+            total = sum(masses)
+            probabilities.append(
+                tuple(float(sum(masses[world]) / total) for world in self.worlds)
+            )
+        return QueryLaws(
+            laws=tuple(laws),
+            secrets=tuple(self.secrets),
+            pairs=self.pairs,
+            probabilities=tuple(probabilities),
+            assumptions=self.statements(),
+        )
+
+    def _record_shifts(self, release, norm):
+        n = self.context.n_records
+        return RecordShifts(
+            count=n,
+            shift=math.inf,
+            relation="replace",
+            coupling_id=arbitrary_coupling("replace", n),
+            assumptions=self.statements(),
+        )
+
+    def statements(self):
+        """What the scenario assumes of the data and the attacker, in sentences."""
+        scenario, n = self.scenario, self.context.n_records
+        which = {
+            "same_index": "two values of the same record",
+            "all": "any value of any record and any other",
+        }[scenario.pairs]
+        belief = "the stated probabilities"
+        if len(self.masses) > 1:
+            belief = f"one of {len(self.masses)} stated sets of probabilities"
+        return (
+            f"the secret is a record's value; kept apart are {which}",
+            f"the table is one of {len(self.tables)} stated ones, with {belief}",
+            f"the number of records ({n}) is public",
+        )
+
+
+def _law(outputs, where, masses):
+    """Law of the output over some of the tables, or None without mass."""
+    total = sum(masses)
+    if not total:
+        return None
+    sums = np.zeros(len(outputs), dtype=object)
+    np.add.at(sums, where, masses)
+    kept = np.flatnonzero(sums)
+    weights = np.empty(len(kept), dtype=object)
+    weights[:] = [Fraction(mass, total) for mass in sums[kept]]
+    return Discrete(outputs[kept], weights)

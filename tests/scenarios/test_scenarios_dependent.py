@@ -1,0 +1,448 @@
+"""Diffusions, weak dependence, listed tables and independent blocks."""
+
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.exceptions import ScenarioError
+from skpuffer.privacy import Notion
+from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
+from skpuffer.scenarios import (
+    AttributeScenario,
+    BlocksScenario,
+    DependenceScenario,
+    DiffusionScenario,
+    JointTableScenario,
+    MarkovChainScenario,
+    OutputShift,
+    QueryLaws,
+    RecordScenario,
+    RecordShifts,
+    SimulatorScenario,
+    law_distance,
+)
+from skpuffer.summary import PrivateMean
+
+ORACLES = json.loads(
+    (Path(__file__).parents[1] / "oracles" / "rpp_scenarios.json").read_text()
+)
+DIFFUSION = ORACLES["diffusion"]
+ONE = Sensitivity(add_remove={1: 1.0}, replace={1: 1.0})
+
+
+def identity(X, y=None):
+    return np.asarray(X, dtype=float)
+
+
+def total(n, **options):
+    return QueryRelease(
+        contribution=identity, is_sum=True, n_records=n, dim=1, **options
+    )
+
+
+def linear(matrix, n):
+    matrix = np.asarray(matrix, dtype=float)
+    return QueryRelease(
+        query=lambda X, y: matrix @ np.ravel(X),
+        linear=matrix,
+        n_records=n,
+        dim=len(matrix),
+    )
+
+
+def fact(kind, scenario, release, norm=2):
+    return scenario.bind(release.context).fact(kind, release, norm)
+
+
+def largest(laws):
+    return max(law_distance(u, v) for *_, u, v in laws.pairs_of_laws())
+
+
+# -- diffusions -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def diffusion():
+    return DiffusionScenario(
+        DIFFUSION["curvature"], DIFFUSION["times"], DIFFUSION["diameter"]
+    )
+
+
+def test_known_shifts_of_a_diffusion(diffusion):
+    assert diffusion.query_shift() == pytest.approx(DIFFUSION["sum"], abs=1e-9)
+    stacked = diffusion.query_shift(form="stacked")
+    assert stacked == pytest.approx(DIFFUSION["stacked"], abs=1e-9)
+    whole, sum_ = linear(np.eye(3), 3), linear(np.ones((1, 3)), 3)
+    assert fact(OutputShift, diffusion, whole).radius == pytest.approx(stacked)
+    assert fact(OutputShift, diffusion, sum_).radius == pytest.approx(DIFFUSION["sum"])
+    found = GeneralWasserstein().calibrate(sum_, diffusion).certificate
+    assert found.sensitivity == pytest.approx(DIFFUSION["sum"])
+    assert found.notion is Notion.RENYI_PUFFERFISH
+
+
+def test_the_printed_exponent_is_too_small(diffusion):
+    """An Ornstein-Uhlenbeck process moves by the sound bound, above the printed one."""
+    times = np.array(DIFFUSION["times"])
+    curvature, diameter = DIFFUSION["curvature"], DIFFUSION["diameter"]
+    printed = diameter * np.exp(-2 * curvature * times).sum()
+    assert printed == pytest.approx(DIFFUSION["printed"], abs=1e-9)
+    # X_t given X_0 = a has mean a exp(-C t) and a covariance that does not know a
+    ends = [a * np.exp(-curvature * times).sum() for a in (0.0, diameter)]
+    assert ends[1] - ends[0] == pytest.approx(diffusion.query_shift())
+    assert diffusion.query_shift() > printed
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), st.sampled_from([1, 2, 3, math.inf]), st.integers(1, 3))
+def test_no_pair_of_paths_moves_a_linear_query_further(seed, norm, n_features):
+    rng = np.random.default_rng(seed)
+    times = np.sort(rng.uniform(0, 4, size=3))
+    scenario = DiffusionScenario(0.3, times, 2.0)
+    matrix = rng.normal(size=(2, 3 * n_features))
+    radius = fact(OutputShift, scenario, linear(matrix, 3), norm).radius
+    gaps = rng.normal(size=(50, 3, n_features))
+    gaps *= scenario.record_shifts()[:, None] / np.linalg.norm(
+        gaps, axis=2, keepdims=True
+    )
+    moved = np.linalg.norm(gaps.reshape(50, -1) @ matrix.T, norm, axis=1)
+    assert moved.max() <= radius * (1 + 1e-12)
+
+
+def test_records_of_a_diffusion_move_together(diffusion):
+    class Plain:
+        def __call__(self, X, y=None):
+            return identity(X)
+
+        def move(self, gaps, norm):
+            return np.linalg.norm(gaps, norm, axis=1)
+
+    context = PublicContext(n_records=3, feature_names=("x",), n_features=1)
+    release = QueryRelease(
+        contribution=Plain(), is_sum=True, n_records=3, dim=1, context=context
+    )
+    found = GroupPrivacy().calibrate(release, diffusion).certificate
+    assert found.sensitivity == pytest.approx(DIFFUSION["sum"])
+    assert found.composable
+    unknown = QueryRelease(query=lambda X, y: X, n_records=3, dim=1, sensitivity=ONE)
+    assert fact(RecordShifts, diffusion, unknown).count == 3
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"curvature": math.inf}, "'curvature'"),
+        ({"curvature": "steep"}, "'curvature'"),
+        ({"diameter": 0.0}, "'diameter'"),
+        ({"times": [2, 1, 3]}, "'times'"),
+        ({"times": [-1, 1, 3]}, "'times'"),
+        ({"times": []}, "'times'"),
+        ({"times": [1, 2]}, "2 times"),
+    ],
+)
+def test_bad_diffusions(options, message):
+    given = {"curvature": 1.0, "times": [1, 2, 3], "diameter": 1.0, **options}
+    with pytest.raises((ValueError, TypeError), match=message):
+        DiffusionScenario(**given).bind(PublicContext(n_records=3))
+
+
+def test_a_bound_on_what_is_no_query_of_the_table_is_refused(diffusion):
+    with pytest.raises(ScenarioError, match="whole records"):
+        fact(OutputShift, diffusion, linear(np.ones((1, 4)), 3))
+    with pytest.raises(ValueError, match="'form'"):
+        diffusion.query_shift(form="mean")
+
+
+# -- weak dependence ------------------------------------------------------------------
+
+
+def test_weak_dependence():
+    release = QueryRelease(query=lambda X, y: X, n_records=9, dim=1, sensitivity=ONE)
+    accountant = GeneralWasserstein()
+
+    def moved(**options):
+        found = accountant.calibrate(release, DependenceScenario(**options))
+        assert not found.certificate.composable
+        return found.certificate.sensitivity
+
+    assert moved(distance=0.0) == 1.0
+    assert moved(distance=0.5) == 2.0
+    assert moved(distance=0.5, pairs="all") == 3.0
+
+
+def test_across_records_one_records_move_counts_twice():
+    """Independent records, X_1 - X_2: two secrets across are twice as far apart."""
+    p = 0.1
+    tables = [[a, b] for a in (0, 1) for b in (0, 1)]
+    masses = [(p if a else 1 - p) * (p if b else 1 - p) for a, b in tables]
+    release = QueryRelease(
+        query=lambda X, y: X[0] - X[1], n_records=2, dim=1, sensitivity=ONE
+    )
+    same = JointTableScenario(tables, masses)
+    across = JointTableScenario(tables, masses, pairs="all")
+    assert largest(fact(QueryLaws, same, release)) == 1
+    assert largest(fact(QueryLaws, across, release)) == 2
+    bound = DependenceScenario(distance=0.0, pairs="all")
+    assert fact(OutputShift, bound, release).radius == 2
+
+
+@settings(max_examples=30)
+@given(st.lists(st.integers(0, 5), min_size=8, max_size=8).filter(any))
+def test_weak_dependence_holds_on_small_tables(counts):
+    tables = np.array([[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)])
+    shares = np.array(counts) / sum(counts)
+    ones = shares @ tables
+    alone = np.prod(np.where(tables == 1, ones, 1 - ones), axis=1)
+    release = total(3)
+
+    def laws(masses):
+        try:
+            found = fact(QueryLaws, JointTableScenario(tables, masses), release)
+        except ScenarioError:
+            return None
+        return dict(zip(found.secrets, found.laws[0], strict=True)), found
+
+    mine, product = laws(np.array(counts)), laws(alone / alone.sum())
+    if mine is None or product is None:
+        return
+    distance = max(
+        law_distance(law, product[0][secret])
+        for secret, law in mine[0].items()
+        if law is not None
+    )
+    assert largest(mine[1]) <= 2 * distance + 1 + 1e-12
+
+
+def test_a_distance_of_the_output_in_its_own_units():
+    release = QueryRelease(
+        query=lambda X, y: X,
+        n_records=9,
+        dim=2,
+        units=(2.0, 4.0),
+        sensitivity=Sensitivity(add_remove={2: 1.0}, replace={2: 1.0}),
+    )
+    assert fact(OutputShift, DependenceScenario(3.0), release).radius == 4.0
+    assert fact(OutputShift, DependenceScenario(3.0), release, 1).radius == (
+        pytest.approx(3 * math.sqrt(2) + math.sqrt(2))
+    )
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"distance": -1.0}, "'distance'"),
+        ({"distance": math.inf}, "'distance'"),
+        ({"norm": 0.5}, "'norm'"),
+        ({"pairs": "none"}, "'pairs'"),
+    ],
+)
+def test_bad_dependence(options, message):
+    with pytest.raises(ValueError, match=message):
+        DependenceScenario(**{"distance": 1.0, **options}).check()
+
+
+# -- listed tables --------------------------------------------------------------------
+
+
+def correlated(p, correlation):
+    """Two binary records of one mean and a correlation."""
+    both = p * p + correlation * p * (1 - p)
+    tables = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    return tables, [1 - 2 * p + both, p - both, p - both, both]
+
+
+@pytest.mark.parametrize("correlation, distance", [(0.3, 2), (-0.3, 1), (0.0, 1)])
+def test_two_correlated_records(correlation, distance):
+    scenario = JointTableScenario(*correlated(0.5, correlation))
+    assert largest(fact(QueryLaws, scenario, total(2))) == distance
+
+
+def test_averages_of_rare_values():
+    """A rare secret is a secret: no mass may be left out for being rare."""
+    oracle = ORACLES["averages"]
+    values, counts = oracle["values"], oracle["counts"]
+    tables = [[a, b] for a in values for b in values]
+    masses = [a * b for a in counts for b in counts]
+    scenario = JointTableScenario(tables, masses, protected=[0])
+    release = QueryRelease(query=lambda X, y: X.mean(), n_records=2, dim=1)
+    found = fact(QueryLaws, scenario, release)
+    for _, i, j, u, v in found.pairs_of_laws():
+        names = ",".join(f"{found.secrets[s][1][0]:.0f}" for s in (i, j))
+        assert law_distance(u, v) == oracle["distances"][names]
+
+
+def test_bounded_records_of_any_dependence():
+    """With ranges r_1, r_2 no dependence moves a sum by more than both."""
+    rng = np.random.default_rng(0)
+    tables = np.column_stack([rng.integers(0, 3, 40), rng.integers(0, 6, 40)])
+    scenario = JointTableScenario(tables, rng.integers(1, 9, size=40))
+    assert largest(fact(QueryLaws, scenario, total(2))) <= 2 + 5
+
+
+def test_masses_are_those_given():
+    third = [1 / 3, 1 / 3, 1 / 3]
+    laws = fact(
+        QueryLaws, JointTableScenario([[0, 1], [1, 0], [1, 1]], third), total(2)
+    ).laws[0]
+    assert laws[1].weights.tolist() == [Fraction(1, 2), Fraction(1, 2)]
+    odd = [0.1 + 1e-12, 0.9 - 1e-12]
+    scenario = JointTableScenario([[0, 1], [1, 0]], odd)
+    assert fact(QueryLaws, scenario, total(2)).laws[0][0].masses.sum() == 1
+
+
+def test_sums_and_queries_agree_on_listed_tables():
+    rng = np.random.default_rng(1)
+    tables, masses = rng.integers(0, 3, size=(30, 4)), rng.integers(1, 5, size=30)
+    scenario = JointTableScenario(tables, [masses, masses[::-1]])
+    same = QueryRelease(query=lambda X, y: X.sum(axis=0), n_records=4, dim=1)
+    for one, other in zip(
+        fact(QueryLaws, scenario, total(4)).laws,
+        fact(QueryLaws, scenario, same).laws,
+        strict=True,
+    ):
+        for u, v in zip(one, other, strict=True):
+            assert u.points.tolist() == v.points.tolist()
+            assert u.weights.tolist() == v.weights.tolist()
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+def test_a_mean_under_a_listed_prior():
+    scenario = JointTableScenario(*correlated(0.5, 0.3))
+    X = pd.DataFrame({"sick": [0.0, 1.0]})
+    found = PrivateMean(
+        scenario=clone(scenario), accountant=GeneralWasserstein(), random_state=0
+    ).fit(X)
+    # two records of one half each, from -1 to 1 in half-ranges: data units show 1
+    assert found.certificate_.sensitivity == pytest.approx(2.0)
+    assert "4 tables of 2 records" in found.certificate_.scenario
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"tables": [0, 1]}, "'tables'"),
+        ({"tables": [["a", "b"]]}, "'tables'"),
+        ({"tables": [[0, math.nan], [0, 1]]}, "'tables'"),
+        ({"tables": np.zeros((2, 5_000_001))}, "10000000"),
+        ({"tables": [[0, 1, 2], [1, 2, 3]]}, "tables of 3"),
+        ({"probabilities": [0.5]}, "'probabilities'"),
+        ({"probabilities": [0.5, 0.6]}, "'probabilities'"),
+        ({"probabilities": [-0.5, 1.5]}, "'probabilities'"),
+        ({"probabilities": []}, "'probabilities'"),
+        ({"probabilities": [1.0, 0.0]}, "nothing to keep apart"),
+        ({"pairs": "any"}, "'pairs'"),
+        ({"protected": [2]}, "'protected'"),
+    ],
+)
+def test_bad_tables(options, message):
+    given = {"tables": [[0, 1], [1, 0]], "probabilities": [0.5, 0.5], **options}
+    with pytest.raises(ValueError, match=message):
+        JointTableScenario(**given).bind(PublicContext(n_records=2))
+
+
+# -- blocks ---------------------------------------------------------------------------
+
+P = [[0.9, 0.1], [0.2, 0.8]]
+
+
+def test_blocks_cost_what_the_most_telling_one_does():
+    chain = MarkovChainScenario(P)
+    sizes = [5, 20, 50, 100]
+    alone = {n: largest(fact(QueryLaws, chain, total(n))) for n in sizes}
+    blocks = BlocksScenario(chain, sizes)
+    assert largest(fact(QueryLaws, blocks, total(175))) == max(alone.values())
+    assert fact(RecordShifts, blocks, total(175)).count == 100
+    even = BlocksScenario(chain, 5)
+    assert largest(fact(QueryLaws, even, total(175))) == alone[5]
+    assert len(even.block_sizes(175)) == 35
+
+
+def test_blocks_are_no_further_than_their_table_listed():
+    """Two blocks of two records, against all their tables."""
+    tables, masses = correlated(0.5, 0.3)
+    joint = [a + b for a in tables for b in tables]
+    chances = [p * q for p in masses for q in masses]
+    whole = JointTableScenario(joint, chances)
+    blocks = BlocksScenario(JointTableScenario(tables, masses), 2)
+    assert largest(fact(QueryLaws, whole, total(4))) <= largest(
+        fact(QueryLaws, blocks, total(4))
+    )
+
+
+def test_records_are_blocks_of_one():
+    release = QueryRelease(query=lambda X, y: X, n_records=6, dim=1, sensitivity=ONE)
+    alone = GroupPrivacy().calibrate(release, RecordScenario()).certificate
+    blocks = BlocksScenario(RecordScenario(), 2)
+    found = GroupPrivacy().calibrate(release, blocks).certificate
+    assert found.sensitivity == alone.sensitivity
+    assert found.coupling_id == alone.coupling_id
+
+
+def test_a_household_shares_a_value():
+    public = pd.DataFrame({"sick": [0, 0, 1, 1], "visits": [0.0, 1.0, 2.0, 4.0]})
+    scenario = BlocksScenario(
+        AttributeScenario("sick", level="dataset", prior=public, prior_as="law"), 4
+    )
+    context = PublicContext(n_records=400, feature_names=("visits",), n_features=1)
+    found = fact(RecordShifts, scenario, total(400, context=context))
+    assert (found.count, found.shift) == (4, 3.0)
+    assert found.coupling_id.startswith("400 in blocks:")
+
+
+def test_a_household_without_one_value_is_refused():
+    public = pd.DataFrame({"sick": [0, 0, 1, 1], "visits": [0.0, 1.0, 2.0, 4.0]})
+    scenario = BlocksScenario(
+        AttributeScenario("sick", level="dataset", prior=public, prior_as="law"), 2
+    )
+    scenario.check_secret([0, 0, 1, 1])
+    for strangers in ([0, 1, 1, 1], [0, 0, 2, 2]):
+        with pytest.raises(ScenarioError):
+            scenario.check_secret(strangers)
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+def test_a_mean_of_several_series():
+    X = np.tile([0.0, 0.0, 1.0, 1.0, 0.0], 20)[:, None]
+    found = PrivateMean(
+        scenario=BlocksScenario(MarkovChainScenario(P), 5),
+        accountant=GeneralWasserstein(),
+        random_state=0,
+    ).fit(X)
+    assert found.certificate_.sensitivity == pytest.approx(5 * 2 / 100)
+
+
+def test_what_a_block_cannot_offer():
+    draws = SimulatorScenario(lambda secret, rng: [[secret]], secrets=[0, 1])
+    blocks = BlocksScenario(draws, 1)
+    query = QueryRelease(query=lambda X, y: X, n_records=2, dim=1)
+    assert blocks.bind(query.context).provides(query) == frozenset()
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"sizes": 4}, "no whole number of blocks"),
+        ({"sizes": [4, 5]}, "adds up to 9"),
+        ({"sizes": []}, "'sizes'"),
+        ({"sizes": [0, 10]}, "'sizes'"),
+        ({"scenario": MarkovChainScenario([[0.5, 0.6], [0.5, 0.5]])}, "row 0"),
+        (
+            {"scenario": AttributeScenario("a", level="record", prior="empirical")},
+            "private rows",
+        ),
+    ],
+)
+def test_bad_blocks(options, message):
+    given = {"scenario": MarkovChainScenario(P), "sizes": 5, **options}
+    with pytest.raises(ValueError, match=message):
+        BlocksScenario(**given).bind(PublicContext(n_records=10))
+    with pytest.raises(TypeError, match="'scenario'"):
+        BlocksScenario(scenario=None, sizes=1).check()

@@ -1,0 +1,357 @@
+"""Jointly Gaussian records."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.exceptions import ScenarioError, UnsupportedError
+from skpuffer.privacy import Notion, compose
+from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
+from skpuffer.scenarios import (
+    DependenceScenario,
+    GaussianScenario,
+    QueryLaws,
+    RecordShifts,
+)
+from tests.attack import attack
+
+ORACLES = json.loads(
+    (Path(__file__).parents[1] / "oracles" / "rpp_scenarios.json").read_text()
+)["gaussian"]
+SIGMA = np.array(ORACLES["covariance"])
+TIMES = np.arange(20)
+SERIES = 0.5 ** np.abs(TIMES[:, None] - TIMES)
+
+
+class Clipped:
+    """Values clipped to [-1, 1], which says how far it moves with its record."""
+
+    def __call__(self, X, y=None):
+        return np.clip(X, -1.0, 1.0)
+
+    def move(self, gaps, norm):
+        return np.linalg.norm(np.minimum(gaps, 2.0), norm, axis=1)
+
+
+def columns_of_every_record(columns, n=4):
+    """A release of some of three columns, as they are."""
+    picked = np.eye(3)[columns]
+    matrix = np.kron(np.eye(n), picked)
+    return linear(matrix, n)
+
+
+def linear(matrix, n, **options):
+    return QueryRelease(
+        query=lambda X, y: matrix @ np.asarray(X).ravel(),
+        linear=matrix,
+        n_records=n,
+        dim=len(matrix),
+        **options,
+    )
+
+
+def average(n, d=1, **options):
+    return linear(np.tile(np.eye(d) / n, n), n, **options)
+
+
+def shift(release, scenario, norm=2):
+    noise = {1: "laplace", 2: "gaussian"}[norm]
+    found = GeneralWasserstein(noise=noise).calibrate(release, scenario).certificate
+    assert found.notion is Notion.RENYI_PUFFERFISH
+    return found.sensitivity
+
+
+# -- known values ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", ORACLES["rows"])
+def test_known_shifts_of_independent_records(row):
+    scenario = GaussianScenario(
+        covariance=SIGMA,
+        secret=row["secret"],
+        domain=row["domain"],
+        shape=row["shape"],
+    )
+    found = shift(columns_of_every_record(row["release"]), scenario, row["norm"])
+    assert found == pytest.approx(row["shift"], abs=1e-9)
+
+
+def test_known_slopes():
+    scenario = GaussianScenario(covariance=SIGMA, secret=[1, 2], domain=(0, 1))
+    release = columns_of_every_record([0], n=1)
+    u, v = scenario.bind(release.context).fact(QueryLaws, release).laws[0][:2]
+    assert abs(v.mean - u.mean) == pytest.approx(sum(ORACLES["slopes"]), abs=1e-9)
+    (slope, _), row = ORACLES["slopes"], SIGMA[0, 1:] @ np.linalg.inv(SIGMA[1:, 1:])
+    assert row[0] == pytest.approx(slope, abs=1e-9)
+
+
+def test_known_average_of_a_table():
+    oracle = ORACLES["dataset"]
+    n = oracle["n_records"]
+    release = linear(np.tile([1 / n, 0, 0], n)[None], n)
+    scenario = GaussianScenario(
+        covariance=SIGMA, secret=1, domain=(0, 1), level="dataset"
+    )
+    assert shift(release, scenario) == pytest.approx(oracle["slope"])
+    fact = scenario.bind(release.context).fact(QueryLaws, release)
+    assert fact.laws[0][0].covariance[0, 0] == pytest.approx(oracle["variance"])
+
+
+@pytest.mark.parametrize("row", ORACLES["series"])
+def test_known_shifts_of_a_series(row):
+    scenario = GaussianScenario(
+        covariance=SERIES,
+        covariance_of="records",
+        domain=(0, 1),
+        protected=[row["record"]],
+    )
+    assert shift(average(20), scenario) == pytest.approx(row["shift"], abs=1e-10)
+
+
+# -- what the laws are ----------------------------------------------------------------
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from([1, 2]))
+def test_laws_are_conditional_laws(seed, n_columns, norm):
+    """Against conditioning by hand on the stacked vector."""
+    rng = np.random.default_rng(seed)
+    n, size = 3, 3 * n_columns
+    root = rng.normal(size=(size, size))
+    covariance, mean = root @ root.T, rng.normal(size=size)
+    matrix = rng.normal(size=(2, size))
+    scenario = GaussianScenario(
+        mean, covariance, covariance_of="records", domain=(-1, 2), protected=[1]
+    )
+    release = linear(matrix, n)
+    fact = scenario.bind(release.context).fact(QueryLaws, release, norm)
+    inner = n_columns + np.arange(n_columns)
+    slopes = covariance[:, inner] @ np.linalg.inv(covariance[np.ix_(inner, inner)])
+    left = matrix @ (covariance - slopes @ covariance[inner]) @ matrix.T
+    worst = 0.0
+    for *_, u, v in fact.pairs_of_laws():
+        assert u.covariance == pytest.approx(left, abs=1e-8)
+        middle = matrix @ (mean + slopes @ (0.5 - mean[inner]))
+        assert (u.mean + v.mean) / 2 == pytest.approx(middle, abs=1e-8)
+        worst = max(worst, np.linalg.norm(u.mean - v.mean, norm))
+    for _ in range(20):
+        a, b = rng.uniform(-1, 2, size=(2, n_columns))
+        assert np.linalg.norm(matrix @ slopes @ (a - b), norm) <= worst + 1e-9
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.sampled_from([1, 2, math.inf]))
+def test_a_ball_lies_within_its_box(seed, norm):
+    rng = np.random.default_rng(seed)
+    release = linear(rng.normal(size=(3, 6)), 2)
+
+    def radius(**options):
+        scenario = GaussianScenario(covariance=SIGMA, secret=[1, 2], **options)
+        fact = scenario.bind(release.context).fact(QueryLaws, release, norm)
+        return max(
+            np.linalg.norm(u.mean - v.mean, norm) for *_, u, v in fact.pairs_of_laws()
+        )
+
+    ball = radius(domain=1.0, shape="ball")
+    assert ball <= radius(domain=(-1, 1)) + 1e-12
+    angles = rng.uniform(0, 2 * math.pi, size=12)
+    points = np.column_stack([np.cos(angles), np.sin(angles)])
+    assert radius(domain=points, shape="points") <= ball + 1e-12
+
+
+def test_signs_are_kept():
+    """Moves may cancel in a linear query and never do record by record."""
+    covariance = np.array([[1.0, -1.0 / 2], [-1.0 / 2, 1.0]])
+    scenario = GaussianScenario(
+        covariance=covariance, covariance_of="records", domain=(0, 1)
+    )
+    total = linear(np.ones((1, 2)), 2)
+    assert shift(total, scenario) == pytest.approx(0.5)
+    clipped = QueryRelease(contribution=Clipped(), is_sum=True, n_records=2, dim=1)
+    assert shift(clipped, scenario) == pytest.approx(1.5)
+
+
+def test_unequal_covariances_are_what_other_records_values_have():
+    """Why only values of one record are kept apart, and why lambda is infinite."""
+    given_first = np.delete(SERIES - np.outer(SERIES[0], SERIES[0]), 0, 0)
+    given_last = np.delete(SERIES - np.outer(SERIES[9], SERIES[9]), 0, 0)
+    assert not np.allclose(given_first, given_last)
+    with pytest.raises(ScenarioError, match="GaussianScenario"):
+        DependenceScenario(distance=math.inf).check()
+
+
+# -- other queries --------------------------------------------------------------------
+
+
+def test_records_move_together():
+    release = QueryRelease(
+        contribution=Clipped(), is_sum=True, factor=1 / 20, n_records=20, dim=1
+    )
+    scenario = GaussianScenario(
+        covariance=SERIES, covariance_of="records", domain=(0, 1)
+    )
+    fact = scenario.bind(release.context).fact(RecordShifts, release)
+    assert (fact.count, fact.shift) == (20, 1.0)
+    assert fact.shifts == pytest.approx(np.sort(SERIES[9])[::-1])
+    # all moves have one sign, so clipping loses nothing here
+    assert shift(release, scenario) == pytest.approx(shift(average(20), scenario))
+    assert fact.coupling_id is None  # whose records these are is not known by name
+
+
+def test_certificates_of_one_named_series_add_up():
+    context = PublicContext(n_records=20, feature_names=("load",), n_features=1)
+    release = QueryRelease(
+        contribution=Clipped(), is_sum=True, n_records=20, dim=1, context=context
+    )
+    scenario = GaussianScenario(
+        covariance=SERIES, covariance_of="records", domain=(0, 1), columns=["load"]
+    )
+    found = GroupPrivacy().calibrate(release, scenario).certificate
+    assert found.composable
+    assert compose([found, found]).epsilon == pytest.approx(2 * found.epsilon)
+
+
+def test_smooth_queries_take_each_records_own_move():
+    release = QueryRelease(
+        query=lambda X, y: X,
+        contribution=Clipped(),
+        modulus=lambda b: min(0.3, b),
+        n_records=20,
+        dim=1,
+    )
+    scenario = GaussianScenario(
+        covariance=SERIES, covariance_of="records", domain=(0, 1), protected=[0]
+    )
+    assert shift(release, scenario) == pytest.approx(np.minimum(SERIES[0], 0.3).sum())
+
+
+def test_without_a_move_each_record_may_become_any_other():
+    known = Sensitivity(add_remove={1: 0.5}, replace={1: 1.0})
+    release = QueryRelease(
+        query=lambda X, y: np.median(X), n_records=20, dim=1, sensitivity=known
+    )
+    series = GaussianScenario(covariance=SERIES, covariance_of="records", domain=(0, 1))
+    table = GaussianScenario(covariance=[[1, 0.5], [0.5, 1]], secret=0, domain=(0, 1))
+    group = GroupPrivacy()
+    assert group.calibrate(release, series).certificate.sensitivity == 20
+    assert group.calibrate(release, table).certificate.sensitivity == 1
+    unknown = QueryRelease(query=lambda X, y: np.median(X), n_records=20, dim=1)
+    with pytest.raises(UnsupportedError):
+        group.calibrate(unknown, table)
+
+
+# -- columns --------------------------------------------------------------------------
+
+
+def test_columns_are_found_by_name():
+    names = ["grade", "age", "hours"]
+    frame = pd.DataFrame(SIGMA, index=names, columns=names)
+    scenario = GaussianScenario(covariance=frame, secret="age", domain=(0, 3))
+    context = PublicContext(n_records=4, feature_names=("hours", "grade"), n_features=2)
+    release = linear(np.eye(8), 4, context=context)
+    assert shift(release, scenario) == pytest.approx(2.0124611797, abs=1e-9)
+    with pytest.raises(ScenarioError, match="does not speak of"):
+        scenario.bind(PublicContext(n_records=4, feature_names=("x",), n_features=1))
+
+
+def test_columns_are_counted_without_the_secret():
+    scenario = GaussianScenario(covariance=SIGMA, secret=1, domain=(0, 3))
+    for n_features, expected in ((3, math.hypot(1.8, 3.0, 0.9)), (2, 2.0124611797)):
+        context = PublicContext(n_records=4, n_features=n_features)
+        release = linear(np.eye(4 * n_features), 4, context=context)
+        assert shift(release, scenario) == pytest.approx(expected, abs=1e-9)
+    with pytest.raises(ScenarioError, match="1 columns"):
+        scenario.bind(PublicContext(n_records=4, n_features=1))
+
+
+def test_parameters():
+    scenario = GaussianScenario(covariance=SIGMA, secret="b", domain=(0, 1))
+    assert clone(scenario).secret == "b"
+    assert repr(scenario) == (
+        "GaussianScenario(covariance=<3 x 3, of columns>, secret='b', domain=(0, 1), "
+        "shape='box', level='record')"
+    )
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"covariance": None}, "'covariance' is missing"),
+        ({"covariance": [[1, 2], [2, 1]]}, "positive semi-definite"),
+        ({"covariance": [[1, 2], [0, 1]]}, "symmetric"),
+        ({"covariance": [[1, 2]]}, "square"),
+        ({"covariance": [[math.nan]]}, "finite"),
+        ({"covariance": np.ones((2, 2)), "secret": [0, 1]}, "singular"),
+        ({"covariance": np.diag([0.0, 1.0])}, "singular"),
+        ({"mean": [0.0]}, "'mean'"),
+        ({"secret": None}, "'secret'"),
+        ({"secret": 7}, "names 7"),
+        ({"secret": [0, 0]}, "different columns"),
+        ({"secret": "x", "columns": ["a", "b", "c"]}, "names 'x'"),
+        ({"secret": "a", "columns": ["a", "b"]}, "2 names for 3"),
+        ({"domain": None}, "'domain'"),
+        ({"domain": (1, 0)}, "low < high"),
+        ({"domain": (0, math.inf)}, "low < high"),
+        ({"domain": 3.0}, "cannot be read"),
+        ({"domain": 0.0, "shape": "ball"}, "radius"),
+        ({"domain": [1.0], "shape": "points"}, "fewer than two"),
+        ({"domain": [[1.0, 2.0]], "shape": "points"}, "one a row"),
+        ({"shape": "cube"}, "'shape'"),
+        ({"level": "table"}, "'level'"),
+        ({"covariance_of": "both"}, "'covariance_of'"),
+        ({"protected": [0]}, "'protected'"),
+        ({"covariance_of": "records", "level": "dataset"}, "'level'"),
+        ({"covariance_of": "records"}, "no whole number"),
+        (
+            {"covariance_of": "records", "covariance": np.eye(4), "protected": [9]},
+            "'protected'",
+        ),
+    ],
+)
+def test_bad_parameters_are_named(options, message):
+    given = {"covariance": SIGMA, "secret": 0, "domain": (0, 1), **options}
+    with pytest.raises(ValueError, match=message):
+        GaussianScenario(**given).bind(PublicContext(n_records=4))
+
+
+def test_a_matrix_of_another_table_is_refused():
+    scenario = GaussianScenario(covariance=SIGMA, secret=0, domain=(0, 1))
+    with pytest.raises(ScenarioError, match="stacked records"):
+        shift(average(4), scenario)
+
+
+# -- an attacker ----------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_an_attacker_who_knows_the_covariance(n_trials):
+    scenario = GaussianScenario(
+        covariance=SERIES, covariance_of="records", domain=(-3, 3), protected=[9]
+    )
+    found = GeneralWasserstein(epsilon=1.0, alpha=2.0).calibrate(average(20), scenario)
+    slopes = SERIES[:, 9]
+    root = np.linalg.cholesky(SERIES - np.outer(slopes, slopes) + 1e-12 * np.eye(20))
+
+    def world(value):
+        def draw(size, rng):
+            series = value * slopes + rng.normal(size=(size, 20)) @ root.T
+            return series.mean(axis=1) + found.noise.sample((size,), rng)
+
+        return draw
+
+    report = attack(
+        world(3.0),
+        world(-3.0),
+        found.certificate,
+        n_draws=n_trials(100_000),
+        rng=np.random.default_rng(2),
+    )
+    assert not report.broken, str(report)

@@ -1,0 +1,590 @@
+"""Records that form a Markov chain."""
+
+import itertools
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from skpuffer.accountants import (
+    DistributionAwareWasserstein,
+    GeneralWasserstein,
+    GroupPrivacy,
+)
+from skpuffer.exceptions import ScenarioError
+from skpuffer.noise import LaplaceNoise
+from skpuffer.privacy import Notion
+from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
+from skpuffer.scenarios import (
+    JointTableScenario,
+    MarkovChainScenario,
+    QueryLaws,
+    RecordShifts,
+    law_distance,
+)
+from skpuffer.scenarios._markov_laws import (
+    exact_entries,
+    exact_sum_laws,
+    float_sum_laws,
+    lattice_distance,
+    lattice_of,
+    law_error,
+    marginal_laws,
+    stationary_law,
+    window_delta,
+    window_sum_laws,
+)
+from skpuffer.summary import PrivateMean, PrivateSummary
+from skpuffer.transport import near_radius, wasserstein_distance
+from tests.attack import attack
+
+ORACLES = json.loads(
+    (Path(__file__).parents[1] / "oracles" / "rpp_scenarios.json").read_text()
+)
+CHAIN = ORACLES["chain"]
+P = np.array(CHAIN["transition"])
+COUNT = np.array([0, 1])
+PURE = GeneralWasserstein(epsilon=1.0, alpha=math.inf, noise="laplace")
+
+
+def identity(X, y=None):
+    return np.asarray(X, dtype=float)
+
+
+def count_release(n, **options):
+    return QueryRelease(
+        contribution=identity, is_sum=True, n_records=n, dim=1, **options
+    )
+
+
+def facts(scenario, release, kind=QueryLaws):
+    return scenario.bind(release.context).fact(kind, release)
+
+
+def largest(fact, norm=2):
+    return max(law_distance(u, v, norm) for *_, u, v in fact.pairs_of_laws())
+
+
+# -- known values ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["chain", "symmetric_chain"])
+def test_known_distances(name):
+    oracle = ORACLES[name]
+    for n, distance in oracle["distance"].items():
+        found = PURE.calibrate(
+            count_release(int(n)), MarkovChainScenario(oracle["transition"])
+        )
+        assert found.certificate.sensitivity == distance
+        assert found.certificate.notion is Notion.PURE_PUFFERFISH
+
+
+def test_known_distances_record_by_record():
+    fact = facts(MarkovChainScenario(P), count_release(10))
+    found = [int(law_distance(u, v)) for *_, u, v in fact.pairs_of_laws()]
+    assert found == CHAIN["by_record_of_ten"]
+
+
+def test_known_masses():
+    fact = facts(MarkovChainScenario(P, protected=[2]), count_release(5))
+    for law, masses in zip(fact.laws[0], CHAIN["middle_of_five"], strict=True):
+        found = np.zeros(6)
+        found[law.points[:, 0].astype(int)] = law.masses
+        assert found == pytest.approx(masses, abs=1e-15)
+
+
+@pytest.mark.parametrize("n", CHAIN["w2"])
+def test_known_distances_of_order_two(n):
+    fact = facts(MarkovChainScenario(P), count_release(int(n)))
+    found = max(
+        wasserstein_distance(u.points[:, 0], v.points[:, 0], u.weights, v.weights, p=2)
+        for *_, u, v in fact.pairs_of_laws()
+    )
+    assert found == pytest.approx(CHAIN["w2"][n], abs=5e-7)
+
+
+def _true_losses(u, v, scale, orders):
+    """Rényi divergences of two laws with Laplace noise, by quadrature."""
+    x = np.arange(-30_000, 31_001) / 200  # the densities bend at whole numbers only
+    p, q = (
+        np.exp(-np.abs(x[:, None] - law.points[:, 0]) / scale) @ law.masses
+        for law in (u, v)
+    )
+    p, q = p / (2 * scale), q / (2 * scale)
+    out = {math.inf: float(np.log(p / q).max())}
+    for alpha in orders:
+        total = np.trapezoid(p**alpha * q ** (1 - alpha), x)
+        out[alpha] = math.log(total) / (alpha - 1)
+    return out
+
+
+def test_known_losses_of_ten_records():
+    release, scenario = count_release(10), MarkovChainScenario(P)
+    noise, fact = LaplaceNoise(5.0), facts(scenario, release)
+    rows = CHAIN["ten_records_laplace_5"]
+    orders = [row["alpha"] for row in rows]
+    losses = [
+        _true_losses(*order, 5.0, orders)
+        for *_, u, v in fact.pairs_of_laws()
+        for order in ((u, v), (v, u))
+    ]
+    for row in rows:
+        alpha = row["alpha"]
+        plain = GeneralWasserstein(alpha=alpha, noise="laplace")
+        aware = DistributionAwareWasserstein(alpha=alpha, noise="laplace")
+        promised = plain.certify(noise, release, scenario).epsilon
+        assert promised == pytest.approx(row["wasserstein"], abs=1e-9)
+        sharper = aware.certify(noise, release, scenario).epsilon
+        assert sharper == pytest.approx(row["aware"], abs=1e-9)
+        true = max(loss[alpha] for loss in losses)
+        assert true == pytest.approx(row["true"], abs=1e-5)
+        assert true <= sharper <= promised
+    pure = max(loss[math.inf] for loss in losses)
+    assert pure == pytest.approx(CHAIN["ten_records_laplace_5_pure"], abs=1e-5)
+    promised = PURE.certify(noise, release, scenario).epsilon
+    assert pure <= promised == pytest.approx(6 / 5)
+
+
+# -- against enumeration --------------------------------------------------------------
+
+
+@st.composite
+def chains(draw, sparse=True):
+    k = draw(st.integers(2, 3))
+    least = 0 if sparse else 1
+
+    def law():
+        counts = draw(st.lists(st.integers(least, 6), min_size=k, max_size=k))
+        if not any(counts):
+            counts[draw(st.integers(0, k - 1))] = 1
+        return np.array(counts) / sum(counts)
+
+    return law(), np.array([law() for _ in range(k)])
+
+
+def listed(initial, transition, n, values):
+    """The same chain with every path listed."""
+    paths, masses = [], []
+    for path in itertools.product(range(len(initial)), repeat=n):
+        mass = initial[path[0]]
+        for a, b in itertools.pairwise(path):
+            mass *= transition[a, b]
+        if mass > 0:
+            paths.append([values[x] for x in path])
+            masses.append(mass)
+    return np.array(paths), np.array(masses) / np.sum(masses)
+
+
+@settings(max_examples=40)
+@given(
+    chains(),
+    st.integers(1, 5),
+    st.sampled_from([(0.0, 1.0, 2.0), (1.0, 0.0, 0.0), (-1.0, 0.5, 4.0)]),
+    st.sampled_from(["same_index", "all"]),
+)
+def test_laws_are_those_of_all_paths(chain, n, values, pairs):
+    initial, transition = chain
+    values = values[: len(initial)]
+    scenario = MarkovChainScenario(
+        transition, initial, states=range(len(initial)), pairs=pairs
+    )
+
+    def contribution(X, y=None):
+        return np.array(values)[np.asarray(X, dtype=int)]
+
+    release = QueryRelease(
+        contribution=contribution, is_sum=True, factor=0.5, n_records=n, dim=1
+    )
+    tables, masses = listed(initial, transition, n, range(len(initial)))
+    try:
+        truth = facts(JointTableScenario(tables, masses, pairs=pairs), release)
+    except ScenarioError:
+        with pytest.raises(ScenarioError, match="nothing to keep apart"):
+            scenario.bind(release.context)
+        return
+    fact = facts(scenario, release)
+    assert fact.delta == 0
+    known = {
+        (record, int(value[0])): law
+        for (record, value), law in zip(truth.secrets, truth.laws[0], strict=True)
+    }
+    for (record, state), law in zip(fact.secrets, fact.laws[0], strict=True):
+        other = known.get((record, state))
+        assert (law is None) == (other is None)
+        if law is not None:
+            points = fact.scale * law.points[:, 0]
+            order = np.argsort(points)
+            assert points[order] == pytest.approx(other.points[:, 0])
+            assert law.masses[order] == pytest.approx(other.masses, rel=1e-9)
+    assert fact.scale * largest(fact) == pytest.approx(largest(truth))
+
+
+@settings(max_examples=30)
+@given(chains(), st.integers(2, 40))
+def test_floats_never_understate(chain, n):
+    initial, transition = chain
+    weights = np.arange(len(initial))
+    first, steps = exact_entries(initial[None]), exact_entries(transition)
+    exact = exact_sum_laws(first[0][0], steps, weights, n, range(n))
+    rough, lost = float_sum_laws(initial, transition, weights, n, range(n))
+    assert lost == 0
+    error = law_error(n, len(initial), 2 * n + 1)
+    for i in range(n):
+        for a, b in itertools.combinations(range(len(initial)), 2):
+            if exact[i][a] is None or exact[i][b] is None:
+                assert rough[i][a] is None or rough[i][b] is None
+                continue
+            truth = lattice_distance(*exact[i][a], *exact[i][b])
+            found = lattice_distance(*rough[i][a], *rough[i][b], error)
+            assert found >= truth
+            assert lattice_distance(*rough[i][b], *rough[i][a], error) == found
+            total = sum(exact[i][a][1])
+            masses = [mass / total for mass in exact[i][a][1]]
+            assert rough[i][a][0].tolist() == exact[i][a][0].tolist()
+            assert rough[i][a][1] == pytest.approx(masses, rel=error, abs=0)
+
+
+@given(
+    st.lists(st.integers(0, 5), min_size=2, max_size=8).filter(any),
+    st.lists(st.integers(0, 5), min_size=2, max_size=8).filter(any),
+)
+def test_a_lattice_distance_is_w_inf(u, v):
+    atoms = [np.flatnonzero(counts) for counts in (u, v)]
+    counts = [np.array(c, dtype=object)[a] for c, a in zip((u, v), atoms, strict=True)]
+    truth = wasserstein_distance(*atoms, *(c.astype(int) for c in counts))
+    assert lattice_distance(atoms[0], counts[0], atoms[1], counts[1]) == truth
+    masses = [c.astype(float) / sum(c) for c in counts]
+    rough = lattice_distance(atoms[0], masses[0], atoms[1], masses[1], 1e-9)
+    assert rough >= truth
+
+
+def test_equal_masses_may_cost_floats_one_step_and_integers_none():
+    steps = np.arange(3)
+    u, v = np.array([1, 1, 1], dtype=object), np.array([1, 1, 1], dtype=object)
+    assert lattice_distance(steps, u, steps + 1, v) == 1
+    thirds = np.full(3, 1 / 3)
+    assert lattice_distance(steps, thirds, steps + 1, thirds, 1e-12) in (1, 2)
+
+
+# -- windows --------------------------------------------------------------------------
+
+
+@settings(max_examples=25)
+@given(chains(sparse=False), st.integers(3, 14), st.integers(1, 4))
+def test_outside_the_event_the_whole_is_as_near_as_the_window(chain, n, width):
+    """The laws of the whole sum are near, by the exact near radius of transport."""
+    initial, transition = chain
+    weights = np.arange(len(initial))
+    whole, _ = float_sum_laws(initial, transition, weights, n, range(n))
+    windows, _ = window_sum_laws(initial, transition, weights, n, width)
+    delta = window_delta(marginal_laws(initial, transition, n), transition, width)
+    pairs = list(itertools.combinations(range(len(initial)), 2))
+    radius = max(
+        lattice_distance(*laws[a], *laws[b], 1e-12)
+        for laws in windows.values()
+        for a, b in pairs
+        if laws[a] is not None and laws[b] is not None
+    )
+    for i in range(n):
+        for a, b in pairs:
+            if whole[i][a] is None or whole[i][b] is None:
+                continue
+            (x, p), (y, q) = whole[i][a], whole[i][b]
+            if delta + 1e-9 < 1:
+                near = near_radius(x, y, delta + 1e-9, p, q)
+                assert float(getattr(near, "radius", near)) <= radius
+
+
+def test_the_event_fades_with_the_width_and_is_the_distance_of_the_ends():
+    marginals = marginal_laws(np.array([2 / 3, 1 / 3]), P, 100)
+    found = [window_delta(marginals, P, width) for width in (5, 10, 20)]
+    # one end alone is 0.7 ** width apart; both are apart by the known quilt distances
+    for width, delta, known in zip(
+        (5, 10, 20), found, (0.2146774917, 0.0373973923, 0.0010636847), strict=True
+    ):
+        assert known <= delta == pytest.approx(1 - (1 - 0.7**width) ** 2, abs=1e-12)
+    assert found == sorted(found, reverse=True)
+    alike = np.array([[0.3, 0.7], [0.3, 0.7]])
+    assert window_delta(marginal_laws(alike[0], alike, 9), alike, 1) == 0.0
+
+
+def test_long_series():
+    release = count_release(10_000)
+    found = PURE.calibrate(release, MarkovChainScenario(P)).certificate
+    assert found.sensitivity == 6
+    assert found.notion is Notion.APPROXIMATE_RENYI_PUFFERFISH
+    assert 0 < found.event_delta <= 1e-9
+    assert any("steps from the secret" in text for text in found.assumptions)
+    # nothing left out: what remains are the records of the table
+    strict = MarkovChainScenario(P, event_delta=0.0)
+    assert facts(strict, release, RecordShifts).count == 10_000
+    assert QueryLaws not in strict.bind(release.context).provides(release)
+
+
+def test_ten_states_and_ten_thousand_records():
+    k = 10
+    transition = np.full((k, k), 0.05)
+    np.fill_diagonal(transition, 0.55)
+    scenario = MarkovChainScenario(transition, states=np.arange(k))
+
+    release = count_release(10_000)
+    bound = scenario.bind(release.context)
+    fact = bound.fact(QueryLaws, release)
+    assert 0 < fact.delta <= 1e-9
+    assert len(fact.pairs) > 10_000
+
+
+def test_independent_records_are_kept_apart_one_by_one():
+    scenario = MarkovChainScenario([[0.3, 0.7], [0.3, 0.7]], event_delta=0.0)
+    for n in (1, 10, 100, 1000, 10_000):
+        release = count_release(n)
+        found = PURE.calibrate(release, scenario).certificate
+        assert (found.sensitivity, found.event_delta) == (1.0, 0.0)
+        assert facts(scenario, release, RecordShifts).count == 1
+
+
+def test_the_distance_is_not_monotone_in_the_length():
+    found = [
+        largest(facts(MarkovChainScenario(P), count_release(n))) for n in (5, 20, 100)
+    ]
+    assert found[0] < found[1] > found[2]
+
+
+def test_atoms_too_light_to_be_computed_are_left_out_by_name():
+    tiny = [[1e-9, 1 - 1e-9], [1 - 1e-9, 1e-9]]
+    release = count_release(200)
+    loose = facts(MarkovChainScenario(tiny), release)
+    assert loose.delta > 0
+    strict = MarkovChainScenario(tiny, event_delta=0.0).bind(release.context)
+    assert strict.provides(release) & {QueryLaws, RecordShifts} == {RecordShifts}
+
+
+# -- what is kept apart ---------------------------------------------------------------
+
+
+def test_secrets_without_probability_are_left_out():
+    # the chain starts in 0 and never returns to it
+    scenario = MarkovChainScenario([[0, 1, 0], [0, 0.5, 0.5], [0, 0.5, 0.5]], [1, 0, 0])
+    fact = facts(scenario, count_release(4))
+    none = {s for s, law in zip(fact.secrets, fact.laws[0], strict=True) if not law}
+    assert none == {(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (3, 0)}
+    with pytest.raises(ScenarioError, match="nothing to keep apart"):
+        MarkovChainScenario([[0, 1], [1, 0]], [1, 0]).bind(PublicContext(n_records=9))
+
+
+def test_every_chain_counts():
+    release = count_release(20)
+    matrices = [P, np.array([[0.7, 0.3], [0.3, 0.7]])]
+    each = [largest(facts(MarkovChainScenario(Q), release)) for Q in matrices]
+    both = facts(MarkovChainScenario(matrices), release)
+    assert len(both.laws) == 2
+    assert largest(both) == max(each)
+    given = MarkovChainScenario([P, P], ["stationary", [0.5, 0.5]])
+    assert len(given.chains(20)) == 2
+
+
+def test_more_secrets_are_no_nearer():
+    release = count_release(12)
+    same = largest(facts(MarkovChainScenario(P), release))
+    across = largest(facts(MarkovChainScenario(P, pairs="all"), release))
+    one = largest(facts(MarkovChainScenario(P, protected=[0]), release))
+    assert one <= same <= across <= 2 * same
+
+
+def test_far_apart_records_are_as_far_as_the_table_is_long_for_any_query():
+    scenario = MarkovChainScenario(P, pairs="all")
+    assert facts(scenario, count_release(500), RecordShifts).count == 500
+    assert facts(MarkovChainScenario(P), count_release(500), RecordShifts).count == 121
+
+
+@pytest.mark.parametrize("norm", [1, 2, math.inf])
+def test_two_states_have_laws_of_any_histogram(norm):
+    def cells(X, y=None):
+        return np.column_stack([X[:, 0] == 0, X[:, 0] == 1]).astype(float)
+
+    release = QueryRelease(contribution=cells, is_sum=True, n_records=20, dim=2)
+    fact = facts(MarkovChainScenario(P), release)
+    assert largest(fact, norm) == pytest.approx(7 * np.linalg.norm([1, 1], norm))
+    three = MarkovChainScenario(np.full((3, 3), 1 / 3))
+    off_line = QueryRelease(
+        contribution=lambda X, y: np.eye(3)[X[:, 0].astype(int)],
+        is_sum=True,
+        n_records=20,
+        dim=3,
+    )
+    assert QueryLaws not in three.bind(off_line.context).provides(off_line)
+
+
+def test_lattices():
+    origin, direction, weights = lattice_of(np.array([[-1.0], [1.0], [0.5]]))
+    assert (origin[0], direction[0], weights.tolist()) == (-1.0, 0.5, [0, 4, 3])
+    assert lattice_of(np.array([[0.0], [1.0], [math.sqrt(2)]])) is None
+    assert lattice_of(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])) is None
+    assert lattice_of(np.array([[2.0], [2.0]]))[2].tolist() == [0, 0]
+
+
+def test_a_constant_query_is_not_moved():
+    release = QueryRelease(
+        contribution=lambda X, y: np.ones((len(X), 1)),
+        is_sum=True,
+        n_records=9,
+        dim=1,
+    )
+    assert PURE.calibrate(release, MarkovChainScenario(P)).noise.is_zero
+
+
+@given(chains(sparse=False))
+def test_stationary_laws_stay(chain):
+    _, transition = chain
+    law = np.array(stationary_law(transition))
+    assert law @ transition == pytest.approx(law, rel=1e-12)
+    assert law.sum() == pytest.approx(1)
+
+
+# -- other queries --------------------------------------------------------------------
+
+
+def test_other_queries_are_bounded_by_records():
+    known = Sensitivity(add_remove={1: 0.5}, replace={1: 1.0})
+    release = QueryRelease(
+        query=lambda X, y: np.median(X), n_records=50, dim=1, sensitivity=known
+    )
+    found = GroupPrivacy(epsilon=1, alpha=math.inf, noise="laplace").calibrate(
+        release, MarkovChainScenario(P)
+    )
+    assert found.certificate.sensitivity == 50
+    without = QueryRelease(query=lambda X, y: np.median(X), n_records=50, dim=1)
+    assert MarkovChainScenario(P).bind(without.context).provides(without) == frozenset()
+
+
+# -- estimators -----------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+@pytest.mark.parametrize("frame", [False, True])
+def test_a_mean_of_a_series(frame):
+    rng = np.random.default_rng(0)
+    series = (np.cumsum(rng.random(100) < 0.2) % 2).astype(float)[:, None]
+    X = pd.DataFrame(series, columns=["awake"]) if frame else series
+    estimator = PrivateMean(scenario=MarkovChainScenario(P), accountant=PURE)
+    found = clone(estimator).set_params(random_state=0).fit(X)
+    # six of a hundred, where each record moves by one
+    assert found.noise_.scale == pytest.approx((0.06,))
+    assert abs(found.mean_[0] - series.mean()) < 1
+    assert "MarkovChainScenario(<2 states>" in found.certificate_.scenario
+    default = PrivateMean(scenario=MarkovChainScenario(P), random_state=0).fit(X)
+    assert default.certificate_.delta == 1e-5
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+def test_a_histogram_of_a_series():
+    table = pd.DataFrame({"state": [0, 0, 1, 1, 0] * 4})
+    found = PrivateSummary(
+        scenario=MarkovChainScenario(P),
+        accountant=PURE,
+        statistics={"state": ["histogram"]},
+        categories={"state": [0, 1]},
+        random_state=0,
+    ).fit(table)
+    # 7 records, two cells, and a twentieth of them all
+    assert found.certificate_.sensitivity == pytest.approx(14 / 20)
+
+
+def test_parameters():
+    scenario = MarkovChainScenario(P, [0.5, 0.5], protected=[3])
+    assert scenario.get_params()["initial"] == [0.5, 0.5]
+    assert clone(scenario).protected == [3]
+    assert repr(scenario) == (
+        "MarkovChainScenario(<2 states>, initial='<given>', pairs='same_index', "
+        "protected=<1 times>, event_delta=1e-09)"
+    )
+    low, high = MarkovChainScenario(P, states=[-1, 4]).declared_bounds(None, 1)
+    assert (low.tolist(), high.tolist()) == ([-1.0], [4.0])
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"transition": [[0.5, 0.6], [0.5, 0.5]]}, "row 0 of the parameter 'transi"),
+        ({"transition": [[1.5, -0.5], [0.5, 0.5]]}, "row 0"),
+        ({"transition": [[math.nan, 1], [0.5, 0.5]]}, "row 0"),
+        ({"transition": [[1.0]]}, "one state"),
+        ({"transition": [[0.5, 0.5]]}, "square"),
+        ({"transition": []}, "square"),
+        ({"transition": "P"}, "square"),
+        ({"transition": np.eye(2)}, "several stationary laws"),
+        ({"initial": [0.5, 0.6]}, "'initial'"),
+        ({"initial": [1.0]}, "'initial'"),
+        ({"initial": None}, "'initial'"),
+        ({"initial": "uniform"}, "'initial'"),
+        ({"initial": [[0.5, 0.5], [0.5, 0.5]]}, "2 laws for 1 chains"),
+        ({"states": [0, 1, 2]}, "'states'"),
+        ({"states": [1, 1]}, "twice"),
+        ({"states": ["a", "b"]}, "numbers"),
+        ({"states": [0, math.inf]}, "finite"),
+        ({"pairs": "some"}, "'pairs'"),
+        ({"protected": []}, "'protected'"),
+        ({"protected": [-1]}, "'protected'"),
+        ({"protected": [1.5]}, "'protected'"),
+        ({"protected": [5]}, "counted from 0"),
+        ({"event_delta": 1}, "'event_delta'"),
+        ({"event_delta": -1e-9}, "'event_delta'"),
+    ],
+)
+def test_bad_parameters_are_named(options, message):
+    scenario = MarkovChainScenario(**{"transition": P, **options})
+    with pytest.raises(ValueError, match=message):
+        scenario.bind(PublicContext(n_records=5))
+
+
+def test_data_of_more_columns_than_the_states_is_refused():
+    with pytest.raises(ScenarioError, match="features"):
+        MarkovChainScenario(P).bind(PublicContext(n_records=5, n_features=2))
+
+
+# -- an attacker ----------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_an_attacker_who_knows_the_chain(n_trials):
+    n, at = 10, 4
+    release, scenario = count_release(n), MarkovChainScenario(P)
+    found = PURE.calibrate(release, scenario)
+    fact = facts(scenario, release)
+    worlds = [fact.laws[0][fact.secrets.index((at, state))] for state in (0, 1)]
+
+    def world(state):
+        def draw(size, rng):
+            series = np.empty((size, n), dtype=int)
+            series[:, at] = state
+            # the chain is reversible: it looks the same in both directions
+            for t in range(at + 1, n):
+                series[:, t] = rng.random(size) < P[series[:, t - 1], 1]
+            for t in range(at - 1, -1, -1):
+                series[:, t] = rng.random(size) < P[series[:, t + 1], 1]
+            return series.sum(axis=1) + found.noise.sample((size,), rng)
+
+        return draw
+
+    def score(outputs):
+        densities = [
+            np.exp(-np.abs(outputs - law.points[:, 0]) / found.noise.scale) @ law.masses
+            for law in worlds
+        ]
+        return np.log(densities[1]) - np.log(densities[0])
+
+    report = attack(
+        world(1),
+        world(0),
+        found.certificate,
+        n_draws=n_trials(200_000),
+        rng=np.random.default_rng(1),
+        score=score,
+    )
+    assert not report.broken, str(report)

@@ -1,0 +1,482 @@
+"""Quilts of chains and of networks, against enumeration."""
+
+import copy
+import itertools
+import json
+import math
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from sklearn.base import clone
+
+from skpuffer.exceptions import ScenarioError, UnsupportedError
+from skpuffer.privacy import renyi_divergence
+from skpuffer.releases import QueryRelease, Sensitivity
+from skpuffer.scenarios import BayesianNetworkScenario, Influence, RecordShifts
+from skpuffer.scenarios._chain_quilts import ChainQuilts, chain_influence
+from skpuffer.scenarios._mixing_quilts import mixing, stationary_law
+from skpuffer.scenarios._network import Graph
+
+ORACLES = json.loads(
+    (Path(__file__).parents[1] / "oracles" / "markov_quilt.json").read_text("utf-8")
+)
+CHAIN = ORACLES["chain"]
+ORDERS = st.sampled_from([1.5, 2.0, 8.0, math.inf])
+
+
+def release(n, **options):
+    known = Sensitivity(add_remove={1: 1.0, 2: 1.0}, replace={1: 1.0, 2: 1.0})
+    return QueryRelease(
+        **{
+            "query": lambda X, y: X.sum(),
+            "n_records": n,
+            "dim": 1,
+            "sensitivity": known,
+            **options,
+        }
+    )
+
+
+@st.composite
+def laws(draw, k, zeros=True):
+    weights = draw(st.lists(st.integers(0 if zeros else 1, 9), min_size=k, max_size=k))
+    assume(sum(weights))
+    return np.array(weights, dtype=float) / sum(weights)
+
+
+@st.composite
+def chains(draw, zeros=True):
+    k = draw(st.integers(2, 3))
+    transition = np.array([draw(laws(k, zeros)) for _ in range(k)])
+    return draw(laws(k, zeros)), transition
+
+
+def joint_of(initial, transition, n):
+    """Table of all outcomes of a chain, by enumeration."""
+    k = len(initial)
+    joint = np.zeros((k,) * n)
+    for x in itertools.product(range(k), repeat=n):
+        steps = [transition[a, b] for a, b in itertools.pairwise(x)]
+        joint[x] = initial[x[0]] * math.prod(steps)
+    return joint
+
+
+def told(joint, index, quilt, alpha):
+    """Influence of a quilt by its definition, or None if there is no secret."""
+    k = joint.shape[index]
+    rest = tuple(at for at in range(joint.ndim) if at not in (index, *quilt))
+    table = joint.sum(axis=rest)
+    table = np.moveaxis(table, sorted((index, *quilt)).index(index), 0).reshape(k, -1)
+    masses = table.sum(axis=1)
+    pairs = [(a, b) for a, b in itertools.permutations(np.flatnonzero(masses > 0), 2)]
+    if not pairs:
+        return None
+    rows = {a: table[a] / masses[a] for a in np.flatnonzero(masses > 0)}
+    if alpha == "total_variation":
+        return max(np.abs(rows[a] - rows[b]).sum() / 2 for a, b in pairs)
+    return max(renyi_divergence(rows[a], rows[b], alpha) for a, b in pairs)
+
+
+def quilts_of(index, n):
+    """All quilts of one record of a chain: (a, b, size)."""
+    for a in (None, *range(1, index + 1)):
+        for b in (None, *range(1, n - index)):
+            left = 0 if a is None else index - a + 1
+            right = n - 1 if b is None else index + b - 1
+            yield a, b, right - left + 1
+
+
+def positions(index, a, b):
+    return ([] if a is None else [index - a]) + ([] if b is None else [index + b])
+
+
+# -- reference values ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", ORACLES["influence"]["rows"])
+def test_influences_of_reference(row):
+    index, n = ORACLES["influence"]["index"], ORACLES["influence"]["n_records"]
+    quilts = ChainQuilts(CHAIN["initial"], CHAIN["transition"], n)
+    of = (index, row["a"], row["b"])
+    assert quilts.influence(*of) == pytest.approx(row["exact"], abs=6e-11)
+    if "approximate" in row:
+        bound = quilts.approximate().influence(*of)
+        assert bound == pytest.approx(row["approximate"], abs=6e-11)
+    if "total_variation" in row:
+        found = quilts.influence(*of, order="total_variation")
+        assert found == pytest.approx(row["total_variation"], abs=6e-11)
+
+
+def test_mixing_of_reference():
+    least, gap = mixing(np.array(CHAIN["transition"]))
+    assert least == pytest.approx(ORACLES["mixing"]["least_mass"], rel=1e-12)
+    assert gap == pytest.approx(ORACLES["mixing"]["gap"], rel=1e-12)
+
+
+# -- one chain, against its definition ----------------------------------------------
+
+
+@given(chains(), st.integers(2, 5), st.sampled_from([1.5, 8.0, math.inf, "tv"]))
+def test_influence_is_the_divergence_of_the_quilt(chain, n, order):
+    order = "total_variation" if order == "tv" else order
+    joint = joint_of(*chain, n)
+    assume(told(joint, n - 1, (), order) is not None)
+    quilts = ChainQuilts(*chain, n)
+    for index in range(n):
+        for a, b, size in quilts_of(index, n):
+            assert quilts.size(index, a, b) == size
+            expected = told(joint, index, positions(index, a, b), order)
+            found = quilts.influence(index, a, b, order)
+            if expected is None:
+                assert found <= 0
+            else:
+                assert found == pytest.approx(expected, rel=1e-9, abs=1e-10)
+                assert found >= expected
+
+
+@given(chains(), st.integers(2, 12), ORDERS, st.floats(0.05, 3.0))
+def test_search_finds_what_enumeration_finds(chain, n, order, slope):
+    try:
+        quilts = ChainQuilts(*chain, n)
+    except ScenarioError:
+        assume(False)
+    prices = [
+        min(
+            quilts.influence(index, a, b, order) + slope * size
+            for a, b, size in quilts_of(index, n)
+        )
+        for index in range(n)
+    ]
+    found = quilts.worst(order, lambda sizes: slope * sizes)
+    assert found.price == pytest.approx(max(prices), rel=1e-9)
+    # a second call starts from what is known by now
+    again = quilts.worst(order, lambda sizes: slope * sizes)
+    assert again.price == pytest.approx(found.price, rel=1e-11)
+
+
+def test_long_chains_are_searched_as_short_ones():
+    """Beyond the first blocks, away from the start and without a stationary start."""
+    slow = np.array([[0.99, 0.01, 0.0], [0.0, 0.98, 0.02], [0.02, 0.0, 0.98]])
+    n = 700
+    quilts = ChainQuilts([0.0, 0.5, 0.5], slow, n)
+    slope = 0.002
+    found = quilts.worst(2.0, lambda sizes: slope * sizes)
+    index = found.index
+    best = math.inf
+    for a in range(1, index + 1, 7):
+        for b in (None, *range(1, n - index, 5)):
+            price = quilts.influence(index, a, b, 2.0)
+            best = min(best, price + slope * quilts.size(index, a, b))
+        quilts._cache.clear()
+    assert found.price <= best
+    assert found.price >= 0.9 * best
+
+
+@given(chains(zeros=False), st.integers(2, 8), ORDERS)
+def test_further_quilts_tell_less(chain, n, order):
+    quilts = ChainQuilts(*chain, n)
+    index = n // 2
+    for b in range(1, n - index - 1):
+        near = quilts.influence(index, None, b, order)
+        assert quilts.influence(index, None, b + 1, order) <= near + 1e-12
+    for a in range(1, index):
+        near = quilts.influence(index, a, None, order)
+        assert quilts.influence(index, a + 1, None, order) <= near + 1e-12
+
+
+@given(chains(zeros=False), st.integers(2, 40), st.integers(0, 39))
+def test_bounds_by_mixing_are_bounds(chain, n, index):
+    index = min(index, n - 1)
+    exact = ChainQuilts(*chain, n)
+    try:
+        bound = exact.approximate()
+    except UnsupportedError:
+        return
+    for order in (1.5, 4.0, math.inf, "total_variation"):
+        for a, b, _ in itertools.islice(quilts_of(index, n), 0, None, 7):
+            if a is None and b is None:
+                continue
+            above = bound.influence(index, a, b, order)
+            assert exact.influence(index, a, b, order) <= above + 1e-11
+
+
+def test_orders_are_ordered():
+    quilts = ChainQuilts([0.5, 0.5], [[0.6, 0.4], [0.3, 0.7]], 30)
+    found = [quilts.influence(10, 3, 4, a) for a in (1.1, 1.5, 2, 8, 64, math.inf)]
+    assert found == sorted(found)
+
+
+def test_a_transition_never_seen():
+    """Next to the secret everything is told; two steps away not any more."""
+    transition = np.array([[0.5, 0.5, 0.0], [0.2, 0.4, 0.4], [0.3, 0.3, 0.4]])
+    quilts = ChainQuilts(stationary_law(transition), transition, 30)
+    assert quilts.influence(15, None, 1) == math.inf
+    assert quilts.influence(15, 1, None) == math.inf
+    assert quilts.influence(15, 1, 1, 2.0) == math.inf
+    assert quilts.influence(15, 2, 2) < math.inf
+    assert quilts.influence(15, None, 1, "total_variation") < 1
+    assert quilts.worst(math.inf, lambda sizes: sizes / 25).size < 30
+
+
+def test_a_chain_that_never_mixes_leaves_the_trivial_quilt():
+    for transition in ([[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]):
+        quilts = ChainQuilts([0.5, 0.5], transition, 25)
+        found = quilts.worst(math.inf, lambda sizes: sizes / 25)
+        assert (found.price, found.size, found.quilt) == (1.0, 25.0, ())
+        with pytest.raises(UnsupportedError, match="method='exact'"):
+            quilts.approximate()
+
+
+def test_masses_that_underflow_do_not_pass_for_impossible():
+    tiny = 1e-300
+    transition = np.array([[1.0, tiny], [tiny, 1.0]])
+    quilts = ChainQuilts([0.5, 0.5], transition, 6)
+    assert quilts.influence(3, None, 1) > 600
+    cycle = np.array([[0.0, 1.0, 0.0], [tiny, 0.0, 1.0], [1.0, 0.0, 0.0]])
+    quilts = ChainQuilts([1 / 3] * 3, cycle, 9)
+    assert quilts.influence(4, None, 3) == math.inf
+
+
+def test_only_what_is_protected_counts():
+    transition, n = np.array([[0.9, 0.1], [0.2, 0.8]]), 60
+    law = stationary_law(transition)
+    every = ChainQuilts(law, transition, n)
+    last = ChainQuilts(law, transition, n, protected=[n - 1])
+    cost = lambda sizes: sizes / 20  # noqa: E731
+    found = last.worst(math.inf, cost)
+    assert found.index == n - 1
+    assert found.price < every.worst(math.inf, cost).price
+    with pytest.raises(ScenarioError, match="two different values"):
+        ChainQuilts([1.0, 0.0], transition, n, protected=[0])
+    pairs = np.zeros((2, 2))
+    with pytest.raises(ScenarioError, match="two different values"):
+        ChainQuilts(law, transition, n, pairs=pairs)
+
+
+def test_distance_may_be_limited():
+    transition, n = np.array([[0.9, 0.1], [0.2, 0.8]]), 60
+    quilts = ChainQuilts(stationary_law(transition), transition, n)
+    cost = lambda sizes: sizes / 22  # noqa: E731
+    free = quilts.worst(math.inf, cost)
+    near = quilts.worst(math.inf, cost, max_distance=4)
+    assert near.price > free.price
+    assert all(abs(at - near.index) <= 4 for at in near.quilt)
+
+
+def test_a_ceiling_changes_nothing_below_it():
+    quilts = ChainQuilts(CHAIN["initial"], CHAIN["transition"], 80)
+    cost = lambda sizes: sizes / 22  # noqa: E731
+    free = quilts.worst(math.inf, cost).price
+    fresh = ChainQuilts(CHAIN["initial"], CHAIN["transition"], 80)
+    assert fresh.worst(math.inf, cost, ceiling=1.1 * free).price == pytest.approx(free)
+    fresh = ChainQuilts(CHAIN["initial"], CHAIN["transition"], 80)
+    assert fresh.worst(math.inf, cost, ceiling=0.9 * free).price >= 0.9 * free
+
+
+def test_several_chains_are_each_at_their_best():
+    fast, slow = [[0.6, 0.4], [0.4, 0.6]], [[0.9, 0.1], [0.2, 0.8]]
+    cost = lambda sizes: sizes / 30  # noqa: E731
+    prices = [
+        chain_influence([([0.5, 0.5], step)], 40).worst(math.inf, cost).price
+        for step in (fast, slow)
+    ]
+    both = chain_influence([([0.5, 0.5], step) for step in (fast, slow)], 40)
+    assert both.worst(math.inf, cost).price == max(prices)
+
+
+def test_what_was_found_is_kept_and_not_pickled():
+    arguments = [([0.5, 0.5], [[0.6, 0.4], [0.4, 0.6]])], 40
+    fact = chain_influence(*arguments)
+    assert chain_influence(*arguments).worlds[0] is fact.worlds[0]
+    cost = lambda sizes: sizes / 30  # noqa: E731
+    found = fact.worst(2.0, cost)
+    again = pickle.loads(pickle.dumps(fact))
+    assert not again.worlds[0]._cache
+    assert again.worst(2.0, cost).price == found.price
+    assert copy.deepcopy(fact).worst(2.0, cost).price == found.price
+
+
+@given(chains(zeros=False))
+def test_stationary_law(chain):
+    law = stationary_law(chain[1])
+    assert law @ chain[1] == pytest.approx(law, rel=1e-12)
+
+
+# -- networks -----------------------------------------------------------------------
+
+
+def chain_network(initial, transition, n, **options):
+    parents = {t: (t - 1,) if t else () for t in range(n)}
+    tables = {t: transition if t else initial for t in range(n)}
+    return BayesianNetworkScenario(parents, tables, **options)
+
+
+@given(chains(), st.integers(2, 5), ORDERS, st.floats(0.05, 2.0))
+def test_a_chain_is_a_network(chain, n, order, slope):
+    try:
+        quilts = ChainQuilts(*chain, n)
+    except ScenarioError:
+        assume(False)
+    query = release(n)
+    fact = chain_network(*chain, n).bind(query.context).fact(Influence, query)
+    cost = lambda sizes: slope * sizes  # noqa: E731
+    expected = quilts.worst(order, cost).price
+    assert fact.worst(order, cost).price == pytest.approx(expected, rel=1e-9)
+
+
+@st.composite
+def networks(draw):
+    n = draw(st.integers(2, 5))
+    parents = {t: tuple(p for p in range(t) if draw(st.booleans())) for t in range(n)}
+    tables = {}
+    for t, of in parents.items():
+        rows = [draw(laws(2, zeros=False)) for _ in range(2 ** len(of))]
+        tables[t] = np.array(rows).reshape((2,) * (len(of) + 1))
+    return parents, tables
+
+
+@given(networks(), st.data())
+def test_separation_is_independence(network, data):
+    parents, tables = network
+    n = len(parents)
+    ((joint, _),) = BayesianNetworkScenario(parents, tables)._joints()
+    assert joint.sum() == pytest.approx(1.0)
+    graph = Graph.of(parents)
+    at = data.draw(st.integers(0, n - 1))
+    given_nodes = data.draw(st.sets(st.integers(0, n - 1).filter(lambda x: x != at)))
+    linked = graph.connected(at, given_nodes)
+    far = [t for t in range(n) if t not in linked and t not in given_nodes]
+    kept = (at, *sorted(given_nodes), *far)
+    rest = tuple(t for t in range(n) if t not in kept)
+    order = np.argsort(np.argsort(kept))
+    table = joint.sum(axis=rest).transpose(order)
+    table = table.reshape(2, 2 ** len(given_nodes), -1)
+    # P(at, far | given) is the product of its margins
+    product = table.sum(axis=2, keepdims=True) * table.sum(axis=0, keepdims=True)
+    assert table * table.sum(axis=(0, 2), keepdims=True) == pytest.approx(product)
+
+
+@given(networks(), ORDERS)
+def test_networks_tell_what_their_tables_say(network, order):
+    parents, tables = network
+    n = len(parents)
+    scenario = BayesianNetworkScenario(parents, tables, max_quilt=2)
+    ((joint, _),) = scenario._joints()
+    (world,) = scenario.bind(release(n).context).worlds
+    for record, (sizes, found) in zip(
+        world._records, world.influences(order), strict=True
+    ):
+        index, _, quilts, *_ = record
+        assert sizes[0] == n and quilts[0] == ()
+        for size, quilt, value in zip(sizes, quilts, found, strict=True):
+            assert size == len(Graph.of(parents).connected(index, quilt)) or not quilt
+            expected = told(joint, index, quilt, order) if quilt else 0.0
+            assert value == pytest.approx(expected, rel=1e-9, abs=1e-11)
+            assert value >= expected
+
+
+def test_quilts_of_more_nodes_never_cost_more():
+    grid = {0: (), 1: (0,), 2: (0,), 3: (1, 2), 4: (3,), 5: (3, 4)}
+    rng = np.random.default_rng(0)
+    tables = {t: rng.dirichlet([2, 2], size=(2,) * len(p)) for t, p in grid.items()}
+    query = release(6)
+    prices = []
+    for most in (1, 2, 3):
+        scenario = BayesianNetworkScenario(grid, tables, max_quilt=most)
+        fact = scenario.bind(query.context).fact(Influence, query)
+        prices.append(fact.worst(math.inf, lambda sizes: sizes).price)
+    assert prices == sorted(prices, reverse=True)
+    assert prices[-1] < prices[0]
+
+
+def test_independent_parts_are_far_without_a_quilt():
+    parents = {0: (), 1: (0,), 2: (), 3: (2,), 4: ()}
+    rng = np.random.default_rng(0)
+    tables = {t: rng.dirichlet([1, 1], size=(2,) * len(p)) for t, p in parents.items()}
+    query = release(5)
+    bound = BayesianNetworkScenario(parents, tables).bind(query.context)
+    fact = bound.fact(Influence, query)
+    assert fact.worst(math.inf, lambda sizes: 1e-6 * sizes).size <= 2
+    assert bound.fact(RecordShifts, query).count == 2
+
+
+def test_columns_move_as_much_as_they_are_said_to():
+    """Parameters of three columns, of which the last is linked with the first only."""
+    parents = {"age": (), "income": ("age",), "rent": ("income",)}
+    step = [[0.6, 0.4], [0.3, 0.7]]
+    tables = {"age": [0.5, 0.5], "income": step, "rent": step}
+    moves = {"age": 3.0, "income": 1.0, "rent": 0.5}
+    options = {"level": "attribute", "protected": ["rent"]}
+    query = release(1000, sensitivity=None)
+    told_of = BayesianNetworkScenario(parents, tables, moves=moves, **options)
+    fact = told_of.bind(query.context).fact(Influence, query)
+    assert fact.of_output
+    ((sizes, told),) = fact.worlds[0].influences(math.inf)
+    assert sizes.tolist() == [4.5, 3.5, 1.5] or sizes.tolist() == [4.5, 1.5, 0.5]
+    assert told[0] == 0
+    # without, a column may change every record, and no quilt gains anything
+    plain = BayesianNetworkScenario(parents, tables, **options)
+    assert plain.bind(query.context).provides(query) == frozenset()
+    query = release(1000)
+    fact = plain.bind(query.context).fact(Influence, query)
+    assert set(fact.worlds[0].influences(2.0)[0][0]) == {1000.0}
+    assert plain.bind(query.context).fact(RecordShifts, query).count == 1000
+
+
+def test_networks_are_parameters():
+    scenario = chain_network([0.5, 0.5], [[0.6, 0.4], [0.4, 0.6]], 3, protected=[1])
+    assert clone(scenario).get_params().keys() == scenario.get_params().keys()
+    assert repr(scenario) == (
+        "BayesianNetworkScenario(<3 nodes>, level='record', protected=[1], max_quilt=3)"
+    )
+    query = release(3)
+    bound = scenario.bind(query.context)
+    (sentence,) = bound.fact(Influence, query).assumptions
+    assert "3 records" in sentence and "value of any one of: 1" in sentence
+    with pytest.raises(UnsupportedError, match="method='exact'"):
+        bound.worlds[0].approximate()
+
+
+HALF = [0.5, 0.5]
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"parents": {}}, "must be a dict"),
+        ({"parents": {0: (), 1: (2,)}}, "must be other nodes"),
+        ({"parents": {0: (1,), 1: (0,)}}, "has a cycle"),
+        ({"tables": []}, "no belief"),
+        ({"tables": {0: HALF}}, "one table for each node"),
+        ({"tables": {0: HALF, 1: HALF}}, "must have shape"),
+        ({"tables": {0: [0.5, 0.6], 1: [HALF, HALF]}}, "must sum to 1"),
+        ({"tables": {0: [1.5, -0.5], 1: [HALF, HALF]}}, "non-negative"),
+        ({"protected": [7]}, "names 7"),
+        ({"moves": {0: 1.0, 1: 1.0}}, "goes with level='attribute'"),
+        ({"level": "attribute", "moves": {0: 1.0}}, "name each node once"),
+        ({"level": "attribute", "moves": {0: 1.0, 1: -1.0}}, "non-negative"),
+        ({"level": "table"}, "'level' must be one of"),
+        ({"max_quilt": 0}, "'max_quilt' must be an integer"),
+    ],
+)
+def test_networks_that_are_none(options, message):
+    good = {"parents": {0: (), 1: (0,)}, "tables": {0: HALF, 1: [HALF, HALF]}}
+    scenario = BayesianNetworkScenario(**{**good, **options})
+    with pytest.raises(ValueError, match=message):
+        scenario.bind(release(2).context)
+
+
+def test_networks_out_of_reach():
+    parents = {t: () for t in range(25)}
+    scenario = BayesianNetworkScenario(parents, {t: HALF for t in parents})
+    with pytest.raises(ScenarioError, match="outcomes"):
+        scenario.check()
+    certain = BayesianNetworkScenario({0: ()}, {0: [1.0, 0.0]})
+    with pytest.raises(ScenarioError, match="two different values"):
+        certain.bind(release(1).context)
+    with pytest.raises(ScenarioError, match="a node for each"):
+        BayesianNetworkScenario({0: ()}, {0: HALF}).bind(release(2).context)
