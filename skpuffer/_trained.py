@@ -65,10 +65,14 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         """Weight of ``|w|**2 / 2`` next to the mean loss."""
         return 0.0
 
-    def _clipping(self, default):
+    def _clipping(self, default, order):
         """Clip norm or norms of the release, and sizes of the blocks if apart."""
         clip = default if self.clip_norm is None else float(self.clip_norm)
-        return {"clip_norm": clip}
+        return {"clip_norm": clip, "clip_order": order}
+
+    def _width(self, order):
+        """Norm of that order of features that are equal and of l2 norm one."""
+        return self.n_features_in_ ** max(0.0, 1 / order - 1 / 2)
 
     # -- the plan: from public facts alone ----------------------------------------
 
@@ -85,21 +89,24 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         smoothness = self._loss().smoothness
         return default_plan(context.n_records, multiplier, smoothness, **decided)
 
-    def _probe(self, context):
+    def _probe(self, context, order):
         """Describe a single look at all gradients, of clip norm one."""
         return GradientRelease(
             n_records=context.n_records,
             n_steps=1,
             sampling="full_batch",
+            clip_order=order,
             context=context,
             name=self._release_name,
         )
 
     def _plan(self, scenario, accountant, context, X):
-        probe = self._probe(context)
+        order = accountant.clip_order
+        probe = self._probe(context, order)
         # how much noise one look at all gradients would take: what the budget buys
         once = accountant.calibrate(probe, scenario.bind(context)).noise
-        defaults = self._defaults(context, float(np.max(once.scale)))
+        multiplier = float(np.max(once.std())) * self._width(order)
+        defaults = self._defaults(context, multiplier)
         sampling = self.sampling
         if sampling is None:
             sampling = "full_batch" if self.batch_size is None else "poisson"
@@ -119,7 +126,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             name=self._release_name,
             context=context,
             assumptions=self._statements(context),
-            **self._clipping(defaults.clip_norm),
+            **self._clipping(defaults.clip_norm * self._width(order), order),
         )
         return replace(release, n_steps=self._steps(release, defaults))
 
@@ -165,7 +172,8 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         """How noisy gradients become parameters: post-processing of what is public."""
         # the noise of one full-batch step that would leave as much of it in a mean of
         # all steps' gradients
-        spread = float(np.max(noise.scale)) / release.total_clip_norm
+        clip_norm = release.total_clip_norm / self._width(release.clip_order)
+        spread = float(np.max(noise.std())) / clip_norm
         multiplier = (
             spread * release.n_records / (release.divisor * np.sqrt(release.n_steps))
         )
@@ -173,7 +181,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             release.context,
             multiplier,
             n_steps=release.n_steps,
-            clip_norm=release.total_clip_norm,
+            clip_norm=clip_norm,
         )
         chosen = {
             name: given if (given := getattr(self, name)) is not None else fallback

@@ -6,7 +6,7 @@ is the hockey-stick divergence of the noise moved by the step's shift.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
@@ -53,9 +53,7 @@ class _Step:
     tight = False
 
     def _one(self, epsilon, times=1):
-        shift = self.shift
-        if times != 1:
-            shift = Shift(times * shift.radius, norm=shift.norm, dim=shift.dim)
+        shift = replace(self.shift, radius=times * self.shift.radius)
         return self.noise.delta(epsilon, shift)
 
     def reverse(self, epsilon):
@@ -81,9 +79,9 @@ class FullStep(_Step):
         """Return the hockey-stick divergence of the first law from the second."""
         return self._one(epsilon)
 
-    def renyi(self, alpha):
-        """Return the Rényi cost at order `alpha`, in nats."""
-        return self.noise.renyi(alpha, self.shift)
+    def renyi_costs(self, orders):
+        """Return the Rényi costs at many orders, in nats."""
+        return self.noise.renyi(np.asarray(orders, dtype=float), self.shift).tolist()
 
 
 @dataclass(frozen=True)

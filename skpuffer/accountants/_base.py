@@ -52,6 +52,12 @@ class Accountant(BaseEstimator, ABC):
     #: Kinds of release it can account for.
     releases: tuple = (QueryRelease,)
 
+    #: Whether to name it to users whose own choice does not do.
+    recommended = True
+
+    #: Order of the norm by which its noise wants gradients clipped.
+    clip_order = 2.0
+
     @abstractmethod
     def check(self):
         """Check the parameters by plain code; raise an error that names the culprit."""
@@ -117,7 +123,8 @@ class Accountant(BaseEstimator, ABC):
         others = [
             kind.__name__
             for kind in known_accountants()
-            if isinstance(release, kind.releases)
+            if kind.recommended
+            and isinstance(release, kind.releases)
             and any(need in provided for need in kind.needs)
         ]
         remedy = "use a scenario that offers more"

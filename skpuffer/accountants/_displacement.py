@@ -6,7 +6,7 @@ from functools import singledispatch
 
 import numpy as np
 
-from skpuffer.scenarios import PairedDraws, QueryLaws, RecordShifts
+from skpuffer.scenarios import OutputShift, PairedDraws, QueryLaws, RecordShifts
 from skpuffer.scenarios._facts import arbitrary_coupling
 from skpuffer.scenarios._laws import largest_distance
 
@@ -124,11 +124,27 @@ def _(fact: PairedDraws, release, norm):
 
 
 @displacement.register
+def _(fact: OutputShift, release, norm):
+    radius = fact.radius + release.total_slack(norm)
+    return Displacement(radius, norm, coupling_id=fact.coupling_id, **_common(fact))
+
+
+@displacement.register
 def _(fact: RecordShifts, release, norm):
     one = release.record_move(fact.shift, norm, fact.relation)
-    radius = fact.count * one + release.total_slack(norm)
+    radius, each_as_far = fact.count * one, True
+    if fact.shifts is not None:
+        values, times = np.unique(fact.shifts, return_counts=True)
+        moves = [release.record_move(v, norm, fact.relation) for v in values.tolist()]
+        total = float(times @ moves)
+        each_as_far = total >= radius
+        radius = min(radius, total)
+    radius += release.total_slack(norm)
     bound = {"relation": fact.relation, "coupling_id": fact.coupling_id}
     common = _common(fact)
+    if not (fact.count_is_certain and each_as_far):
+        # the bound rests on the prior, however far the first record moves
+        return Displacement(radius, norm, count=fact.count, **bound, **common)
     arbitrary = math.isinf(fact.shift)
     if not arbitrary and one >= release.record_move(math.inf, norm, "replace"):
         # as far as any record moves at all: no prior is needed to be certain of that

@@ -1,14 +1,12 @@
 """What dominates each step of a gradient release, by how its batches are drawn."""
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Shift
 from skpuffer.privacy import GaussianCurve, PrivacyLossCurve
-from skpuffer.scenarios import RecordScenario
 
+from ._accounting import Accounting, neighbours
 from ._amplification import (
     FullStep,
     GaussianReplacePoisson,
@@ -18,63 +16,10 @@ from ._amplification import (
     SubsetStep,
 )
 
-__all__ = [
-    "Accounting",
-    "Neighbours",
-    "account_for",
-    "gradient_obstacle",
-    "neighbours",
-]
+__all__ = ["account_for_gradients", "gradient_obstacle", "neighbours"]
 
 #: Schemes in which only some steps' batches hold a record, by chance.
 _AMPLIFIED = ("poisson", "fixed_size", "with_replacement")
-
-
-@dataclass(frozen=True)
-class Neighbours:
-    """How two worlds differ, as far as the accounting of steps needs to know.
-
-    Parameters
-    ----------
-    relation : {'add_remove', 'replace'}
-    count : int
-        How many records differ.
-    independent : bool
-        Whether those that differ are fixed beforehand, all others being the same in
-        both worlds: a single record, or any group under differential privacy.
-    """
-
-    relation: str
-    count: int
-    independent: bool = field(default=True, compare=False)
-
-
-@dataclass(frozen=True)
-class Accounting:
-    """What dominates all steps of a gradient release.
-
-    Parameters
-    ----------
-    curve : GaussianCurve or PrivacyLossCurve
-        The former, exact, where Gaussian noise meets a shift of one size at each step.
-    shift : Shift
-        What the noise of one step has to cover; of an epoch, where batches are dealt.
-    source : str
-        Where the bound is proved.
-    tight : bool
-        Whether some gradients attain it.
-    """
-
-    curve: object
-    shift: Shift
-    source: str
-    tight: bool
-
-
-def neighbours(fact, scenario):
-    """Read off a fact how two worlds differ; a record may become any other."""
-    independent = fact.count == 1 or isinstance(scenario, RecordScenario)
-    return Neighbours(fact.relation, int(fact.count), independent)
 
 
 def gradient_obstacle(release, worlds):
@@ -109,14 +54,14 @@ def gradient_obstacle(release, worlds):
     return None
 
 
-def account_for(noise, release, worlds, max_memory=500.0):
+def account_for_gradients(release, noise, worlds, max_memory=500.0):
     """Find what dominates all steps of a gradient release.
 
     Parameters
     ----------
+    release : GradientRelease
     noise : Noise
         Added to each step's sum of clipped gradients.
-    release : GradientRelease
     worlds : Neighbours
     max_memory : float, default=500.0
         In MiB, for the grid of a :class:`PrivacyLossCurve`.
@@ -133,12 +78,7 @@ def account_for(noise, release, worlds, max_memory=500.0):
     obstacle = gradient_obstacle(release, worlds)
     if obstacle:
         raise UnsupportedError(f"The release {release.name!r}: {obstacle}.")
-    if release.clip_order > noise.norm and noise.dim is None and release.dim is None:
-        raise UnsupportedError(
-            f"The gradients are clipped in the {release.clip_order:g}-norm, which "
-            f"bounds no shift in the {noise.norm:g}-norm that {noise.family} noise "
-            f"needs. Use clip_order={noise.norm:g} or less, or another noise."
-        )
+    _check_norms(noise, release)
     pair, count, source = _SCHEMES[release.sampling](noise, release, worlds)
     curve = PrivacyLossCurve(((pair, count),), float(max_memory))
     if isinstance(pair, FullStep):
@@ -151,14 +91,30 @@ def account_for(noise, release, worlds, max_memory=500.0):
         release.sampling == "fixed_size" and release.sampling_rate < 1
     )
     tight = pair.tight and attained
-    return Accounting(curve, pair.shift, source, tight)
+    statement = _STATEMENTS[release.sampling].format(release)
+    return Accounting(curve, pair.shift, source, tight, (statement,))
+
+
+def _check_norms(noise, release):
+    """Refuse a clip norm from which the noise can tell nothing."""
+    try:
+        noise.renyi(2.0, _shift(release, noise, 1))
+    except ValueError as error:
+        raise UnsupportedError(
+            f"The gradients are clipped in the {release.clip_order:g}-norm, which is "
+            f"not enough for {noise.family} noise. Use clip_order={noise.norm:g} or "
+            f"less, or another noise. ({error})"
+        ) from error
 
 
 def _shift(release, noise, *moves):
     """Shift of clip norms times `moves`, one for each batch that changes."""
-    times = float(np.linalg.norm(moves, ord=noise.norm))
-    radius = times * release.total_clip_norm
-    return Shift(radius, norm=release.clip_order, dim=release.dim)
+    order = release.clip_order
+    if len(moves) > 1:
+        # a norm in which those of the batches make up that of all of them
+        order = max(order, noise.norm)
+    radius = float(np.linalg.norm(moves, ord=order)) * release.total_clip_norm
+    return Shift(radius, norm=order, dim=release.dim)
 
 
 def _full_batch(noise, release, worlds):
@@ -224,4 +180,25 @@ _SCHEMES = {
     "poisson": _poisson,
     "fixed_size": _fixed_size,
     "with_replacement": _with_replacement,
+}
+
+#: What each sampling scheme takes for granted, in a sentence.
+_STATEMENTS = {
+    "full_batch": "every step takes all {0.n_records} records",
+    "poisson": (
+        "every step takes each record independently with probability "
+        "{0.sampling_rate:.6g}, and which ones it took stays secret"
+    ),
+    "fixed_size": (
+        "every step takes a fresh uniformly random subset of {0.batch_size} of the "
+        "{0.n_records} records, which stays secret"
+    ),
+    "with_replacement": (
+        "every step draws {0.batch_size} times uniformly from the {0.n_records} "
+        "records, and which ones it drew stays secret"
+    ),
+    "shuffled_epochs": (
+        "every epoch deals each of the {0.n_records} records to one batch, at random "
+        "but with no amplification claimed for it"
+    ),
 }

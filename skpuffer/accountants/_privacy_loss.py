@@ -1,10 +1,10 @@
 """The privacy-loss accountant: what many noisy steps cost together, nearly exactly."""
 
 from skpuffer.privacy import GaussianCurve, Notion
-from skpuffer.utils._checks import check_option, check_positive, check_probability
+from skpuffer.utils._checks import check_positive, check_probability
 from skpuffer.utils._gdp import gaussian_mu
 
-from ._shift import FAMILIES
+from ._noise_parameter import check_noise
 from ._steps import _StepAccountant
 
 __all__ = ["PrivacyLoss"]
@@ -27,9 +27,13 @@ class PrivacyLoss(_StepAccountant):
         Budget in nats.
     delta : float, default=1e-5
         In (0, 1).
-    noise : {'gaussian', 'laplace'}, default='gaussian'
-        Gaussian noise measures shifts in l2, Laplace noise in l1: clip gradients in
-        that norm.
+    noise : {'gaussian', 'laplace', 'generalized_gaussian'} or Noise, \
+default='gaussian'
+        Family of the noise, or a noise whose scale calibration replaces. Gaussian noise
+        measures shifts in l2, Laplace noise in l1, and generalised Gaussian noise in
+        the norm of order min(beta, 2).
+    beta : float, default=None
+        Shape of generalised Gaussian noise, at least 1; only for that name.
     max_memory : float, default=500
         MiB that a grid may take. Where it would take more, Rényi costs are added
         instead, and the certificate says so.
@@ -67,17 +71,26 @@ class PrivacyLoss(_StepAccountant):
     alpha = None
     _step_notion = Notion.APPROXIMATE_DP
 
-    def __init__(self, epsilon=1.0, delta=1e-5, *, noise="gaussian", max_memory=500):
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=1e-5,
+        *,
+        noise="gaussian",
+        beta=None,
+        max_memory=500,
+    ):
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise
+        self.beta = beta
         self.max_memory = max_memory
 
     def check(self):
         """Check the parameters; see the class."""
         check_positive(epsilon=self.epsilon)
         check_probability(delta=self.delta)
-        check_option(tuple(FAMILIES), noise=self.noise)
+        check_noise(self.noise, self.beta)
         check_positive(max_memory=self.max_memory)
 
     def _read(self, curve):

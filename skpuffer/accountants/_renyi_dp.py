@@ -6,14 +6,13 @@ import numpy as np
 
 from skpuffer.privacy import GaussianCurve, Notion, RenyiCurve, renyi_to_approximate
 from skpuffer.utils._checks import (
-    check_option,
     check_order,
     check_positive,
     check_probability,
 )
 from skpuffer.utils._gdp import gaussian_mu
 
-from ._shift import FAMILIES
+from ._noise_parameter import check_noise
 from ._steps import _StepAccountant
 
 __all__ = ["RenyiDP"]
@@ -40,8 +39,13 @@ class RenyiDP(_StepAccountant):
         In (0, 1). None if `alpha` is given.
     alpha : float or None, default=None
         If given, the promise is the Rényi one of this order, in (1, inf).
-    noise : {'gaussian', 'laplace'}, default='gaussian'
-        Gaussian noise measures shifts in l2, Laplace noise in l1.
+    noise : {'gaussian', 'laplace', 'generalized_gaussian'} or Noise, \
+default='gaussian'
+        Family of the noise, or a noise whose scale calibration replaces. Gaussian noise
+        measures shifts in l2, Laplace noise in l1, and generalised Gaussian noise in
+        the norm of order min(beta, 2).
+    beta : float, default=None
+        Shape of generalised Gaussian noise, at least 1; only for that name.
 
     See Also
     --------
@@ -73,16 +77,21 @@ class RenyiDP(_StepAccountant):
     2.1
     """
 
-    def __init__(self, epsilon=1.0, delta=1e-5, *, alpha=None, noise="gaussian"):
+    def __init__(
+        self, epsilon=1.0, delta=1e-5, *, alpha=None, noise="gaussian", beta=None
+    ):
         self.epsilon = epsilon
         self.delta = delta
         self.alpha = alpha
         self.noise = noise
+        self.beta = beta
+
+    _by_renyi_costs = True
 
     def check(self):
         """Check the parameters; see the class."""
         check_positive(epsilon=self.epsilon)
-        check_option(tuple(FAMILIES), noise=self.noise)
+        check_noise(self.noise, self.beta)
         if self.alpha is None:
             if self.delta is None:
                 raise ValueError(

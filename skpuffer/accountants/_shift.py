@@ -5,11 +5,10 @@ from abc import abstractmethod
 from dataclasses import replace as replace_fields
 
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
-from skpuffer.noise import GaussianNoise, LaplaceNoise, Noise, Shift
+from skpuffer.noise import Noise, Shift
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._checks import (
-    check_option,
     check_order,
     check_positive,
     check_probability,
@@ -17,12 +16,10 @@ from skpuffer.utils._checks import (
 
 from ._base import Accountant, Calibration, bind
 from ._displacement import displacement, record_displacement
+from ._noise_parameter import check_noise, check_pure, check_values, chosen_noise
 
 #: Rényi order of a promise that names neither an order nor a delta.
 DEFAULT_ORDER = 2.0
-
-#: Noise families by the name a user gives.
-FAMILIES = {"gaussian": GaussianNoise, "laplace": LaplaceNoise}
 
 
 class _ShiftAccountant(Accountant):
@@ -32,11 +29,14 @@ class _ShiftAccountant(Accountant):
     target, the noise and the certificate are the same for all.
     """
 
-    def __init__(self, epsilon=1.0, alpha=None, *, delta=None, noise="gaussian"):
+    def __init__(
+        self, epsilon=1.0, alpha=None, *, delta=None, noise="gaussian", beta=None
+    ):
         self.epsilon = epsilon
         self.alpha = alpha
         self.delta = delta
         self.noise = noise
+        self.beta = beta
 
     @property
     @abstractmethod
@@ -49,7 +49,7 @@ class _ShiftAccountant(Accountant):
     def check(self):
         """Check the parameters; see the class."""
         check_positive(epsilon=self.epsilon)
-        check_option(tuple(FAMILIES), noise=self.noise)
+        check_noise(self.noise, self.beta)
         if self.delta is not None:
             check_probability(delta=self.delta)
             if self.alpha is not None:
@@ -60,11 +60,13 @@ class _ShiftAccountant(Accountant):
                 )
             return
         alpha = self._order
-        if math.isinf(alpha) and self.noise == "gaussian":
-            raise ValueError(
-                "The parameter 'alpha' is infinite (a pure promise), which Gaussian "
-                "noise cannot keep. Use noise='laplace', a finite 'alpha', or 'delta'."
-            )
+        if math.isinf(alpha):
+            check_pure(self, chosen_noise(self))
+
+    @property
+    def clip_order(self):
+        """Order of the norm by which the noise wants moves, so gradients, bounded."""
+        return chosen_noise(self).norm
 
     @property
     def _order(self):
@@ -77,9 +79,11 @@ class _ShiftAccountant(Accountant):
         """Find the least noise that keeps the promise; see :class:`Accountant`."""
         self.check()
         bound = bind(scenario, release)
-        family = FAMILIES[self.noise]
-        moved = self._displacement(release, bound, family.norm)
-        noise = family(1.0 if release.units is None else release.units)
+        noise = chosen_noise(self)
+        check_values(noise, release)
+        moved = self._displacement(release, bound, noise.norm)
+        if release.units is not None:
+            noise = noise.with_scale(release.units)
         shift = self._shift(moved, release)
         if moved.radius == 0 and not moved.certified:
             raise UnsupportedError(
@@ -97,17 +101,7 @@ class _ShiftAccountant(Accountant):
             scale = noise.scale_for_delta(self.epsilon, delta, shift)
         noise = noise.with_scale(scale)
         certificate = self._certificate(noise, moved, release, bound)
-        # the noise was checked to keep the budget asked for; state that one rather than
-        # the last digits of the way back
-        if math.isclose(certificate.epsilon, self.epsilon, rel_tol=1e-6):
-            same = certificate.rpp_epsilon == certificate.epsilon
-            asked = float(self.epsilon)
-            certificate = replace_fields(
-                certificate,
-                epsilon=asked,
-                rpp_epsilon=asked if same else certificate.rpp_epsilon,
-            )
-        return Calibration(noise, certificate)
+        return Calibration(noise, self._as_asked(certificate))
 
     def certify(self, noise, release, scenario):
         """Find what a given noise promises; see :class:`Accountant`."""
@@ -117,11 +111,27 @@ class _ShiftAccountant(Accountant):
                 "The parameter 'noise' must be a noise of skpuffer.noise. "
                 f"Got {noise!r}."
             )
+        check_values(noise, release)
         bound = bind(scenario, release)
         moved = self._displacement(release, bound, noise.norm)
         return self._certificate(noise, moved, release, bound)
 
     # -- the parts ----------------------------------------------------------------
+
+    def _as_asked(self, certificate):
+        """State the budget asked for rather than the last digits of the way back.
+
+        The noise was checked to keep it.
+        """
+        if not math.isclose(certificate.epsilon, self.epsilon, rel_tol=1e-6):
+            return certificate
+        same = certificate.rpp_epsilon == certificate.epsilon
+        asked = float(self.epsilon)
+        return replace_fields(
+            certificate,
+            epsilon=asked,
+            rpp_epsilon=asked if same else certificate.rpp_epsilon,
+        )
 
     def _displacement(self, release, bound, norm):
         fact = bound.fact(self._require(release, bound), release, norm)
@@ -138,7 +148,7 @@ class _ShiftAccountant(Accountant):
         if moved.worst is None and release.sensitivity is not None:
             return (
                 f"Nothing bounds how far one record moves {what} in the "
-                f"{moved.norm:g}-norm, which {self.noise} noise needs: the vector's "
+                f"{moved.norm:g}-norm, which the noise needs: the vector's "
                 "length is not known. Give it (n_outputs), a sensitivity in that norm, "
                 "or use another noise."
             )
@@ -194,7 +204,8 @@ class _ShiftAccountant(Accountant):
         return float(noise.curve(self._shift(moved, release)).renyi(self._order))
 
     def _certificate(self, noise, moved, release, bound):
-        curve = noise.curve(self._shift(moved, release))
+        shift = self._shift(moved, release)
+        curve = noise.curve(shift)
         if self.delta is None:
             alpha, delta = float(self._order), moved.delta
             epsilon = float(curve.renyi(alpha))
@@ -222,7 +233,11 @@ class _ShiftAccountant(Accountant):
             rpp_epsilon=rpp,
             coupling_id=moved.coupling_id,
             composable=composable,
-            assumptions=(*moved.assumptions, *release.assumptions),
+            assumptions=(
+                *moved.assumptions,
+                *noise.evidence(shift, renyi=self.delta is None),
+                *release.assumptions,
+            ),
             sensitivity=moved.radius,
             norm=float(moved.norm),
             record_sensitivity=(

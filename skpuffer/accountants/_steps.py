@@ -8,16 +8,19 @@ from functools import lru_cache, singledispatchmethod
 from scipy.optimize import brentq
 
 from skpuffer.noise import Noise
+from skpuffer.noise._solve import largest_argument, raise_until
 from skpuffer.privacy import Certificate, GaussianCurve, Notion
 from skpuffer.privacy._loss_curve import TOLERANCE
-from skpuffer.releases import GradientRelease, QueryRelease
+from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
 from skpuffer.scenarios import RecordScenario, RecordShifts
 from skpuffer.scenarios._facts import arbitrary_coupling
 
+from ._accounting import neighbours
 from ._base import Calibration, Unsupported, bind
-from ._gradient_steps import account_for, gradient_obstacle, neighbours
+from ._dispatch import account_for, obstacle
 from ._least_scale import least_scale
-from ._shift import FAMILIES, _ShiftAccountant
+from ._noise_parameter import chosen_noise
+from ._shift import _ShiftAccountant
 
 
 class _StepAccountant(_ShiftAccountant):
@@ -27,7 +30,7 @@ class _StepAccountant(_ShiftAccountant):
     """
 
     needs = (RecordShifts,)
-    releases = (QueryRelease, GradientRelease)
+    releases = (QueryRelease, GradientRelease, VoteRelease)
     _composable = True
     _source = "group privacy under one coupling (Pierquin et al. 2024, Cor 3.1)"
 
@@ -38,7 +41,7 @@ class _StepAccountant(_ShiftAccountant):
 
         Parameters
         ----------
-        release : QueryRelease or GradientRelease
+        release : QueryRelease, GradientRelease or VoteRelease
         scenario : Scenario or BoundScenario
 
         Returns
@@ -48,15 +51,21 @@ class _StepAccountant(_ShiftAccountant):
         """
         bound = bind(scenario, release)
         answer = super().supports(release, bound)
-        if not answer or not isinstance(release, GradientRelease):
+        if not answer or isinstance(release, QueryRelease):
             return answer
-        worlds = neighbours(bound.fact(RecordShifts, release), bound.scenario)
-        obstacle = gradient_obstacle(release, worlds)
-        if obstacle is None:
+        fact = bound.fact(RecordShifts, release)
+        reason = obstacle(release, neighbours(fact, bound.scenario))
+        if not fact.count_is_certain:
+            reason = (
+                f"only with probability 1 - {fact.delta:g} do no more than "
+                f"{fact.count} records depend on the secret; ask the scenario for a "
+                "number that is certain (event_delta=0)"
+            )
+        if reason is None:
             return True
         return Unsupported(
             f"{type(self).__name__} has no bound for the release {release.name!r} "
-            f"under {type(bound.scenario).__name__}: {obstacle}."
+            f"under {type(bound.scenario).__name__}: {reason}."
         )
 
     def calibrate(self, release, scenario, random_state=None):
@@ -76,17 +85,18 @@ class _StepAccountant(_ShiftAccountant):
         return super().certify(noise, release, scenario)
 
     @_calibrate.register
-    def _(self, release: GradientRelease, scenario, random_state):
+    def _(self, release: GradientRelease | VoteRelease, scenario, random_state):
         self.check()
         bound, worlds = self._meet(release, scenario)
-        noise = FAMILIES[self.noise](_memoised_scale(self, release, worlds))
+        scale = _memoised_scale(self, release, worlds)
+        noise = chosen_noise(self).with_scale(scale)
         certificate = self._step_certificate(noise, release, bound, worlds)
         # the noise was checked to keep the budget asked for, and is just below it
         asked = float(self.epsilon)
         return Calibration(noise, replace_fields(certificate, epsilon=asked))
 
     @_certify.register
-    def _(self, release: GradientRelease, noise, scenario):
+    def _(self, release: GradientRelease | VoteRelease, noise, scenario):
         self.check()
         if not isinstance(noise, Noise):
             raise TypeError(
@@ -100,6 +110,9 @@ class _StepAccountant(_ShiftAccountant):
 
     #: MiB that a grid of privacy losses may take.
     max_memory = 500.0
+
+    #: Whether the noise is asked for Rényi costs, or for its trade-off.
+    _by_renyi_costs = False
 
     @property
     @abstractmethod
@@ -135,27 +148,40 @@ class _StepAccountant(_ShiftAccountant):
 
     def _least_scale(self, release, worlds):
         """Scale of the least noise that keeps the promise."""
-        family = FAMILIES[self.noise]
+        unit = chosen_noise(self)
 
         def curve(scale):
-            return account_for(family(scale), release, worlds, self.max_memory).curve
+            noise = unit.with_scale(scale)
+            return account_for(release, noise, worlds, self.max_memory).curve
 
         def loss(scale, tolerance):
             return self._loss(curve(scale), tolerance)
 
-        clip = release.total_clip_norm
+        # a scale of the size of what moves, whatever it is
+        size = account_for(release, unit, worlds, self.max_memory).shift.radius
         aim = self._fair_mu()
-        if isinstance(curve(clip), GaussianCurve):
-            return least_scale(
-                loss, self.epsilon, clip * curve(clip).mu / aim, TOLERANCE
+        if isinstance(curve(size), GaussianCurve):
+            # all there is to a run is one number, in inverse proportion to the scale
+            mu = largest_argument(
+                lambda mu: self._loss(GaussianCurve(mu), TOLERANCE), self.epsilon, aim
+            )
+            return raise_until(
+                lambda scale: loss(scale, TOLERANCE) <= self.epsilon,
+                size * curve(size).mu / mu,
             )
 
         def miss(log_scale):
-            spread = curve(clip * math.exp(log_scale)).spread
+            spread = curve(size * math.exp(log_scale)).spread
             return max(-20.0, min(20.0, math.log(max(spread, 1e-300) / aim)))
 
-        guess = brentq(miss, -10, 25, xtol=0.02)
-        return least_scale(loss, self.epsilon, clip * math.exp(guess), TOLERANCE)
+        # step by step, as nobody needs to know what absurd scales would do
+        low = high = 0.0
+        while miss(high) > 0 and high < 25:
+            low, high = high, high + 3
+        while miss(low) < 0 and low > -10:
+            low, high = low - 3, low
+        guess = brentq(miss, low, high, xtol=0.02)
+        return least_scale(loss, self.epsilon, size * math.exp(guess), TOLERANCE)
 
     def _meet(self, release, scenario):
         """Return the bound scenario, and how its worlds differ."""
@@ -165,8 +191,13 @@ class _StepAccountant(_ShiftAccountant):
 
     def _step_certificate(self, noise, release, bound, worlds):
         fact = bound.fact(RecordShifts, release)
-        found = account_for(noise, release, worlds, self.max_memory)
+        found = account_for(release, noise, worlds, self.max_memory)
         epsilon, lower, curve, remarks = self._read(found.curve)
+        # costs of sampled steps are read off the noise's trade-off as well
+        steps = getattr(found.curve, "steps", ())
+        by_costs = self._by_renyi_costs and all(
+            hasattr(pair, "renyi_costs") for pair, _ in steps
+        )
         certified = fact.certified and not bound.scenario.needs_empirical
         radius = float(found.shift.radius)
         coupling = fact.coupling_id
@@ -186,40 +217,19 @@ class _StepAccountant(_ShiftAccountant):
             composable=certified and coupling is not None,
             assumptions=(
                 *fact.assumptions,
-                _SAMPLING[release.sampling].format(release),
+                *found.assumptions,
                 *remarks,
+                *noise.evidence(found.shift, renyi=by_costs),
                 *release.assumptions,
             ),
             sensitivity=radius,
-            norm=float(release.clip_order),
+            norm=float(found.shift.norm),
             record_sensitivity=radius if compared else None,
             source=found.source,
             scenario=bound.describe(),
             accountant=" ".join(repr(self).split()),
             release=release.name,
         )
-
-
-#: What each sampling scheme takes for granted, in a sentence.
-_SAMPLING = {
-    "full_batch": "every step takes all {0.n_records} records",
-    "poisson": (
-        "every step takes each record independently with probability "
-        "{0.sampling_rate:.6g}, and which ones it took stays secret"
-    ),
-    "fixed_size": (
-        "every step takes a fresh uniformly random subset of {0.batch_size} of the "
-        "{0.n_records} records, which stays secret"
-    ),
-    "with_replacement": (
-        "every step draws {0.batch_size} times uniformly from the {0.n_records} "
-        "records, and which ones it drew stays secret"
-    ),
-    "shuffled_epochs": (
-        "every epoch deals each of the {0.n_records} records to one batch, at random "
-        "but with no amplification claimed for it"
-    ),
-}
 
 
 def _memoised_scale(accountant, release, worlds):

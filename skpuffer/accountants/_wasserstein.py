@@ -1,6 +1,6 @@
 """The general Wasserstein mechanism."""
 
-from skpuffer.scenarios import PairedDraws, QueryLaws, RecordShifts
+from skpuffer.scenarios import OutputShift, PairedDraws, QueryLaws, RecordShifts
 
 from ._shift import _ShiftAccountant
 
@@ -23,8 +23,13 @@ class GeneralWasserstein(_ShiftAccountant):
     delta : float, default=None
         If given, the promise is an (epsilon, delta) one, calibrated exactly through the
         noise's own trade-off. Not together with `alpha`.
-    noise : {'gaussian', 'laplace'}, default='gaussian'
-        Gaussian noise measures shifts in l2, Laplace noise in l1.
+    noise : {'gaussian', 'laplace', 'generalized_gaussian'} or Noise, \
+default='gaussian'
+        Family of the noise, or a noise whose scale calibration replaces. Gaussian noise
+        measures shifts in l2, Laplace noise in l1, and generalised Gaussian noise in
+        the norm of order min(beta, 2).
+    beta : float, default=None
+        Shape of generalised Gaussian noise, at least 1; only for that name.
 
     See Also
     --------
@@ -52,5 +57,5 @@ class GeneralWasserstein(_ShiftAccountant):
     5.656854
     """
 
-    needs = (QueryLaws, PairedDraws, RecordShifts)
+    needs = (QueryLaws, PairedDraws, OutputShift, RecordShifts)
     _source = "general Wasserstein mechanism (Pierquin et al. 2024, Thm 3.3, Cor 3.1)"

@@ -45,7 +45,7 @@ class PrivateMLPClassifier(
         Weight of ``|w|**2 / 2`` next to the mean loss. It costs no privacy.
     clip_by : {'all', 'layer'}, default='all'
         Whether a record's gradient is scaled down as a whole, or each layer's part
-        apart, each to ``clip_norm / sqrt(2)``.
+        apart, each to ``clip_norm / sqrt(2)`` (in l2).
     data_norm : float, default=1.0
         Public bound of the l2 norm of a row; longer rows are scaled down to it.
     classes : array-like, default=None
@@ -63,7 +63,8 @@ class PrivateMLPClassifier(
         Number of steps; takes precedence over `max_iter`.
     clip_norm : float, default=None
         Norm to which each record's gradient is scaled down, for rows in units of
-        `data_norm`. None is by the rule.
+        `data_norm`; of the order that the accountant's noise measures in, l2 for
+        Gaussian noise. None is by the rule.
     learning_rate : float, default=None
         Step size for the mean gradient. None is by the rule.
     momentum : float, default=None
@@ -202,13 +203,14 @@ class PrivateMLPClassifier(
         rows = clip_rows(X, self.data_norm)
         return rows / self.data_norm
 
-    def _clipping(self, default):
-        whole = super()._clipping(default)["clip_norm"]
+    def _clipping(self, default, order):
+        whole = super()._clipping(default, order)
         if self.clip_by == "all":
-            return {"clip_norm": whole}
+            return whole
         hidden = (self.n_features_in_ + 1) * self.hidden_size
         output = (self.hidden_size + 1) * self._n_outputs()
-        return {"clip_norm": (whole / np.sqrt(2),) * 2, "blocks": (hidden, output)}
+        each = whole["clip_norm"] / 2 ** (1 / order)
+        return {**whole, "clip_norm": (each, each), "blocks": (hidden, output)}
 
     def _gradients(self, X, y):
         return PerceptronGradients(

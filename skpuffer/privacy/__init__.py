@@ -13,6 +13,7 @@ from ._divergences import (
     renyi_divergence,
 )
 from ._loss_curve import PrivacyLossCurve
+from ._parallel import parallel
 
 __all__ = [
     "Certificate",
@@ -25,6 +26,7 @@ __all__ = [
     "compose_curves",
     "gaussian_renyi_divergence",
     "hockey_stick_divergence",
+    "parallel",
     "renyi_divergence",
     "renyi_to_approximate",
     "renyi_to_delta",

@@ -10,6 +10,7 @@ from skpuffer.utils._checks import check_order, check_probability
 
 from ._curves import compose_curves
 from ._display import certificate_html, certificate_text
+from ._robustness import shifted
 
 __all__ = ["Certificate", "Notion", "compose"]
 
@@ -254,6 +255,101 @@ class Certificate:
             rpp_epsilon=math.inf,
         )
 
+    def under_prior_shift(
+        self,
+        query_distance=None,
+        *,
+        method="direct",
+        divergence=None,
+        variation=None,
+        orders=None,
+    ):
+        """Return what is promised if the attacker's belief is only close to a prior.
+
+        The promise extends to beliefs outside the scenario that are close to one of
+        its priors, at a price. Close is said in one of three ways, and always means
+        one and the same prior for all secrets.
+
+        Parameters
+        ----------
+        query_distance : float, default=None
+            For 'direct' and 'a5': W_inf distance of the query's law given each secret
+            under the belief from that under the prior, at most; in the norm and the
+            units of `sensitivity`.
+        method : {'direct', 'variation', 'a3', 'a4', 'a5'}, default='direct'
+            - 'direct': the shift grows by twice the distance, whatever the notion. No
+              other method is better where it applies.
+            - 'variation': the mass left out grows by twice the total variation.
+            - 'a3': a pure epsilon grows by twice the max-divergence.
+            - 'a4': any mechanism with a Rényi promise, by Hölder's inequality.
+            - 'a5': 'a4' for additive noise; at best as good as 'direct'.
+        divergence : float or (float, float), default=None
+            For 'a3': the max-divergence of the data's law given each secret between
+            belief and prior, both ways. For 'a4': the Rényi divergence of the belief
+            from the prior at the order ``alpha p``, and that of the prior from the
+            belief at the order ``(alpha - 1) r + 1``.
+        variation : float, default=None
+            For 'variation': total variation between the query's laws given each
+            secret, at most; in (0, 1/2).
+        orders : (float, float, float), default=None
+            For 'a4' and 'a5': (p, q, r), above one, with reciprocals that sum to one.
+            The promise used is the one at the order ``q (alpha - 1/p)``. None finds
+            the best ones for 'a5'.
+
+        Returns
+        -------
+        Certificate
+            In a Pufferfish notion, not composable; its assumptions say how close the
+            belief must be.
+
+        Raises
+        ------
+        UncertifiedError
+            If this is an estimate, or does not hold what the method works from.
+        ValueError
+            If an input is missing, superfluous or out of range, or if the method is
+            not about this notion.
+
+        References
+        ----------
+        Pierquin et al. (2024), Rényi Pufferfish privacy, Theorems A.3 (Song, Wang and
+        Chaudhuri, 2017), A.4 and A.5, the infimum taken over one prior for both of its
+        divergences; the direct bound by the triangle inequality of W_inf and Theorem
+        3.3.
+
+        Examples
+        --------
+        >>> from skpuffer.accountants import GeneralWasserstein
+        >>> from skpuffer.noise import GaussianNoise
+        >>> from skpuffer.releases import QueryRelease
+        >>> from skpuffer.scenarios import LawsScenario, PointMass
+        >>> release = QueryRelease(query=lambda X, y: X.sum(), n_records=4, dim=1)
+        >>> scenario = LawsScenario([(PointMass(0.0), PointMass(1.0))])
+        >>> accountant = GeneralWasserstein(alpha=2)
+        >>> certificate = accountant.certify(GaussianNoise(1.0), release, scenario)
+        >>> certificate.epsilon, certificate.under_prior_shift(0.5).epsilon
+        (1.0, 4.0)
+        """
+        self._refuse_estimate("a promise about another belief")
+        if self.mutual_information is not None or self.epsilon is None:
+            raise UncertifiedError(
+                "This certificate bounds a mutual information under its own prior; "
+                "nothing is known under another."
+            )
+        notion = _PUFFERFISH.get(self.notion, self.notion)
+        if not self.implies(notion):
+            raise ValueError(
+                "This certificate is about records that come and go, not about their "
+                "values, so it speaks of no prior. Use RecordScenario(relation="
+                "'replace') or a scenario with priors."
+            )
+        given = {
+            "query_distance": query_distance,
+            "divergence": divergence,
+            "variation": variation,
+        }
+        return shifted(self, notion, method, given, orders)
+
     def _refuse_estimate(self, what):
         if not self.certified:
             raise UncertifiedError(
@@ -404,6 +500,12 @@ def compose(certificates, alpha=None):
 
 
 _PURE = (Notion.PURE_DP, Notion.PURE_PUFFERFISH)
+
+_PUFFERFISH = {
+    Notion.PURE_DP: Notion.PURE_PUFFERFISH,
+    Notion.RENYI_DP: Notion.RENYI_PUFFERFISH,
+    Notion.APPROXIMATE_DP: Notion.APPROXIMATE_PUFFERFISH,
+}
 
 
 def _finite_json(value):

@@ -77,7 +77,8 @@ class PrivacyLossCurve:
         `delta(epsilon)` and `reverse(epsilon)`, the hockey-stick divergences of the
         first law from the second and of the second from the first at arrays of
         ``epsilon >= 0``; `symmetric`, whether these two are the same; and
-        `to_dict()`. It can be hashed. An exact `renyi(alpha)` is used if there is one.
+        `to_dict()`. It can be hashed. An exact `renyi(alpha)`, or
+        `renyi_costs(orders)` for many at once, is used if there is one.
     max_memory : float, default=500
         In MiB. Where a grid would take more, Rényi costs are added instead.
 
@@ -189,9 +190,10 @@ class PrivacyLossCurve:
 
 @lru_cache(maxsize=4096)
 def _renyi(pair, orders):
-    exact = getattr(pair, "renyi", None)
-    if exact is not None:
-        return tuple(exact(alpha) for alpha in orders)
+    if hasattr(pair, "renyi_costs"):
+        return tuple(pair.renyi_costs(orders))
+    if hasattr(pair, "renyi"):
+        return tuple(pair.renyi(alpha) for alpha in orders)
     return tuple(renyi_of_pair(pair, orders))
 
 

@@ -56,7 +56,8 @@ class PrivateLinearSVC(
         Number of steps; takes precedence over `max_iter`.
     clip_norm : float, default=None
         Norm to which each record's gradient is scaled down, for rows in units of
-        `data_norm`. None is by the rule.
+        `data_norm`; of the order that the accountant's noise measures in, l2 for
+        Gaussian noise. None is by the rule.
     learning_rate : float, default=None
         Step size for the mean gradient. None is by the rule.
     momentum : float, default=None

@@ -61,7 +61,7 @@ def validation(request):
         ({"delta": math.nan}, "'delta'"),
         ({"noise": "cauchy"}, "'noise'.*'gaussian', 'laplace'"),
         ({"noise": None}, "'noise'"),
-        ({"noise": GaussianNoise(1.0)}, "'noise'"),
+        ({"noise": GaussianNoise((1.0, 2.0))}, "'noise'"),
     ],
     ids=str,
 )
@@ -131,8 +131,8 @@ def test_who_would_do_instead():
     assert isinstance(reason, Unsupported) and not reason
     for word in ("GroupPrivacy", "RecordShifts", "LawsScenario", "QueryLaws"):
         assert word in reason
-    assert reason.endswith("GeneralWasserstein would do.")
-    with pytest.raises(UnsupportedError, match="GeneralWasserstein would do"):
+    assert reason.endswith(" would do.") and "GeneralWasserstein" in reason
+    with pytest.raises(UnsupportedError, match="GeneralWasserstein or .* would do"):
         GroupPrivacy().calibrate(release(), LAWS)
     assert GeneralWasserstein().supports(release(), LAWS) is True
 

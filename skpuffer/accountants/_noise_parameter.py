@@ -1,0 +1,128 @@
+"""The parameter `noise` of accountants: a family by name, or a noise."""
+
+import math
+
+import numpy as np
+
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.noise import (
+    DiscreteLaplaceNoise,
+    GaussianNoise,
+    GeneralizedCauchyNoise,
+    GeneralizedGaussianNoise,
+    LaplaceNoise,
+    Noise,
+)
+from skpuffer.utils._checks import check_option
+
+__all__ = ["FAMILIES", "check_noise", "check_pure", "check_values", "chosen_noise"]
+
+#: Noise families by the name a user gives.
+FAMILIES = {
+    family.family: family
+    for family in (
+        GaussianNoise,
+        LaplaceNoise,
+        GeneralizedGaussianNoise,
+        GeneralizedCauchyNoise,
+        DiscreteLaplaceNoise,
+    )
+}
+
+
+def check_noise(noise, beta):
+    """Check the two parameters by which a user names the noise.
+
+    Parameters
+    ----------
+    noise : str or Noise
+    beta : float or None
+
+    Raises
+    ------
+    TypeError
+        If `beta` is not a number.
+    ValueError
+        If the name is unknown, the noise has a scale for each coordinate, or `beta` is
+        given to a family without that shape or is missing where one is needed.
+    """
+    _unit(noise, beta)
+
+
+def chosen_noise(accountant):
+    """Return the noise of an accountant at scale one.
+
+    Parameters
+    ----------
+    accountant : object
+        With the parameter `noise` and maybe `beta`.
+
+    Returns
+    -------
+    Noise
+        To be used as ``noise.with_scale(scale)``.
+    """
+    return _unit(accountant.noise, getattr(accountant, "beta", None))
+
+
+def check_pure(accountant, noise):
+    """Refuse a noise that can keep no pure promise.
+
+    Raises
+    ------
+    ValueError
+        If no scale of the noise has a finite pure-epsilon cost.
+    """
+    if math.isinf(noise.pure_epsilon(1.0)):
+        raise ValueError(
+            "The parameter 'alpha' is infinite (a pure promise), which "
+            f"{noise.family} noise cannot keep. Use noise='laplace', a finite 'alpha', "
+            "or 'delta'."
+        )
+
+
+def check_values(noise, release):
+    """Refuse integer noise on values that are not integers.
+
+    Raises
+    ------
+    UnsupportedError
+        If the noise hides integers among integers only, and the release is not known
+        to be integer.
+    """
+    if noise.integer and not getattr(release, "is_integer", False):
+        raise UnsupportedError(
+            f"{noise.family} noise hides whole numbers only, and the release "
+            f"{release.name!r} is not known to be one. Use another noise such as "
+            "'laplace', or say is_integer=True of a query that counts."
+        )
+
+
+def _unit(noise, beta):
+    if isinstance(noise, Noise):
+        if beta is not None:
+            raise ValueError(
+                "The parameter 'beta' goes with noise='generalized_gaussian'; a noise "
+                f"that is given as one has its own shape. Got {beta!r}; omit it."
+            )
+        if np.ndim(noise.scale):
+            raise ValueError(
+                "The parameter 'noise' must have a single scale, which calibration "
+                f"replaces. Got {noise!r}."
+            )
+        return noise.with_scale(1.0)
+    check_option(tuple(FAMILIES), noise=noise)
+    family = FAMILIES[noise]
+    if family is not GeneralizedGaussianNoise:
+        if beta is not None:
+            raise ValueError(
+                "The parameter 'beta' goes with noise='generalized_gaussian'. "
+                f"Got noise={noise!r} and beta={beta!r}."
+            )
+        return family(1.0)
+    if beta is None:
+        raise ValueError(
+            "The parameter 'beta', the shape of generalised Gaussian noise, is needed: "
+            "at least 1 (Laplace noise); 2 is Gaussian noise."
+        )
+    return family(1.0, beta=beta)

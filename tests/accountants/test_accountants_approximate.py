@@ -1,0 +1,514 @@
+"""The approximate Wasserstein mechanism: references, both bounds, what is left out."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import norm as normal
+from sklearn.model_selection import GridSearchCV
+
+from skpuffer.accountants import ApproximateWasserstein, GeneralWasserstein
+from skpuffer.exceptions import (
+    CompositionError,
+    InfiniteDistanceError,
+    UnsupportedError,
+)
+from skpuffer.noise import DiscreteLaplaceNoise, GaussianNoise, LaplaceNoise
+from skpuffer.privacy import Notion, compose
+from skpuffer.releases import QueryRelease, Sensitivity
+from skpuffer.scenarios import (
+    AttributeScenario,
+    Discrete,
+    Gaussian,
+    LawsScenario,
+    PointMass,
+    RecordScenario,
+    Samples,
+    SimulatorScenario,
+    Support,
+)
+from skpuffer.summary import PrivateMean
+from skpuffer.transport import quantile_coupling
+
+from ..attack import attack, bayes_score
+from .mixtures import hockey_stick, renyi
+from .oracle_laws import (
+    ORACLES,
+    atoms,
+    attribute,
+    number,
+    output,
+    pair,
+    release_of,
+    scenario,
+    table,
+)
+
+few = settings(max_examples=25, deadline=None)
+counts = st.lists(st.integers(1, 9), min_size=1, max_size=5)
+laws = counts.flatmap(
+    lambda w: st.lists(
+        st.integers(-6, 6).map(float), min_size=len(w), max_size=len(w), unique=True
+    ).map(lambda x: Discrete(x, w))
+)
+events = st.floats(1e-4, 0.6)
+families = st.sampled_from(["gaussian", "laplace"])
+Approximate = ApproximateWasserstein
+
+
+def near(laws, event, **options):
+    found = Approximate(event_delta=event, **options).certify(
+        GaussianNoise(1.0), output(), laws
+    )
+    return found.sensitivity
+
+
+# -- reference values ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("row", ORACLES["near"], ids=lambda row: row["laws"])
+def test_reference_radii(row):
+    for event, radius in zip(row["event_delta"], row["radius"], strict=True):
+        assert near(scenario(row["laws"]), event) == radius
+
+
+@pytest.mark.parametrize("row", ORACLES["approximate"], ids=str)
+def test_reference_costs_of_both_bounds(row):
+    accountant = Approximate(
+        alpha=number(row["alpha"]),
+        event_delta=0.01,
+        noise="laplace",
+        bound=row["bound"],
+    )
+    found = accountant.certify(LaplaceNoise(2.0), output(), scenario("rare"))
+    assert found.epsilon == pytest.approx(row["epsilon"], rel=1e-9)
+    assert found.delta == found.event_delta == 0.01
+    assert found.notion is Notion.APPROXIMATE_RENYI_PUFFERFISH
+
+
+def test_reference_hockey_stick():
+    row = ORACLES["hockey_stick"]
+    u, v = pair(row["laws"])
+    noise = LaplaceNoise(float(row["scale"]))
+    true = hockey_stick(noise, *atoms(u), *atoms(v), row["epsilon"])
+    assert true == pytest.approx(row["delta"], abs=1e-5)
+    promised = Approximate(alpha=math.inf, event_delta=0.01, noise="laplace").certify(
+        noise, output(), scenario(row["laws"])
+    )
+    assert promised.epsilon == row["epsilon"] and true <= promised.delta
+
+
+def test_reference_gaussian_radius():
+    """That of the monotone coupling is an upper bound: others keep more mass."""
+    row = ORACLES["gaussian_near"]
+    first, second = Gaussian(0.0, 1.0), Gaussian(row["mean"], (1 + row["spread"]) ** 2)
+    laws = LawsScenario([(first, second)])
+    event, best = row["event_delta"], near(laws, row["event_delta"])
+    assert 1.0 < best <= row["radius"]
+    accountant = Approximate(alpha=2, event_delta=event)
+    noise = GaussianNoise(0.2)
+    promised = accountant.certify(noise, output(), laws)
+    one, other = (math.hypot(math.sqrt(s), 0.2) for s in (1.0, 1.69))
+    for epsilon in (2.0, 10.0, 40.0):
+
+        def excess(x, epsilon=epsilon):
+            second = normal.pdf(x, row["mean"], other)
+            first = math.exp(epsilon) * normal.pdf(x, 0.0, one)
+            return max(second - first, 0.0)
+
+        pieces = ((-30, -4), (-4, 0), (0, 4), (4, 30))
+        true = sum(quad(excess, a, b, limit=300)[0] for a, b in pieces)
+        assert true <= promised.curve.delta(epsilon) + event
+
+
+# -- what the spared mass may be -------------------------------------------------------
+
+
+def test_the_monotone_coupling_is_not_the_best_here():
+    u, v = pair("flu")
+    x, y, mass = quantile_coupling(*atoms(u)[:1], *atoms(v)[:1], u.weights, v.weights)
+    assert mass[np.abs(x - y) > 1].sum() == pytest.approx(0.25)
+    assert near(scenario("flu"), 0.125) == 1.0
+
+
+def test_a_rare_secret_is_never_left_out():
+    """Conditioned on the secret, it is not rare: only pairs can leave it out."""
+    names = ["average_1_2", "average_1_100", "average_2_100"]
+    everyone = LawsScenario([pair(name) for name in names])
+    assert near(everyone, 0.003) == 49.5
+    assert near(LawsScenario([pair("average_1_2")]), 0.003) == 0.5
+    prior = pd.DataFrame(
+        {"s": [1] * 500 + [2] * 499 + [100], "x": [1.0] * 500 + [2.0] * 499 + [100.0]}
+    )
+
+    def radius(**options):
+        secret = AttributeScenario(
+            "s", level="record", prior=prior, prior_as="law", **options
+        )
+        release = QueryRelease(
+            contribution=lambda X, y: np.asarray(X, dtype=float),
+            is_sum=True,
+            factor=0.5,
+            n_records=2,
+            dim=1,
+        )
+        found = Approximate(event_delta=0.003).calibrate(release, secret)
+        return found.certificate.sensitivity
+
+    assert radius() == 49.5
+    assert radius(pairs=[(1, 2)]) == 0.5
+
+
+def test_no_mass_is_spent_in_vain():
+    found = Approximate(alpha=4, event_delta=0.1).calibrate(output(), scenario("flu"))
+    plain = GeneralWasserstein(alpha=4).calibrate(output(), scenario("flu"))
+    assert found.noise == plain.noise
+    assert found.certificate.notion is Notion.RENYI_PUFFERFISH
+    assert found.certificate.delta == found.certificate.event_delta == 0.0
+
+
+def test_two_laws_within_the_mass_need_no_noise():
+    found = Approximate(event_delta=0.35).calibrate(output(), scenario("flu"))
+    assert found.noise.is_zero
+    assert (found.certificate.epsilon, found.certificate.delta) == (0.0, 0.35)
+
+
+# -- orderings -------------------------------------------------------------------------
+
+
+@few
+@given(laws, laws, events, families, st.sampled_from([1.5, 2.0, 16.0]))
+def test_orderings_of_the_bounds(u, v, event, noise, alpha):
+    laws = LawsScenario([(u, v)])
+    options = {"alpha": alpha, "noise": noise}
+    budget = 0.7 - alpha / (alpha - 1) * math.log1p(-event)
+    plain = GeneralWasserstein(budget, **options).calibrate(output(), laws)
+    two, paper = (
+        Approximate(budget, event_delta=event, bound=bound, **options).calibrate(
+            output(), laws
+        )
+        for bound in ("two_sided", "paper")
+    )
+    assert two.noise.scale <= plain.noise.scale
+    assert two.noise.scale <= paper.noise.scale
+    assert two.certificate.sensitivity <= plain.certificate.sensitivity
+    # both state what was asked for, or nothing to pay
+    for found in (two, paper):
+        if not found.noise.is_zero:
+            assert found.certificate.epsilon == pytest.approx(budget, rel=1e-9)
+
+
+@few
+@given(laws, laws, st.floats(1e-4, 0.5), families)
+def test_never_more_noise_for_the_same_delta(u, v, delta, noise):
+    laws = LawsScenario([(u, v)])
+    ours, plain = (
+        kind(0.5, delta=delta, noise=noise).calibrate(output(), laws)
+        for kind in (Approximate, GeneralWasserstein)
+    )
+    assert ours.noise.scale <= plain.noise.scale
+    certificate = ours.certificate
+    assert certificate.notion is Notion.APPROXIMATE_PUFFERFISH
+    assert certificate.delta == delta and certificate.event_delta <= delta
+    back = Approximate(0.5, delta=delta, noise=noise).certify(
+        ours.noise, output(), laws
+    )
+    assert back.epsilon <= 0.5 * (1 + 1e-9)
+
+
+@few
+@given(laws, laws, events, events)
+def test_the_radius_falls_with_the_mass_left_out(u, v, one, other):
+    laws = LawsScenario([(u, v)])
+    low, high = sorted((one, other))
+    assert near(laws, high) <= near(laws, low)
+    assert (
+        near(laws, low)
+        <= GeneralWasserstein().certify(GaussianNoise(1.0), output(), laws).sensitivity
+    )
+
+
+# -- the promise against the truth -----------------------------------------------------
+
+
+@few
+@given(laws, laws, events, families, st.floats(0.1, 2))
+def test_no_event_exceeds_the_promise(u, v, event, family, epsilon):
+    accountant = Approximate(epsilon, alpha=2, event_delta=event, noise=family)
+    found = accountant.calibrate(output(), LawsScenario([(u, v)]))
+    if found.noise.is_zero:
+        return
+    curve, spared = found.certificate.curve, found.certificate.event_delta
+    for first, second in ((u, v), (v, u)):
+        for e in (0.0, 0.3, 1.0):
+            true = hockey_stick(found.noise, *atoms(first), *atoms(second), e)
+            assert true <= curve.delta(e) * (1 + 1e-3) + spared + 1e-9
+
+
+@few
+@given(laws, laws, st.floats(1e-3, 0.4), families, st.floats(0.1, 2))
+def test_no_event_exceeds_an_approximate_promise(u, v, delta, family, epsilon):
+    accountant = Approximate(epsilon, delta=delta, noise=family)
+    found = accountant.calibrate(output(), LawsScenario([(u, v)]))
+    if found.noise.is_zero:
+        return
+    for first, second in ((u, v), (v, u)):
+        true = hockey_stick(found.noise, *atoms(first), *atoms(second), epsilon)
+        assert true <= delta * (1 + 1e-3)
+
+
+def test_a_cost_at_an_order_is_no_pure_one_and_holds_on_the_event_only():
+    u = Discrete([0.0, -50.0], [99, 1])
+    v = Discrete([2.0, 52.0], [99, 1])
+    noise = LaplaceNoise(2.0)
+    laws = LawsScenario([(u, v)])
+    costs = {}
+    for alpha in (8, math.inf):
+        accountant = Approximate(alpha=alpha, event_delta=0.01, noise="laplace")
+        found = accountant.certify(noise, output(), laws)
+        costs[alpha] = found.epsilon
+    found = Approximate(alpha=8, event_delta=0.01).certify(noise, output(), laws)
+    assert costs[8] < costs[math.inf] == 1.0
+    # the published statement of the pure part names the cost at the order: too small
+    assert hockey_stick(noise, *atoms(u), *atoms(v), costs[8]) > 0.04
+    assert hockey_stick(noise, *atoms(u), *atoms(v), 1.0) <= 0.01 * (1 + 1e-6)
+    assert renyi(noise, *atoms(u), *atoms(v), 8) > costs[8]
+    assert not found.implies(Notion.RENYI_PUFFERFISH)
+    assert found.implies(Notion.APPROXIMATE_PUFFERFISH)
+    with pytest.raises(ValueError, match="must exceed 0.01"):
+        found.to_approximate(0.01)
+    assert found.to_approximate(0.02).epsilon < 1.0
+
+
+def test_certificates_do_not_compose():
+    found = Approximate(alpha=4, event_delta=0.2).calibrate(output(), scenario("flu"))
+    with pytest.raises(CompositionError, match="not composable"):
+        compose([found.certificate, found.certificate])
+    assert any("left out" in text for text in found.certificate.assumptions)
+
+
+# -- targets and refusals --------------------------------------------------------------
+
+
+def test_the_published_bound_may_be_out_of_reach():
+    accountant = Approximate(0.01, alpha=2, event_delta=0.01, bound="paper")
+    with pytest.raises(ValueError, match="cannot be reached.*two_sided"):
+        accountant.calibrate(output(), scenario("rare"))
+    accountant = accountant.set_params(bound="two_sided")
+    assert accountant.calibrate(output(), scenario("rare")).noise.scale > 0
+
+
+def test_a_delta_all_left_out_makes_a_pure_promise_given_the_event():
+    options = {"delta": 0.01, "event_delta": 0.01}
+    accountant = Approximate(1.0, noise="laplace", **options)
+    found = accountant.calibrate(output(), scenario("rare"))
+    # two points two apart
+    assert found.noise.scale == pytest.approx(2.0)
+    assert (found.certificate.epsilon, found.certificate.delta) == (1.0, 0.01)
+    with pytest.raises(ValueError, match="'event_delta' takes all"):
+        Approximate(1.0, **options).check()
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"event_delta": 0}, "'event_delta'"),
+        ({"event_delta": 1.0}, "'event_delta'"),
+        ({"event_delta": math.nan}, "'event_delta'"),
+        ({"event_delta": 0.2, "delta": 0.1}, "'event_delta'.*'delta'"),
+        ({"bound": "one_sided"}, "'bound'"),
+        ({"bound": "paper", "delta": 0.1}, "bound='paper'"),
+        ({"alpha": math.inf}, "'alpha' is infinite"),
+        ({"epsilon": -1}, "'epsilon'"),
+        ({"alpha": 1.0}, "'alpha'"),
+        ({"delta": 0.1, "alpha": 2}, "'alpha' and 'delta'"),
+    ],
+    ids=str,
+)
+def test_bad_parameters(options, message):
+    for attempt in (
+        lambda: Approximate(**options).calibrate(output(), scenario("flu")),
+        lambda: Approximate(**options).certify(
+            GaussianNoise(1.0), output(), scenario("flu")
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            attempt()
+    with pytest.raises(TypeError, match="'noise'"):
+        Approximate().certify(1.0, output(), scenario("flu"))
+    # noise on the integers hides integers
+    args = (output(is_integer=False), scenario("flu"))
+    whole = DiscreteLaplaceNoise()
+    with pytest.raises(UnsupportedError, match="is_integer"):
+        Approximate(noise=whole).calibrate(*args)
+    with pytest.raises(UnsupportedError, match="is_integer"):
+        Approximate().certify(whole, *args)
+
+
+# -- what facts allow ------------------------------------------------------------------
+
+
+def test_gaussian_laws_of_unequal_variance():
+    laws = LawsScenario([(Gaussian(0.0, 1.0), Gaussian(1.0, 1.69))])
+    with pytest.raises(InfiniteDistanceError, match="approximate"):
+        GeneralWasserstein().calibrate(output(), laws)
+    for options in ({"alpha": 4, "event_delta": 1e-3}, {"delta": 1e-2}):
+        found = Approximate(0.5, **options).calibrate(output(), laws)
+        assert math.isfinite(found.noise.scale) and found.certificate.event_delta > 0
+    # no mass at all is not an option among the shares of a delta
+    assert found.certificate.event_delta < 1e-2
+    plane = LawsScenario(
+        [(Gaussian([0, 0], np.eye(2)), Gaussian([1, 0], np.diag([1.0, 2.0])))]
+    )
+    found = Approximate(0.5, alpha=4, event_delta=1e-3).calibrate(output(2), plane)
+    assert 1.0 < found.certificate.sensitivity < 4.0
+    mixed = LawsScenario([(Gaussian(0.0, 1.0), PointMass(0.0))])
+    with pytest.raises(InfiniteDistanceError):
+        Approximate().calibrate(output(), mixed)
+
+
+def test_in_the_plane():
+    laws = LawsScenario([(Discrete([[0, 0], [9, 9]], [99, 1]), PointMass([0.0, 1.0]))])
+    found = Approximate(alpha=2, event_delta=0.01).calibrate(output(2), laws)
+    assert found.certificate.sensitivity == 1.0
+    assert Approximate(alpha=2, event_delta=0.02, noise="laplace").calibrate(
+        output(2, units=(1.0, 0.5)), laws
+    ).certificate.sensitivity == pytest.approx(2.0)
+    assert release_of("plane").dim == 2
+
+
+def test_only_the_longest_move_known():
+    support = LawsScenario([(Support([0.0, 1.0]), Support([0.5, 2.0]))])
+    release = output(sensitivity=Sensitivity(add_remove={2: 1.0}))
+    for laws in (support, RecordScenario()):
+        ours, plain = (
+            kind(0.5, alpha=3).calibrate(release, laws)
+            for kind in (Approximate, GeneralWasserstein)
+        )
+        assert ours.noise == plain.noise
+        assert ours.certificate.notion is plain.certificate.notion
+        assert ours.certificate.event_delta == 0
+
+
+def test_draws_are_estimates():
+    far = [0.0] * 99 + [9.0]
+    samples = LawsScenario([(Samples(far), Samples(np.ones(100)))])
+    found = Approximate(event_delta=0.01).calibrate(output(), samples)
+    assert found.certificate.sensitivity == 1.0
+    assert found.certificate.notion is Notion.ESTIMATED
+    same = LawsScenario([(Samples(far), Samples(np.zeros(100)))])
+    with pytest.raises(UnsupportedError, match="without noise"):
+        Approximate(event_delta=0.01).calibrate(output(), same)
+
+
+def test_paired_draws():
+    def draw_pair(a, b, rng):
+        base = rng.normal(size=(3, 1))
+        far = 5.0 if rng.random() < 0.05 else 0.0
+        return base, base + 0.5 + far
+
+    release = QueryRelease(query=lambda X, y: X.mean(axis=0), n_records=3, dim=1)
+
+    def radius(confidence):
+        worlds = SimulatorScenario(
+            lambda secret, rng: draw_pair(0, 1, rng)[secret],
+            draw_pair,
+            secrets=[0, 1],
+            confidence=confidence,
+        )
+        found = Approximate(alpha=2, event_delta=0.2).calibrate(release, worlds)
+        return found.certificate
+
+    estimate, sure = radius(None), radius(0.99)
+    assert estimate.sensitivity == pytest.approx(0.5)
+    assert estimate.notion is Notion.ESTIMATED
+    # with confidence the longest of the draws is what is known
+    assert sure.sensitivity == pytest.approx(5.5)
+    assert sure.notion is Notion.APPROXIMATE_RENYI_PUFFERFISH
+
+
+def test_a_prior_known_outside_an_event_adds_its_mass():
+    rng = np.random.default_rng(0)
+    x = np.where(rng.random(4000) < 0.01, 9.0, rng.integers(0, 2, 4000))
+    prior = pd.DataFrame({"s": [0, 1] * 2000, "x": x})
+    release = QueryRelease(
+        contribution=lambda X, y: np.asarray(X, dtype=float),
+        is_sum=True,
+        n_records=3,
+        dim=1,
+    )
+    secret = AttributeScenario("s", level="record", prior=prior, prior_as="confidence")
+    plain = GeneralWasserstein(alpha=2).calibrate(release, secret).certificate
+    found = Approximate(alpha=2, event_delta=0.03).calibrate(release, secret)
+    certificate = found.certificate
+    assert certificate.sensitivity < plain.sensitivity
+    assert certificate.event_delta == plain.event_delta + 0.03
+    assert certificate.confidence == plain.confidence < 1
+    delta = plain.event_delta + 0.05
+    shared = Approximate(delta=delta, noise="laplace").calibrate(release, secret)
+    assert plain.event_delta <= shared.certificate.event_delta <= delta
+    with pytest.raises(ValueError, match="'delta'"):
+        Approximate(delta=plain.event_delta / 2).calibrate(release, secret)
+
+
+# -- end to end ------------------------------------------------------------------------
+
+
+def test_in_an_estimator():
+    X = table()
+    options = {"scenario": attribute(), "bounds": (0.0, 1.0)}
+    model = PrivateMean(accountant=Approximate(0.5, event_delta=0.05), **options)
+    plain = PrivateMean(accountant=GeneralWasserstein(0.5), **options)
+    certificate = model.fit(X).certificate_
+    assert np.max(model.noise_.scale) < np.max(plain.fit(X).noise_.scale)
+    assert certificate.notion is Notion.APPROXIMATE_RENYI_PUFFERFISH
+    assert certificate.event_delta == 0.05
+    search = GridSearchCV(
+        model,
+        {"accountant__epsilon": [0.5, 1.0], "accountant__event_delta": [0.01, 0.1]},
+        cv=2,
+        scoring=lambda model, X, y=None: -float(np.max(model.noise_.scale)),
+        error_score="raise",
+    )
+    assert search.fit(X).best_params_["accountant__epsilon"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"epsilon": 0.6, "alpha": 4.0, "event_delta": 0.02},
+        {"epsilon": 0.5, "alpha": math.inf, "event_delta": 0.02, "noise": "laplace"},
+        {"epsilon": 0.5, "delta": 0.03},
+    ],
+    ids=["renyi", "pure", "approximate"],
+)
+def test_an_attacker(options):
+    rng = np.random.default_rng(5)
+    u, v = pair("rare")
+    found = Approximate(**options).calibrate(output(), scenario("rare"))
+    assert found.certificate.sensitivity == 2.0
+
+    def world(law):
+        return lambda n, rng: law.sample(n, rng) + found.noise.sample((n, 1), rng)
+
+    best = bayes_score(found.noise, u.points, u.masses, v.points, v.masses)
+    report = attack(
+        world(u), world(v), found.certificate, n_draws=60_000, rng=rng, score=best
+    )
+    assert not report.broken, str(report)
+    # the far mass is seen, and would break a promise without the event
+    sure = found.certificate.event_delta
+    assert max(f.lower for f in report.findings if f.epsilon >= 2) < sure
+    half = found.noise.with_scale(found.noise.scale / 6)
+
+    def loud(law):
+        return lambda n, rng: law.sample(n, rng) + half.sample((n, 1), rng)
+
+    score = bayes_score(half, u.points, u.masses, v.points, v.masses)
+    assert attack(
+        loud(u), loud(v), found.certificate, n_draws=60_000, rng=rng, score=score
+    ).broken

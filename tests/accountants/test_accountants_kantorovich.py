@@ -1,0 +1,203 @@
+"""The Kantorovich mechanism: sound, and no better than the Wasserstein one."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.model_selection import GridSearchCV
+
+from skpuffer.accountants import GeneralWasserstein, Kantorovich
+from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
+from skpuffer.noise import (
+    DiscreteLaplaceNoise,
+    GaussianNoise,
+    GeneralizedCauchyNoise,
+    LaplaceNoise,
+)
+from skpuffer.privacy import Notion
+from skpuffer.releases import QueryRelease, Sensitivity
+from skpuffer.scenarios import (
+    AttributeScenario,
+    Discrete,
+    Gaussian,
+    LawsScenario,
+    PointMass,
+    RecordScenario,
+    Samples,
+)
+from skpuffer.summary import PrivateMean
+
+from ..attack import attack, bayes_score
+from .mixtures import hockey_stick
+from .oracle_laws import ORACLES, atoms, attribute, output, pair, scenario, table
+
+few = settings(max_examples=25, deadline=None)
+counts = st.lists(st.integers(1, 9), min_size=1, max_size=5)
+laws = counts.flatmap(
+    lambda w: st.lists(
+        st.integers(-6, 6).map(float), min_size=len(w), max_size=len(w), unique=True
+    ).map(lambda x: Discrete(x, w))
+)
+planar_laws = st.lists(
+    st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=1, max_size=4
+).map(Discrete)
+PURE = {"alpha": math.inf, "noise": "laplace"}
+
+
+def test_reference_plan():
+    """Optimal for the mean move, and its longest one far above the least there is."""
+    row = ORACLES["kantorovich"]
+    euclidean = GeneralizedCauchyNoise()  # whose shifts are measured in l2
+    args = (output(2), scenario(row["laws"]))
+    ours = Kantorovich(noise=euclidean).calibrate(*args)
+    best = GeneralWasserstein(alpha=math.inf, noise=euclidean).calibrate(*args)
+    assert ours.certificate.sensitivity == pytest.approx(row["plan"], rel=1e-9)
+    assert best.certificate.sensitivity == pytest.approx(row["distance"], rel=1e-9)
+    assert ours.noise.scale > 2 * best.noise.scale
+    assert ours.certificate.notion is Notion.PURE_PUFFERFISH
+
+
+@few
+@given(laws, laws, st.floats(0.1, 3))
+def test_on_the_line_it_is_the_wasserstein_mechanism(u, v, epsilon):
+    args = (output(), LawsScenario([(u, v)]))
+    ours = Kantorovich(epsilon).calibrate(*args)
+    assert ours.noise == GeneralWasserstein(epsilon, **PURE).calibrate(*args).noise
+    assert Kantorovich(epsilon).certify(ours.noise, *args).epsilon <= epsilon * (
+        1 + 1e-9
+    )
+
+
+@few
+@given(planar_laws, planar_laws)
+def test_in_the_plane_it_never_needs_less(u, v):
+    args = (output(2), LawsScenario([(u, v)]))
+    ours = Kantorovich().calibrate(*args).noise.scale
+    assert ours >= GeneralWasserstein(**PURE).calibrate(*args).noise.scale * (1 - 1e-9)
+
+
+def test_longest_moves_may_be_left_out():
+    args = (output(2), scenario("kantorovich"))
+    whole = Kantorovich().calibrate(*args)
+    found = Kantorovich(delta=0.25).calibrate(*args)
+    assert found.certificate.sensitivity < whole.certificate.sensitivity
+    assert found.certificate.notion is Notion.APPROXIMATE_PUFFERFISH
+    assert found.certificate.delta == found.certificate.event_delta == 0.25
+    assert any("left out" in text for text in found.certificate.assumptions)
+    # too little to leave one of four atoms out
+    kept = Kantorovich(delta=0.2).calibrate(*args)
+    assert kept.noise == whole.noise and kept.certificate.event_delta == 0
+
+
+@few
+@given(laws, laws, st.floats(0.01, 0.5))
+def test_no_event_exceeds_an_approximate_promise(u, v, delta):
+    found = Kantorovich(0.7, delta=delta).calibrate(output(), LawsScenario([(u, v)]))
+    if found.noise.is_zero:
+        return
+    for first, second in ((u, v), (v, u)):
+        true = hockey_stick(found.noise, *atoms(first), *atoms(second), 0.7)
+        assert true <= found.certificate.event_delta + 1e-6 * delta
+        assert true <= delta
+
+
+def test_all_may_be_left_out():
+    laws = LawsScenario([(PointMass(0.0), PointMass(1.0))])
+    found = Kantorovich(delta=0.5).calibrate(output(), laws)
+    assert found.noise.scale == 1.0
+    almost = LawsScenario([(Discrete([0.0, 1.0], [99, 1]), PointMass(0.0))])
+    assert Kantorovich(delta=0.01).calibrate(output(), almost).noise.is_zero
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"noise": "gaussian"}, "'noise' must have a finite pure cost"),
+        ({"noise": GaussianNoise()}, "'noise' must have a finite pure cost"),
+        ({"noise": "generalized_gaussian", "beta": 1.5}, "finite pure cost"),
+        ({"epsilon": 0.0}, "'epsilon'"),
+        ({"delta": 1.0}, "'delta'"),
+        ({"delta": 0.0}, "'delta'"),
+    ],
+    ids=str,
+)
+def test_bad_parameters(options, message):
+    with pytest.raises(ValueError, match=message):
+        Kantorovich(**options).calibrate(output(), scenario("flu"))
+    with pytest.raises(ValueError, match=message):
+        Kantorovich(**options).certify(LaplaceNoise(1.0), output(), scenario("flu"))
+
+
+def test_what_it_cannot_work_from():
+    unequal = LawsScenario([(Gaussian(0.0, 1.0), Gaussian(0.0, 2.0))])
+    with pytest.raises(InfiniteDistanceError):
+        Kantorovich().calibrate(output(), unequal)
+    release = output(sensitivity=Sensitivity(add_remove={1: 1.0}))
+    with pytest.raises(UnsupportedError, match="GroupPrivacy"):
+        Kantorovich().calibrate(release, RecordScenario())
+    samples = LawsScenario([(Samples([0.0, 1.0]), Samples([2.0, 1.0]))])
+    found = Kantorovich().calibrate(output(), samples).certificate
+    assert found.notion is Notion.ESTIMATED
+
+
+def test_other_facts_of_a_prior():
+    rng = np.random.default_rng(0)
+    prior = pd.DataFrame({"s": [0, 1] * 500, "x": rng.integers(0, 3, 1000) * 1.0})
+    release = QueryRelease(
+        contribution=lambda X, y: np.asarray(X, dtype=float),
+        is_sum=True,
+        n_records=3,
+        dim=1,
+        sensitivity=Sensitivity(add_remove={1: 2.0, 2: 2.0}, replace={1: 2.0, 2: 2.0}),
+    )
+
+    def found(trust, **options):
+        secret = AttributeScenario("s", level="record", prior=prior, prior_as=trust)
+        return Kantorovich(**options).calibrate(release, secret).certificate
+
+    # as far as an arbitrary record: certain, whatever the prior
+    assert found("support").notion is Notion.PURE_PUFFERFISH
+    assert found("support").sensitivity == 2.0
+    event = found("confidence")
+    assert event.notion is Notion.APPROXIMATE_RENYI_PUFFERFISH
+    assert event.event_delta > 0 and event.confidence == 0.99
+    with pytest.raises(ValueError, match="'delta'"):
+        found("confidence", delta=event.event_delta / 2)
+    with_integers = DiscreteLaplaceNoise()
+    assert Kantorovich(noise=with_integers).calibrate(
+        output(), scenario("flu")
+    ).noise.scale == pytest.approx(2.0)
+
+
+def test_in_an_estimator():
+    options = {"scenario": attribute(), "bounds": (0.0, 1.0)}
+    model = PrivateMean(accountant=Kantorovich(0.5), **options).fit(table())
+    pure = PrivateMean(accountant=GeneralWasserstein(0.5, **PURE), **options)
+    assert model.noise_ == pure.fit(table()).noise_
+    search = GridSearchCV(
+        model,
+        {"accountant__epsilon": [0.5, 1.0]},
+        cv=2,
+        scoring=lambda model, X, y=None: -float(np.max(model.noise_.scale)),
+        error_score="raise",
+    )
+    assert search.fit(table()).best_params_ == {"accountant__epsilon": 1.0}
+
+
+def test_an_attacker():
+    rng = np.random.default_rng(8)
+    u, v = pair("flu")
+    found = Kantorovich(0.8).calibrate(output(), scenario("flu"))
+
+    def world(law):
+        return lambda n, rng: law.sample(n, rng) + found.noise.sample((n, 1), rng)
+
+    best = bayes_score(found.noise, u.points, u.masses, v.points, v.masses)
+    report = attack(
+        world(u), world(v), found.certificate, n_draws=60_000, rng=rng, score=best
+    )
+    assert not report.broken, str(report)
+    assert max(f.tpr - f.fpr for f in report.findings) > 0.05
