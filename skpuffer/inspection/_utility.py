@@ -15,6 +15,7 @@ from ._budget import (
     owner_name,
     search_parameter,
 )
+from ._drawing import line_options, pyplot
 from ._scores import check_budgets, cross_validated, searched
 
 __all__ = ["PrivacyUtilityDisplay"]
@@ -222,7 +223,7 @@ class PrivacyUtilityDisplay:
             If `param_name` is None and not exactly one budget is found, a budget is not
             positive, or `scoring` gives several scores.
         """
-        _pyplot(f"{cls.__name__}.from_estimator")
+        pyplot(f"{cls.__name__}.from_estimator")
         check_option(_STYLES, std_display_style=std_display_style)
         epsilons = check_budgets(epsilons)
         if param_name is None:
@@ -330,7 +331,7 @@ class PrivacyUtilityDisplay:
             If the search went over no budget or over several, holds failed fits, or
             scored its candidates on samples of different size.
         """
-        _pyplot(f"{cls.__name__}.from_search")
+        pyplot(f"{cls.__name__}.from_search")
         check_is_fitted(search)
         if param_name is None:
             param_name = search_parameter(search.cv_results_)
@@ -402,7 +403,7 @@ class PrivacyUtilityDisplay:
         display : PrivacyUtilityDisplay
             The object itself.
         """
-        plt = _pyplot(f"{type(self).__name__}.plot")
+        plt = pyplot(f"{type(self).__name__}.plot")
         check_option(_STYLES, std_display_style=std_display_style)
         epsilons, scores = self._points(-1 if negate_score else 1)
         if ax is None:
@@ -413,10 +414,10 @@ class PrivacyUtilityDisplay:
         mean, std = scores.mean(axis=1), scores.std(axis=1)
         if std_display_style == "errorbar":
             options = {"marker": "o", "capsize": 3, "label": name}
-            options |= _line_options(errorbar_kw)
+            options |= line_options(errorbar_kw)
             self.errorbar_ = ax.errorbar(epsilons, mean, std, **options)
         else:
-            options = {"marker": "o", "label": name, **_line_options(line_kw)}
+            options = {"marker": "o", "label": name, **line_options(line_kw)}
             (self.line_,) = ax.plot(epsilons, mean, **options)
         if std_display_style == "fill_between":
             options = {"color": self.line_.get_color(), "alpha": 0.2, "linewidth": 0}
@@ -456,7 +457,7 @@ class PrivacyUtilityDisplay:
         mean, std = ceiling.mean(), ceiling.std()
         # behind the curve, and in no colour of the cycle, which belongs to curves
         options = {"color": "0.3", "linestyle": "--", "zorder": 1.5}
-        options |= {"label": "Without privacy", **_line_options(ceiling_kw)}
+        options |= {"label": "Without privacy", **line_options(ceiling_kw)}
         self.ceiling_line_ = ax.axhline(mean, **options)
         if std_display_style is not None:
             self.ceiling_band_ = ax.axhspan(
@@ -467,26 +468,6 @@ class PrivacyUtilityDisplay:
                 linewidth=0,
                 zorder=0.5,
             )
-
-
-def _pyplot(caller):
-    """Import matplotlib on first use: computing never needs it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError(
-            f"{caller} requires matplotlib. Install it by "
-            '`pip install "skpuffer[plot]"`.'
-        ) from error
-    return plt
-
-
-def _line_options(options):
-    """Spell options in full, so that 'c' replaces 'color' rather than joins it."""
-    from matplotlib.cbook import normalize_kwargs
-    from matplotlib.lines import Line2D
-
-    return normalize_kwargs(options or {}, Line2D)
 
 
 def _log_axis(ax, epsilons):

@@ -1,0 +1,49 @@
+"""What all displays need of matplotlib."""
+
+__all__ = ["line_options", "pyplot"]
+
+
+def pyplot(caller):
+    """Import matplotlib on first use: computing never needs it.
+
+    Parameters
+    ----------
+    caller : str
+        Who needs it, for the message if it is missing.
+
+    Returns
+    -------
+    module
+        ``matplotlib.pyplot``.
+
+    Raises
+    ------
+    ImportError
+        If it is not installed.
+    """
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:
+        raise ImportError(
+            f"{caller} requires matplotlib. Install it by "
+            '`pip install "skpuffer[plot]"`.'
+        ) from error
+    return plt
+
+
+def line_options(options):
+    """Spell options in full, so that 'c' replaces 'color' rather than joins it.
+
+    Parameters
+    ----------
+    options : dict or None
+        Options of a line, for matplotlib.
+
+    Returns
+    -------
+    dict
+    """
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.lines import Line2D
+
+    return normalize_kwargs(options or {}, Line2D)

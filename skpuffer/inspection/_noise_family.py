@@ -1,0 +1,246 @@
+"""Noises of one family that keep the same promise."""
+
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import gammaln
+
+from skpuffer.accountants import PrivacyLoss
+from skpuffer.noise import GeneralizedGaussianNoise
+from skpuffer.releases import GradientRelease
+from skpuffer.scenarios import RecordScenario
+from skpuffer.utils._checks import (
+    check_count,
+    check_positive,
+    check_probability,
+    check_real,
+)
+
+__all__ = ["LightestTail", "equivalent_noises", "lightest_tail"]
+
+#: Shapes between which the lightest tail is looked for.
+_FROM, _TO = 1.0, 4.0
+
+
+def equivalent_noises(
+    epsilon, delta, betas, *, shift=1.0, n_steps=1, sampling_rate=1.0
+):
+    """Return the least generalised Gaussian noise of each shape for one promise.
+
+    The promise is (epsilon, delta)-differential privacy, a record added or removed, of
+    `n_steps` releases of one number that such a record moves by at most `shift`.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, positive.
+    delta : float
+        In (0, 1).
+    betas : array-like of shape (n_betas,)
+        Shapes, at least 1: 1 is Laplace noise, 2 Gaussian noise.
+    shift : float, default=1.0
+        How far one record moves each release.
+    n_steps : int, default=1
+        Number of releases.
+    sampling_rate : float, default=1.0
+        In (0, 1]: the probability that a record takes part in a release, by its own
+        secret coin.
+
+    Returns
+    -------
+    noises : tuple of GeneralizedGaussianNoise
+        One for each shape. For a single release without sampling the scales are exact,
+        otherwise :class:`~skpuffer.accountants.PrivacyLoss` finds them; either way
+        they are rounded up.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+
+    Notes
+    -----
+    All of it is public: nothing here depends on data, so to choose a shape by these
+    noises costs no privacy.
+
+    Examples
+    --------
+    >>> from skpuffer.inspection import equivalent_noises
+    >>> for noise in equivalent_noises(1.0, 1e-5, [1, 1.5, 2]):
+    ...     print(f"scale {noise.scale:.3f}, standard deviation {noise.std():.3f}")
+    scale 1.000, standard deviation 1.414
+    scale 2.888, standard deviation 2.482
+    scale 5.276, standard deviation 3.731
+    """
+    epsilon, delta = check_positive(epsilon=epsilon), check_probability(delta=delta)
+    shift, n_steps = check_positive(shift=shift), check_count(n_steps=n_steps)
+    rate = _check_rate(sampling_rate)
+    unit = [GeneralizedGaussianNoise(1.0, beta=beta) for beta in check_betas(betas)]
+    if rate == n_steps == 1:
+        scales = [noise.scale_for_delta(epsilon, delta, shift) for noise in unit]
+    else:
+        scales = [
+            _calibrated(noise, epsilon, delta, shift, n_steps, rate) for noise in unit
+        ]
+    return tuple(n.with_scale(s) for n, s in zip(unit, scales, strict=True))
+
+
+class LightestTail(NamedTuple):
+    """What :func:`lightest_tail` returns.
+
+    Parameters
+    ----------
+    noise : GeneralizedGaussianNoise
+    probability : float
+        That the noise exceeds the threshold on either side.
+    """
+
+    noise: GeneralizedGaussianNoise
+    probability: float
+
+
+def lightest_tail(
+    epsilon,
+    delta,
+    threshold,
+    *,
+    betas=None,
+    shift=1.0,
+    n_steps=1,
+    sampling_rate=1.0,
+):
+    """Find the shape of noise that is most rarely large, among those of one promise.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats, positive.
+    delta : float
+        In (0, 1).
+    threshold : float
+        What the noise should seldom exceed, in the units of `shift`.
+    betas : array-like of shape (n_betas,), default=None
+        Shapes to choose from. None looks at all from 1 to 4.
+    shift : float, default=1.0
+        How far one record moves each release.
+    n_steps : int, default=1
+        Number of releases.
+    sampling_rate : float, default=1.0
+        In (0, 1]; see :func:`equivalent_noises`.
+
+    Returns
+    -------
+    found : LightestTail
+        With attributes `noise` and `probability`.
+
+    Notes
+    -----
+    A single release has the lightest tails with Laplace noise. Many releases under one
+    promise add up to nearly Gaussian losses, and a shape in between is best for large
+    thresholds.
+
+    References
+    ----------
+    Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and Gaussian:
+    exploring the generalized Gaussian mechanism for private machine learning,
+    Appendix B.5.
+
+    Examples
+    --------
+    >>> from skpuffer.inspection import lightest_tail
+    >>> lightest_tail(1.5, 1e-5, 2.0, betas=[1, 1.5, 2]).noise.beta
+    1.0
+    """
+    threshold = check_positive(threshold=threshold)
+    options = {"shift": shift, "n_steps": n_steps, "sampling_rate": sampling_rate}
+
+    def tail(beta):
+        (noise,) = equivalent_noises(epsilon, delta, [beta], **options)
+        return LightestTail(noise, float(noise.tail(threshold)))
+
+    tried = [tail(beta) for beta in check_betas(_coarse() if betas is None else betas)]
+    best = min(tried, key=lambda found: found.probability)
+    if betas is not None or best.noise.beta in (_FROM, _TO):
+        return best
+    step = _coarse()[1] - _coarse()[0]
+
+    def height(beta):
+        found = tail(beta)
+        tried.append(found)
+        return np.log(found.probability)
+
+    around = (best.noise.beta - step, best.noise.beta + step)
+    minimize_scalar(height, bounds=around, method="bounded", options={"xatol": 0.01})
+    return min(tried, key=lambda found: found.probability)
+
+
+def check_betas(betas):
+    """Return shapes as a list of floats.
+
+    Parameters
+    ----------
+    betas : array-like of shape (n_betas,)
+
+    Returns
+    -------
+    list of float
+
+    Raises
+    ------
+    ValueError
+        If there is none, or one is below 1 or infinite.
+    """
+    values = [check_real(betas=beta) for beta in np.ravel(betas).tolist()]
+    if not values or not all(1 <= beta < np.inf for beta in values):
+        raise ValueError(
+            "The parameter 'betas' must hold at least one shape, each in [1, inf): "
+            f"noise that is less than log-concave is not accounted for. Got {betas!r}."
+        )
+    return values
+
+
+def density(noise, x):
+    """Density of one coordinate of generalised Gaussian noise.
+
+    Parameters
+    ----------
+    noise : GeneralizedGaussianNoise
+    x : ndarray
+
+    Returns
+    -------
+    ndarray
+    """
+    height = -np.log(2 * noise.scale) - gammaln(1 + 1 / noise.beta)
+    return np.exp(height - np.abs(np.asarray(x) / noise.scale) ** noise.beta)
+
+
+def _coarse():
+    return np.linspace(_FROM, _TO, 7)
+
+
+def _check_rate(sampling_rate):
+    rate = check_positive(sampling_rate=sampling_rate)
+    if rate > 1:
+        raise ValueError(
+            "The parameter 'sampling_rate' must be in the range (0, 1]. "
+            f"Got {sampling_rate!r}."
+        )
+    return rate
+
+
+def _calibrated(noise, epsilon, delta, shift, n_steps, rate):
+    # a table of such a size that the rate is that of a whole number of records
+    part = Fraction(rate).limit_denominator(10**9)
+    release = GradientRelease(
+        n_records=part.denominator,
+        batch_size=part.numerator,
+        n_steps=n_steps,
+        sampling="full_batch" if rate == 1 else "poisson",
+        clip_norm=shift,
+        dim=1,
+    )
+    accountant = PrivacyLoss(epsilon, delta, noise=noise)
+    return accountant.calibrate(release, RecordScenario()).noise.scale
