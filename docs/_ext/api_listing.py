@@ -17,6 +17,7 @@ MODULES = [
     "skpuffer.linear_model",
     "skpuffer.svm",
     "skpuffer.neural_network",
+    "skpuffer.ensemble",
     "skpuffer.compose",
     "skpuffer.inspection",
     "skpuffer.datasets",
