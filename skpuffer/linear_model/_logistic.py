@@ -33,6 +33,11 @@ class _Rows:
     data_norm: float
     intercept: float
 
+    def move(self, gaps):
+        """How far rows move in l2 when their features move by so much."""
+        # clipping projects onto a ball, which moves no two rows apart
+        return np.minimum(np.linalg.norm(gaps, axis=1), 2 * self.data_norm)
+
     def __call__(self, X):
         rows = clip_rows(X, self.data_norm)
         if not self.intercept:
@@ -104,7 +109,8 @@ class PrivateLogisticRegression(
         Number of steps; takes precedence over `max_iter`.
     clip_norm : float, default=None
         Norm to which each record's gradient is scaled down, for rows in units of
-        `data_norm`. None is by the rule.
+        `data_norm`; of the order that the accountant's noise measures in, l2 for
+        Gaussian noise. None is by the rule.
     learning_rate : float, default=None
         Step size for the mean gradient. None is by the rule.
     momentum : float, default=None
@@ -163,7 +169,8 @@ class PrivateLogisticRegression(
     minimiser by at most ``C * min(2 R, (1 + R D / 4) b)``, with R the largest norm of a
     row and
     D = sqrt(2 log(2) n C) that of the minimiser. A scenario under which the secret
-    moves a record only a little thus needs less noise than differential privacy.
+    moves a record only a little thus needs less noise than differential privacy; one
+    under which it moves several records pays for each by how far it moves.
 
     References
     ----------
@@ -281,7 +288,7 @@ class PrivateLogisticRegression(
             return self._release(scenario, context, X)
         if self.solver == "gradient":
             return super()._plan(scenario, accountant, context, X)
-        probe = self._probe(context)
+        probe = self._probe(context, accountant.clip_order)
         if isinstance(scenario, RecordScenario) and accountant.supports(
             probe, scenario
         ):

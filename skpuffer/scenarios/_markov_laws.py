@@ -394,7 +394,9 @@ def suffix_tables(transition, weights, n):
 
     Parameters
     ----------
-    transition, weights, n
+    transition : ndarray of shape (n_states, n_states)
+    weights : ndarray of shape (n_states,)
+    n : int
         As for :func:`prefix_tables`.
 
     Returns
