@@ -75,8 +75,8 @@ class MarkovQuilt(Accountant):
     Write N for the near set of the quilt Q. The order-alpha divergence of the outputs
     under two values of the secret is at most that of the laws of Q under them and, by
     the chain rule, the worst over values of Q of that of the outputs given Q; with far
-    records coupled to be equal, that is the cost of a shift of |N| records. For alpha
-    = inf it is the published mechanism.
+    records coupled to be equal, that is the cost of a shift of as many records as N
+    has. For alpha = inf it is the published mechanism.
 
     Certificates cannot be added, as each may rest on other quilts. Use
     :meth:`certify_together`, which takes the same quilts for all releases and pays for

@@ -167,10 +167,6 @@ class DiscreteLaplaceNoise(Noise):
     # -- calibration -----------------------------------------------------------------
 
     def scale_for(self, alpha, epsilon, shift):
-        """Return the smallest scale at which the shift costs at most epsilon.
-
-        See `Noise.scale_for`.
-        """
         alpha, epsilon = check_order(alpha=alpha), check_positive(epsilon=epsilon)
         if math.isinf(alpha):
             ratio = epsilon
@@ -184,11 +180,9 @@ class DiscreteLaplaceNoise(Noise):
             )
         )
 
-    def scale_for_delta(self, epsilon, delta, shift):
-        """Return the smallest scale at which the shift obeys (epsilon, delta).
+    scale_for.__doc__ = Noise.scale_for.__doc__
 
-        See `Noise.scale_for_delta`.
-        """
+    def scale_for_delta(self, epsilon, delta, shift):
         epsilon, delta = check_positive(epsilon=epsilon), check_delta(delta=delta)
         if delta == 0:
             return self.scale_for(math.inf, epsilon, shift)
@@ -200,6 +194,8 @@ class DiscreteLaplaceNoise(Noise):
                 shift, ratio, lambda noise: noise.delta(epsilon, shift) <= delta
             )
         )
+
+    scale_for_delta.__doc__ = Noise.scale_for_delta.__doc__
 
     def _largest_ratio(self, shift, target, cost, start=None):
         """Largest ``z / rho`` with a cost of at most `target`, rounded down."""

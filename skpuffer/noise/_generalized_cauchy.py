@@ -238,10 +238,6 @@ class GeneralizedCauchyNoise(Noise):
         return np.vectorize(smallest, otypes=[float])(delta)
 
     def scale_for(self, alpha, epsilon, shift):
-        """Return the smallest scale at which the shift costs at most epsilon.
-
-        See `Noise.scale_for`.
-        """
         count = self._count(shift)
         if count == 1:
             return super().scale_for(alpha, epsilon, shift)
@@ -260,12 +256,9 @@ class GeneralizedCauchyNoise(Noise):
             shift, u, lambda noise: noise.renyi(alpha, shift) <= epsilon
         )
 
-    def scale_for_delta(self, epsilon, delta, shift):
-        """Return the smallest scale at which the shift obeys (epsilon, delta).
+    scale_for.__doc__ = Noise.scale_for.__doc__
 
-        See `Noise.scale_for_delta`. For several coordinates it is the smallest by the
-        conversion from Rényi costs.
-        """
+    def scale_for_delta(self, epsilon, delta, shift):
         count = self._count(shift)
         epsilon, delta = check_positive(epsilon=epsilon), check_delta(delta=delta)
         if count == 1 or delta == 0:
@@ -277,14 +270,12 @@ class GeneralizedCauchyNoise(Noise):
             shift, u, lambda noise: noise.delta(epsilon, shift) <= delta
         )
 
+    scale_for_delta.__doc__ = Noise.scale_for_delta.__doc__
+
     def _many_delta_at(self, epsilon, count, u):
         return float(self._many_delta(epsilon, u, count))
 
     def evidence(self, shift, renyi=False):
-        """Say what the costs of a shift rest on that is not proved.
-
-        See `Noise.evidence`.
-        """
         if self._count(shift) == 1:
             return ()
         return (
@@ -292,6 +283,8 @@ class GeneralizedCauchyNoise(Noise):
             "are the worst was verified numerically, and is proved only for exponent 2 "
             "at integer orders and for the pure cost.",
         )
+
+    evidence.__doc__ = Noise.evidence.__doc__
 
     def to_dict(self):
         """Return family and parameters as plain data that JSON can hold."""
