@@ -7,8 +7,9 @@ import numpy as np
 
 from skpuffer.exceptions import ScenarioError
 
+from ._chains import irreducible_law
 from ._facts import Influence
-from ._mixing_quilts import MixingQuilts, stationary_law
+from ._mixing_quilts import MixingQuilts
 from ._side_quilts import SideQuilts
 
 __all__ = ["ChainQuilts", "chain_influence"]
@@ -59,7 +60,7 @@ class ChainQuilts(SideQuilts):
     def _marginals(self):
         """Set the law of each record until it has settled, and where it has mass."""
         q, step = self.initial, self.transition
-        settled = stationary_law(step)
+        settled = irreducible_law(step)
         laws, possible = [], []
         on, arrows = q > 0, step > 0
         self._drift = 0.0

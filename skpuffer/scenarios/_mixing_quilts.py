@@ -3,14 +3,14 @@
 import math
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
 
 from skpuffer.exceptions import UnsupportedError
 
+from ._chains import irreducible_law
 from ._influences import RenyiInfluence, measure_of, relative_error
 from ._side_quilts import SideQuilts
 
-__all__ = ["MixingQuilts", "mixing", "stationary_law"]
+__all__ = ["MixingQuilts", "mixing"]
 
 
 class MixingQuilts(SideQuilts):
@@ -105,45 +105,6 @@ class _PureBound:
         return self.measure.error(n_states, steps)
 
 
-def stationary_law(transition):
-    """Return the stationary law of an irreducible chain, or None of another.
-
-    Parameters
-    ----------
-    transition : ndarray of shape (k, k)
-        Row-stochastic.
-
-    Returns
-    -------
-    ndarray of shape (k,) or None
-        Each mass to full relative accuracy.
-
-    References
-    ----------
-    Grassmann, Taksar and Heyman (1985), Regenerative analysis and steady state
-    distributions for Markov chains.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpuffer.scenarios._mixing_quilts import stationary_law
-    >>> stationary_law(np.array([[0.9, 0.1], [0.2, 0.8]])).round(6)
-    array([0.666667, 0.333333])
-    """
-    n_classes, _ = connected_components(transition > 0, connection="strong")
-    if n_classes > 1:
-        return None
-    left = np.array(transition, dtype=float)
-    k = len(left)
-    for j in range(k - 1, 0, -1):
-        left[:j, j] /= left[j, :j].sum()
-        left[:j, :j] += np.outer(left[:j, j], left[j, :j])
-    law = np.ones(k)
-    for j in range(1, k):
-        law[j] = law[:j] @ left[:j, j]
-    return law / law.sum()
-
-
 def mixing(transition):
     """Return the least stationary mass and the gap of the reversibilised chain.
 
@@ -163,7 +124,7 @@ def mixing(transition):
     UnsupportedError
         If the chain is reducible or the gap is zero: it need not mix at all.
     """
-    law = stationary_law(transition)
+    law = irreducible_law(transition)
     gap = 0.0
     if law is not None:
         root = np.sqrt(law)

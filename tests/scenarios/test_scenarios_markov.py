@@ -28,18 +28,18 @@ from skpuffer.scenarios import (
     RecordShifts,
     law_distance,
 )
-from skpuffer.scenarios._markov_laws import (
+from skpuffer.scenarios._chains import (
     exact_entries,
-    exact_sum_laws,
-    float_sum_laws,
-    lattice_distance,
-    lattice_of,
-    law_error,
     marginal_laws,
     stationary_law,
     window_delta,
+)
+from skpuffer.scenarios._markov_laws import (
+    exact_sum_laws,
+    float_sum_laws,
     window_sum_laws,
 )
+from skpuffer.scenarios._sum_law import lattice_distance, lattice_of, law_error
 from skpuffer.summary import PrivateMean, PrivateSummary
 from skpuffer.transport import near_radius, wasserstein_distance
 from tests.attack import attack

@@ -18,7 +18,8 @@ from skpuffer.privacy import renyi_divergence
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import BayesianNetworkScenario, Influence, RecordShifts
 from skpuffer.scenarios._chain_quilts import ChainQuilts, chain_influence
-from skpuffer.scenarios._mixing_quilts import mixing, stationary_law
+from skpuffer.scenarios._chains import irreducible_law
+from skpuffer.scenarios._mixing_quilts import mixing
 from skpuffer.scenarios._network import Graph
 
 ORACLES = json.loads(
@@ -213,7 +214,7 @@ def test_orders_are_ordered():
 def test_a_transition_never_seen():
     """Next to the secret everything is told; two steps away not any more."""
     transition = np.array([[0.5, 0.5, 0.0], [0.2, 0.4, 0.4], [0.3, 0.3, 0.4]])
-    quilts = ChainQuilts(stationary_law(transition), transition, 30)
+    quilts = ChainQuilts(irreducible_law(transition), transition, 30)
     assert quilts.influence(15, None, 1) == math.inf
     assert quilts.influence(15, 1, None) == math.inf
     assert quilts.influence(15, 1, 1, 2.0) == math.inf
@@ -243,7 +244,7 @@ def test_masses_that_underflow_do_not_pass_for_impossible():
 
 def test_only_what_is_protected_counts():
     transition, n = np.array([[0.9, 0.1], [0.2, 0.8]]), 60
-    law = stationary_law(transition)
+    law = irreducible_law(transition)
     every = ChainQuilts(law, transition, n)
     last = ChainQuilts(law, transition, n, protected=[n - 1])
     cost = lambda sizes: sizes / 20  # noqa: E731
@@ -259,7 +260,7 @@ def test_only_what_is_protected_counts():
 
 def test_distance_may_be_limited():
     transition, n = np.array([[0.9, 0.1], [0.2, 0.8]]), 60
-    quilts = ChainQuilts(stationary_law(transition), transition, n)
+    quilts = ChainQuilts(irreducible_law(transition), transition, n)
     cost = lambda sizes: sizes / 22  # noqa: E731
     free = quilts.worst(math.inf, cost)
     near = quilts.worst(math.inf, cost, max_distance=4)
@@ -302,7 +303,7 @@ def test_what_was_found_is_kept_and_not_pickled():
 
 @given(chains(zeros=False))
 def test_stationary_law(chain):
-    law = stationary_law(chain[1])
+    law = irreducible_law(chain[1])
     assert law @ chain[1] == pytest.approx(law, rel=1e-12)
 
 

@@ -1,0 +1,207 @@
+"""The facts that a Markov chain offers about a query."""
+
+import math
+
+import joblib
+import numpy as np
+from scipy import sparse
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.releases import QueryRelease
+
+from ._base import BoundScenario, same_rows
+from ._chain_quilts import chain_influence
+from ._chains import Chains, marginal_laws, smallest_window
+from ._facts import Influence, QueryLaws, RecordShifts, arbitrary_coupling
+from ._markov_routes import SumProblem, laws_of, within_reach
+from ._sum_law import lattice_of
+
+__all__ = ["BoundMarkovChain"]
+
+
+class BoundMarkovChain(BoundScenario):
+    """The facts a Markov chain offers; see :class:`MarkovChainScenario`."""
+
+    _facts = {
+        QueryLaws: "_query_laws",
+        RecordShifts: "_record_shifts",
+        Influence: "_influence",
+    }
+
+    def __init__(self, scenario, context):
+        super().__init__(scenario, context)
+        n = context.n_records
+        self.chains = scenario.chains(n)
+        self.n_states = len(self.chains[0][0])
+        self.positions = tuple(range(n))
+        if scenario.protected is not None:
+            self.positions = tuple(sorted(int(t) for t in scenario.protected))
+            if self.positions[-1] >= n:
+                raise ScenarioError(
+                    f"The parameter 'protected' names the time {self.positions[-1]}, "
+                    f"but the table has {n} records, counted from 0."
+                )
+        self.rows = scenario._state_rows(context)
+        possible = [
+            (marginal_laws(*chain, n)[list(self.positions)] > 0).sum(axis=1)
+            for chain in self.chains
+        ]
+        least = 2 if scenario.pairs == "same_index" else 0
+        if not any(np.any(count >= least) for count in possible):
+            raise ScenarioError(
+                "No chain gives two states a positive probability at one protected "
+                "time, so there is nothing to keep apart."
+            )
+        self.width, self.delta = self._window()
+
+    def _window(self):
+        """Smallest width of a window with what happens outside it, or (None, 0)."""
+        n, scenario = self.context.n_records, self.scenario
+        if scenario.pairs == "all":
+            return None, 0.0
+        return smallest_window(Chains(self.chains, n), float(scenario.event_delta))
+
+    def check_rows(self, X):
+        """Refuse records that are none of the states."""
+        X = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
+        # a series has few states, and each is compared once
+        if not np.all(same_rows(np.unique(X, axis=0)[:, None], self.rows).any(axis=1)):
+            raise ScenarioError(
+                "The data has records that are none of the states of the chain: give "
+                "the records that states stand for, as they reach this estimator, in "
+                "the parameter 'states' of the scenario, or bin the data as they are."
+            )
+
+    # -- facts --------------------------------------------------------------------
+
+    def provides(self, release):
+        facts = set()
+        if release.sensitivity is not None or self._values(release) is not None:
+            facts.add(RecordShifts)
+            if self.scenario.pairs == "same_index" and isinstance(
+                release, QueryRelease
+            ):
+                facts.add(Influence)
+        problem = self._problem(release)
+        if problem is not None and within_reach(problem):
+            facts.add(QueryLaws)
+        return frozenset(facts)
+
+    def _values(self, release):
+        """What each state contributes, of shape (n_states, dim), or None."""
+        contribution = release.contribution
+        if contribution is None or getattr(contribution, "needs_target", False):
+            return None
+        alone = getattr(release, "modulus", None) is None
+        if alone and not getattr(release, "is_sum", False):
+            return None
+        values = np.asarray(contribution(self.rows, None), dtype=float)
+        if not np.all(np.isfinite(values)):
+            raise ScenarioError(
+                f"The release {release.name!r} is not finite on the states: look for "
+                "states that the query cannot take."
+            )
+        return values.reshape(self.n_states, -1)
+
+    def _problem(self, release):
+        """Laws of the sum to compute, or None if it has no lattice."""
+        if not isinstance(release, QueryRelease) or not release.is_sum:
+            return None
+        values = self._values(release)
+        lattice = None if values is None else lattice_of(values)
+        if lattice is None:
+            return None
+        origin, direction, weights = lattice
+        units = 1.0 if release.units is None else np.asarray(release.units)
+        return SumProblem(
+            chains=Chains(self.chains, self.context.n_records),
+            positions=self.positions,
+            pairs=self.scenario.pairs,
+            origin=tuple((origin * units).tolist()),
+            direction=tuple((direction * units).tolist()),
+            weights=tuple(weights.tolist()),
+            width=self.width,
+            outside=self.delta,
+            lossy=self.scenario.event_delta > 0,
+        )
+
+    def _query_laws(self, release, norm):
+        laws = laws_of(self._problem(release))
+        if laws is None:
+            raise ScenarioError(
+                f"Some values of the release {release.name!r} are too unlikely under "
+                "the chain for their probabilities to be computed. Use MarkovQuilt, "
+                "which needs no laws, or coarser states."
+            )
+        delta = laws.lost + (self.delta if laws.windows else 0.0)
+        return QueryLaws(
+            laws=laws.laws,
+            secrets=laws.secrets,
+            pairs=laws.pairs,
+            scale=abs(release.factor),
+            delta=delta,
+            assumptions=self.statements(self.width if laws.windows else None),
+        )
+
+    def _record_shifts(self, release, norm):
+        n, width = self.context.n_records, self.width
+        count, delta = n, 0.0
+        if width is not None and 2 * width - 1 < n:
+            count, delta = 2 * width - 1, self.delta
+        coupling = arbitrary_coupling("replace", n)
+        if count < n:
+            coupling, names = None, self.context.feature_names
+            if names is not None:
+                key = [self.chains, names, n, self.positions, width]
+                coupling = f"chain:{joblib.hash(key)}"
+        return RecordShifts(
+            count=count,
+            shift=self._reach(release, norm),
+            relation="replace",
+            coupling_id=coupling,
+            count_is_certain=count == n,
+            delta=delta,
+            assumptions=self.statements(width if count < n else None),
+        )
+
+    def _reach(self, release, norm):
+        """How far one record moves its contribution from state to state, at most."""
+        values = self._values(release)
+        if values is None:
+            return math.inf
+        gaps = values[:, None] - values[None]
+        return float(np.linalg.norm(gaps, release.shift_norm(norm), axis=2).max())
+
+    def _influence(self, release, norm):
+        return chain_influence(
+            self.chains,
+            self.context.n_records,
+            shift=self._reach(release, norm),
+            protected=self.scenario.protected,
+            assumptions=self.statements(),
+        )
+
+    def statements(self, width=None):
+        """What the chain assumes of the data and the attacker, in sentences."""
+        scenario, n = self.scenario, self.context.n_records
+        pair = {
+            "same_index": "two states at the same time",
+            "all": "any state at any time and any other",
+        }[scenario.pairs]
+        times = "any time"
+        if scenario.protected is not None:
+            times = f"{len(self.positions)} of the {n} times"
+        chain = "a Markov chain with the stated probabilities"
+        if len(self.chains) > 1:
+            chain = f"one of {len(self.chains)} stated Markov chains"
+        window = (
+            f"the worlds of a pair agree on all records {width} or more steps from the "
+            "secret, but for the stated event",
+        )
+        return (
+            f"the secret is the state at {times}; kept apart are {pair}",
+            f"the {n} records, in the order of the table, are {chain}, and each is one "
+            f"of its {self.n_states} states",
+            f"the number of records ({n}) is public",
+            *(() if width is None else window),
+        )
