@@ -1,0 +1,364 @@
+"""The facts that jointly Gaussian records offer about a query."""
+
+import itertools
+import math
+
+import joblib
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.releases import QueryRelease
+
+from ._base import BoundScenario
+from ._facts import QueryLaws, RecordShifts, arbitrary_coupling
+from ._laws import Gaussian
+
+__all__ = ["MOST_CORNERS", "BoundGaussian", "slopes_of"]
+
+#: Coordinates of a secret whose corners are gone through one by one.
+MOST_CORNERS = 12
+_WORST_CONDITION = 1e12
+
+
+def slopes_of(covariance, secret):
+    """Move of every coordinate for one unit of each secret one.
+
+    Returns
+    -------
+    ndarray of shape (n_coordinates, n_secret)
+
+    Raises
+    ------
+    ScenarioError
+        If the secret coordinates are constant, or determine each other.
+    """
+    inner = covariance[np.ix_(secret, secret)]
+    try:
+        if np.linalg.cond(inner) > _WORST_CONDITION:
+            raise np.linalg.LinAlgError
+        factor = cho_factor(inner)
+    except np.linalg.LinAlgError:
+        raise ScenarioError(
+            "The covariance of the secret coordinates is singular or nearly so: a "
+            "constant is no secret, and of columns that determine each other name one."
+        ) from None
+    return cho_solve(factor, covariance[secret]).T
+
+
+class BoundGaussian(BoundScenario):
+    """The facts of Gaussian records; see :class:`GaussianScenario`."""
+
+    _facts = {QueryLaws: "_query_laws", RecordShifts: "_record_shifts"}
+
+    def __init__(self, scenario, context):
+        super().__init__(scenario, context)
+        n = context.n_records
+        covariance = scenario._covariance()
+        size = len(covariance)
+        self.covariance, self.mean = covariance, scenario._mean(size)
+        self.series = scenario.covariance_of == "records"
+        self.n_columns = size
+        if self.series:
+            if size % n:
+                raise ScenarioError(
+                    f"The parameter 'covariance' is of {size} numbers, which are no "
+                    f"whole number of columns of the {n} records of the table."
+                )
+            self.n_columns = size // n
+        self.secret = scenario._secret_positions(self.n_columns)
+        self.middle, self.moves = scenario._moves(len(self.secret))
+        self.features = self._features()
+        self.protected = self._protected()
+
+    def _features(self):
+        """Columns of a record that the data has, as positions, or None if unknown."""
+        context, names = self.context, self.scenario._names()
+        if context.feature_map is not None:
+            return None
+        if context.feature_names is not None and names is not None:
+            missing = [c for c in context.feature_names if c not in names]
+            if missing:
+                raise ScenarioError(
+                    f"The covariance does not speak of the columns {missing!r} of the "
+                    f"data; it has {names!r}."
+                )
+            return [names.index(name) for name in context.feature_names]
+        everything = list(range(self.n_columns))
+        others = [c for c in everything if c not in self.secret]
+        for columns in (everything, others):
+            if context.n_features in (None, len(columns)):
+                return columns
+        raise ScenarioError(
+            f"The data has {context.n_features} columns, the covariance speaks of "
+            f"{self.n_columns} for each record. Name the columns in both, or make them "
+            "agree."
+        )
+
+    def _protected(self):
+        n, given = self.context.n_records, self.scenario.protected
+        if not self.series or given is None:
+            return list(range(n))
+        times = np.asarray(given)
+        if (
+            times.ndim != 1
+            or not times.size
+            or times.dtype.kind not in "iu"
+            or not 0 <= times.min() <= times.max() < n
+        ):
+            raise ScenarioError(
+                "The parameter 'protected' must list records of the table, as integers "
+                f"from 0 to {n - 1}. Got {given!r}."
+            )
+        return np.unique(times).tolist()
+
+    # -- moves --------------------------------------------------------------------
+
+    def _coordinates(self):
+        """Coordinates of the data among the stacked ones of a series."""
+        starts = np.arange(self.context.n_records)[:, None] * self.n_columns
+        return (starts + np.array(self.features)).ravel()
+
+    def _series_slopes(self, record):
+        """Stacked coordinates that are secret, and slopes of all."""
+        inner = [record * self.n_columns + c for c in self.secret]
+        return inner, slopes_of(self.covariance, inner)
+
+    def _gaps(self):
+        """Largest moves of the features of each record, for each secret.
+
+        Yields
+        ------
+        ndarray of shape (n_moved, n_features)
+        """
+        if not self.series:
+            slopes = slopes_of(self.covariance, self.secret)[self.features]
+            moved = 1 if self.scenario.level == "record" else self.context.n_records
+            yield np.tile(self._reach(slopes), (moved, 1))
+            return
+        at = self._coordinates()
+        for record in self.protected:
+            _, slopes = self._series_slopes(record)
+            yield self._reach(slopes[at]).reshape(len(at) // len(self.features), -1)
+
+    def _reach(self, slopes):
+        """Largest absolute move of each coordinate over the domain."""
+        if isinstance(self.moves, float):
+            return self.moves * np.linalg.norm(slopes, axis=1)
+        return np.abs(slopes @ self.moves.T).max(axis=1)
+
+    # -- facts --------------------------------------------------------------------
+
+    def provides(self, release):
+        facts = set()
+        if release.sensitivity is not None or self._moves_of(release) is not None:
+            facts.add(RecordShifts)
+        if isinstance(release, QueryRelease) and self._matrix(release) is not None:
+            facts.add(QueryLaws)
+        return frozenset(facts)
+
+    def _moves_of(self, release):
+        """How the release's contributions move with their records, or None."""
+        known = getattr(release, "is_sum", False) or (
+            getattr(release, "modulus", None) is not None
+        )
+        if not known or self.features is None:
+            return None
+        return getattr(release.contribution, "move", None)
+
+    def _matrix(self, release):
+        """Matrix of a linear query, of shape (dim, n_records, n_features), or None."""
+        if release.linear is None or self.features is None:
+            return None
+        matrix = np.asarray(release.linear, dtype=float)
+        n, d = self.context.n_records, len(self.features)
+        if matrix.ndim != 2 or matrix.shape[1] != n * d:
+            raise ScenarioError(
+                f"The matrix of the release {release.name!r} has shape {matrix.shape}, "
+                f"but the {n} stacked records have {n * d} numbers."
+            )
+        return matrix.reshape(len(matrix), n, d)
+
+    def _secrets(self, matrix):
+        """Slopes, mean and covariance of the output given each secret.
+
+        Yields
+        ------
+        name : str
+        slopes : ndarray of shape (dim, n_secret)
+        mean : ndarray of shape (dim,)
+            At the middle of the domain.
+        covariance : ndarray of shape (dim, dim)
+        """
+        dim, n, _ = matrix.shape
+        if self.series:
+            at = self._coordinates()
+            flat = matrix.reshape(dim, -1)
+            whole = flat @ self.covariance[np.ix_(at, at)] @ flat.T
+            mean = flat @ self.mean[at]
+            for record in self.protected:
+                inner, slopes = self._series_slopes(record)
+                slopes = flat @ slopes[at]
+                known = self.covariance[np.ix_(inner, inner)]
+                yield (
+                    f"record {record}",
+                    slopes,
+                    mean + slopes @ self._offset(self.mean[inner]),
+                    whole - slopes @ known @ slopes.T,
+                )
+            return
+        slope = slopes_of(self.covariance, self.secret)[self.features]
+        inner = self.covariance[np.ix_(self.features, self.features)]
+        known = self.covariance[np.ix_(self.secret, self.secret)]
+        whole = np.einsum("itf,fg,jtg->ij", matrix, inner, matrix)
+        mean = matrix.sum(axis=1) @ self.mean[self.features]
+        offset = self._offset(self.mean[self.secret])
+        if self.scenario.level == "dataset":
+            slopes = matrix.sum(axis=1) @ slope
+            yield (
+                "the table",
+                slopes,
+                mean + slopes @ offset,
+                whole - slopes @ known @ slopes.T / n,
+            )
+            return
+        # records that the query weighs alike move it alike
+        blocks, first = np.unique(
+            matrix.transpose(1, 0, 2).reshape(n, -1), axis=0, return_index=True
+        )
+        for block, record in zip(blocks, first, strict=True):
+            slopes = block.reshape(dim, -1) @ slope
+            yield (
+                f"record {record}",
+                slopes,
+                mean + slopes @ offset,
+                whole - slopes @ known @ slopes.T,
+            )
+
+    def _offset(self, mean):
+        """From the mean of the secret to the middle of its domain."""
+        return np.zeros(len(mean)) if self.middle is None else self.middle - mean
+
+    def _query_laws(self, release, norm):
+        laws, secrets, pairs = [], [], []
+        units = 1.0 if release.units is None else np.asarray(release.units)
+        for name, slopes, mean, covariance in self._secrets(self._matrix(release)):
+            covariance = (covariance + covariance.T) / 2
+            for move in self._extremes(slopes / np.reshape(units, (-1, 1)), norm):
+                half = slopes @ move / 2
+                pairs.append((len(laws), len(laws) + 1))
+                for sign in (-1, 1):
+                    laws.append(Gaussian(mean + sign * half, covariance))
+                    secrets.append((name, tuple((sign * move / 2).tolist())))
+        return QueryLaws(
+            laws=(tuple(laws),),
+            secrets=tuple(secrets),
+            pairs=tuple(pairs),
+            assumptions=self.statements(),
+        )
+
+    def _extremes(self, slopes, norm):
+        """Differences of secret values among which the output's move is largest."""
+        if not isinstance(self.moves, float):
+            return self.moves
+        dim = len(slopes)
+        if norm == 2:
+            # the direction of the largest singular value
+            directions = np.linalg.svd(slopes)[2][:1]
+        elif math.isinf(norm):
+            directions = slopes
+        elif dim <= MOST_CORNERS:
+            signs = np.array(list(itertools.product([1.0, -1.0], repeat=dim)))
+            directions = signs[: len(signs) // 2] @ slopes
+        else:
+            raise ScenarioError(
+                f"The move of {dim} coordinates in the {norm:g}-norm over a ball is "
+                "out of reach: use Gaussian noise, or shape='box'."
+            )
+        lengths = np.linalg.norm(directions, axis=1, keepdims=True)
+        return self.moves * directions / np.where(lengths > 0, lengths, 1.0)
+
+    def _record_shifts(self, release, norm):
+        move = self._moves_of(release)
+        if move is None:
+            return self._any_record()
+        norm = release.shift_norm(norm)
+        shifts = np.zeros(1)
+        for gaps in self._gaps():
+            # sorted, so that the largest of each rank covers every secret
+            one = np.sort(np.asarray(move(gaps, norm), dtype=float))[::-1]
+            if len(shifts) < len(one):
+                shifts = np.pad(shifts, (0, len(one) - len(shifts)))
+            shifts[: len(one)] = np.maximum(shifts[: len(one)], one)
+        shifts = shifts[: max(1, int(np.count_nonzero(shifts)))]
+        return RecordShifts(
+            count=len(shifts),
+            shift=float(shifts[0]),
+            shifts=shifts,
+            relation="replace",
+            coupling_id=self._coupling(),
+            assumptions=(
+                *self.statements(),
+                *getattr(release.contribution, "move_assumptions", ()),
+            ),
+        )
+
+    def _coupling(self):
+        """Name of the move of the whole table, which no release changes, or None.
+
+        Whether two releases read the same columns is known by name only.
+        """
+        names = self.context.feature_names
+        if names is None:
+            return None
+        key = [
+            self.covariance,
+            self.secret,
+            self.moves,
+            self.features,
+            names,
+            self.scenario.covariance_of,
+            self.scenario.level,
+            self.protected,
+            self.context.n_records,
+        ]
+        return f"gaussian:{joblib.hash(key)}"
+
+    def _any_record(self):
+        one = not self.series and self.scenario.level == "record"
+        count = 1 if one else self.context.n_records
+        return RecordShifts(
+            count=count,
+            shift=math.inf,
+            relation="replace",
+            coupling_id=arbitrary_coupling("replace", count),
+            assumptions=(
+                *self.statements()[:1],
+                "how far a record moves the release is not read off the covariance, "
+                f"so {'it' if one else 'each record'} may become any other",
+                f"the number of records ({self.context.n_records}) is public",
+            ),
+        )
+
+    def statements(self):
+        """What the scenario assumes of the data and the attacker, in sentences."""
+        scenario, n = self.scenario, self.context.n_records
+        what = "any one record's value"
+        if scenario.level == "dataset":
+            what = "the average over the table"
+        elif self.series and len(self.protected) < n:
+            what = f"the value of any one of {len(self.protected)} of the {n} records"
+        domain = {
+            "box": "values within the stated bounds",
+            "ball": "values within the stated ball",
+            "points": "the stated values",
+        }[scenario.shape]
+        columns = "" if scenario.secret is None else f" in {scenario.secret!r}"
+        records = "independent Gaussian records of"
+        if self.series:
+            records = "records that are jointly Gaussian with"
+        return (
+            f"the secret is {what}{columns}; kept apart are {domain}",
+            f"the table holds {n} {records} the stated covariance",
+            f"the number of records ({n}) is public",
+        )
