@@ -22,13 +22,25 @@ from skpuffer.utils._frame import as_table, drop_position, matching_names, row_c
 from skpuffer.utils._random import noise_generator
 from skpuffer.utils._sklearn import fit_context
 
-__all__ = ["DEFAULT_DELTA", "DEFAULT_EPSILON", "PrivateEstimatorMixin"]
+__all__ = [
+    "DEFAULT_DELTA",
+    "DEFAULT_EPSILON",
+    "PUBLIC_TARGET",
+    "PrivateEstimatorMixin",
+]
 
 #: Epsilon of an estimator that was told nothing.
 DEFAULT_EPSILON = 1.0
 
 #: Delta of an estimator that was told nothing.
 DEFAULT_DELTA = 1e-5
+
+#: What is taken for granted where a scenario bounds how far features move, and only
+#: these: a target that moved with them would move the release as well.
+PUBLIC_TARGET = (
+    "the secret does not move the target: targets are public, and what is said of the "
+    "records holds given them"
+)
 
 
 class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
@@ -132,8 +144,12 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         )
         release = self._plan(scenario, accountant, context, X)
         bound = scenario.bind(release.context)
+        bound.check_rows(X)
         calibration = accountant.calibrate(release, bound, rng)
-        certificate = self._annotate(calibration.certificate, seeded, feature_map)
+        certificate = calibration.certificate
+        if y is not None and bound.target_assumption is not None:
+            certificate = certificate.assuming(bound.target_assumption)
+        certificate = self._annotate(certificate, seeded, feature_map)
 
         # a ledger that listens may refuse here, before any noise is drawn
         task = callback.subcontext(task_name="release")
@@ -280,9 +296,12 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
                 stacklevel=4,
             )
         if exact:
+            why = "under the scenario no pair of secrets moves it"
+            if certificate.epsilon:
+                why = "the promise rests on what it varies by under the prior"
             warnings.warn(
-                f"{name} is released exactly, without any noise: under the scenario no "
-                "pair of secrets moves it. See that this is what you meant.",
+                f"{name} is released exactly, without any noise: {why}. See that this "
+                "is what you meant.",
                 PrivacyWarning,
                 stacklevel=4,
             )

@@ -1,9 +1,12 @@
 """Any estimator's parameters, released with noise."""
 
+import math
+import operator
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.base import MetaEstimatorMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -18,6 +21,7 @@ from skpuffer.utils._sklearn import HasMethods, Interval
 
 from ._delegation import delegates, inherit_tags, offered
 from ._fitted_query import FittedQuery, is_settable
+from ._record_point import RecordPoint
 
 __all__ = ["OutputPerturbation"]
 
@@ -55,6 +59,14 @@ class OutputPerturbation(
         norm of the move when a record is replaced, and when one is added or removed; a
         :class:`~skpuffer.releases.Sensitivity` tells the two, and norms, apart. It is
         yours to prove: the certificate states it as an assumption.
+    lipschitz : float, default=None
+        How far the vector moves at most, in l2, for each unit that one record moves: in
+        l2 of its features and, beside them, a regressor's target. Classifiers take it
+        with a `sensitivity`, for a change of label. Scenarios under which the secret
+        moves records only so far (:class:`~skpuffer.scenarios.GaussianScenario`,
+        :class:`~skpuffer.scenarios.DiffusionScenario`,
+        :class:`~skpuffer.scenarios.AttributeScenario`) take less noise with it. It is
+        yours to prove, for all tables.
     n_outputs : int, default=None
         Public length of the vector. Only Laplace noise needs it, to turn an l2
         `sensitivity` into an l1 one.
@@ -120,6 +132,7 @@ class OutputPerturbation(
         "estimator": [HasMethods(["fit"])],
         "query": [str, list, tuple, callable],
         "sensitivity": [Real, Sensitivity, None],
+        "lipschitz": [Interval(Real, 0, None, closed="neither"), None],
         "n_outputs": [Interval(Integral, 1, None, closed="left"), None],
         "classes": ["array-like", None],
     }
@@ -132,6 +145,7 @@ class OutputPerturbation(
         accountant=None,
         *,
         sensitivity=None,
+        lipschitz=None,
         n_outputs=None,
         classes=None,
         random_state=None,
@@ -141,6 +155,7 @@ class OutputPerturbation(
         self.scenario = scenario
         self.accountant = accountant
         self.sensitivity = sensitivity
+        self.lipschitz = lipschitz
         self.n_outputs = n_outputs
         self.classes = classes
         self.random_state = random_state
@@ -172,23 +187,34 @@ class OutputPerturbation(
                 )
         elif not isinstance(self.sensitivity, Sensitivity):
             check_positive(sensitivity=self.sensitivity)
+        if self.lipschitz is not None:
+            check_positive(lipschitz=self.lipschitz)
+            if self.sensitivity is None and is_classifier(self.estimator):
+                raise ValueError(
+                    "The parameter 'lipschitz' says nothing of records whose label "
+                    "changes: give the parameter 'sensitivity' as well."
+                )
 
     def _fit_steps(self, X, y, secret, feature_map):
         try:
             super()._fit_steps(X, y, secret, feature_map)
         finally:
-            self.__dict__.pop("_query", None)  # it serves this fit only
+            for name in ("_query", "_target"):  # they serve this fit only
+                self.__dict__.pop(name, None)
 
     def _validate(self, X, y):
         tags = get_tags(self.estimator)
         options = self._input_options()
+        self._target = "none"
         if tags.estimator_type == "classifier":
+            self._target = "labels"
             return self._validate_classes(X, y, **options)
         options["dtype"] = np.float64
         # a search over regressors does not say that it requires a target
         regresses = tags.estimator_type == "regressor" and y is not None
         if not (tags.target_tags.required or regresses):
             return validate_data(self, X, **options), None
+        self._target = "numbers"
         options["multi_output"] = tags.target_tags.multi_output
         return validate_data(self, X, y, y_numeric=True, **options)
 
@@ -212,6 +238,13 @@ class OutputPerturbation(
                 f"sensitivity ({self.sensitivity!r}); the library has not proved it"
             )
         asked = self._query.names or ["a function"]
+        records = {}
+        if self.lipschitz is not None:
+            records = self._record_moves()
+            assumptions.append(
+                f"it moves by no more than {self.lipschitz:g} for each unit that one "
+                "record moves in l2; the library has not proved it"
+            )
         return QueryRelease(
             query=self._query,
             name=f"{', '.join(asked)} of {type(self.estimator).__name__}",
@@ -220,7 +253,28 @@ class OutputPerturbation(
             sensitivity=self._sensitivity(),
             context=context,
             assumptions=tuple(assumptions),
+            **records,
         )
+
+    def _record_moves(self):
+        """What the release knows of records that move only so far."""
+        lipschitz, ceiling = float(self.lipschitz), math.inf
+        if self.sensitivity is not None:
+            ceiling = self._sensitivity().value("replace", 2, self.n_outputs)
+            ceiling /= lipschitz
+        point = RecordPoint(self._target)
+        if self._target == "labels":
+            if math.isinf(ceiling):
+                raise ValueError(
+                    "The parameter 'sensitivity' must be known in l2, the norm of "
+                    "'lipschitz': add it, or give 'n_outputs'."
+                )
+            point = RecordPoint("labels", len(self.classes_), ceiling)
+        return {
+            "contribution": point,
+            "modulus": partial(operator.mul, lipschitz),
+            "shift_ceiling": ceiling,
+        }
 
     def _sensitivity(self):
         if self.sensitivity is None or isinstance(self.sensitivity, Sensitivity):

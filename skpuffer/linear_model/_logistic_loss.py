@@ -16,6 +16,8 @@ from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import expit, log_softmax, softmax
 from sklearn.utils.extmath import safe_sparse_dot
 
+from skpuffer.base import PUBLIC_TARGET
+
 __all__ = ["LogisticConstants", "LogisticRecord", "minimise"]
 
 
@@ -101,6 +103,23 @@ class LogisticRecord:
     label_distance: float
 
     needs_target = True
+    move_assumptions = (PUBLIC_TARGET,)
+
+    def move(self, gaps, norm):
+        """How far records move in that space when their features move by so much.
+
+        Parameters
+        ----------
+        gaps : ndarray of shape (n_records, n_features)
+            Largest move of each feature; labels stay.
+        norm : float
+            At least 2.
+
+        Returns
+        -------
+        ndarray of shape (n_records,)
+        """
+        return self.prepare.move(gaps)
 
     def __call__(self, X, y):
         """Return an array of shape (n_records, n_coordinates)."""

@@ -8,8 +8,8 @@ from scipy import sparse
 from sklearn.base import RegressorMixin
 from sklearn.utils.extmath import safe_sparse_dot
 
-from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.releases import QueryRelease, Sensitivity
+from skpuffer.base import PUBLIC_TARGET, PrivateEstimatorMixin
+from skpuffer.releases import QueryRelease, Sensitivity, convert_norm
 from skpuffer.utils._checks import check_non_negative, check_positive
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import Interval
@@ -34,6 +34,31 @@ class _Moments:
     n_features: int
 
     needs_target = True
+    move_assumptions = (PUBLIC_TARGET,)
+
+    def move(self, gaps, norm):
+        """How far moments move when features move by so much and targets stay.
+
+        Of rows z and w that are d apart, ``|z z' - w w'|**2`` is half of ``d**2 *
+        (2 |z|**2 + 2 |w|**2 - d**2) + (|z|**2 - |w|**2)**2``. With the features in a
+        ball of radius one that is largest on its surface, or on one radius of it where
+        d is small; z t moves by d.
+
+        Parameters
+        ----------
+        gaps : ndarray of shape (n_records, n_features)
+        norm : float
+
+        Returns
+        -------
+        ndarray of shape (n_records,)
+        """
+        extra = 2 * self.intercept**2
+        d = np.linalg.norm(gaps, axis=1) / self.data_norm
+        d = np.minimum(d, min(2.0, np.sqrt(3 + extra)))
+        surface, radius = 3 + extra - d**2 / 2, 5 + extra - 4 * d + d**2
+        moves = d * np.sqrt(np.maximum(surface, radius))
+        return moves * convert_norm(1.0, 2, norm, self.dim)
 
     def __call__(self, X, y):
         z = np.asarray(self.rows(X))

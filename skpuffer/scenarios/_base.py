@@ -107,6 +107,9 @@ class BoundScenario(ABC):
     #: Method by fact; a subclass fills it in.
     _facts: dict = {}
 
+    #: What is taken for granted of targets, where the scenario speaks of features only.
+    target_assumption = None
+
     @abstractmethod
     def provides(self, release):
         """Facts on offer for a release.

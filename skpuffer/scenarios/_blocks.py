@@ -142,6 +142,11 @@ class _BoundBlocks(BoundScenario):
             for size in self.sizes
         ]
 
+    @property
+    def target_assumption(self):
+        """What is taken for granted of targets within a block."""
+        return self.blocks[0].target_assumption
+
     def check_rows(self, X):
         """Refuse rows that the scenario of a block says cannot be."""
         by_size = dict(zip(self.sizes, self.blocks, strict=True))

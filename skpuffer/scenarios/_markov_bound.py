@@ -28,6 +28,11 @@ class BoundMarkovChain(BoundScenario):
         Influence: "_influence",
     }
 
+    target_assumption = (
+        "targets are no part of what is stated of the records; given all records, each "
+        "depends on its own alone"
+    )
+
     def __init__(self, scenario, context):
         super().__init__(scenario, context)
         n = context.n_records

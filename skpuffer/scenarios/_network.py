@@ -225,6 +225,11 @@ class BoundNetwork(BoundScenario):
 
     _facts = {Influence: "_influence", RecordShifts: "_record_shifts"}
 
+    target_assumption = (
+        "targets are no part of what is stated of the records; given all records, each "
+        "depends on its own alone"
+    )
+
     def __init__(self, scenario, context):
         super().__init__(scenario, context)
         nodes = scenario._nodes()

@@ -12,7 +12,7 @@ from skpuffer.utils._bounds import (
     resolve_bounds,
 )
 
-from ._moments import Moments
+from ._moments import Averages, Moments
 
 __all__ = ["BoundedColumns"]
 
@@ -39,7 +39,12 @@ class BoundedColumns:
             )
         if bounds is None:
             return QueryRelease(
-                query=query, n_records=n, dim=order * d, name=name, context=context
+                query=query,
+                linear=Averages(n, d) if order == 1 else None,
+                n_records=n,
+                dim=order * d,
+                name=name,
+                context=context,
             )
         moments = Moments(tuple(range(d)), bounds, order)
         return QueryRelease(

@@ -23,6 +23,27 @@ _CONSTANT = Reach(
 )
 
 
+def _stepwise(gaps, positions, reach, norm):
+    """Moves of contributions that jump: none where no column they read moves.
+
+    Parameters
+    ----------
+    gaps : ndarray of shape (n, n_features)
+        Largest move of each feature.
+    positions : sequence of int
+        Columns that are read.
+    reach : Reach
+        Of the contribution.
+    norm : float
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    apart = reach.sensitivity(1.0).value("replace", norm, None)
+    return np.where(np.any(gaps[:, list(positions)] > 0, axis=1), apart, 0.0)
+
+
 def _one_hot(codes, size):
     out = np.zeros((len(codes), size))
     out[np.arange(len(codes)), codes] = 1.0
@@ -40,6 +61,10 @@ class Ones:
     def __call__(self, X, y=None):
         """Contributions, of shape (n, 1)."""
         return np.ones((len(X), 1))
+
+    def move(self, gaps, norm):
+        """How far contributions move with their records; see :class:`Moments`."""
+        return np.zeros(len(gaps))
 
 
 @dataclass(frozen=True)
@@ -74,6 +99,11 @@ class Signs:
     def __call__(self, X, y=None):
         """Contributions, of shape (n, dim)."""
         return np.where(np.asarray(X)[:, list(self.positions)] > 0, 1.0, -1.0)
+
+    def move(self, gaps, norm):
+        """How far contributions move with their records; see :class:`Moments`."""
+        parts = [_stepwise(gaps, [at], _SIGN, norm) for at in self.positions]
+        return np.linalg.norm(parts, norm, axis=0)
 
 
 @dataclass(frozen=True)
@@ -111,6 +141,10 @@ class Bins:
         codes = np.searchsorted(self.edges, x, side="right") - 1
         return _one_hot(np.clip(codes, 0, self.dim - 1), self.dim)
 
+    def move(self, gaps, norm):
+        """How far contributions move with their records; see :class:`Moments`."""
+        return _stepwise(gaps, [self.position], self.reach, norm)
+
 
 @dataclass(frozen=True)
 class Levels:
@@ -137,6 +171,10 @@ class Levels:
     def __call__(self, X, y=None):
         """Contributions, of shape (n, dim)."""
         return _one_hot(np.asarray(X)[:, self.position].astype(int), self.dim)
+
+    def move(self, gaps, norm):
+        """How far contributions move with their records; see :class:`Moments`."""
+        return _stepwise(gaps, [self.position], self.reach, norm)
 
 
 @dataclass(frozen=True)
@@ -168,6 +206,11 @@ class Stacked:
     def __call__(self, X, y=None):
         """Contributions, of shape (n, dim)."""
         return np.hstack([block(X) for block in self.blocks])
+
+    def move(self, gaps, norm):
+        """How far contributions move with their records; see :class:`Moments`."""
+        parts = [block.move(gaps, norm) for block in self.blocks]
+        return np.linalg.norm(parts, norm, axis=0)
 
 
 @dataclass(frozen=True)
@@ -216,3 +259,8 @@ class Grouped:
         out = np.zeros((len(X), self.n_cells, self.block.dim))
         out[np.arange(len(X)), cells] = self.block(X)
         return out.reshape(len(X), -1)
+
+    def move(self, gaps, norm):
+        """How far contributions move with their records; see :class:`Moments`."""
+        across = _stepwise(gaps, self.positions, self.reach, norm)
+        return np.maximum(across, self.block.move(gaps, norm))

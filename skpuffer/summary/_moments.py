@@ -1,4 +1,4 @@
-"""First and second moments of bounded columns: what a record adds, and reading back."""
+"""First and second moments of columns: what a record adds, and reading back."""
 
 import math
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from ._reach import Reach, stacked_reach
 
 __all__ = [
     "MINIMAL_VARIANCE",
+    "Averages",
     "Moments",
     "bounded_variance",
     "column_means",
@@ -81,6 +82,24 @@ class Moments:
         u = self.bounds.normalise(np.asarray(X)[:, list(self.positions)])
         return u if self.order == 1 else np.hstack([u, u**2 - 0.5])
 
+    def move(self, gaps, norm):
+        """How far contributions move at most when records move by so much.
+
+        Parameters
+        ----------
+        gaps : ndarray of shape (n, n_features)
+            Largest move of each feature, of all columns of the encoded table.
+        norm : float
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        # clipping moves no two values apart, and u lies in an interval of length 2
+        gaps = np.minimum(gaps[:, list(self.positions)] / self.bounds.half, 2.0)
+        columns = gaps if self.order == 1 else _pair_move(gaps, norm)
+        return np.linalg.norm(columns, norm, axis=1)
+
     def means(self, first):
         """Means in data units from first moments, of shape (..., n_columns)."""
         return self.bounds.middle + self.bounds.half * first
@@ -89,6 +108,55 @@ class Moments:
         """Variances in data units from moments; see :func:`bounded_variance`."""
         share = bounded_variance(first, second, least)
         return self.bounds.half**2 * share
+
+
+def _pair_move(gaps, norm):
+    """Bound the move of (u, u^2 - 1/2) when u in [-1, 1] moves by at most `gaps`.
+
+    With d = |u - v| the second part moves by d |u + v| <= d (2 - d), which is attained.
+    In l2 the norm of both grows with d, in l1 it does up to d = 3/2 and in the maximum
+    norm the second part never exceeds the larger of the first and one.
+
+    Parameters
+    ----------
+    gaps : ndarray
+        At most 2.
+    norm : float
+
+    Returns
+    -------
+    ndarray
+        As `gaps`.
+    """
+    first, second = gaps, np.where(gaps < 1, gaps * (2 - gaps), 1.0)
+    in_l1 = np.where(gaps < 1.5, gaps * (3 - gaps), 2.25)
+    if norm == 1:
+        return in_l1
+    if norm == 2:
+        return gaps * np.sqrt(1 + (2 - gaps) ** 2)
+    # each part at its largest; no norm exceeds that of order 1
+    apart = np.linalg.norm(np.stack([first, second]), norm, axis=0)
+    return np.minimum(apart, in_l1)
+
+
+@dataclass(frozen=True)
+class Averages:
+    """The matrix that takes the records of a table, stacked, to the column means.
+
+    An array of its size is made only when a scenario asks for it.
+
+    Parameters
+    ----------
+    n_records, n_features : int
+    """
+
+    n_records: int
+    n_features: int
+
+    def __array__(self, dtype=None, copy=None):
+        """Return the matrix, of shape (n_features, n_records * n_features)."""
+        one = np.eye(self.n_features, dtype=dtype or float) / self.n_records
+        return np.tile(one, self.n_records)
 
 
 def bounded_variance(first, second, least=0.0):

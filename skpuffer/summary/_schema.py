@@ -54,6 +54,18 @@ class TableEncoder:
     n_columns: int
     before: Callable | None = None
 
+    def is_identity(self, named):
+        """Whether the columns that are read reach the query as they are.
+
+        Parameters
+        ----------
+        named : bool
+            Whether columns are found by name, so that leaving some out changes nothing.
+        """
+        plain = all(column.levels is None for column in self.columns)
+        whole = named or len(self.columns) == self.n_columns
+        return self.before is None and plain and whole
+
     def __call__(self, X):
         """Encode a table.
 

@@ -307,6 +307,10 @@ class PrivateSummary(PrivateEstimatorMixin):
         """The context of the columns that are read, with their encoding."""
         encoder = self._encoder
         names = context.feature_names
+        # scenarios of numbers, such as Gaussian ones, speak of columns as they are
+        as_they_are = context.feature_map is None and encoder.is_identity(
+            named=names is not None
+        )
         if context.feature_map is not None:
             encoder = replace(encoder, before=context.feature_map)
         elif names is not None:
@@ -315,7 +319,7 @@ class PrivateSummary(PrivateEstimatorMixin):
             context,
             feature_names=names,
             n_features=len(encoder.columns),
-            feature_map=encoder,
+            feature_map=None if as_they_are else encoder,
         )
 
     def _make_plan(self, scenario, context, X):

@@ -1,0 +1,63 @@
+"""A record as a point of the space in which its moves are measured."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from skpuffer.base import PUBLIC_TARGET
+
+__all__ = ["RecordPoint"]
+
+
+@dataclass(frozen=True)
+class RecordPoint:
+    """The map from a record to its features, with its target beside them.
+
+    Parameters
+    ----------
+    target : {'none', 'numbers', 'labels'}
+    n_classes : int, default=0
+        For labels.
+    label_distance : float, default=0.0
+        How far apart records of different labels are at least.
+    """
+
+    target: str
+    n_classes: int = 0
+    label_distance: float = 0.0
+
+    @property
+    def needs_target(self):
+        """Whether there is a target."""
+        return self.target != "none"
+
+    @property
+    def move_assumptions(self):
+        """What :meth:`move` takes for granted."""
+        return (PUBLIC_TARGET,) if self.needs_target else ()
+
+    def __call__(self, X, y=None):
+        """Return points, of shape (n_records, n_coordinates)."""
+        rows = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
+        if self.target == "numbers":
+            return np.hstack([rows, np.reshape(y, (len(rows), -1))])
+        if self.target == "labels":
+            labels = np.eye(self.n_classes)[np.asarray(y)]
+            return np.hstack([rows, labels * (self.label_distance / math.sqrt(2))])
+        return rows
+
+    def move(self, gaps, norm):
+        """How far points move when features move by so much and targets stay.
+
+        Parameters
+        ----------
+        gaps : ndarray of shape (n_records, n_features)
+        norm : float
+
+        Returns
+        -------
+        ndarray of shape (n_records,)
+        """
+        return np.linalg.norm(gaps, norm, axis=1)

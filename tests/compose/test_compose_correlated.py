@@ -1,0 +1,371 @@
+"""Models released by output perturbation of records that depend on each other."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import cholesky
+from scipy.special import expit
+from sklearn.cluster import KMeans
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.preprocessing import StandardScaler
+
+from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, MarkovQuilt
+from skpuffer.compose import OutputPerturbation
+from skpuffer.exceptions import ScenarioError
+from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
+from skpuffer.linear_model._logistic import _Rows
+from skpuffer.linear_model._logistic_loss import LogisticConstants, LogisticRecord
+from skpuffer.linear_model._ridge import _Moments
+from skpuffer.releases import Sensitivity
+from skpuffer.scenarios import (
+    AttributeScenario,
+    DiffusionScenario,
+    GaussianScenario,
+    MarkovChainScenario,
+    RecordScenario,
+)
+from skpuffer.summary import PrivateMean
+
+from ..attack import attack
+
+N = 30
+TIMES = np.arange(N)
+SERIES = 0.6 ** np.abs(TIMES[:, None] - TIMES)
+BUDGET = {"epsilon": 0.6, "alpha": 4.0}
+FIXED = "targets are public"
+
+
+def series(covariance=SERIES, **options):
+    options = {"covariance_of": "records", "domain": (-0.5, 0.5)} | options
+    return GaussianScenario(covariance=covariance, **options)
+
+
+def labels(seed=0):
+    return np.random.default_rng(seed).integers(0, 2, N)
+
+
+def says_that_targets_are_public(certificate):
+    return any(FIXED in text for text in certificate.assumptions)
+
+
+# -- how far contributions move -------------------------------------------------------
+
+vectors = st.lists(st.floats(-3, 3), min_size=6, max_size=6)
+
+
+@settings(max_examples=60)
+@given(
+    rows=vectors,
+    target=st.floats(-1, 1),
+    intercept=st.sampled_from([0.0, 0.5, 1.0]),
+    data_norm=st.sampled_from([0.5, 1.0, 3.0]),
+)
+def test_no_record_moves_its_contribution_further(rows, target, intercept, data_norm):
+    X = np.reshape(rows, (2, 3))
+    gaps = np.abs(X[:1] - X[1:])
+    moments = _Moments(data_norm, intercept, 3)
+    moved = np.diff(moments(X, np.full(2, target)), axis=0)[0]
+    for norm in (1.0, 2.0, math.inf):
+        bound = moments.move(gaps, norm)[0]
+        assert np.linalg.norm(moved, norm) <= bound * (1 + 1e-12) + 1e-12
+        assert np.all(bound <= moments.move(2 * gaps, norm) + 1e-12)
+    assert moments.move(np.full((1, 3), 1e9), 2)[0] <= 2 * moments.norm * (1 + 1e-12)
+    for n_classes in (2, 3):
+        record = LogisticRecord(_Rows(data_norm, intercept), n_classes, 7.0)
+        for label in range(n_classes):
+            moved = np.diff(record(X, np.full(2, label)), axis=0)[0]
+            bound = record.move(gaps, 2)[0]
+            assert np.linalg.norm(moved) <= bound * (1 + 1e-12) + 1e-12
+    assert record.move(np.full((1, 3), 1e9), 2)[0] == 2 * data_norm
+
+
+@pytest.mark.parametrize("intercept", [0.0, 1.0])
+def test_second_moments_move_as_far_as_that(intercept):
+    """The bound of ridge regression is attained, on a circle or on its radius."""
+    moments = _Moments(1.0, intercept, 2)
+    angles = np.linspace(0, math.pi, 401)
+    lengths = np.linspace(0, 1, 401)
+    circle = np.column_stack([np.cos(angles), np.sin(angles)])
+    radius = np.column_stack([lengths, np.zeros_like(lengths)])
+    X = np.concatenate([circle, radius])
+    rows = moments(X, np.ones(len(X)))
+    moved = np.linalg.norm(rows - rows[0], axis=1)
+    gaps = np.linalg.norm(X - X[0], axis=1)
+    bound = moments.move(np.column_stack([gaps, np.zeros_like(gaps)]), 2)
+    assert np.all(moved <= bound * (1 + 1e-12) + 1e-12)
+    for gap in (0.1, 0.5, 2 / 3, 1.0, 1.5):
+        near = np.abs(gaps - gap) < 2e-2
+        assert np.max(moved[near] / bound[near]) == pytest.approx(1.0, abs=1e-6)
+
+
+# -- what a model pays ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("solver", ["auto", "output"])
+def test_a_classifier_pays_for_each_record_by_how_far_it_moves(solver):
+    X = np.random.default_rng(0).normal(size=(N, 1))
+    model = PrivateLogisticRegression(
+        series(), GroupPrivacy(**BUDGET), solver=solver, C=0.05
+    ).fit(X, labels())
+    constants = LogisticConstants(N, 2, math.hypot(1, 1), 0.05)
+    slack = 2 * 1e-3 * constants.C * constants.lipschitz
+    # by rank, every secret record at once
+    moves = np.sort(SERIES, axis=0)[::-1].max(axis=1)
+    expected = sum(constants.move(b) for b in moves) + slack
+    certificate = model.certificate_
+    assert certificate.sensitivity == pytest.approx(expected)
+    assert says_that_targets_are_public(certificate)
+    group = PrivateLogisticRegression(
+        RecordScenario(N, relation="replace"), GroupPrivacy(**BUDGET), C=0.05
+    ).fit(X, labels())
+    assert certificate.sensitivity < 0.2 * group.certificate_.sensitivity
+    assert not says_that_targets_are_public(group.certificate_)
+
+
+def test_more_classes_and_an_infinite_move_of_all_records():
+    X = np.random.default_rng(0).normal(size=(N, 1))
+    y = TIMES % 3
+    far = series(np.ones((N, N)) * 0.999999 + np.eye(N) * 1e-6, domain=(-1e9, 1e9))
+    model = PrivateLogisticRegression(far, GroupPrivacy(**BUDGET), C=0.05).fit(X, y)
+    group = PrivateLogisticRegression(
+        RecordScenario(N, relation="replace"), GroupPrivacy(**BUDGET), C=0.05
+    ).fit(X, y)
+    assert model.certificate_.sensitivity == pytest.approx(
+        group.certificate_.sensitivity
+    )
+
+
+def test_ridge_regression_of_a_gaussian_table():
+    names = ["a", "b"]
+    sigma = pd.DataFrame([[1.0, 0.3], [0.3, 1.0]], names, names)
+    scenario = GaussianScenario(covariance=sigma, secret="b", domain=(-1, 1))
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 1)), columns=["a"])
+    model = PrivateRidge(scenario, GroupPrivacy(**BUDGET), fit_intercept=False)
+    certificate = model.fit(X, X["a"]).certificate_
+    assert certificate.sensitivity == pytest.approx(0.6 * math.sqrt(5 - 2.4 + 0.36))
+    assert says_that_targets_are_public(certificate)
+
+
+# -- any estimator --------------------------------------------------------------------
+
+
+def ridge(scenario, accountant=None, **options):
+    accountant = GroupPrivacy(**BUDGET) if accountant is None else accountant
+    return OutputPerturbation(
+        Ridge(alpha=N, fit_intercept=False),
+        "coef_",
+        scenario,
+        accountant,
+        **{"sensitivity": 0.5} | options,
+    )
+
+
+def test_any_model_pays_for_each_record_by_how_far_it_moves():
+    X = np.random.default_rng(0).normal(size=(N, 1))
+    y = X[:, 0].clip(-1, 1)
+    one = ridge(RecordScenario()).fit(X, y).certificate_.sensitivity
+    assert one == 0.5
+    clique = ridge(RecordScenario(5)).fit(X, y).certificate_.sensitivity
+    assert clique == pytest.approx(5 * one)
+    # without `lipschitz` every record may become any other
+    blind = ridge(series()).fit(X, y).certificate_
+    assert blind.sensitivity == pytest.approx(N * one)
+    assert not says_that_targets_are_public(blind)
+    seeing = ridge(series(), lipschitz=0.2).fit(X, y).certificate_
+    moves = np.sort(SERIES, axis=0)[::-1].max(axis=1)
+    assert seeing.sensitivity == pytest.approx(np.minimum(0.5, 0.2 * moves).sum())
+    assert says_that_targets_are_public(seeing)
+    assert any("0.2 for each unit" in text for text in seeing.assumptions)
+    capped = ridge(series(), lipschitz=1e6).fit(X, y).certificate_
+    assert capped.sensitivity == pytest.approx(blind.sensitivity)
+
+
+def test_a_transformer_has_no_target_to_take_for_granted():
+    X = np.random.default_rng(0).normal(size=(N, 2))
+    diffusion = DiffusionScenario(curvature=0.4, times=TIMES + 1.0, diameter=1.0)
+    model = OutputPerturbation(
+        StandardScaler(with_std=False),
+        "mean_",
+        diffusion,
+        GroupPrivacy(**BUDGET),
+        lipschitz=1 / N,
+    )
+    certificate = model.fit(X).certificate_
+    # each of two features by as much as the record
+    moved = math.sqrt(2) * np.exp(-0.4 * (TIMES + 1.0)).sum() / N
+    assert certificate.sensitivity == pytest.approx(moved)
+    assert not says_that_targets_are_public(certificate)
+
+
+def test_a_chain_counts_records_of_any_model():
+    states = np.array([[0.0], [1.0]])
+    scenario = MarkovChainScenario([[0.9, 0.1], [0.2, 0.8]], event_delta=0)
+    X = states[labels()]
+    pure = {"epsilon": 1.0, "alpha": math.inf, "noise": "laplace"}
+
+    def moved(accountant, **options):
+        options = {"sensitivity": Sensitivity({1: 0.5}, {1: 0.5})} | options
+        model = OutputPerturbation(
+            KMeans(2, n_init=1), "cluster_centers_", scenario, accountant, **options
+        )
+        return model.fit(X).certificate_.sensitivity
+
+    assert moved(GroupPrivacy(**pure)) == pytest.approx(N * 0.5)
+    assert moved(MarkovQuilt(1.0)) < N * 0.5
+    # states are one apart, and l1 is that of two centres
+    near = moved(GroupPrivacy(**pure), lipschitz=0.1, n_outputs=2)
+    assert near == pytest.approx(N * 0.1 * math.sqrt(2))
+
+
+@pytest.mark.parametrize("event_delta", [0.0, 1e-6])
+def test_a_chain_counts_records_of_a_classifier(event_delta):
+    n = 400
+    scenario = MarkovChainScenario([[0.9, 0.1], [0.2, 0.8]], event_delta=event_delta)
+    X, y = np.arange(n)[:, None] % 2.0, np.arange(n) // 2 % 2
+    model = PrivateLogisticRegression(scenario, GroupPrivacy(**BUDGET), C=0.01)
+    certificate = model.fit(X, y).certificate_
+    constants = LogisticConstants(n, 2, math.hypot(1, 1), 0.01)
+    one = 2 * constants.C * constants.lipschitz
+    slack = 1e-3 * one
+    count = (certificate.sensitivity - slack) / one
+    assert certificate.event_delta <= event_delta
+    if event_delta:
+        assert 1 < count < n / 4  # a window
+    else:
+        assert count == pytest.approx(n)
+    # that other records' labels do not follow it is taken for granted, and said
+    assert any("targets are no part" in text for text in certificate.assumptions)
+    mean = PrivateMean(scenario, GroupPrivacy(**BUDGET)).fit(X).certificate_
+    assert not any("targets" in text for text in mean.assumptions)
+
+
+def test_labels_that_go_with_a_secret_are_arbitrary_records():
+    rng = np.random.default_rng(0)
+    prior = pd.DataFrame({"x": [0.0, 0.1] * 4, "s": [0, 1] * 4, "t": [0, 0, 1, 1] * 2})
+    X = pd.DataFrame({"x": rng.normal(size=N).clip(-1, 1)})
+    y = labels()
+
+    def moved(prior):
+        scenario = AttributeScenario(
+            "s", level="record", prior=prior, prior_as="law", target="t"
+        )
+        model = OutputPerturbation(
+            LogisticRegression(C=0.1, fit_intercept=False),
+            "coef_",
+            scenario,
+            GroupPrivacy(**BUDGET),
+            sensitivity=Sensitivity({2: 0.1}, {2: 0.2}),
+            lipschitz=0.3,
+        )
+        return model.fit(X, y).certificate_.sensitivity
+
+    assert moved(prior) == pytest.approx(0.03)
+    assert moved(prior.assign(t=prior["s"])) == pytest.approx(0.2)
+
+
+def test_what_must_be_said_of_labels():
+    X, y = np.zeros((N, 1)), labels()
+    model = OutputPerturbation(
+        LogisticRegression(), "coef_", series(), GroupPrivacy(), lipschitz=1.0
+    )
+    with pytest.raises(ValueError, match="'sensitivity'"):
+        model.fit(X, y)
+    model.set_params(sensitivity=Sensitivity({math.inf: 1.0}))
+    with pytest.raises(ValueError, match="'n_outputs'"):
+        model.fit(X, y)
+    for bad in (0.0, -1.0, math.inf, math.nan):
+        with pytest.raises(ValueError, match="lipschitz"):
+            model.set_params(sensitivity=1.0, lipschitz=bad).fit(X, y)
+
+
+def test_rows_outside_the_states_are_refused():
+    scenario = MarkovChainScenario([[0.9, 0.1], [0.2, 0.8]])
+    with pytest.raises(ScenarioError, match="'states'"):
+        ridge(scenario).fit(np.full((N, 1), 0.5), np.zeros(N))
+
+
+# -- attackers ------------------------------------------------------------------------
+
+
+def worlds(record, value, covariance=SERIES):
+    """A sampler of series given the value of one record."""
+    slope = covariance[:, record]
+    rest = covariance - np.outer(slope, slope)
+    rest = np.delete(np.delete(rest, record, 0), record, 1)
+    root = cholesky(rest, lower=True)
+
+    def draw(n, rng):
+        free = rng.normal(size=(n, len(root))) @ root.T
+        return slope * value + np.insert(free, record, 0.0, axis=1)
+
+    return draw
+
+
+def ridge_by_hand(x, y):
+    return ((x @ y) / ((x**2).sum(axis=1) + N))[:, None]
+
+
+def logistic_by_hand(x, y, C):
+    """Newton steps for many tables of one clipped column at once."""
+    x, sign = np.clip(x, -1, 1), 2.0 * y - 1
+    w = np.zeros(len(x))
+    for _ in range(30):
+        p = expit(-sign * x * w[:, None])
+        slope = w - C * (sign * x * p).sum(axis=1)
+        w = w - slope / (1 + C * (x**2 * p * (1 - p)).sum(axis=1))
+    assert np.abs(slope).max() < 1e-9
+    return w[:, None]
+
+
+@pytest.mark.parametrize("scenario", ["gaussian", "clique"])
+@pytest.mark.parametrize("which", ["logistic", "ridge"])
+def test_no_attacker_tells_a_value_from_a_model(which, scenario):
+    y = np.ones(N, dtype=int)
+    clique, record = np.arange(12, 18), 15
+    if scenario == "gaussian":
+        secret = series(domain=(-2.0, 2.0), protected=[record])
+    else:
+        secret = RecordScenario(len(clique), relation="replace")
+    if which == "logistic":
+        C = 0.5
+        model = PrivateLogisticRegression(
+            secret, GeneralWasserstein(6.0, 4.0), solver="output", C=C, tol=1e-6
+        ).set_params(fit_intercept=False, classes=[0, 1])
+    else:
+        # the coefficient is that of sums over n: one record of |x| <= 3 and |y| <= 1
+        # moves x y by three at most and x^2 by nine, and |coefficient| < 1/2
+        model = ridge(secret, GeneralWasserstein(**BUDGET), sensitivity=10.5 / N)
+    model.fit(np.zeros((N, 1)) + TIMES[:, None] / N, y)
+    noise = model.noise_
+
+    def released(value):
+        series_of = worlds(record, value)
+
+        def draw(n, rng):
+            x = series_of(n, rng)
+            if scenario == "clique":
+                # the rest is fixed, and the attacker knows it
+                x = np.tile(np.linspace(-1, 1, N), (n, 1))
+                x[:, clique] = value
+            if which == "logistic":
+                exact = logistic_by_hand(x, y, C)
+            else:
+                exact = ridge_by_hand(np.clip(x, -3, 3), y)
+            return exact + noise.sample(exact.shape, rng)
+
+        return draw
+
+    report = attack(
+        released(-2.0),
+        released(2.0),
+        model.certificate_,
+        n_draws=30_000,
+        rng=np.random.default_rng(1),
+    )
+    assert not report.broken, str(report)
+    if which == "logistic":
+        assert max(f.lower for f in report.findings) > 0.02  # he does learn something
