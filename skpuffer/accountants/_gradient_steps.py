@@ -109,12 +109,13 @@ def _check_norms(noise, release):
 
 def _shift(release, noise, *moves):
     """Shift of clip norms times `moves`, one for each batch that changes."""
-    order = release.clip_order
+    order, dim = release.clip_order, release.dim
     if len(moves) > 1:
         # a norm in which those of the batches make up that of all of them
         order = max(order, noise.norm)
+        dim = None if dim is None else len(moves) * dim
     radius = float(np.linalg.norm(moves, ord=order)) * release.total_clip_norm
-    return Shift(radius, norm=order, dim=release.dim)
+    return Shift(radius, norm=order, dim=dim)
 
 
 def _full_batch(noise, release, worlds):
@@ -129,7 +130,14 @@ def _shuffled_epochs(noise, release, worlds):
     # other's once. A replaced record stays in its batch.
     k = worlds.count
     moves = (2 * k, k) if worlds.relation == "add_remove" else (2 * k,)
-    pair = FullStep(noise, _shift(release, noise, *moves))
+    shift = _shift(release, noise, *moves)
+    if noise.dim is not None and len(moves) > 1:
+        raise UnsupportedError(
+            f"The release {release.name!r}: batches that are dealt take noise of one "
+            "scale for all coordinates where records are added or removed. "
+            f"Got {noise!r}; use relation='replace', or one scale."
+        )
+    pair = FullStep(noise, shift)
     source = "adaptive composition of the noise's own trade-off, epoch by epoch"
     return pair, release.n_epochs, source
 

@@ -19,7 +19,7 @@ from ._accounting import neighbours
 from ._base import Calibration, Unsupported, bind
 from ._dispatch import account_for, obstacle
 from ._least_scale import least_scale
-from ._noise_parameter import chosen_noise
+from ._noise_parameter import check_values, chosen_noise
 from ._shift import _ShiftAccountant
 
 
@@ -88,6 +88,7 @@ class _StepAccountant(_ShiftAccountant):
     def _(self, release: GradientRelease | VoteRelease, scenario, random_state):
         self.check()
         bound, worlds = self._meet(release, scenario)
+        check_values(chosen_noise(self), release)
         scale = _memoised_scale(self, release, worlds)
         noise = chosen_noise(self).with_scale(scale)
         certificate = self._step_certificate(noise, release, bound, worlds)
@@ -103,6 +104,7 @@ class _StepAccountant(_ShiftAccountant):
                 "The parameter 'noise' must be a noise of skpuffer.noise. "
                 f"Got {noise!r}."
             )
+        check_values(noise, release)
         bound, worlds = self._meet(release, scenario)
         return self._step_certificate(noise, release, bound, worlds)
 

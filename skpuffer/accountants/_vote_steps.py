@@ -42,7 +42,8 @@ def account_for_votes(release, noise, worlds, max_memory=500.0):
     Raises
     ------
     UnsupportedError
-        If the noise is not one scale for all classes.
+        If the noise is not one scale for all classes, or is not log-concave and
+        several records differ.
 
     Notes
     -----
@@ -67,6 +68,13 @@ def account_for_votes(release, noise, worlds, max_memory=500.0):
             f"Got {noise!r}."
         )
     k = min(worlds.count, release.n_teachers)
+    if k > 1 and not noise.log_concave:
+        raise UnsupportedError(
+            f"The release {release.name!r}: no bound is known here for {k} votes that "
+            f"move at once under {noise.family} noise, which is not log-concave: they "
+            "may cost more on different classes than on one. Use another noise, such "
+            "as 'gaussian'."
+        )
     one = Shift(float(k), norm=math.inf, dim=None, structure="scalar")
     both = release.relation == "replace_vote" or worlds.relation == "replace"
     steps = [(FullStep(noise, one), release.max_answers * (2 if both else 1))]

@@ -44,10 +44,12 @@ def subsample_votes(votes, n_voters, random_state=None):
     array([4, 4])
     """
     n_voters = check_count(n_voters=n_voters)
-    votes = np.asarray(votes).astype(np.int64)
-    if votes.ndim != 2 or np.any(votes < 0):
+    counts = np.asarray(votes, dtype=float)
+    votes = counts.astype(np.int64)
+    if votes.ndim != 2 or np.any(votes < 0) or np.any(votes != counts):
         raise ValueError(
-            "The parameter 'votes' must be counts of shape (n_queries, n_classes)."
+            "The parameter 'votes' must be whole counts of shape (n_queries, "
+            "n_classes)."
         )
     if len(votes) and votes.sum(axis=1).min() < n_voters:
         raise ValueError(

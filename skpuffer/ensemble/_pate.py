@@ -17,13 +17,15 @@ from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 from ._answers import Answers
 from ._session import VoteSession, leading
 from ._students import STUDENTS, make_student
-from ._teachers import Teachers
+from ._teachers import Teachers, check_trainable
 
 __all__ = ["PATEClassifier"]
 
 
 def _answers_itself(estimator):
     """Without a student, the teachers are asked."""
+    if hasattr(estimator, "certificate_"):
+        return "_answers" in vars(estimator)
     return estimator.unlabeled is None
 
 
@@ -147,7 +149,8 @@ classifier, default=None
     copy has a budget of its own, that adds to the first.
 
     A teacher that saw a single class votes for it always, and one that lacks a class
-    never does.
+    never does. One that cannot be fitted on its rows votes for its most frequent class,
+    and no warning or error of it gets out, as either would tell of the rows.
 
     References
     ----------
@@ -262,6 +265,7 @@ classifier, default=None
 
     def _release(self, scenario, context, X):
         n_queries = self.n_queries
+        check_trainable(self._model(), self.n_features_in_, len(self.classes_))
         if not _answers_itself(self):
             self._public = self._public_rows(scenario, context)
             n_queries = min(n_queries, len(self._public))

@@ -1,5 +1,6 @@
 """Runs a vote release: adds the noise, and counts what is left of the budget."""
 
+import os
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +46,7 @@ class VoteSession:
     def __init__(self, release, noise, rng, *, seeded=False, record=None):
         self._release, self._noise, self._rng = release, noise, rng
         self._seeded, self._record = seeded, record
+        self._process = os.getpid()
         self.n_queries_left = release.n_queries
         self.n_answers_left = release.max_answers
 
@@ -56,6 +58,13 @@ class VoteSession:
         vars(self).update(state)
         if self._rng is None:
             self._rng = np.random.default_rng()
+
+    @property
+    def _generator(self):
+        # nor may a process that was forked off draw what the other one does
+        if not self._seeded and self._process != os.getpid():
+            self._rng, self._process = np.random.default_rng(), os.getpid()
+        return self._rng
 
     def reserve(self, n_queries):
         """Refuse what goes past the budget, before anything is looked at.
@@ -108,7 +117,9 @@ class VoteSession:
         self.n_queries_left -= len(votes)  # paid before it is answered, whatever fails
         answered = self._answered(votes)
         self.n_answers_left -= int(answered.sum())
-        drawn = self._noise.sample((int(answered.sum()), votes.shape[1]), self._rng)
+        drawn = self._noise.sample(
+            (int(answered.sum()), votes.shape[1]), self._generator
+        )
         noisy = np.full(votes.shape, np.nan)
         noisy[answered] = votes[answered] + drawn
         if self._record is not None:
@@ -120,7 +131,7 @@ class VoteSession:
         release = self._release
         if release.threshold is None:
             return np.ones(len(votes), dtype=bool)
-        tests = release.test_noise(self._noise).sample(len(votes), self._rng)
+        tests = release.test_noise(self._noise).sample(len(votes), self._generator)
         largest = votes.max(axis=1, initial=0) + tests
         passed = largest >= release.threshold
         return passed & (np.cumsum(passed) <= self.n_answers_left)

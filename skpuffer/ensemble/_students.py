@@ -18,8 +18,10 @@ from sklearn.semi_supervised import (
     SelfTrainingClassifier,
 )
 
+from skpuffer.exceptions import PrivacyWarning
+
 from ._session import leading
-from ._teachers import fit_classifier
+from ._teachers import constant_classifier, fit_classifier
 
 __all__ = ["STUDENTS", "make_student"]
 
@@ -72,22 +74,35 @@ class _Student(ABC):
         Returns
         -------
         classifier : fitted classifier
-            Of class indices.
-
-        Raises
-        ------
-        ValueError
-            If nothing was answered.
+            Of class indices. One that says the same of every row, with a warning, where
+            nothing can be learned: what was released is paid for and must not be lost.
         """
         labels = leading(noisy)
-        if np.all(labels < 0):
-            raise ValueError(
-                f"None of the {len(labels)} queries reached the "
-                f"threshold={release.threshold!r}, so there is nothing to learn from; "
-                "the budget is spent. Lower 'threshold', or take more teachers or a "
-                "larger budget."
+        known = labels[labels >= 0]
+        if not len(known):
+            return self._constant(
+                0,
+                f"none of the {len(labels)} queries reached the "
+                f"threshold={release.threshold!r}: lower it, or take more teachers or "
+                "a larger budget",
             )
-        return self._learn(noisy, labels, release, noise)
+        try:
+            return self._learn(noisy, labels, release, noise)
+        except Exception as error:
+            return self._constant(
+                int(np.bincount(known).argmax()),
+                f"the student could not learn from the answers ({error}): fit another "
+                "one on 'noisy_votes_'",
+            )
+
+    def _constant(self, label, why):
+        warnings.warn(
+            f"The votes are released and paid for, but {why}. Until then the same "
+            "class is predicted for every row.",
+            PrivacyWarning,
+            stacklevel=2,
+        )
+        return constant_classifier(self.rows.shape[1], label)
 
     @abstractmethod
     def _learn(self, noisy, labels, release, noise):

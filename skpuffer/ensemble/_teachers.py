@@ -7,7 +7,14 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils.parallel import Parallel, delayed
 
-__all__ = ["Teachers", "fit_classifier"]
+from skpuffer.utils._sklearn import InvalidParameterError
+
+__all__ = [
+    "Teachers",
+    "check_trainable",
+    "constant_classifier",
+    "fit_classifier",
+]
 
 
 def fit_classifier(estimator, X, y, seed):
@@ -29,10 +36,7 @@ def fit_classifier(estimator, X, y, seed):
     """
     if len(y) == 0 or np.all(y == y[0]):
         # not every classifier takes a single class, and none can say more
-        constant = int(y[0]) if len(y) else 0
-        rows = X if len(y) else np.zeros((1, X.shape[1]))
-        target = np.full(len(rows), constant)
-        return DummyClassifier(strategy="constant", constant=constant).fit(rows, target)
+        return constant_classifier(X.shape[1], int(y[0]) if len(y) else 0)
     model = clone(estimator)
     seeds = {
         name: seed
@@ -42,17 +46,74 @@ def fit_classifier(estimator, X, y, seed):
     return model.set_params(**seeds).fit(X, y)
 
 
+def constant_classifier(n_features, label):
+    """Return a fitted classifier that says the same of every row.
+
+    Parameters
+    ----------
+    n_features : int
+    label : int
+
+    Returns
+    -------
+    DummyClassifier
+    """
+    model = DummyClassifier(strategy="constant", constant=label)
+    return model.fit(np.zeros((1, n_features)), [label])
+
+
+def check_trainable(estimator, n_features, n_classes):
+    """Refuse a classifier whose parameters are bad, before it sees a private row.
+
+    Afterwards its errors are swallowed, so a slip of the pen would go unseen.
+
+    Parameters
+    ----------
+    estimator : classifier
+    n_features, n_classes : int
+
+    Raises
+    ------
+    ValueError
+        If it cannot be fitted on made-up rows for what it is, not for what they are.
+    """
+    y = np.tile(np.arange(n_classes), 4)
+    X = np.linspace(0.0, 1.0, len(y) * n_features).reshape(len(y), n_features)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            fit_classifier(estimator, X, y, 0)
+        except (InvalidParameterError, TypeError, AttributeError) as error:
+            raise ValueError(
+                f"The parameter 'estimator' ({estimator!r}) cannot be fitted: {error}"
+            ) from error
+        except Exception:
+            return  # these rows may be too few for it, or too alike; others need not
+
+
+# Whether a shard converges, lacks a class or is one that the estimator cannot learn
+# from is nobody else's business: no warning and no error of a teacher gets out, for
+# either would tell of its rows without any noise.
+
+
 def _fit_teacher(estimator, X, y, seed):
     with warnings.catch_warnings():
-        # whether a shard converges, or lacks a class, is nobody else's business
         warnings.simplefilter("ignore")
-        return fit_classifier(estimator, X, y, seed)
+        try:
+            return fit_classifier(estimator, X, y, seed)
+        except Exception:
+            return constant_classifier(X.shape[1], int(np.bincount(y).argmax()))
 
 
-def _predict(model, X):
+def _predict(model, X, n_classes):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return np.asarray(model.predict(X)).astype(np.int64)
+        try:
+            said = np.asarray(model.predict(X)).astype(np.int64)
+            known = said.shape == (len(X),) and np.all((said >= 0) & (said < n_classes))
+        except Exception:
+            known = False
+    return said if known else np.zeros(len(X), dtype=np.int64)
 
 
 class Teachers:
@@ -100,12 +161,13 @@ class Teachers:
         )
         return self
 
-    def predict(self, X):
+    def predict(self, X, n_classes):
         """Return what each teacher says of each row.
 
         Parameters
         ----------
         X : ndarray of shape (n, n_features)
+        n_classes : int
 
         Returns
         -------
@@ -113,7 +175,7 @@ class Teachers:
             Indices of classes.
         """
         said = Parallel(**self._parallel)(
-            delayed(_predict)(model, X) for model in self._models
+            delayed(_predict)(model, X, n_classes) for model in self._models
         )
         return np.stack(said)
 
@@ -132,7 +194,7 @@ class Teachers:
         -------
         votes : ndarray of int of shape (n_groups, n_classes)
         """
-        said = self.predict(X)
+        said = self.predict(X, n_classes)
         if groups is not None:
             said = np.stack([_most(labels, groups, n_classes) for labels in said])
         votes = np.zeros((said.shape[1], n_classes), dtype=np.int64)

@@ -50,6 +50,9 @@ class Noise(ABC):
     norm: ClassVar[float]
     #: Variance of one coordinate at scale one.
     unit_variance: ClassVar[float]
+    #: Whether the density is log-concave, so that moves of one coordinate add up to no
+    #: more than one move by their sum does.
+    log_concave: ClassVar[bool] = True
     #: Whether the noise consists of integers, and the query must do so too.
     integer: ClassVar[bool] = False
 

@@ -82,6 +82,7 @@ class GeneralizedCauchyNoise(Noise):
     exponent: float = 2.0
 
     family = "generalized_cauchy"
+    log_concave = False
     norm = 2.0
 
     def __post_init__(self):

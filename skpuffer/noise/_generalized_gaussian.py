@@ -86,9 +86,9 @@ class GeneralizedGaussianNoise(Noise):
         beta = check_real(beta=self.beta)
         if not 1 <= beta <= _MAX_BETA:
             raise ValueError(
-                f"The parameter 'beta' must be in the range [1, {_MAX_BETA:g}]: below "
-                "one the density is not log-concave and privacy losses are not "
-                f"monotone. Got {self.beta!r}."
+                f"The parameter 'beta' must be in the range [1, {_MAX_BETA:g}]: below, "
+                "the density is not log-concave and privacy losses are not monotone; "
+                f"above, the noise is uniform to three digits. Got {self.beta!r}."
             )
         object.__setattr__(self, "beta", beta)
 

@@ -100,6 +100,13 @@ class VoteRelease:
                 "own. Use fewer teachers."
             )
         check_option(VOTE_RELATIONS, relation=self.relation)
+        if self.relation == "add_remove_vote" and self.n_records != self.n_teachers:
+            raise ValueError(
+                "The parameter 'relation' is 'add_remove_vote', under which each "
+                f"record is one voter, but there are {self.n_records} records and "
+                f"{self.n_teachers} voters. Use 'replace_vote': a record of many moves "
+                "its voter's vote."
+            )
         check_positive(threshold_noise_ratio=self.threshold_noise_ratio)
         self._check_threshold()
         if self.context is None:
@@ -134,6 +141,9 @@ class VoteRelease:
                 "answered: lower 'n_queries', or give a threshold."
             )
         object.__setattr__(self, "max_answers", answers)
+
+    #: Votes are whole numbers, which integer noise can hide.
+    is_integer = True
 
     @property
     def dim(self):

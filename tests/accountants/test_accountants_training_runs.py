@@ -290,3 +290,38 @@ def test_costs_of_sampled_steps_rest_on_the_trade_off():
         certificate = RenyiDP().certify(noise, release, RecordScenario())
         sentences.append(" ".join(certificate.assumptions))
     assert "not proved" not in sentences[0] and "not proved" in sentences[1]
+
+
+@pytest.mark.parametrize(
+    "noise, order, dim",
+    [
+        (LaplaceNoise(1.0), 2.0, 1),
+        (GaussianNoise(1.0), np.inf, 1),
+        (GeneralizedGaussianNoise(1.0, beta=1.5), 1.5, 1),
+        (GeneralizedGaussianNoise(1.0, beta=1.5), 2.0, 3),
+    ],
+)
+def test_dealt_batches_have_coordinates_of_their_own(noise, order, dim):
+    release = run("shuffled_epochs", 10, 0.1, clip_order=order, dim=dim)
+    certificate = PrivacyLoss(delta=DELTA).certify(noise, release, RecordScenario())
+    # every coordinate of one batch moves by two, of another by one, of clipped length
+    each = 1.0 if math.isinf(order) else dim ** (-1 / order)
+    pairs = tuple(
+        (FullStep(noise, Shift(r * each, dim=None, structure="scalar")), dim)
+        for r in (2.0, 1.0)
+    )
+    attained = PrivacyLossCurve(pairs).account(DELTA).lower
+    assert certificate.epsilon >= attained * (1 - 1e-6)
+
+
+def test_dealt_batches_take_noise_of_one_scale():
+    release = run("shuffled_epochs", 10, 0.1, dim=2)
+    with pytest.raises(UnsupportedError, match="one scale"):
+        PrivacyLoss().certify(GaussianNoise([1.0, 2.0]), release, RecordScenario())
+
+
+def test_gradients_are_no_integers():
+    with pytest.raises(UnsupportedError, match="is_integer"):
+        PrivacyLoss(noise="discrete_laplace").calibrate(
+            run("full_batch", clip_order=1), RecordScenario()
+        )

@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss, RenyiDP
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
+from skpuffer.noise import (
+    GaussianNoise,
+    GeneralizedCauchyNoise,
+    GeneralizedGaussianNoise,
+    LaplaceNoise,
+)
 from skpuffer.privacy import GaussianCurve
 from skpuffer.releases import VoteRelease
 from skpuffer.scenarios import AttributeScenario, RecordScenario, SimulatorScenario
@@ -29,7 +34,7 @@ BETAS = (1.0, 1.5, 2.0, 3.0)
 def release(n_queries=1, **changes):
     return VoteRelease(
         **{
-            "n_records": 400,
+            "n_records": 100,
             "n_teachers": 100,
             "n_classes": 3,
             "n_queries": n_queries,
@@ -240,3 +245,18 @@ def test_accountants_of_one_vector_say_who_would_do():
 def test_noise_of_many_scales_is_refused():
     with pytest.raises(UnsupportedError, match="one scale"):
         certify(GaussianNoise((1.0, 2.0, 3.0)), release())
+
+
+def test_many_votes_take_log_concave_noise():
+    noise = GeneralizedCauchyNoise(0.3, exponent=2.0)
+    with pytest.raises(UnsupportedError, match="log-concave"):
+        certify(noise, release(), RecordScenario(k=2))
+    assert certify(noise, release()).epsilon > 0
+
+
+def test_whole_votes_may_take_integer_noise():
+    accountant = PrivacyLoss(2.0, 1e-5, noise="discrete_laplace")
+    found = accountant.calibrate(release(), RecordScenario())
+    assert found.certificate.epsilon == 2.0
+    # as Laplace noise does for two counts that move by one
+    assert 0.9 < found.noise.scale < 1.1

@@ -1,5 +1,6 @@
 """Teachers, students, and what may leave."""
 
+import os
 import pickle
 
 import numpy as np
@@ -19,9 +20,12 @@ from skpuffer.compose import PublicPreprocessing
 from skpuffer.ensemble import PATEClassifier
 from skpuffer.ensemble._answers import Answers
 from skpuffer.ensemble._pate import _nearest_shares
+from skpuffer.ensemble._session import VoteSession
 from skpuffer.ensemble._teachers import Teachers
-from skpuffer.exceptions import QueryBudgetError
+from skpuffer.exceptions import PrivacyWarning, QueryBudgetError
+from skpuffer.noise import GaussianNoise
 from skpuffer.preprocessing import RowNormClipper
+from skpuffer.releases import VoteRelease
 from skpuffer.scenarios import AttributeScenario, RecordScenario
 from skpuffer.utils.estimator_checks import privacy_checks
 
@@ -224,11 +228,74 @@ def test_the_threshold_leaves_questions_open(student):
 
 
 def test_nothing_to_learn_from_is_said():
+    """What was released is paid for: it is kept, with its certificate."""
     X, y = blobs()
     model = pate(unlabeled=PUBLIC, threshold=1e6)
-    with pytest.raises(ValueError, match="threshold"):
+    with pytest.warns(PrivacyWarning, match="threshold"):
         model.fit(X, y)
-    assert not hasattr(model, "certificate_")
+    assert np.isnan(model.noisy_votes_).all()
+    assert model.certificate_.epsilon > 0
+    assert len(np.unique(model.predict(PUBLIC))) == 1
+
+
+class _Unable(ClassifierMixin, BaseEstimator):
+    """Learns from rows of zeros and ones only; otherwise it tells what it saw."""
+
+    def fit(self, X, y):
+        if np.any(X > 1):
+            raise RuntimeError(f"I saw {X.max()}")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        if np.any(X > 1):
+            raise RuntimeError("no")
+        return np.full(len(X), self.classes_[0])
+
+
+def test_a_student_that_cannot_learn_costs_no_release():
+    X, y = blobs()
+    model = pate(unlabeled=PUBLIC, student=_Unable())
+    with pytest.warns(PrivacyWarning, match="student could not learn"):
+        model.fit(X, y)
+    assert np.isfinite(model.noisy_votes_).all()
+    assert model.certificate_.epsilon > 0
+
+
+def test_no_error_of_a_teacher_gets_out():
+    """Whether a teacher can learn depends on its rows, so it must not show."""
+    rng = np.random.default_rng(0)
+    X, y = rng.random((60, 2)), np.arange(60) % 2
+    X[7] = 5.0
+    model = pate(estimator=_Unable(), unlabeled=rng.random((20, 2)), n_teachers=3).fit(
+        X, y
+    )
+    assert np.isfinite(model.noisy_votes_).all()
+    asked = pate(estimator=_Unable(), n_teachers=3, n_queries=10).fit(X, y)
+    assert asked.predict(np.full((4, 2), 9.0)).shape == (4,)
+
+
+def test_bad_parameters_of_an_estimator_do():
+    X, y = blobs()
+    with pytest.raises(ValueError, match="'estimator'.*C"):
+        pate(estimator=SVC(C=-1.0), unlabeled=PUBLIC).fit(X, y)
+
+
+def test_a_public_table_set_later_changes_nothing_until_the_next_fit():
+    X, y = blobs()
+    model = pate(n_queries=50).fit(X, y).set_params(unlabeled=PUBLIC)
+    assert model.predict(PUBLIC[:3]).shape == (3,)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+def test_a_forked_process_draws_its_own_noise():
+    release = VoteRelease(n_records=10, n_teachers=10, n_classes=3, n_queries=9)
+    rng = np.random.default_rng()
+    session = VoteSession(release, GaussianNoise(5.0), rng)
+    ours = session.histograms([[5, 5, 0]])
+    session._process += 1  # as it is in a child
+    assert not np.isin(ours, session.histograms([[5, 5, 0]])).any()
+    assert session._rng is not rng
 
 
 # -- without a student --------------------------------------------------------------

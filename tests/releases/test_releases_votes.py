@@ -48,7 +48,7 @@ def test_a_moved_vote_is_two_counts():
         assert moved.value(relation, norm=1, dim=3) == 2
         assert moved.value(relation, norm=2, dim=3) == pytest.approx(math.sqrt(2))
         assert moved.value(relation, norm=math.inf, dim=3) == 1
-    joined = release(relation="add_remove_vote").sensitivity
+    joined = release(n_records=10, relation="add_remove_vote").sensitivity
     assert joined.value("add_remove", norm=2, dim=3) == 1
     assert joined.value("replace", norm=2, dim=3) == pytest.approx(math.sqrt(2))
     assert release().contribution is None
@@ -94,7 +94,7 @@ def test_what_is_no_vote_is_refused(votes, match):
 
 
 def test_missing_voters_are_allowed_where_they_are_accounted_for():
-    loose = release(relation="add_remove_vote")
+    loose = release(n_records=10, relation="add_remove_vote")
     np.testing.assert_array_equal(loose.check_votes([[3, 0, 0]]), [[3, 0, 0]])
     with pytest.raises(ValueError, match="at most"):
         loose.check_votes([[6, 5, 0]])
@@ -121,3 +121,8 @@ def test_missing_voters_are_allowed_where_they_are_accounted_for():
 def test_bad_input_names_the_culprit(changes, match):
     with pytest.raises(ValueError, match=match):
         release(**changes)
+
+
+def test_a_record_of_many_does_not_leave_alone():
+    with pytest.raises(ValueError, match="relation"):
+        release(n_records=100, n_teachers=10, relation="add_remove_vote")
