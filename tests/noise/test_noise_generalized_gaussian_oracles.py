@@ -65,6 +65,14 @@ def test_epsilon_of_sampled_releases(beta, scale, rate, times, remove, add):
     at_most_above(turned.epsilon(1e-5), add, tolerance)
 
 
+@pytest.mark.parametrize(
+    "beta, scale, rate, times, low, high", ORACLES["sampled_bracket"]
+)
+def test_epsilon_lies_between_roundings(beta, scale, rate, times, low, high):
+    step = PoissonStep(noise(beta, scale), ONE, rate)
+    assert low <= composed((step, times)).epsilon(1e-5) <= high
+
+
 class Turned:
     """The laws of a step in the other order, which alone is to be composed."""
 
@@ -133,14 +141,14 @@ def test_renyi_of_sampled_releases(beta, scale, rate, alpha, cost, turned):
     assert turned is None or turned < cost
 
 
-def test_epsilon_by_way_of_renyi():
-    row = ORACLES["renyi_to_epsilon"]
+@pytest.mark.parametrize("beta, u, times, one, vector", ORACLES["renyi_to_epsilon"])
+def test_epsilon_by_way_of_renyi(beta, u, times, one, vector):
     alphas, delta = np.geomspace(1.1, 512, 400), 1e-5
-    shift = Shift(row["shift"], norm=row["beta"], dim=None)
-    for key, moved in (("one_coordinate", 1.0), ("vector", shift)):
-        costs = noise(row["beta"]).renyi(alphas, moved)
+    shift = Shift(u, norm=min(beta, 2), dim=None)
+    for moved, expected in ((float(u), one), (shift, vector)):
+        costs = times * noise(beta).renyi(alphas, moved)
         epsilons = costs + np.log1p(-1 / alphas) - np.log(delta * alphas) / (alphas - 1)
-        assert epsilons.min() == pytest.approx(row[key], abs=1e-3)
+        assert epsilons.min() == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.parametrize("beta, u, at, values, mean, variance", ORACLES["loss_cdf"])
