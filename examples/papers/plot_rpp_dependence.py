@@ -70,22 +70,20 @@ for rho in persistences:
 # %%
 # Against hiding the whole series. The mean without bounds knows no such thing; it is
 # set against that within bounds, in the same units.
-figure, axes = plt.subplots(1, 3, figsize=(11.5, 4), layout="constrained")
+_, ax = plt.subplots(figsize=(5.5, 4), layout="constrained")
 for label, style in zip(models, ["-", "--", "-."], strict=True):
     whole = models["Mean within bounds" if label == "Mean" else label]
     group = whole.set_params(scenario=everyone).fit(X, y).certificate_.sensitivity
     unit = 2.0 if label == "Mean" else 1.0  # bounded means are in half-ranges
-    axes[0].plot(
-        persistences, np.array(moved[label]) / unit / group, style, label=label
-    )
-axes[0].axhline(1 / n, color="0.6", linestyle=":", label="One record of a hundred")
-axes[0].set(
+    ax.plot(persistences, np.array(moved[label]) / unit / group, style, label=label)
+ax.axhline(1 / n, color="0.6", linestyle=":", label="One record of a hundred")
+ax.set(
     yscale="log",
     xlabel="Correlation ρ of neighbours",
     ylabel="Distance, against the whole series",
     title=f"Gaussian series of {n} records",
 )
-axes[0].legend(fontsize="small")
+ax.legend(fontsize="small")
 
 # %%
 # A Markov chain
@@ -112,14 +110,15 @@ for length in lengths:
     for label, accountant in accountants.items():
         scales[label].append(accountant.calibrate(visits, chain).noise.scale)
 print("W_inf:", dict(zip(lengths, scales["Wasserstein"], strict=True)))
+_, ax = plt.subplots(figsize=(5.5, 4), layout="constrained")
 for label, style in zip(accountants, ["s--", "v-", "o-", "D-"], strict=True):
-    axes[1].loglog(lengths, scales[label], style, label=label, markersize=4)
-axes[1].set(
+    ax.loglog(lengths, scales[label], style, label=label, markersize=4)
+ax.set(
     xlabel="Records",
     ylabel="Scale of the noise (visits)",
     title="Two-state chain, ε = 1",
 )
-axes[1].legend(fontsize="small")
+ax.legend(fontsize="small")
 
 # %%
 # A Langevin diffusion
@@ -139,19 +138,20 @@ found = [ends]
 for kick in shake:
     found.append(found[-1] * math.exp(-curvature * dt) + kick)
 found = np.array(found)
-axes[2].semilogy(
+_, ax = plt.subplots(figsize=(5.5, 4), layout="constrained")
+ax.semilogy(
     np.linspace(0, seconds[-1], steps + 1),
     np.abs(np.diff(found, axis=1)),
     label="Two paths, the same noise",
     color="0.6",
     linewidth=4,
 )
-axes[2].semilogy(seconds, paths.record_shifts(), "o", label="Bound")
-axes[2].semilogy(
+ax.semilogy(seconds, paths.record_shifts(), "o", label="Bound")
+ax.semilogy(
     seconds, diameter * np.exp(-2 * curvature * seconds), "--", label="Bound as printed"
 )
-axes[2].set(xlabel="Time", ylabel="Distance", title="Ornstein-Uhlenbeck process")
-axes[2].legend(fontsize="small")
+ax.set(xlabel="Time", ylabel="Distance", title="Ornstein-Uhlenbeck process")
+ax.legend(fontsize="small")
 plt.show()
 
 # %%

@@ -107,8 +107,10 @@ class BoundScenario(ABC):
     #: Method by fact; a subclass fills it in.
     _facts: dict = {}
 
-    #: What is taken for granted of targets, where the scenario speaks of features only.
-    target_assumption = None
+    @property
+    def target_assumption(self):
+        """What is taken for granted of targets, where it speaks of features only."""
+        return None
 
     @abstractmethod
     def provides(self, release):
