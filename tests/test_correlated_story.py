@@ -123,13 +123,13 @@ def test_the_share_of_each_state_costs_two_of_the_mean(series):
         bins=np.arange(k + 1) - 0.5,
     ).fit(X)
     mean = PrivateMean(scenario, MarkovQuilt(1.0), bounds=(0, 1)).fit(X)
-    # a reading moves two shares by one each, or a bounded mean by two half-ranges
+    # a reading moves two counts by one each, or a bounded mean by two half-ranges
     assert shares.certificate_.sensitivity == pytest.approx(
-        mean.certificate_.sensitivity
+        len(X) * mean.certificate_.sensitivity
     )
     released = shares.result_.to_numpy().ravel() / len(X)
     exact = np.bincount(codes[half:], minlength=k) / len(X)
-    assert np.abs(released - exact).max() < 20 * shares.noise_.scale[0]
+    assert np.abs(released - exact).max() < 20 * shares.noise_.scale / len(X)
 
 
 # -- transitions that were never seen -------------------------------------------------

@@ -19,7 +19,7 @@ from skpuffer.utils._checks import (
 )
 
 from ._base import Accountant, Calibration, bind
-from ._noise_parameter import check_noise, check_pure, chosen_noise
+from ._noise_parameter import check_noise, check_pure, check_values, chosen_noise
 from ._quilt_curve import QuiltCurve, QuiltPart
 
 __all__ = ["MarkovQuilt"]
@@ -240,6 +240,12 @@ class MarkovQuilt(Accountant):
 
     def _meet(self, noise, release, scenario):
         """Return the bound scenario, the quilts, and what a release makes of them."""
+        check_values(noise, release)
+        if np.any(np.equal(noise.scale, 0)):
+            raise ValueError(
+                "The parameter 'noise' must have positive scales: without noise on "
+                f"every coordinate no quilt helps. Got {noise!r}."
+            )
         bound = bind(scenario, release)
         fact = bound.fact(self._require(release, bound), release, noise.norm)
         move = 1.0

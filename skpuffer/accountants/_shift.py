@@ -232,7 +232,7 @@ class _ShiftAccountant(Accountant):
             curve=curve,
             rpp_epsilon=rpp,
             coupling_id=moved.coupling_id,
-            composable=composable,
+            composable=bool(composable),
             assumptions=(
                 *moved.assumptions,
                 *noise.evidence(shift, renyi=self.delta is None),

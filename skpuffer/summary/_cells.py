@@ -56,6 +56,7 @@ class Ones:
 
     dim = 1
     units = (1.0,)
+    is_count = True
     reach = _CONSTANT
 
     def __call__(self, X, y=None):
@@ -80,6 +81,8 @@ class Signs:
     """
 
     positions: tuple[int, ...]
+
+    is_count = False
 
     @property
     def dim(self):
@@ -123,6 +126,7 @@ class Bins:
     position: int
     edges: tuple[float, ...]
 
+    is_count = True
     reach = _ONE_HOT
 
     @property
@@ -161,6 +165,7 @@ class Levels:
     position: int
     dim: int
 
+    is_count = True
     reach = _ONE_HOT
 
     @property
@@ -192,6 +197,11 @@ class Stacked:
     def dim(self):
         """Number of coordinates."""
         return sum(block.dim for block in self.blocks)
+
+    @property
+    def is_count(self):
+        """Whether all contributions are zeros and ones that count something."""
+        return all(block.is_count for block in self.blocks)
 
     @property
     def units(self):
@@ -240,6 +250,11 @@ class Grouped:
     def dim(self):
         """Number of coordinates: one block for each cell."""
         return self.n_cells * self.block.dim
+
+    @property
+    def is_count(self):
+        """Whether all contributions are zeros and ones that count something."""
+        return self.block.is_count
 
     @property
     def units(self):

@@ -59,6 +59,8 @@ class Moments:
     bounds: Bounds
     order: int = 1
 
+    is_count = False
+
     @property
     def dim(self):
         """Number of coordinates: all first moments, then all second ones."""

@@ -286,13 +286,17 @@ class PrivateSummary(PrivateEstimatorMixin):
             )
         n = context.n_records
         contribution = plan.contribution
+        # counts are released as the whole numbers they are, for noise made of such
+        counts = contribution.is_count
+        factor = _factor(plan, n)
         facts = {f.name: getattr(context, f.name) for f in fields(PublicContext)}
         return QueryRelease(
             contribution=contribution,
             is_sum=True,
-            factor=1 / n,
-            units=contribution.units,
-            sensitivity=contribution.reach.sensitivity(1 / n),
+            factor=factor,
+            is_integer=counts,
+            units=None if counts else contribution.units,
+            sensitivity=contribution.reach.sensitivity(factor),
             n_records=n,
             dim=contribution.dim,
             name="summary",
@@ -366,8 +370,10 @@ class PrivateSummary(PrivateEstimatorMixin):
         )
 
     def _publish(self, value, context):
+        plan, n = context.plan, context.n_records
+        to_mean = 1 / n / _factor(plan, n)
         noise = self.noise_.std(value.size)
-        self.result_ = context.plan.read(value, noise, context.n_records)
+        self.result_ = plan.read(to_mean * value, to_mean * noise, n)
 
     # -- post-processing ----------------------------------------------------------
 
@@ -426,3 +432,8 @@ _SECRET = (
 
 def _is_secret(scenario, name):
     return scenario is not None and scenario.secret_position((name,), 1) is not None
+
+
+def _factor(plan, n_records):
+    """Factor of the sum of contributions that is released: a mean, unless of counts."""
+    return 1.0 if plan.contribution.is_count else 1 / n_records

@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -617,3 +618,32 @@ def test_what_quilts_cannot_do():
         accountant.calibrate(wide, CHAIN)
     with pytest.raises(TypeError, match="'noise'"):
         accountant.certify(2.0, count_of(10), CHAIN)
+
+
+def test_whole_noise_is_for_whole_numbers():
+    chain = CHAIN
+    mean = QueryRelease(
+        contribution=lambda X, y: X, is_sum=True, factor=0.1, n_records=10, dim=1
+    )
+    with pytest.raises(UnsupportedError, match="is_integer"):
+        MarkovQuilt(1.0, noise="discrete_laplace").calibrate(mean, chain)
+    count = replace(mean, factor=1.0, is_integer=True)
+    found = MarkovQuilt(1.0, noise="discrete_laplace").calibrate(count, chain)
+    assert found.noise.integer
+
+
+def test_a_coordinate_without_noise_is_refused():
+    release = QueryRelease(
+        contribution=lambda X, y: np.hstack([X, X]), is_sum=True, n_records=10, dim=2
+    )
+    with pytest.raises(ValueError, match="positive scales"):
+        MarkovQuilt(1.0).certify(LaplaceNoise((0.0, 1.0)), release, CHAIN)
+
+
+def test_a_window_leaves_plain_data():
+    scenario = MarkovChainScenario(TRANSITION, event_delta=1e-6)
+    release = QueryRelease(
+        contribution=lambda X, y: np.sin(X), is_sum=True, n_records=3000, dim=1
+    )
+    certificate = GroupPrivacy(1.0).calibrate(release, scenario).certificate
+    assert json.loads(json.dumps(certificate.to_dict()))["event_delta"] > 0

@@ -147,7 +147,7 @@ def test_no_neighbour_moves_a_summary_further_than_stated(
         bins=bins,
     )
     release, encode = release_of(summary, table)
-    units = np.asarray(release.units)
+    units = 1.0 if release.units is None else np.asarray(release.units)
     row = data.draw(st.integers(0, n - 1))
     other = table.copy()
     other.iloc[[row]] = data.draw(records(1)).to_numpy()

@@ -14,7 +14,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.accountants import GroupPrivacy
-from skpuffer.exceptions import PrivacyLeakWarning
+from skpuffer.exceptions import PrivacyLeakWarning, UnsupportedError
+from skpuffer.noise import DiscreteLaplaceNoise
 from skpuffer.privacy import Notion
 from skpuffer.summary import PrivateSummary
 
@@ -275,7 +276,7 @@ def test_groups_cost_no_more_than_one():
     options = {"accountant": accountant, "statistics": ["histogram"]}
     whole = summary(columns=["age"], **options).fit(table())
     groups = summary(columns=["age"], by=["region", "smoker"], **options).fit(table())
-    assert groups.noise_.dim == 6 * whole.noise_.dim
+    assert groups.noise_ == whole.noise_
     assert groups.certificate_.sensitivity == whole.certificate_.sensitivity
 
 
@@ -439,3 +440,16 @@ def test_a_whole_code_book_may_be_given():
         statistics=["mean"], by="region", bounds=limits, categories=book
     ).fit(table)
     assert ("age", "mean") in fitted.result_.columns
+
+
+def test_counts_are_whole_numbers_for_noise_made_of_such():
+    frame = table()
+    options = {"statistics": ["histogram"], "columns": ["region"]}
+    accountant = GroupPrivacy(epsilon=1.0, alpha=np.inf, noise="discrete_laplace")
+    counted = summary(accountant=accountant, **options).fit(frame)
+    assert counted.noise_ == DiscreteLaplaceNoise(1.0)
+    released = counted.result_.to_numpy()
+    np.testing.assert_allclose(released, np.rint(released), atol=1e-9)
+    means = summary(accountant=accountant, statistics=["mean"], columns=["age"])
+    with pytest.raises(UnsupportedError, match="is_integer"):
+        means.fit(frame)
