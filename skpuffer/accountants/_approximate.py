@@ -16,9 +16,13 @@ from skpuffer.scenarios import (
     QueryLaws,
     RecordShifts,
 )
-from skpuffer.scenarios._laws import cached_law_distance
+from skpuffer.scenarios._laws import cached_law_distance, on_the_line
 from skpuffer.scenarios._memo import remembered_with
-from skpuffer.transport import gaussian_near_radius, near_radius
+from skpuffer.transport import (
+    continuous_near_radius,
+    gaussian_near_radius,
+    near_radius,
+)
 from skpuffer.utils._checks import check_option, check_probability
 
 from ._base import Calibration, bind
@@ -62,9 +66,10 @@ class ApproximateWasserstein(_ShiftAccountant):
         longest move by a thousandth at least. None takes 1e-5 for a Rényi
         promise and for a `delta` the share of it, none and all included, that needs
         the least noise.
-    noise : {'gaussian', 'laplace', 'generalized_gaussian'} or Noise, \
-default='gaussian'
-        Family of the noise, or a noise whose scale calibration replaces.
+    noise : {'gaussian', 'laplace', 'generalized_gaussian', 'generalized_cauchy', \
+'discrete_laplace'} or Noise, default='gaussian'
+        Family of the noise, or a noise whose scale calibration replaces. Discrete
+        Laplace noise is for releases of integers.
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
     bound : {'two_sided', 'paper'}, default='two_sided'
@@ -362,6 +367,10 @@ def _law_radius(u, v, event, norm, units):
             event,
             ord=norm,
         )
+    lines = on_the_line(u), on_the_line(v)
+    if None not in lines:
+        unit = 1.0 if units is None else float(np.asarray(units).flat[0])
+        return continuous_near_radius(*lines, event) / unit
     # masses known to an error may each be off by so much in total variation
     spare = event - 2 * mass_error(u, v)
     if has_masses(u) and has_masses(v) and spare > 0:

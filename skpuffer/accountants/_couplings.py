@@ -173,7 +173,9 @@ def _(fact: QueryLaws, moved, release, norm):
             fixed.append(atoms(steps, masses, norm, units))
             continue
         distance = cached_law_distance(u, v, norm, release.units, math.inf)
-        if not (isinstance(u, Gaussian) and isinstance(v, Gaussian)):
+        between = isinstance(u, Gaussian) and isinstance(v, Gaussian)
+        if fact.corners or not between:
+            # the cost of noise need not be largest at a corner, that of a ball is
             fixed.append(ball(fact.scale * distance))
         elif math.isfinite(distance):
             step = fact.scale * (u.mean - v.mean)

@@ -44,8 +44,10 @@ class DistributionAwareWasserstein(_ShiftAccountant):
     delta : float, default=None
         If given, the promise is an (epsilon, delta) one, calibrated through the mean of
         the noise's own trade-off over the moves. Not together with `alpha`.
-    noise : {'gaussian', 'laplace', 'generalized_gaussian'} or Noise, default='laplace'
-        Family of the noise, or a noise whose scale calibration replaces.
+    noise : {'gaussian', 'laplace', 'generalized_gaussian', 'generalized_cauchy', \
+'discrete_laplace'} or Noise, default='laplace'
+        Family of the noise, or a noise whose scale calibration replaces. Discrete
+        Laplace noise is for releases of integers.
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
     q : float, default=1

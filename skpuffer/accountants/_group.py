@@ -25,11 +25,12 @@ class GroupPrivacy(_ShiftAccountant):
     delta : float, default=None
         If given, the promise is an (epsilon, delta) one, calibrated exactly through the
         noise's own trade-off. Not together with `alpha`.
-    noise : {'gaussian', 'laplace', 'generalized_gaussian'} or Noise, \
-default='gaussian'
-        Family of the noise, or a noise whose scale calibration replaces. Gaussian noise
-        measures shifts in l2, Laplace noise in l1, and generalised Gaussian noise in
-        the norm of order min(beta, 2).
+    noise : {'gaussian', 'laplace', 'generalized_gaussian', 'generalized_cauchy', \
+'discrete_laplace'} or Noise, default='gaussian'
+        Family of the noise, or a noise whose scale calibration replaces. Gaussian and
+        generalised Cauchy noise measure shifts in l2, Laplace and discrete Laplace
+        noise in l1, and generalised Gaussian noise in the norm of order min(beta, 2).
+        Discrete Laplace noise is for releases of integers.
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
 

@@ -37,8 +37,10 @@ class Kantorovich(_ShiftAccountant):
     delta : float, default=None
         If given, the plan's longest moves, up to this mass for each pair of secrets,
         are left out, and the promise is an (epsilon, delta) one.
-    noise : {'laplace', 'generalized_gaussian'} or Noise, default='laplace'
-        Noise with a finite pure cost.
+    noise : {'laplace', 'generalized_gaussian', 'generalized_cauchy', \
+'discrete_laplace'} or Noise, default='laplace'
+        Family of the noise, or a noise whose scale calibration replaces; with a finite
+        pure cost. Discrete Laplace noise is for releases of integers.
     beta : float, default=None
         Shape of generalised Gaussian noise; 1 is the only one with a pure cost.
 

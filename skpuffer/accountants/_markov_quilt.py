@@ -54,9 +54,10 @@ class MarkovQuilt(Accountant):
         order, or with quilts that depend on the secret with probability at most a part
         of `delta` (in total variation), whichever needs less noise. Not together with
         a finite `alpha`.
-    noise : str or Noise, default='laplace'
-        A family by name, such as 'laplace' or 'gaussian', or a noise of skpuffer.noise,
-        whose scale is replaced.
+    noise : {'gaussian', 'laplace', 'generalized_gaussian', 'generalized_cauchy', \
+'discrete_laplace'} or Noise, default='laplace'
+        Family of the noise, or a noise whose scale calibration replaces. Discrete
+        Laplace noise is for releases of integers.
     beta : float or None, default=None
         Shape of generalised Gaussian noise.
     method : {'exact', 'approximate'}, default='exact'
@@ -248,7 +249,7 @@ class MarkovQuilt(Accountant):
             )
         bound = bind(scenario, release)
         fact = bound.fact(self._require(release, bound), release, noise.norm)
-        move = 1.0
+        move = fact.shift
         if not fact.of_output:
             move = release.record_move(fact.shift, noise.norm, "replace")
         part = QuiltPart(

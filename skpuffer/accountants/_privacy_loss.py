@@ -27,11 +27,12 @@ class PrivacyLoss(_StepAccountant):
         Budget in nats.
     delta : float, default=1e-5
         In (0, 1).
-    noise : {'gaussian', 'laplace', 'generalized_gaussian'} or Noise, \
-default='gaussian'
-        Family of the noise, or a noise whose scale calibration replaces. Gaussian noise
-        measures shifts in l2, Laplace noise in l1, and generalised Gaussian noise in
-        the norm of order min(beta, 2).
+    noise : {'gaussian', 'laplace', 'generalized_gaussian', 'generalized_cauchy', \
+'discrete_laplace'} or Noise, default='gaussian'
+        Family of the noise, or a noise whose scale calibration replaces. Gaussian and
+        generalised Cauchy noise measure shifts in l2, Laplace and discrete Laplace
+        noise in l1, and generalised Gaussian noise in the norm of order min(beta, 2).
+        Discrete Laplace noise is for releases of integers.
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
     max_memory : float, default=500

@@ -65,8 +65,8 @@ class SampledPrivacyLoss(Accountant):
         Budget in nats.
     delta : float, default=1e-5
         In (0, 1).
-    noise : {'gaussian', 'laplace', 'generalized_gaussian'} or Noise, \
-default='gaussian'
+    noise : {'gaussian', 'laplace', 'generalized_gaussian', 'generalized_cauchy', \
+'discrete_laplace'} or Noise, default='gaussian'
         As for :class:`PrivacyLoss`.
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.

@@ -17,6 +17,11 @@ from ._validation import check_delta, check_each
 # displacement is lost, as those within the radius are whole themselves.
 _ROUND_OFF = 1e-9
 
+#: Largest scale that is drawn: a draw is a multiple of an exponential one, which is
+#: known to 2**-50, so each integer keeps its mass to a relative 2**-18 and in practice,
+#: two draws being subtracted, to much less. Beyond, low bits would tell values apart.
+LARGEST_SCALE = 2.0**32
+
 
 @dataclass(frozen=True)
 class DiscreteLaplaceNoise(Noise):
@@ -31,7 +36,8 @@ class DiscreteLaplaceNoise(Noise):
     ----------
     scale : float, default=1.0
         Scale rho of the noise, in the unit of the output: one number for all
-        coordinates. The variance is ``2 t / (1 - t)²``, at most ``2 rho²``.
+        coordinates, at most ``2**32``, beyond which draws would skip integers. The
+        variance is ``2 t / (1 - t)²``, at most ``2 rho²``.
 
     Notes
     -----
@@ -81,6 +87,16 @@ class DiscreteLaplaceNoise(Noise):
                 "coordinates in other units would not be integers. "
                 f"Got {self.scale!r}."
             )
+        self._check_drawn()
+
+    def _check_drawn(self):
+        if self.scale > LARGEST_SCALE:
+            raise ValueError(
+                "The parameter 'scale' of discrete Laplace noise must be at most "
+                "2**32: integers of larger scale cannot be drawn exactly in double "
+                f"precision. Got {self.scale!r}; use noise='laplace', a larger epsilon "
+                "or delta, or a query that moves less."
+            )
 
     @property
     def unit_variance(self):
@@ -93,6 +109,7 @@ class DiscreteLaplaceNoise(Noise):
         return 2 * math.exp(-1 / self.scale) / math.expm1(-1 / self.scale) ** 2
 
     def _sample_unit(self, shape, rng):
+        self._check_drawn()  # also if unpickled, which constructs nothing
         # of this scale at once: integers are not multiples of those of scale one
         if not self.scale:
             return np.zeros(shape)
@@ -202,8 +219,12 @@ class DiscreteLaplaceNoise(Noise):
         z = float(self.with_scale(1.0)._magnitude(shift))
         if z == 0 or math.isinf(z):
             return 1.0  # no scale needed, or none enough, whatever the ratio
+        least = z / LARGEST_SCALE
+        if cost(self.with_scale(LARGEST_SCALE), z) > target:
+            return least * (1 - _ROUND_OFF)  # a scale that is refused, and why
+        # the search may begin below, where no noise is
         return largest_argument(
-            lambda ratio: float(cost(self.with_scale(z / ratio), z)),
+            lambda ratio: float(cost(self.with_scale(z / max(ratio, least)), z)),
             target,
             start=target if start is None else start,
         )

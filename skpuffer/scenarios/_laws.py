@@ -311,10 +311,9 @@ def _distance(u, v, norm, units, ceiling):
 
 @_distance.register
 def _(u: Continuous, v, norm, units, ceiling):
-    if isinstance(v, Gaussian):
-        return _distance(u, _on_the_line(v), norm, units, ceiling)
-    if isinstance(v, Continuous):
-        return continuous_wasserstein(u.distribution, v.distribution) / float(units[0])
+    other = on_the_line(v)
+    if other is not None:
+        return continuous_wasserstein(u.distribution, other) / float(units[0])
     # no more than the supports tell, which is something where both are bounded
     low, high = (float(end) for end in u.distribution.support())
     return max(high - v.points.min(), v.points.max() - low) / float(units[0])
@@ -323,7 +322,7 @@ def _(u: Continuous, v, norm, units, ceiling):
 @_distance.register
 def _(u: Gaussian, v, norm, units, ceiling):
     if isinstance(v, Continuous):
-        return _distance(_on_the_line(u), v, norm, units, ceiling)
+        return _distance(v, u, norm, units, ceiling)
     if not isinstance(v, Gaussian):
         return math.inf  # unbounded support against a bounded one
     return float(
@@ -356,10 +355,23 @@ def _(u: Discrete, v, norm, units, ceiling):
     ).distance
 
 
-def _on_the_line(law):
-    """Return a Gaussian law of one coordinate as a continuous law."""
-    deviation = math.sqrt(float(law.covariance[0, 0]))
-    return Continuous(stats.norm(float(law.mean[0]), deviation))
+def on_the_line(law):
+    """Return a law of one coordinate as SciPy freezes it, None unless continuous.
+
+    Parameters
+    ----------
+    law : Law
+
+    Returns
+    -------
+    distribution : frozen distribution or None
+    """
+    if isinstance(law, Continuous):
+        return law.distribution
+    if isinstance(law, Gaussian) and law.dim == 1:
+        deviation = math.sqrt(float(law.covariance[0, 0]))
+        return stats.norm(float(law.mean[0]), deviation)
+    return None
 
 
 @remembered_with(2)

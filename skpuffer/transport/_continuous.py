@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy import stats
 from scipy.stats import rv_continuous
 
 from skpuffer.utils._checks import check_real
@@ -16,6 +17,8 @@ _HALVINGS = 40
 _EVEN = 256
 _ROUNDS = 40
 _LARGEST_GRID = 2**17
+# On the circle, or with two parametrisations: location and scale do not move them.
+_NOT_BY_LOCATION = frozenset({"levy_stable", "vonmises", "wrapcauchy"})
 
 
 def continuous_wasserstein(u, v, *, rtol=1e-3):
@@ -31,10 +34,10 @@ def continuous_wasserstein(u, v, *, rtol=1e-3):
     Returns
     -------
     distance : float
-        In the unit of the laws. Exact for two laws of one family that differ in
-        location and scale only; infinite for those of unequal scale on an unbounded
-        support. For other laws an upper bound; infinite if either support is
-        unbounded.
+        In the unit of the laws. Exact for two laws of one named family of SciPy's
+        that differ in location and scale only; infinite for those of unequal scale on
+        an unbounded support. For other laws an upper bound; infinite if either support
+        is unbounded.
 
     Raises
     ------
@@ -148,7 +151,7 @@ def _radius(u, v, delta, rtol):
 
 def _within_family(u, v):
     """W_inf of laws that differ in location and scale only, or None if others do."""
-    if type(u.dist) is not type(v.dist):
+    if u.dist.name != v.dist.name or not (_is_named(u) and _is_named(v)):
         return None
     (shapes_u, at_u, scale_u), (shapes_v, at_v, scale_v) = map(_parameters, (u, v))
     if shapes_u != shapes_v:
@@ -159,6 +162,20 @@ def _within_family(u, v):
     # a gap that is linear in the standard quantile is largest at an end
     ends = u.dist.support(*shapes_u)
     return max(abs(shift + stretch * float(end)) for end in ends)
+
+
+def _is_named(law):
+    """Whether shapes, location and scale are all that tells a law from its family.
+
+    A histogram or a class of somebody's own may hold more, its shapes being equal.
+    """
+    name = law.dist.name
+    named = getattr(stats, name, None)
+    return (
+        name not in _NOT_BY_LOCATION
+        and type(named) is type(law.dist)
+        and (named.a, named.b) == (law.dist.a, law.dist.b)
+    )
 
 
 def _parameters(law):

@@ -7,11 +7,14 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from scipy.integrate import quad
+from scipy.optimize import brentq
 from scipy.stats import norm as normal
 from sklearn.model_selection import GridSearchCV
 
 from skpuffer.accountants import ApproximateWasserstein, GeneralWasserstein
+from skpuffer.accountants._approximate import _law_radius
 from skpuffer.exceptions import (
     CompositionError,
     InfiniteDistanceError,
@@ -22,6 +25,7 @@ from skpuffer.privacy import Notion, compose
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     AttributeScenario,
+    Continuous,
     Discrete,
     Gaussian,
     LawsScenario,
@@ -512,3 +516,59 @@ def test_an_attacker(options):
     assert attack(
         loud(u), loud(v), found.certificate, n_draws=60_000, rng=rng, score=score
     ).broken
+
+
+# -- continuous laws -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "u, v",
+    [
+        (Continuous(stats.norm(0, 1)), Continuous(stats.norm(1, 1.3))),
+        (Gaussian(0.0, 1.0), Continuous(stats.norm(1, 1.3))),
+        (Continuous(stats.norm(1, 1.3)), Gaussian(0.0, 1.0)),
+    ],
+)
+def test_continuous_laws_have_their_tails_left_out(u, v):
+    release = QueryRelease(query=lambda X, y: X.sum(), n_records=4, dim=1)
+    known = LawsScenario([(u, v)])
+    with pytest.raises(InfiniteDistanceError):
+        GeneralWasserstein(alpha=2).calibrate(release, known)
+    calibration = Approximate(1, 2, event_delta=1e-3).calibrate(release, known)
+    certificate = calibration.certificate
+    # as in closed form: a gap of 1 + 0.3 z in the quantile of level z
+    far = brentq(
+        lambda r: normal.sf((r - 1) / 0.3) + normal.cdf((-r - 1) / 0.3) - 1e-3, 1, 9
+    )
+    assert far <= certificate.sensitivity <= far * 1.002
+    assert certificate.event_delta == 1e-3 and certificate.certified
+    assert calibration.noise.renyi(2, certificate.sensitivity) <= 1
+    by_delta = Approximate(1, delta=1e-3).calibrate(release, known)
+    assert by_delta.certificate.certified and math.isfinite(by_delta.noise.scale)
+
+
+def test_continuous_laws_in_units():
+    laws = Continuous(stats.norm(0, 1)), Continuous(stats.laplace(0.5, 1))
+    plain, scaled = (_law_radius(*laws, 0.01, 2, units) for units in (None, (4.0,)))
+    assert scaled == plain / 4
+    levels = (np.arange(100_000) + 0.5) / 100_000
+    gaps = np.abs(laws[0].distribution.ppf(levels) - laws[1].distribution.ppf(levels))
+    assert np.mean(gaps > plain) <= 0.01
+
+
+def test_no_attacker_beats_noise_for_continuous_laws():
+    """The exact trade-off of the blurred laws is below the promise."""
+    u, v = stats.norm(0, 1), stats.norm(1, 1.3)
+    release = QueryRelease(query=lambda X, y: X.sum(), n_records=4, dim=1)
+    known = LawsScenario([(Continuous(u), Continuous(v))])
+    noise = Approximate(0.5, delta=0.01).calibrate(release, known).noise
+
+    def advantage(scale):
+        x = np.linspace(-80, 80, 160_001) * max(scale, 1)
+        p, q = (normal.pdf(x, m, math.hypot(s, scale)) for m, s in ((0, 1), (1, 1.3)))
+        step = x[1] - x[0]
+        return step * max(
+            np.maximum(a - math.exp(0.5) * b, 0).sum() for a, b in ((p, q), (q, p))
+        )
+
+    assert advantage(noise.scale) <= 0.01 < advantage(noise.scale / 20)

@@ -14,6 +14,7 @@ from scipy import stats
 
 from skpuffer.exceptions import InfiniteDistanceError
 from skpuffer.noise import DiscreteLaplaceNoise, LaplaceNoise, Noise, Shift
+from skpuffer.noise._discrete_laplace import LARGEST_SCALE
 
 from .contract import at_most, examples
 
@@ -301,3 +302,48 @@ def test_bad_scale(scale):
 def test_bad_input(call, match):
     with pytest.raises(ValueError, match=match):
         call(DiscreteLaplaceNoise())
+
+
+@pytest.mark.parametrize("scale", [2.0**33, 1e19, 1e25])
+def test_scales_that_cannot_be_drawn(scale):
+    noise = DiscreteLaplaceNoise(LARGEST_SCALE)
+    for construct in (DiscreteLaplaceNoise, noise.with_scale):
+        with pytest.raises(ValueError, match="noise='laplace', a larger epsilon"):
+            construct(scale)
+    # what constructs nothing
+    smuggled = copy.copy(noise)
+    object.__setattr__(smuggled, "scale", scale)
+    with pytest.raises(ValueError, match="at most 2[*][*]32"):
+        smuggled.sample(3, 0)
+
+
+def test_the_largest_scale_is_drawn_to_the_unit():
+    noise = DiscreteLaplaceNoise(LARGEST_SCALE)
+    draws = noise.sample(100_000, np.random.default_rng(0))
+    np.testing.assert_array_equal(draws, np.rint(draws))
+    assert np.abs(draws).max() < 2**53 / 100
+    law = stats.laplace(scale=LARGEST_SCALE)
+    assert stats.kstest(draws, law.cdf).pvalue > 0.01
+    # the low bits are as even as they come
+    low = np.bincount(draws.astype(np.int64) % 8, minlength=8)
+    assert stats.chisquare(low).pvalue > 0.01
+
+
+def test_calibration_up_to_the_largest_scale():
+    noise = DiscreteLaplaceNoise()
+    # the search begins at scales that are refused, and ends below
+    for scale, cost in (
+        (noise.scale_for(2, 1e-12, 1), lambda n: n.renyi(2, 1) / 1e-12),
+        (noise.scale_for_delta(1e-12, 1e-3, 1), lambda n: n.delta(1e-12, 1) / 1e-3),
+        (noise.scale_for(2, 0.01, 1e8), lambda n: n.renyi(2, 1e8) / 0.01),
+    ):
+        assert scale < LARGEST_SCALE
+        assert 0.99 < cost(noise.with_scale(scale)) <= 1
+    for call in (
+        lambda: noise.scale_for(math.inf, 1e-10, 1),
+        lambda: noise.scale_for(2, 1e-25, 1),
+        lambda: noise.scale_for(2, 0.01, 1e11),
+        lambda: noise.scale_for_delta(1e-12, 1e-11, 1),
+    ):
+        with pytest.raises(ValueError, match="noise='laplace', a larger epsilon"):
+            call()

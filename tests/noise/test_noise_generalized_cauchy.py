@@ -389,3 +389,50 @@ def test_evidence_is_stated_where_it_is_needed():
     (sentence,) = noise.evidence(Shift(1.0, norm=2, dim=3), renyi=True)
     assert "verified numerically" in sentence
     assert noise.evidence(Shift(1.0, norm=2, dim=None)) == (sentence,)
+
+
+@pytest.fixture
+def heavy():
+    with pytest.warns(PrivacyWarning, match="one coordinate only"):
+        return GeneralizedCauchyNoise(exponent=1.05)
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+@pytest.mark.parametrize("dim", [2, 7, None])
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda noise, shift: noise.renyi(64, shift),
+        lambda noise, shift: noise.pure_epsilon(shift),
+        lambda noise, shift: noise.delta(0.1, shift),
+        lambda noise, shift: noise.epsilon(1e-3, shift),
+        lambda noise, shift: noise.scale_for(64, 0.1, shift),
+        lambda noise, shift: noise.scale_for_delta(0.1, 1e-3, shift),
+        lambda noise, shift: noise.scale_for_delta(0.1, 0, shift),
+        lambda noise, shift: noise.curve(shift).renyi(2),
+        lambda noise, shift: noise.evidence(shift),
+    ],
+)
+def test_small_exponents_are_refused_in_several_coordinates(heavy, ask, dim):
+    with pytest.raises(ValueError, match="use exponent=2 or more, or release one"):
+        ask(heavy, Shift(0.136, norm=2, dim=dim))
+    ask(heavy, Shift(0.136, norm=2, dim=1))
+    ask(heavy, Shift(0.136, norm=2, dim=dim, structure="scalar"))
+
+
+def test_equal_displacements_are_not_the_worst_of_small_exponents(heavy):
+    """Why they are refused: all in one coordinate costs more."""
+    u, alpha = 0.13607528864243335, 64
+    assert heavy.renyi(alpha, u) == pytest.approx(0.0173635174, rel=1e-8)
+    assert 2 * heavy.renyi(alpha, u / math.sqrt(2)) < 0.83 * heavy.renyi(alpha, u)
+
+
+@pytest.mark.parametrize("k", [2, 2.05, 3, 20, 100])
+@pytest.mark.parametrize("alpha", [1.01, 1.37, 20.7, 255.5, 10001.0])
+def test_logarithm_of_the_moment_is_concave_at_all_orders(k, alpha):
+    v = np.unique(np.concatenate([np.geomspace(1e-3, 4, 80), np.geomspace(4, 1e6, 80)]))
+    n = k / 2 * (alpha - 1)
+    value = _cauchy_moments.log_moment(n, k, np.sqrt(v))
+    chords = np.diff(value) / np.diff(v)
+    assert np.all(np.diff(chords) <= 1e-9 * chords[:-1])
+    assert chords[0] <= _cauchy_moments.moment_slope(n, k) * (1 + 1e-12)

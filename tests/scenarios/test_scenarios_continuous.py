@@ -60,3 +60,15 @@ def test_serves_a_scenario():
     calibration = accountant.calibrate(release, LawsScenario([tuple(laws)]))
     assert calibration.noise.scale == pytest.approx(0.25)
     assert calibration.noise.pure_epsilon(0.25) <= 1
+
+
+def test_disjoint_histograms_are_far_apart():
+    """A class whose laws differ by more than shapes, location and scale."""
+    laws = [
+        Continuous(stats.rv_histogram(([2, 1], np.array([0.0, 0.5, 1.0]) + at))())
+        for at in (0.0, 5.0)
+    ]
+    release = QueryRelease(query=lambda X, y: X.mean(), n_records=4, dim=1)
+    accountant = GeneralWasserstein(epsilon=1.0, alpha=math.inf, noise="laplace")
+    calibration = accountant.calibrate(release, LawsScenario([tuple(laws)]))
+    assert calibration.noise.scale >= 5

@@ -131,3 +131,51 @@ def test_errors_name_the_parameter(arguments, error, message):
     arguments = dict(u=stats.norm(), v=stats.norm(1), delta=0.1) | arguments
     with pytest.raises(error, match=message):
         continuous_near_radius(**arguments)
+
+
+class Flat(stats.rv_continuous):
+    """Uniform on [0, top], where the top is no shape."""
+
+    def __init__(self, top=1.0, **others):
+        super().__init__(**({"a": 0, "b": top, "name": "uniform"} | others))
+        self.top = top
+
+    def _updated_ctor_param(self):
+        return super()._updated_ctor_param() | {"top": self.top}
+
+    def _cdf(self, x):
+        return x / self.top
+
+    def _ppf(self, q):
+        return q * self.top
+
+
+def histogram(low, high, name=None):
+    return stats.rv_histogram(([1, 3, 2], np.linspace(low, high, 4)), name=name)()
+
+
+@pytest.mark.parametrize(
+    "u, v, expected",
+    [
+        (histogram(0, 1), histogram(5, 6), 5),
+        (histogram(0, 1, "norm"), histogram(5, 6, "norm"), 5),
+        (histogram(0, 1, "rv_histogram"), histogram(5, 6, "rv_histogram"), 5),
+        (histogram(0, 1), histogram(0, 3), 2),
+        (Flat(1.0)(), Flat(9.0)(), 8),
+        (Flat(1.0)(), stats.uniform(0, 9), 8),
+    ],
+)
+def test_laws_of_one_class_without_shapes_are_no_family(u, v, expected):
+    for a, b in ((u, v), (v, u)):
+        assert expected <= continuous_wasserstein(a, b) <= expected * (1 + 2e-3)
+        assert continuous_near_radius(a, b, 0.01) >= 0.95 * expected
+    assert continuous_wasserstein(u, u) <= 2e-3 * u.support()[1]
+
+
+def test_laws_that_location_and_scale_do_not_move():
+    # the second parametrisation is one more thing that no shape says
+    u, v = stats.levy_stable(1.5, 0.5), stats.levy_stable(1.5, 0.5)
+    v.parameterization = "S0"
+    assert u.dist._parse_args(*u.args) == v.dist._parse_args(*v.args)
+    assert continuous_wasserstein(u, v) == math.inf
+    assert continuous_wasserstein(stats.vonmises(2), stats.vonmises(2, 6)) == math.inf
