@@ -12,6 +12,7 @@ from ._divergences import (
     hockey_stick_divergence,
     renyi_divergence,
 )
+from ._iteration import allocate_shifts, gaussian_prior_shifts, iteration_cost
 from ._loss_curve import PrivacyLossCurve
 from ._parallel import parallel
 
@@ -21,11 +22,14 @@ __all__ = [
     "Notion",
     "PrivacyLossCurve",
     "RenyiCurve",
+    "allocate_shifts",
     "approximate_renyi_to_approximate",
     "compose",
     "compose_curves",
+    "gaussian_prior_shifts",
     "gaussian_renyi_divergence",
     "hockey_stick_divergence",
+    "iteration_cost",
     "parallel",
     "renyi_divergence",
     "renyi_to_approximate",

@@ -1,0 +1,438 @@
+"""What the last iterate of a noisy contractive iteration gives away.
+
+An iteration ``w[t] = psi[t](w[t-1], data) + noise`` forgets: what a secret moves early
+is drowned by the noise of every later step. None of this holds for someone who sees
+the iterates on the way.
+"""
+
+import math
+import warnings
+
+import numpy as np
+from scipy.optimize import isotonic_regression
+
+from skpuffer.exceptions import PrivacyWarning
+from skpuffer.utils._checks import (
+    check_non_negative,
+    check_option,
+    check_order,
+    check_positive,
+    check_real,
+)
+
+__all__ = ["allocate_shifts", "gaussian_prior_shifts", "iteration_cost"]
+
+#: Steps whose shift shrinks by more than this until the end get none of the budget. Its
+#: square is a weight, and must not underflow.
+_FADED = 1e-125
+#: How many restarts are tried at a time; between the best one's neighbours once more.
+_RESTARTS = 256
+
+
+def allocate_shifts(shifts, scales=1.0, *, contraction=1.0):
+    """Say how much of the shift each step's noise should cover.
+
+    What is not covered at a step is carried to the next, shrunk by `contraction`:
+    ``z[t] = contraction * z[t-1] + shifts[t] - a[t]``, which must never be negative and
+    must be zero at the end. Among all such ``a`` the one returned has the smallest
+    ``sum(a**2 / scales**2)``, the cost of Gaussian noise.
+
+    Parameters
+    ----------
+    shifts : array-like of shape (n_steps,)
+        How far each step moves the iterate when the secret changes, at most. In the
+        unit of the iterate; non-negative and finite.
+    scales : float or array-like of shape (n_steps,), default=1.0
+        Scale of each step's noise, in the same unit; positive.
+    contraction : float, default=1.0
+        Lipschitz constant of every step in the iterate, in [0, 1].
+
+    Returns
+    -------
+    ndarray of shape (n_steps,)
+        Non-negative.
+
+    Raises
+    ------
+    ValueError
+        If an input is out of range or shapes do not agree.
+
+    See Also
+    --------
+    iteration_cost : What they cost.
+
+    Notes
+    -----
+    This is an isotonic regression of shifts over variances, both seen from the last
+    step, with the variances as weights. With equal scales and no contraction the
+    result does not depend on the noise: it is the best for every cost that is convex
+    in the shift. Non-increasing shifts are then averaged, non-decreasing ones covered
+    where they arise, and a single one is spread over all steps that follow.
+
+    Steps whose shift shrinks beyond what floating-point numbers can weigh are not given
+    anything; what they leave is carried forward, so the constraints hold all the same.
+
+    References
+    ----------
+    Feldman, Mironov, Talwar and Thakurta (2018), Privacy amplification by iteration,
+    Theorem 22; Pierquin et al. (2024), Rényi Pufferfish privacy, Theorem 5.2,
+    Lemma F.1 and Proposition F.2.
+
+    Examples
+    --------
+    >>> from skpuffer.privacy import allocate_shifts
+    >>> allocate_shifts([0, 0, 3, 0, 0, 0]).round(6).tolist()
+    [0.0, 0.0, 0.75, 0.75, 0.75, 0.75]
+    >>> allocate_shifts([1, 2, 3]).round(6).tolist()
+    [1.0, 2.0, 3.0]
+    """
+    return _allocated(*_check_steps(shifts, scales), _check_contraction(contraction))
+
+
+def iteration_cost(
+    shifts,
+    scales,
+    alpha,
+    *,
+    coupling,
+    contraction=1.0,
+    diameter=None,
+    noise_cost=None,
+):
+    """Rényi divergence of the last iterate between two worlds, at most.
+
+    For iterations ``w[t] = psi[t](w[t-1], data) + noise[t]`` that start from the same
+    point, whose steps are Lipschitz in the iterate with a constant of at most one, and
+    whose noise is drawn afresh at each step. Only the last iterate may leave: every
+    iterate that is seen adds to what is lost. Estimators here are accounted for as if
+    all were seen, so this does not lower the cost that their certificates state.
+
+    Parameters
+    ----------
+    shifts : array-like of shape (n_steps,)
+        For each step, the largest distance between ``psi[t](w, data)`` in the two
+        worlds, over all iterates w. In the norm that the noise is for (l2 if
+        Gaussian); `coupling` says which distance that is.
+    scales : float or array-like of shape (n_steps,)
+        Scale of each step's noise as it is added to the iterate, per coordinate. Noise
+        added to a gradient counts times the step size.
+    alpha : float
+        Order, greater than 1.
+    coupling : {"joint", "independent"}
+        What the shifts are.
+
+        - "joint": they hold at once, under one coupling of the whole data of the two
+          worlds. Records may depend on each other.
+        - "independent": each is a W∞ distance of its step alone. That is sound
+          **only if** the data of each step is independent of that of all other steps
+          given the secret. For records that depend on each other it promises less
+          than is lost, by any amount; a `PrivacyWarning` says so.
+    contraction : float, default=1.0
+        Lipschitz constant of every step in the iterate, in [0, 1]. A gradient step of
+        size h on a loss whose curvature is between m and b has
+        ``max(abs(1 - h * m), abs(1 - h * b))``.
+    diameter : float or None, default=None
+        Of a convex set that every iterate, its noise included, is projected on before
+        it is used again. The cost then levels off with the number of steps. None for
+        no projection.
+    noise_cost : callable or None, default=None
+        ``noise_cost(alpha, shift, scale)``, the largest Rényi divergence between the
+        noise and itself moved by at most `shift`; non-decreasing in `shift`. None for
+        Gaussian noise.
+
+    Returns
+    -------
+    float
+        In nats, rounded up. For one pair of secrets in one order: the promise is the
+        largest over all of them, and over which record is secret, of which the last
+        one gains nothing.
+
+    Raises
+    ------
+    ValueError
+        If an input is out of range or shapes do not agree.
+
+    Warns
+    -----
+    PrivacyWarning
+        With ``coupling="independent"``.
+
+    See Also
+    --------
+    allocate_shifts : The shifts that are paid for.
+    gaussian_prior_shifts : Joint shifts of records that are jointly Gaussian.
+    renyi_to_approximate : The approximate promise that follows.
+
+    Notes
+    -----
+    Under a joint coupling the two laws are mixtures of iterations on fixed data, whose
+    divergence is at most that of the worst pair; for each pair the known bound for
+    fixed data applies. With steps that are independent given the secret, the product
+    of their couplings is a joint one, so the word "independent" is rarely needed.
+
+    With a `diameter`, two iterates are never further apart than that, so all that came
+    before any step may be replaced by a shift of the diameter there. Restarts are tried
+    at every step up to 256 steps, and at many beyond; each gives a valid bound.
+
+    Other noise is paid for at the shifts that are best for Gaussian noise, which is
+    sound, and the best there is for convex costs with equal scales and no contraction.
+
+    References
+    ----------
+    Feldman et al. (2018), Privacy amplification by iteration; Pierquin et al. (2024),
+    Rényi Pufferfish privacy, Theorem 5.2 (for independent steps) and Proposition 6.4;
+    Altschuler and Talwar (2022), Privacy of noisy stochastic gradient descent, for the
+    diameter.
+
+    Examples
+    --------
+    One record is used at the first of a hundred steps, and at the last:
+
+    >>> from skpuffer.privacy import iteration_cost
+    >>> first, last = [1.0] + [0.0] * 99, [0.0] * 99 + [1.0]
+    >>> round(iteration_cost(first, 0.5, alpha=2, coupling="joint"), 6)
+    0.04
+    >>> round(iteration_cost(last, 0.5, alpha=2, coupling="joint"), 6)
+    4.0
+
+    Every step moves, within a set of diameter two:
+
+    >>> always = [0.5] * 100
+    >>> round(iteration_cost(always, 1.0, alpha=2, coupling="joint"), 6)
+    25.0
+    >>> round(iteration_cost(always, 1.0, alpha=2, coupling="joint", diameter=2), 6)
+    4.0
+    """
+    shifts, scales = _check_steps(shifts, scales)
+    alpha = check_order(alpha=alpha)
+    contraction = _check_contraction(contraction)
+    check_option(("joint", "independent"), coupling=coupling)
+    if diameter is not None:
+        diameter = check_positive(diameter=diameter)
+    if coupling == "independent":
+        warnings.warn(
+            "coupling='independent' holds only if the data of each step is independent "
+            "of that of all other steps given the secret. For records that depend on "
+            "each other, take shifts under one coupling of all and coupling='joint'.",
+            PrivacyWarning,
+            stacklevel=2,
+        )
+    price = _gaussian_cost if noise_cost is None else _by_step(noise_cost)
+
+    def cost(shifts, scales):
+        spent = _allocated(shifts, scales, contraction)
+        # sums and means of non-negative numbers are off by an ulp a step at most
+        spent = spent * (1 + 8 * (spent.size + 8) * np.finfo(float).eps)
+        return price(alpha, spent, scales)
+
+    best = cost(shifts, scales)
+    if diameter is None:
+        return best
+
+    def restarted(n_last):
+        rest = shifts[-n_last:].copy()
+        rest[0] += contraction * diameter
+        return cost(rest, scales[-n_last:])
+
+    return min(best, _least(restarted, shifts.size))
+
+
+def gaussian_prior_shifts(
+    covariance, gap, *, step_size=1.0, smoothness=1.0, lipschitz=math.inf
+):
+    """Shifts of gradient steps, one record each, when records are jointly Gaussian.
+
+    If the value of one record changes, all others move with it by a known amount and
+    vary as before. They do so at once, so the shifts are those of a joint coupling.
+
+    Parameters
+    ----------
+    covariance : array-like of shape (n_steps, n_steps)
+        Of the records, one number each, in the order in which steps use them.
+    gap : float
+        Largest distance between two values of the record that is secret.
+    step_size : float, default=1.0
+        Factor of the gradient in a step.
+    smoothness : float, default=1.0
+        Lipschitz constant of the gradient in the record, at every iterate that a
+        gradient is taken at.
+    lipschitz : float, default=inf
+        Largest norm of a gradient at such an iterate, for any value of the record.
+
+    Returns
+    -------
+    ndarray of shape (n_steps, n_steps)
+        In row i, those if record i is secret; for `iteration_cost` with
+        ``coupling="joint"``.
+
+    Raises
+    ------
+    ValueError
+        If an input is out of range, or `covariance` is not that of a law.
+
+    References
+    ----------
+    Pierquin et al. (2024), Rényi Pufferfish privacy, Proposition 6.4.
+
+    Examples
+    --------
+    A series whose records t steps apart have correlation 0.5 to the power of t. The
+    promise is for the record of which the result tells most:
+
+    >>> import numpy as np
+    >>> from skpuffer.privacy import gaussian_prior_shifts, iteration_cost
+    >>> t = np.arange(10)
+    >>> covariance = 0.5 ** abs(t[:, None] - t)
+    >>> shifts = gaussian_prior_shifts(covariance, gap=2.0, step_size=0.1)
+    >>> shifts[1, :4].round(6).tolist()
+    [0.1, 0.2, 0.1, 0.05]
+    >>> costs = [iteration_cost(s, 0.5, alpha=2, coupling="joint") for s in shifts]
+    >>> int(np.argmax(costs)), round(max(costs), 4)
+    (8, 0.2333)
+    """
+    covariance = _check_covariance(covariance)
+    gap = check_non_negative(gap=gap)
+    step_size = check_positive(step_size=step_size)
+    smoothness = check_positive(smoothness=smoothness)
+    lipschitz = check_positive(lipschitz=lipschitz, finite=False)
+    if math.isinf(gap) and math.isinf(lipschitz):
+        raise ValueError(
+            "The parameter 'gap' must be finite unless 'lipschitz' is. "
+            "State how far apart two values of the secret can be."
+        )
+    slopes = np.abs(covariance) / np.diag(covariance)[:, None]
+    moves = np.zeros_like(slopes)
+    # an infinite gap does not move what is uncorrelated
+    np.multiply(slopes, smoothness * gap, where=slopes > 0, out=moves)
+    return step_size * np.minimum(2 * lipschitz, moves)
+
+
+# -- the allocation ------------------------------------------------------------------
+
+
+def _allocated(shifts, scales, contraction):
+    top = shifts.max()
+    if top == 0:
+        return np.zeros_like(shifts)
+    shifts, scales = shifts / top, scales / scales.max()
+    # by how much what is left at a step shrinks until the last
+    fade = contraction ** np.arange(shifts.size - 1.0, -1.0, -1.0)
+    start = int(np.argmax(fade > _FADED))
+    left = shifts[start:].copy()
+    powers = contraction ** np.arange(start, 0.0, -1.0)
+    if contraction > 0:
+        # nothing that was left is rounded to nothing
+        powers = np.maximum(powers, _FADED)
+    left[0] += powers @ shifts[:start]
+    fade = fade[start:]
+    # any positive weights respect the constraints; the floor is against underflow
+    weights = np.maximum((scales[start:] * fade) ** 2, _FADED**2)
+    level = isotonic_regression(left * fade / weights, weights=weights).x
+    spent = np.zeros_like(shifts)
+    spent[start:] = np.maximum(level, 0.0) * weights / fade
+    return top * spent
+
+
+def _least(cost, n_steps):
+    """Smallest cost over numbers of steps that were looked at, up to all of them."""
+    few = min(n_steps, _RESTARTS)
+    grid = np.unique(np.geomspace(1, n_steps, few).astype(int))
+    if n_steps <= _RESTARTS:
+        grid = np.arange(1, n_steps + 1)
+    costs = [cost(int(n)) for n in grid]
+    at = int(np.argmin(costs))
+    low, high = grid[max(at - 1, 0)], grid[min(at + 1, grid.size - 1)]
+    finer = np.unique(np.linspace(low, high, few).astype(int))
+    finer = np.setdiff1d(finer, grid)
+    return min([costs[at], *(cost(int(n)) for n in finer)])
+
+
+# -- what a shift costs --------------------------------------------------------------
+
+
+def _gaussian_cost(alpha, shifts, scales):
+    if not shifts.any():
+        return 0.0
+    with np.errstate(over="ignore"):
+        ratios = shifts / scales
+        squares = float(ratios @ ratios)
+    # what is too small for a number is not nothing
+    return alpha / 2 * max(squares, np.finfo(float).tiny)
+
+
+def _by_step(noise_cost):
+    def price(alpha, shifts, scales):
+        moved = shifts > 0
+        steps = np.column_stack([shifts, scales])[moved]
+        pairs, counts = np.unique(steps, axis=0, return_counts=True)
+        costs = [
+            check_non_negative(noise_cost=float(noise_cost(alpha, *pair)))
+            for pair in pairs.tolist()
+        ]
+        return (
+            math.fsum(counts * np.array(costs)) * (1 + 4 * np.finfo(float).eps)
+            if costs
+            else 0.0
+        )
+
+    return price
+
+
+# -- checks --------------------------------------------------------------------------
+
+
+def _check_steps(shifts, scales):
+    shifts, scales = np.asarray(shifts, dtype=float), np.asarray(scales, dtype=float)
+    if shifts.ndim != 1 or not shifts.size:
+        raise ValueError(
+            "The parameter 'shifts' must hold one number for each step. "
+            f"Got shape {shifts.shape}."
+        )
+    if not np.all((shifts >= 0) & (shifts < math.inf)):
+        raise ValueError(
+            "The parameter 'shifts' must be finite and non-negative; clip gradients or "
+            f"bound records where they are not. Got {shifts!r}."
+        )
+    if scales.shape not in ((), shifts.shape):
+        raise ValueError(
+            "The parameter 'scales' must be a number or one for each step, of shape "
+            f"{shifts.shape}. Got shape {scales.shape}."
+        )
+    if not np.all((scales > 0) & (scales < math.inf)):
+        raise ValueError(
+            "The parameter 'scales' must be positive and finite: a step without noise "
+            f"is part of the next one's. Got {scales!r}."
+        )
+    return shifts, np.broadcast_to(scales, shifts.shape)
+
+
+def _check_contraction(contraction):
+    value = check_real(contraction=contraction)
+    if not 0 <= value <= 1:
+        raise ValueError(
+            "The parameter 'contraction' must be in the range [0, 1]: steps that "
+            "expand do not forget. Use a smaller step size (at most 2 over the "
+            f"smoothness of the loss). Got {contraction!r}."
+        )
+    return value
+
+
+def _check_covariance(covariance):
+    covariance = np.asarray(covariance, dtype=float)
+    if covariance.ndim != 2 or len(set(covariance.shape)) != 1 or not covariance.size:
+        raise ValueError(
+            "The parameter 'covariance' must be a square matrix. "
+            f"Got shape {covariance.shape}."
+        )
+    spreads = np.sqrt(np.maximum(np.diag(covariance), 0))
+    if np.all(np.isfinite(covariance)) and np.all(spreads > 0):
+        correlations = covariance / spreads / spreads[:, None]
+        # perfect dependence is a law as well, so rounding is let pass
+        if np.allclose(
+            correlations, correlations.T, rtol=0, atol=1e-9
+        ) and np.linalg.eigvalsh(correlations)[0] >= -1e-9 * len(correlations):
+            return covariance
+    raise ValueError(
+        "The parameter 'covariance' must be finite, symmetric and positive "
+        "semi-definite, with a positive variance of every record."
+    )

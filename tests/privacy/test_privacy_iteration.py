@@ -1,0 +1,653 @@
+"""The last iterate of a noisy iteration: known values, optimality, truth, refusals."""
+
+import json
+import math
+from itertools import pairwise
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+
+from skpuffer.exceptions import PrivacyWarning
+from skpuffer.noise import LaplaceNoise
+from skpuffer.privacy import (
+    Notion,
+    allocate_shifts,
+    gaussian_prior_shifts,
+    gaussian_renyi_divergence,
+    iteration_cost,
+)
+
+from ..attack import attack
+
+ORACLE = json.loads(
+    (Path(__file__).parents[1] / "oracles" / "rpp_iteration.json").read_text("utf-8")
+)
+
+
+def joint(shifts, scales, alpha=2, **options):
+    return iteration_cost(shifts, scales, alpha, coupling="joint", **options)
+
+
+def every_iterate(shifts, scale, alpha=2):
+    """What all iterates together cost: nothing is carried from step to step."""
+    return sum(joint([shift], scale, alpha) for shift in shifts)
+
+
+def left_over(shifts, allocated, contraction):
+    """What each step carries to the next."""
+    z = [0.0]
+    for s, a in zip(shifts, allocated, strict=True):
+        z.append(contraction * z[-1] + s - a)
+    return np.array(z[1:])
+
+
+# -- known values ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", ORACLE["allocations"])
+def test_allocations(case):
+    found = allocate_shifts(case["shifts"])
+    np.testing.assert_allclose(found, case["value"], rtol=1e-12)
+
+
+@pytest.mark.parametrize("step", [1, 50, 100])
+def test_one_record_at_one_step(step):
+    case = ORACLE["one_record"]
+    eta = 0.3  # both the shift and the noise are that of a gradient times it
+    shifts = np.zeros(case["n_steps"])
+    shifts[step - 1] = eta * 2 * case["lipschitz"]
+    found = joint(shifts, eta * case["scale"], case["alpha"])
+    assert found == pytest.approx(case["costs"][str(step)], rel=1e-9)
+
+
+@pytest.mark.parametrize("record", [1, 5, 10])
+def test_series_with_fading_correlation(record):
+    case = ORACLE["series"]
+    t = np.arange(case["n_steps"])
+    covariance = 4 * case["correlation"] ** np.abs(t[:, None] - t)
+    shifts = gaussian_prior_shifts(
+        covariance,
+        case["gap"],
+        step_size=case["step_size"],
+        smoothness=case["smoothness"],
+        lipschitz=case["lipschitz"],
+    )[record - 1]
+    key, near = str(record), {"rel": 1e-9}
+    assert joint(shifts, 1) == pytest.approx(case["allocated"][key], **near)
+    assert every_iterate(shifts, 1) == pytest.approx(case["every_iterate"][key], **near)
+    contracted = joint(shifts, 1, contraction=case["contraction"])
+    assert contracted == pytest.approx(case["contracted"][key], **near)
+
+
+@pytest.mark.parametrize("name", ORACLE["first_record"]["last"])
+def test_first_record_of_correlated_ones(name):
+    case = ORACLE["first_record"]
+    t = np.arange(1, case["n_steps"] + 1)
+    rho = {"1/t": 1 / t, "1/t^2": 1 / t**2}.get(name)
+    if rho is None:
+        rho = np.where(t == 1, 1.0, float(name))
+    shifts = case["shift"] * rho
+    assert joint(shifts, 1) == pytest.approx(case["last"][name], rel=2e-8)
+    assert every_iterate(shifts, 1) == pytest.approx(
+        case["every_iterate"][name], rel=1e-8
+    )
+
+
+def test_linear_iteration_on_gaussian_records_is_exact():
+    """Given the records the bound is attained; their own spread makes it a bound."""
+    case = ORACLE["quadratic"]
+    T, eta, rho, sigma = (
+        case[k] for k in ("n_steps", "step_size", "correlation", "scale")
+    )
+    covariance = np.full((T, T), rho**2)
+    covariance[0] = covariance[:, 0] = rho
+    np.fill_diagonal(covariance, 1.0)
+    shifts = gaussian_prior_shifts(covariance, case["gap"], step_size=eta)[0]
+    c = 1 - eta
+    assert joint(shifts, sigma) == pytest.approx(case["not_contracted"], rel=1e-9)
+    found = joint(shifts, sigma, contraction=c)
+    assert found == pytest.approx(case["contracted"], rel=1e-8)
+
+    weights = c ** np.arange(T - 1.0, -1, -1)
+    moved = weights @ (eta * covariance[0])
+    noise = sigma**2 * weights @ weights
+    given_data = gaussian_renyi_divergence(moved, noise, 0.0, noise, 2)
+    assert given_data == pytest.approx(case["given_data"], rel=1e-8)
+    assert found == pytest.approx(given_data, rel=1e-12)
+    assert found >= given_data
+    rest = covariance - np.outer(covariance[0], covariance[0])
+    spread = noise + eta**2 * weights @ rest @ weights
+    exact = gaussian_renyi_divergence(moved, spread, 0.0, spread, 2)
+    assert exact == pytest.approx(case["exact"], rel=1e-8)
+    assert exact < found
+
+
+def test_diameter():
+    case = ORACLE["diameter"]
+    shifts = np.full(case["n_steps"], case["shift"])
+    assert joint(shifts, 1) == pytest.approx(case["without"], rel=1e-9)
+    found = joint(shifts, 1, diameter=case["diameter"])
+    assert found == pytest.approx(case["cost"], rel=1e-9)
+    n = case["n_last"]
+    restarted = joint(shifts[:n] + np.eye(1, n)[0] * case["diameter"], 1)
+    assert restarted == pytest.approx(case["cost"], rel=1e-9)
+    # the distance shrinks at the step that follows, like any other
+    shrunk = joint([5.0, 1.0], 1, contraction=0.5, diameter=2.0)
+    assert shrunk == pytest.approx((0.5 * 2 + 1) ** 2, rel=1e-9)
+    # many steps cost no more than some do, and the search finds nearly as much
+    many = joint(np.full(20_000, case["shift"]), 1, diameter=case["diameter"])
+    assert many == pytest.approx(case["cost"], rel=1e-9)
+
+
+def test_many_steps_are_searched_well():
+    """Beyond 256 steps not all restarts are tried, but nearly the best is found."""
+    rng = np.random.default_rng(0)
+    shifts, scales = rng.exponential(size=400), rng.uniform(0.5, 2, size=400)
+    found = joint(shifts, scales, diameter=3.0, contraction=0.999)
+    best = min(
+        joint(
+            shifts[-n:] + 0.999 * 3.0 * np.eye(1, n)[0],
+            scales[-n:],
+            contraction=0.999,
+        )
+        for n in range(1, 401)
+    )
+    assert best * (1 - 1e-9) <= found <= 1.05 * best
+
+
+def test_two_releases_leak_without_bound_on_the_order():
+    case = ORACLE["two_releases"]
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+    edges = np.array([-41.0, -6, -1, 1, 6, 41])
+    half, middle = np.diff(edges) / 2, (edges[1:] + edges[:-1]) / 2
+    y = (middle[:, None] + half[:, None] * nodes).ravel()
+    w = (half[:, None] * weights).ravel()
+    plus, minus = np.exp(-np.abs(y - 1)) / 2, np.exp(-np.abs(y + 1)) / 2
+    p = (np.outer(plus, plus) + np.outer(minus, minus)) / 2
+    q = (np.outer(plus, minus) + np.outer(minus, plus)) / 2
+    # each release alone: one law, whatever the secret
+    np.testing.assert_allclose(p @ w, q @ w, atol=1e-12)
+    near = {"abs": case["tolerance"]}
+    for order in (2, 8):
+        value = math.log(w @ (p**order * q ** (1 - order)) @ w) / (order - 1)
+        assert value == pytest.approx(case["joint"][str(order)], **near)
+    assert math.log((p / q).max()) == pytest.approx(case["joint"]["inf"], **near)
+
+
+# -- marginal shifts of records that depend on each other ------------------------------
+
+
+def shared_coin(sign, n_pairs):
+    """Law of the last iterate: means, of equal weight, and the variance of all."""
+    # the secret, then pairs (u, sign * u) of one coin u = -1, 1
+    means = [sign + n_pairs * (u + sign * u) for u in (-1, 1)]
+    return np.array(means, dtype=float), 2 * n_pairs + 1
+
+
+def shared_coin_leak(n_pairs):
+    """Order 2; the second world has one mean, so this is a sum of Gaussian terms."""
+    first, variance = shared_coin(1, n_pairs)
+    (second, _), _ = shared_coin(-1, n_pairs)
+    a = first - second
+    return math.log(np.exp(np.outer(a, a) / variance).mean())
+
+
+def shared_coin_shifts(n_pairs):
+    """Under the coupling that keeps the coin, and of each step alone."""
+    joint_shifts = np.array([2.0] + [0.0, 2.0] * n_pairs)
+    marginal = np.array([2.0] + [0.0, 0.0] * n_pairs)
+    return joint_shifts, marginal
+
+
+@pytest.mark.parametrize("n_pairs", [1, 5, 20])
+def test_marginal_shifts_promise_less_than_is_lost(n_pairs):
+    case = ORACLE["shared_coin"]
+    true = shared_coin_leak(n_pairs)
+    assert true == pytest.approx(case["exact"][str(n_pairs)], rel=1e-9)
+    # the same by quadrature
+    x = np.linspace(-200, 250, 45_001)
+
+    def log_density(sign):
+        means, variance = shared_coin(sign, n_pairs)
+        parts = -((x[:, None] - means) ** 2) / (2 * variance)
+        return logsumexp(parts, axis=1) - math.log(4 * 2 * math.pi * variance) / 2
+
+    ratio = 2 * log_density(1) - log_density(-1)
+    assert logsumexp(ratio) + math.log(x[1] - x[0]) == pytest.approx(true, rel=1e-9)
+    joint_shifts, marginal = shared_coin_shifts(n_pairs)
+    sound = joint(joint_shifts, 1)
+    assert sound == pytest.approx(case["joint"][str(n_pairs)], rel=1e-9)
+    assert sound >= true
+    with pytest.warns(PrivacyWarning, match="independent"):
+        promised = iteration_cost(marginal, 1, 2, coupling="independent")
+    assert every_iterate(marginal, 1) == pytest.approx(case["marginal_every_iterate"])
+    assert promised == pytest.approx(4 / len(marginal))
+    assert promised < true
+
+
+def test_shifts_must_be_said_to_be_joint_or_independent():
+    with pytest.raises(TypeError, match="coupling"):
+        iteration_cost([1.0], 1.0, 2)
+    with pytest.raises(ValueError, match="'coupling' must be one of 'joint'"):
+        iteration_cost([1.0], 1.0, 2, coupling="marginal")
+
+
+def test_independent_is_the_same_number_where_it_holds():
+    shifts = [1.0, 0.2, 0.5]
+    with pytest.warns(PrivacyWarning):
+        found = iteration_cost(shifts, 1.0, 2, coupling="independent")
+    assert found == joint(shifts, 1.0)
+
+
+def promise(epsilon, alpha):
+    return SimpleNamespace(
+        notion=Notion.RENYI_PUFFERFISH,
+        alpha=alpha,
+        epsilon=epsilon,
+        event_delta=0.0,
+        curve=None,
+    )
+
+
+def test_an_attacker_breaks_the_marginal_promise_and_not_the_joint_one():
+    def world(sign):
+        def draw(n, rng):
+            means, variance = shared_coin(sign, 5)
+            return rng.choice(means, n) + math.sqrt(variance) * rng.standard_normal(n)
+
+        return draw
+
+    joint_shifts, marginal = shared_coin_shifts(5)
+    options = {"n_draws": 20_000, "score": lambda x: np.abs(x[:, 0])}
+    with pytest.warns(PrivacyWarning):
+        wrong = iteration_cost(marginal, 1, 2, coupling="independent")
+    rng = np.random.default_rng(0)
+    assert attack(world(1), world(-1), promise(wrong, 2), rng=rng, **options).broken
+    right = promise(joint(joint_shifts, 1), 2)
+    assert not attack(world(1), world(-1), right, rng=rng, **options).broken
+
+
+# -- the truth, by brute force ---------------------------------------------------------
+
+
+def divergence_of_last(data, other, scales, step, alpha, edge=30.0):
+    """Rényi divergence of the last iterates on two fixed data sets, on a grid."""
+    grid = np.linspace(-edge, edge, 1501)
+    width = grid[1] - grid[0]
+
+    def law(xs):
+        density = None
+        for x, scale in zip(xs, scales, strict=True):
+            at = step(np.zeros(1) if density is None else grid, x)
+            mass = np.ones(1) if density is None else density * width
+            kernel = np.exp(-((grid[:, None] - at) ** 2) / (2 * scale**2))
+            density = kernel @ mass / (scale * math.sqrt(2 * math.pi))
+        return density
+
+    p, q = law(data), law(other)
+    on = (p > 1e-250) & (q > 1e-250)
+    logs = alpha * np.log(p[on]) + (1 - alpha) * np.log(q[on])
+    return math.log(np.exp(logs).sum() * width) / (alpha - 1)
+
+
+@pytest.mark.parametrize("alpha", [1.5, 3.0])
+@pytest.mark.parametrize("radius", [None, 0.1])
+def test_bound_holds_for_nonlinear_steps(alpha, radius):
+    """A contraction that is not linear, with and without projection, on fixed data."""
+    rng = np.random.default_rng(0)
+    c, gaps = 0.8, np.array([0.9, 0.0, 0.4, 0.7, 0.1])
+    scales = np.array([0.7, 0.5, 0.9, 0.6, 0.8])
+
+    def step(w, x):
+        if radius is not None:
+            w = np.clip(w, -radius, radius)
+        return c * np.sin(w) + x
+
+    tightest = 0.0
+    for _ in range(4):
+        data = rng.normal(size=5)
+        signs = rng.choice([-1, 1], size=5)
+        true = divergence_of_last(data, data + signs * gaps, scales, step, alpha)
+        diameter = None if radius is None else 2 * radius
+        bound = joint(gaps, scales, alpha, contraction=c, diameter=diameter)
+        assert true <= bound * (1 + 1e-6)
+        if radius is not None:  # the projection counts
+            assert bound < joint(gaps, scales, alpha, contraction=c) / 2
+        tightest = max(tightest, true / bound)
+    assert tightest > 0.1  # the comparison is not an empty one
+
+
+@pytest.mark.slow
+def test_attack_on_projected_descent(n_trials):
+    """Noisy descent on a logistic loss over a correlated series, its last iterate."""
+    T, sigma, eta, alpha, radius, bound = 12, 0.25, 0.5, 4.0, 1.0, 1.5
+    t = np.arange(T)
+    covariance = 0.6 ** np.abs(t[:, None] - t)
+    # z = clipped record; the gradient of log(1 + exp(-w z)) in w moves with z
+    lipschitz, smoothness = bound, 1 + bound * radius / 4
+    shifts = gaussian_prior_shifts(
+        covariance,
+        gap=2.0,
+        step_size=eta,
+        smoothness=smoothness,
+        lipschitz=lipschitz,
+    )
+    assert eta <= 2 / (bound**2 / 4)
+    row = 5
+    slopes = covariance[row] / covariance[row, row]
+    rest = np.linalg.cholesky(
+        covariance - np.outer(slopes, covariance[row]) + 1e-12 * np.eye(T)
+    )
+
+    def world(value):
+        def draw(n, rng):
+            x = value * slopes + rng.standard_normal((n, T)) @ rest.T
+            z = np.clip(x, -bound, bound)
+            w = np.zeros(n)
+            for i in range(T):
+                w = w + eta * z[:, i] / (1 + np.exp(w * z[:, i]))
+                w = np.clip(w + sigma * rng.standard_normal(n), -radius, radius)
+            return w
+
+        return draw
+
+    cost = joint(shifts[row], sigma, alpha, diameter=2 * radius)
+    assert cost < every_iterate(shifts[row], sigma, alpha)
+    report = attack(
+        world(1.0),
+        world(-1.0),
+        promise(cost, alpha),
+        n_draws=n_trials(100_000, least=2000),
+        rng=np.random.default_rng(0),
+    )
+    assert not report.broken, str(report)
+
+
+# -- properties ------------------------------------------------------------------------
+
+lengths = st.integers(1, 12)
+amounts = st.one_of(st.just(0.0), st.floats(1e-3, 10))
+
+
+@st.composite
+def runs(draw):
+    n = draw(lengths)
+    shifts = draw(hnp.arrays(float, n, elements=amounts))
+    scales = draw(hnp.arrays(float, n, elements=st.floats(0.1, 5)))
+    contraction = draw(st.one_of(st.just(1.0), st.floats(0.05, 1), st.just(0.0)))
+    return shifts, scales, contraction
+
+
+def squares(a, scales):
+    return np.sum((a / scales) ** 2)
+
+
+@given(runs(), st.integers(0, 2**32 - 1))
+def test_allocation_is_feasible_and_the_best(run, seed):
+    shifts, scales, c = run
+    a = allocate_shifts(shifts, scales, contraction=c)
+    slack = 1e-9 * (1 + shifts.max())
+    z = left_over(shifts, a, c)
+    assert a.min() >= 0
+    assert z.min() >= -slack
+    assert abs(z[-1]) <= slack
+    rng = np.random.default_rng(seed)
+    for power in (0.2, 1, 5):
+        carried, other = 0.0, []
+        for s in shifts[:-1]:
+            other.append((c * carried + s) * rng.random() ** power)
+            carried = c * carried + s - other[-1]
+        other.append(c * carried + shifts[-1])
+        best = squares(a, scales)
+        assert best <= squares(np.array(other), scales) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_allocation_against_a_solver(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 9))
+    shifts = rng.exponential(size=n) * (rng.random(n) < 0.7)
+    scales, c = rng.uniform(0.3, 2, size=n), rng.uniform(0.3, 1)
+    fade = c ** np.arange(n - 1.0, -1, -1)
+    late = np.tril(np.ones((n, n))) * fade  # row t: what a has covered until t
+    goals = late @ shifts
+    found = minimize(
+        squares,
+        shifts,
+        args=(scales,),
+        jac=lambda a, scales: 2 * a / scales**2,
+        method="SLSQP",
+        bounds=[(0, None)] * n,
+        constraints=[
+            {"type": "ineq", "fun": lambda a: (goals - late @ a)[:-1]},
+            {"type": "eq", "fun": lambda a: (goals - late @ a)[-1]},
+        ],
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    best = squares(allocate_shifts(shifts, scales, contraction=c), scales)
+    assert best <= found.fun * (1 + 1e-6) + 1e-12
+    assert best == pytest.approx(found.fun, rel=1e-5, abs=1e-9)
+
+
+@given(runs(), st.floats(1.01, 50), st.floats(0.01, 20))
+def test_cost_is_monotone(run, alpha, diameter):
+    shifts, scales, c = run
+    options = {"contraction": c}
+    cost = joint(shifts, scales, alpha, **options)
+    more = 1 + 1e-9
+    assert cost <= joint(shifts + 0.1, scales, alpha, **options) * more
+    assert cost <= joint(shifts, scales, alpha * 1.1, **options) * more
+    assert cost >= joint(shifts, scales * 1.1, alpha, **options) / more
+    assert cost <= joint(shifts, scales, alpha, contraction=(1 + c) / 2) * more
+    # one more step of noise only hides; one more shift does not
+    longer = np.append(shifts, 0.0), np.append(scales, 1.0)
+    assert joint(*longer, alpha, **options) <= cost * more
+    # projection never hurts, less so the smaller the set
+    near, far = (
+        joint(shifts, scales, alpha, diameter=d, **options)
+        for d in (diameter, 2 * diameter)
+    )
+    assert near <= far * more
+    assert far <= cost * more
+    # seeing every iterate costs more
+    each = alpha / 2 * squares(shifts, scales)
+    assert cost <= each * more
+
+
+@given(runs(), st.floats(1e-3, 1e3))
+def test_units_do_not_matter(run, unit):
+    shifts, scales, c = run
+    found = allocate_shifts(unit * shifts, unit * scales, contraction=c)
+    expected = unit * allocate_shifts(shifts, scales, contraction=c)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12 * unit)
+
+
+@given(runs(), st.floats(1.1, 20))
+def test_cost_is_that_of_its_allocation_rounded_up(run, alpha):
+    shifts, scales, c = run
+    a = allocate_shifts(shifts, scales, contraction=c)
+    expected = alpha / 2 * squares(a, scales)
+    found = joint(shifts, scales, alpha, contraction=c)
+    assert found >= expected * (1 - 1e-15)
+    assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("c", [0.5, 0.01, 0.0])
+def test_shifts_that_fade_beyond_all_numbers_are_not_dropped(c):
+    """Feasible to the end, and what is early costs nothing where it has faded."""
+    n = 3000
+    shifts = np.ones(n)
+    a = allocate_shifts(shifts, contraction=c)
+    z = left_over(shifts, a, c)
+    assert z.min() >= -1e-12
+    assert abs(z[-1]) <= 1e-12
+    # of constant shifts: sum(a fade) = sum(fade), a proportional to fade
+    fade = c ** np.arange(n - 1.0, -1, -1)
+    least = fade.sum() ** 2 / (fade @ fade)
+    assert joint(shifts, 1.0) == pytest.approx(n)
+    assert joint(shifts, 1.0, contraction=c) == pytest.approx(least, rel=1e-9)
+    first = np.eye(1, n)[0]
+    assert 0 < joint(first, 1.0, alpha=2, contraction=max(c, 0.01)) < 1e-200
+
+
+def test_noise_on_one_step_only_in_effect():
+    """Scales so unequal that weights would vanish still give a valid allocation."""
+    scales = [1e200, 1e-200, 1.0]
+    a = allocate_shifts([1.0, 1.0, 1.0], scales)
+    z = left_over([1.0, 1.0, 1.0], a, 1.0)
+    assert a.min() >= 0
+    assert z.min() >= -1e-12
+    assert abs(z[-1]) <= 1e-12
+
+
+def test_orders():
+    assert joint([0.0, 0.0], 1.0, math.inf) == 0.0
+    assert joint([1.0, 0.0], 1.0, math.inf) == math.inf
+    assert joint([1e-200], 1.0) > 0.0
+
+
+def test_late_records_gain_nothing():
+    costs = [joint(np.eye(1, 30, k)[0], 1.0) for k in range(30)]
+    assert all(a < b for a, b in pairwise(costs))
+    assert costs[-1] == pytest.approx(1.0)
+
+
+# -- other noise -----------------------------------------------------------------------
+
+
+def laplace(alpha, shift, scale):
+    return float(LaplaceNoise(scale).renyi(alpha, shift))
+
+
+@given(runs(), st.floats(1.1, 20))
+def test_other_noise(run, alpha):
+    shifts, scales, c = run
+    found = joint(shifts, scales, alpha, contraction=c, noise_cost=laplace)
+    a = allocate_shifts(shifts, scales, contraction=c)
+    expected = sum(laplace(alpha, *pair) for pair in zip(a, scales, strict=True))
+    assert found == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
+def test_other_noise_by_brute_force():
+    """The sum of two Laplace noises moved, against what two steps promise."""
+    grid = np.linspace(-60, 60, 240_001)
+    width = grid[1] - grid[0]
+
+    def density(x):  # of Laplace(1) + Laplace(1)
+        return np.exp(-np.abs(x)) * (1 + np.abs(x)) / 4
+
+    for alpha in (2.0, 5.0):
+        p, q = density(grid - 1.5), density(grid)
+        true = math.log(np.sum(p**alpha * q ** (1 - alpha)) * width) / (alpha - 1)
+        bound = joint([1.5, 0.0], 1.0, alpha, noise_cost=laplace)
+        alone = joint([1.5], 1.0, alpha, noise_cost=laplace)
+        assert true <= bound <= alone
+
+
+def test_pure_promise_of_other_noise_adds_up():
+    found = joint([1.0, 2.0, 0.0], 2.0, math.inf, noise_cost=laplace)
+    assert found == pytest.approx(1.5)
+
+
+# -- shifts of a Gaussian prior --------------------------------------------------------
+
+
+def test_gaussian_shifts():
+    covariance = np.array([[2.0, 0.6, 0.0], [0.6, 1.0, -0.3], [0.0, -0.3, 1.5]])
+    found = gaussian_prior_shifts(covariance, gap=3.0)
+    expected = [[3, 0.9, 0], [1.8, 3, 0.9], [0, 0.6, 3]]
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    capped = gaussian_prior_shifts(
+        covariance, gap=3.0, step_size=0.1, smoothness=2.0, lipschitz=0.8
+    )
+    np.testing.assert_allclose(capped, 0.1 * np.minimum(1.6, 2 * found), rtol=1e-12)
+    # all values of a secret: whoever depends on it may move by any amount
+    anyhow = gaussian_prior_shifts(covariance, gap=math.inf, lipschitz=0.5)
+    np.testing.assert_array_equal(anyhow, np.asarray(covariance) != 0)
+
+
+def test_all_move_at_once():
+    """Moved by its shifts, the law given one value is the law given the other."""
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(4, 4))
+    covariance = root @ root.T
+    for i, shifts in enumerate(gaussian_prior_shifts(covariance, gap=2.0)):
+        slopes = covariance[i] / covariance[i, i]
+        np.testing.assert_allclose(shifts, 2 * np.abs(slopes), rtol=1e-12)
+
+
+@given(st.floats(-0.99, 0.99), st.floats(0.1, 5))
+def test_dependence_lies_between_one_record_and_all(rho, gap):
+    t = np.arange(8)
+    shifts = gaussian_prior_shifts(rho ** np.abs(t[:, None] - t), gap)
+    costs = np.array([joint(row, 1.0) for row in shifts])
+    alone = np.array([joint(row, 1.0) for row in gap * np.eye(8)])
+    everyone = joint(np.full(8, gap), 1.0)
+    assert np.all(alone <= costs * (1 + 1e-12))
+    assert np.all(costs <= everyone * (1 + 1e-12))
+
+
+# -- refusals --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"shifts": [1.0, -1.0]}, "'shifts' must be finite and non-negative"),
+        ({"shifts": [1.0, math.inf]}, "'shifts' must be finite"),
+        ({"shifts": [1.0, math.nan]}, "'shifts' must be finite"),
+        ({"shifts": []}, "one number for each step"),
+        ({"shifts": 1.0}, "one number for each step"),
+        ({"scales": 0.0}, "'scales' must be positive"),
+        ({"scales": [1.0, 0.0]}, "'scales' must be positive"),
+        ({"scales": math.nan}, "'scales' must be positive"),
+        ({"scales": [1.0]}, "one for each step"),
+        ({"contraction": 1.01}, "'contraction' must be in the range"),
+        ({"contraction": -0.1}, "'contraction' must be in the range"),
+        ({"alpha": 1.0}, "'alpha' must be in the range"),
+        ({"diameter": 0.0}, "'diameter' must be in the range"),
+        ({"diameter": math.inf}, "'diameter' must be in the range"),
+        ({"noise_cost": lambda alpha, shift, scale: -1.0}, "'noise_cost' must be"),
+        ({"noise_cost": lambda alpha, shift, scale: math.nan}, "'noise_cost' must be"),
+    ],
+)
+def test_what_is_refused(options, message):
+    options = {"shifts": [1.0, 1.0], "scales": 1.0, "alpha": 2.0} | options
+    with pytest.raises(ValueError, match=message):
+        iteration_cost(**options, coupling="joint")
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"covariance": np.ones((2, 3))}, "square"),
+        ({"covariance": np.zeros((0, 0))}, "square"),
+        ({"covariance": [[1.0, 2.0], [2.0, 1.0]]}, "positive semi-definite"),
+        ({"covariance": [[1.0, 0.2], [0.3, 1.0]]}, "symmetric"),
+        ({"covariance": [[0.0, 0.0], [0.0, 1.0]]}, "positive variance"),
+        ({"covariance": [[1.0, math.nan], [math.nan, 1.0]]}, "finite"),
+        ({"gap": -1.0}, "'gap'"),
+        ({"gap": math.inf}, "'gap' must be finite unless"),
+        ({"step_size": 0.0}, "'step_size'"),
+        ({"smoothness": 0.0}, "'smoothness'"),
+        ({"lipschitz": 0.0}, "'lipschitz'"),
+    ],
+)
+def test_what_is_no_gaussian_prior(options, message):
+    options = {"covariance": np.eye(2), "gap": 1.0} | options
+    with pytest.raises(ValueError, match=message):
+        gaussian_prior_shifts(**options)
+
+
+@given(runs())
+def test_nothing_moves_nothing_costs(run):
+    shifts, scales, c = run
+    assume(shifts.size)
+    assert joint(0 * shifts, scales, 3.0, contraction=c, diameter=1.0) == 0.0
