@@ -12,8 +12,10 @@ from ._facts import Fact
 
 __all__ = ["BoundScenario", "Scenario", "finite_output", "resolve_pairs", "same_rows"]
 
-#: Share of the largest number by which a row may differ from one that was declared.
+#: Share of a feature's range by which a row may differ from one that was declared, and
+#: share of its largest number, for its digits.
 _ROUNDING = 1e-6
+_DIGITS = 1e-12
 
 
 class Scenario(BaseEstimator, ABC):
@@ -194,7 +196,12 @@ def same_rows(X, rows):
         Of the broadcast shape without the last axis.
     """
     rows = np.asarray(rows, dtype=float)
-    near = _ROUNDING * max(1.0, float(np.abs(rows).max(initial=0.0)))
+    others = tuple(range(rows.ndim - 1))
+    # each feature's own: large numbers in one say nothing of another
+    near = np.maximum(
+        _ROUNDING * np.ptp(rows, axis=others),
+        _DIGITS * np.abs(rows).max(axis=others),
+    )
     return np.all(np.abs(np.asarray(X, dtype=float) - rows) <= near, axis=-1)
 
 

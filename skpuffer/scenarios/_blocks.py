@@ -200,6 +200,7 @@ class _BoundBlocks(BoundScenario):
             probabilities=chances,
             common_part_removed=all(fact.common_part_removed for fact in found),
             scale=found[0].scale,
+            corners=any(fact.corners for fact in found),
             **self._trust(found),
         )
 
@@ -210,7 +211,10 @@ class _BoundBlocks(BoundScenario):
         worst = max(found, key=lambda fact: fact.count)
         one = len(found) == 1
         coupling = worst.coupling_id
-        if coupling != arbitrary_coupling(worst.relation, worst.count):
+        if not all(
+            fact.coupling_id == arbitrary_coupling(worst.relation, fact.count)
+            for fact in found
+        ):
             # a block's coupling is the table's where the others stay as they are
             known = one and coupling is not None
             coupling = (
@@ -222,6 +226,7 @@ class _BoundBlocks(BoundScenario):
             shifts=found[0].shifts if one else None,
             relation=worst.relation,
             coupling_id=coupling,
+            count_is_certain=all(fact.count_is_certain for fact in found),
             **self._trust(found),
         )
 

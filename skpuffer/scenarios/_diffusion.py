@@ -11,6 +11,7 @@ from skpuffer.utils._checks import check_option, check_positive, check_real
 
 from ._base import BoundScenario, Scenario
 from ._facts import OutputShift, RecordShifts, arbitrary_coupling
+from ._gain import gain
 
 __all__ = ["DiffusionScenario"]
 
@@ -166,9 +167,9 @@ class _BoundDiffusion(BoundScenario):
             matrix = matrix / np.reshape(release.units, (-1, 1))
         blocks = np.split(matrix, len(shifts), axis=1)
         apart = sum(
-            _gain(block, norm) * s for block, s in zip(blocks, shifts, strict=True)
+            gain(block, norm) * s for block, s in zip(blocks, shifts, strict=True)
         )
-        stacked = _gain(matrix, norm) * np.linalg.norm(shifts)
+        stacked = gain(matrix, norm) * np.linalg.norm(shifts)
         return OutputShift(
             radius=float(min(apart, stacked)),
             coupling_id=self._coupling(),
@@ -220,17 +221,3 @@ class _BoundDiffusion(BoundScenario):
             "diffusion at the stated, public times, in their order, with a potential "
             f"whose Hessian is at least {scenario.curvature:g} times the identity",
         )
-
-
-def _gain(matrix, norm):
-    """Bound the norm of the image of the Euclidean unit ball."""
-    rows = np.linalg.norm(matrix, axis=1)
-    if math.isinf(norm):
-        return float(rows.max())
-    largest = float(np.linalg.norm(matrix, 2))
-    if norm >= 2:
-        return largest
-    # of the image's norms: one from each row alone, one from the Euclidean norm
-    return min(
-        float(np.linalg.norm(rows, norm)), largest * len(rows) ** (1 / norm - 0.5)
-    )

@@ -71,6 +71,10 @@ class QueryLaws(Fact):
         affected.
     scale : float
         The output moves by this factor times the laws' own coordinates.
+    corners : bool
+        Whether the pairs are the corners of a convex set of moves, all by one
+        coupling. They stand for the others in what is convex in the move, as a norm
+        is; the cost of noise need not be.
     certified, delta, confidence, assumptions : optional
         As in :class:`Fact`.
     """
@@ -81,6 +85,7 @@ class QueryLaws(Fact):
     probabilities: tuple | None = None
     common_part_removed: bool = False
     scale: float = 1.0
+    corners: bool = False
 
     def pairs_of_laws(self):
         """Go through the pairs of laws to compare, skipping secrets without mass.
@@ -196,10 +201,11 @@ class Influence(Fact):
         One for each prior.
     shift : float
         How far one record moves its contribution, in the release's own `shift_norm`;
-        infinity if a record may become any other.
+        infinity if a record may become any other. With `of_output`, how far the output
+        moves for a size of one, in the release's units and the norm asked for.
     of_output : bool
-        Whether sizes of near sets are moves of the output itself, in its own units and
-        the noise's norm, instead of numbers of records.
+        Whether sizes of near sets are moves of the output itself, as it is, instead of
+        numbers of records.
     certified, delta, confidence, assumptions : optional
         As in :class:`Fact`.
 

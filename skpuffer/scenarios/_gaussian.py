@@ -1,6 +1,5 @@
 """Jointly Gaussian records: what a secret value says about all the others."""
 
-import itertools
 import math
 
 import numpy as np
@@ -9,7 +8,8 @@ from skpuffer.exceptions import ScenarioError
 from skpuffer.utils._checks import check_option
 
 from ._base import Scenario
-from ._gaussian_bound import MOST_CORNERS, BoundGaussian, slopes_of
+from ._gain import MOST_CORNERS, half_the_signs
+from ._gaussian_bound import BoundGaussian, slopes_of
 
 __all__ = ["GaussianScenario"]
 
@@ -51,7 +51,9 @@ class GaussianScenario(Scenario):
     -----
     *Linear queries* (a release with its matrix `linear`) have Gaussian laws of one
     covariance for all values of a secret; their W_inf distance is the move of the mean
-    and signs are kept: moves may cancel.
+    and signs are kept: moves may cancel. For several outputs and a ball of several
+    secret columns no few laws are the furthest apart by every measure, so only the
+    longest move is offered (a bound on it in norms other than 1, 2 and inf).
 
     *Other queries* are bounded by how far each record moves, under one coupling of the
     whole table, so certificates of several releases may be added up. That needs a
@@ -263,8 +265,7 @@ class GaussianScenario(Scenario):
                 "shape='ball' with the radius of a ball around it."
             )
         # a norm is convex: largest at a corner, and the same at the opposite one
-        signs = np.array(list(itertools.product([1.0, -1.0], repeat=n_secret)))
-        return (low + high) / 2, signs[: len(signs) // 2] * (high - low)
+        return (low + high) / 2, half_the_signs(n_secret) * (high - low)
 
     def _points_moves(self, n_secret):
         points = np.asarray(self.domain, dtype=float)

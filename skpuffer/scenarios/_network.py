@@ -311,9 +311,14 @@ class BoundNetwork(BoundScenario):
         return frozenset(facts)
 
     def _influence(self, release, norm):
+        moved, shift = self.scenario.moves is not None, math.inf
+        if moved:
+            # l1 is the largest of the norms, and the smallest unit makes most of a move
+            shift = 1.0 if release.units is None else 1 / min(release.units)
         return Influence(
             worlds=self.worlds,
-            of_output=self.scenario.moves is not None,
+            shift=shift,
+            of_output=moved,
             assumptions=self._assumptions(),
         )
 

@@ -17,6 +17,8 @@ __all__ = ["SumLaw", "lattice_distance", "lattice_of", "law_error"]
 _EPS = np.finfo(float).eps
 # Cumulative mass to which atoms are kept: the median with room for errors.
 _PAST_MEDIAN = 0.5 * (1 + 1e-6)
+# Share of their range by which values may be off a lattice.
+_OFF_LATTICE = 1e-12
 
 
 class SumLaw(Discrete):
@@ -174,26 +176,33 @@ def lattice_of(values):
     -------
     tuple of (ndarray of shape (dim,), ndarray of shape (dim,), ndarray of int) or None
         Origin, direction and multiples from zero up, such that a contribution is
-        ``origin + multiple * direction``; None if there is no such lattice with at
-        most 1000 multiples.
+        ``origin + multiple * direction`` and of equal multiples are equal numbers;
+        None if there is no such lattice with at most 1000 multiples, or if the numbers
+        are so large that their digits do not tell.
     """
-    k = len(values)
-    origin, far = values[0], values[np.argmax(np.abs(values - values[0]).sum(axis=1))]
-    span = far - origin
-    size = float(span @ span)
-    if size == 0:
-        return origin, span, np.zeros(k, dtype=int)
-    shares = (values - origin) @ span / size
-    off = np.abs(values - origin - np.multiply.outer(shares, span)).max()
-    scale = np.abs(values).max()
-    if off > 1e-12 * scale:
+    origin = values[0]
+    gaps = values - origin
+    reach = float(np.abs(gaps).max())
+    if reach == 0:
+        return origin, gaps[0], np.zeros(len(values), dtype=int)
+    # numbers whose own digits are coarser than that are on no known lattice
+    if not _EPS * np.abs(values).max() <= _OFF_LATTICE * reach < math.inf:
+        return None
+    gaps = gaps / reach
+    span = gaps[np.argmax(np.abs(gaps).sum(axis=1))]
+    shares = gaps @ span / float(span @ span)
+    if np.abs(gaps - np.multiply.outer(shares, span)).max() > _OFF_LATTICE:
         return None
     exact = [Fraction(share).limit_denominator(1000) for share in shares.tolist()]
     parts = math.lcm(*(share.denominator for share in exact))
-    if parts > 1000 or np.any(np.abs(shares - np.array(exact, float)) > 1e-12):
+    off = np.abs(shares - np.array(exact, float)).max()
+    if parts > 1000 or off > _OFF_LATTICE:
         return None
     weights = np.array([int(share * parts) for share in exact])
-    direction = span / parts
+    _, first, state = np.unique(weights, return_index=True, return_inverse=True)
+    if not np.array_equal(values[first[state]], values):
+        return None  # a move, however small, is not none
+    direction = span * reach / parts
     least = int(weights.min())
     weights = weights - least
     origin = origin + least * direction

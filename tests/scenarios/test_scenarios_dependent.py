@@ -365,6 +365,24 @@ def test_blocks_cost_what_the_most_telling_one_does():
     assert len(even.block_sizes(175)) == 35
 
 
+@pytest.mark.parametrize("sizes", [200, [50, 200], [11, 200]])
+def test_blocks_are_as_certain_as_what_they_consist_of(sizes):
+    """Outside its event a chain changes more records than it says."""
+    chain = MarkovChainScenario(P, event_delta=0.3)
+    n = int(np.sum(sizes))
+    alone = fact(RecordShifts, chain, total(200))
+    blocks = fact(RecordShifts, BlocksScenario(chain, sizes), total(n))
+    assert not alone.count_is_certain and not blocks.count_is_certain
+    assert (blocks.count, blocks.delta) == (alone.count, alone.delta)
+    assert blocks.coupling_id is None
+    release = total(n, sensitivity=ONE)
+    pure = GroupPrivacy(1.0, math.inf, noise="laplace")
+    found = pure.calibrate(release, BlocksScenario(chain, sizes)).certificate
+    assert found.notion is Notion.APPROXIMATE_RENYI_PUFFERFISH
+    assert found.delta == alone.delta
+    assert not found.composable
+
+
 def test_blocks_are_no_further_than_their_table_listed():
     """Two blocks of two records, against all their tables."""
     tables, masses = correlated(0.5, 0.3)

@@ -2,6 +2,7 @@
 
 import json
 import math
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -11,16 +12,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.accountants import (
+    ApproximateWasserstein,
+    AttributeGaussian,
+    DistributionAwareWasserstein,
+    GeneralWasserstein,
+    GroupPrivacy,
+)
 from skpuffer.exceptions import ScenarioError, UnsupportedError
+from skpuffer.noise import GaussianNoise, GeneralizedCauchyNoise, LaplaceNoise
 from skpuffer.privacy import Notion, compose
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     DependenceScenario,
     GaussianScenario,
+    OutputShift,
     QueryLaws,
     RecordShifts,
 )
+from skpuffer.scenarios._gain import gain
+from skpuffer.scenarios._laws import largest_distance
 from tests.attack import attack
 
 ORACLES = json.loads(
@@ -147,24 +158,96 @@ def test_laws_are_conditional_laws(seed, n_columns, norm):
         assert np.linalg.norm(matrix @ slopes @ (a - b), norm) <= worst + 1e-9
 
 
+NORMS = [1, 1.5, 2, 3, math.inf]
+
+
 @settings(max_examples=25)
-@given(st.integers(0, 10**6), st.sampled_from([1, 2, math.inf]))
-def test_a_ball_lies_within_its_box(seed, norm):
+@given(st.integers(0, 10**6), st.sampled_from(NORMS))
+def test_a_ball_is_as_far_as_its_furthest_points(seed, norm):
     rng = np.random.default_rng(seed)
-    release = linear(rng.normal(size=(3, 6)), 2)
+    release = linear(rng.normal(size=(3, 6)), 2, units=tuple(rng.uniform(1, 9, 3)))
 
-    def radius(**options):
+    def radius(kind, **options):
         scenario = GaussianScenario(covariance=SIGMA, secret=[1, 2], **options)
-        fact = scenario.bind(release.context).fact(QueryLaws, release, norm)
-        return max(
-            np.linalg.norm(u.mean - v.mean, norm) for *_, u, v in fact.pairs_of_laws()
-        )
+        fact = scenario.bind(release.context).fact(kind, release, norm)
+        if kind is OutputShift:
+            return fact.radius
+        return largest_distance(
+            [(u, v) for *_, u, v in fact.pairs_of_laws()], norm, release.units
+        )[0]
 
-    ball = radius(domain=1.0, shape="ball")
-    assert ball <= radius(domain=(-1, 1)) + 1e-12
+    ball = radius(OutputShift, domain=1.0, shape="ball")
+    if norm in (1, 2, math.inf):
+        assert ball <= radius(QueryLaws, domain=(-1, 1)) + 1e-12
     angles = rng.uniform(0, 2 * math.pi, size=12)
     points = np.column_stack([np.cos(angles), np.sin(angles)])
-    assert radius(domain=points, shape="points") <= ball + 1e-12
+    assert radius(QueryLaws, domain=points, shape="points") <= ball + 1e-12
+
+
+@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("dim", [1, 3, 15])
+def test_gains(norm, dim):
+    rng = np.random.default_rng(dim)
+    matrix = rng.normal(size=(dim, 2)) * rng.uniform(0.01, 5, size=(dim, 1))
+    angles = np.linspace(0, math.pi, 1001)
+    images = matrix @ np.array([np.cos(angles), np.sin(angles)])
+    seen = np.linalg.norm(images, norm, axis=0).max()
+    found = gain(matrix, norm)
+    assert found >= seen * (1 - 1e-12)
+    if norm in (2, math.inf) or dim == 1 or (norm == 1 and dim <= 12):
+        assert found == pytest.approx(seen, rel=1e-5)
+
+
+def governed(slopes, variances, **options):
+    """Outputs of one record that a few secret columns govern."""
+    slopes = np.asarray(slopes, dtype=float)
+    d, k = slopes.shape
+    covariance = np.eye(d + k)
+    covariance[:d, d:], covariance[d:, :d] = slopes, slopes.T
+    covariance[:d, :d] = slopes @ slopes.T + np.diag(variances)
+    scenario = GaussianScenario(
+        covariance=covariance, secret=list(range(d, d + k)), **options
+    )
+    context = PublicContext(n_records=1, n_features=d)
+    return scenario, linear(np.eye(d), 1, context=context)
+
+
+def test_the_longest_direction_of_a_ball_is_not_the_most_telling():
+    """A shorter move may meet less noise, or less variance of the prior."""
+    slopes = np.diag([1.0, 0.9])
+    scenario, release = governed(slopes, [100.0, 1e-4], domain=0.5, shape="ball")
+    assert QueryLaws not in scenario.bind(release.context).provides(release)
+    aware = DistributionAwareWasserstein(1.0, alpha=2, noise="gaussian")
+    found = aware.certify(GaussianNoise((10.0, 1.0)), release, scenario)
+    assert found.epsilon >= 0.9**2 / (1 + 1e-4)
+    with pytest.raises(UnsupportedError, match="QueryLaws"):
+        AttributeGaussian(use_prior_variance=True).calibrate(release, scenario)
+    partial = ApproximateWasserstein(1.0, alpha=2, event_delta=0.2)
+    assert partial.calibrate(release, scenario).noise.scale >= 0.9
+    # of one output, or one secret column, there is one direction only
+    for slopes in ([[1.0, 0.9]], [[1.0], [0.9]]):
+        segment, one = governed(slopes, [1.0] * len(slopes), domain=0.5, shape="ball")
+        (*_, u, v), *rest = (
+            segment.bind(one.context).fact(QueryLaws, one).pairs_of_laws()
+        )
+        assert not rest
+        assert np.linalg.norm(u.mean - v.mean) == pytest.approx(math.hypot(1, 0.9))
+
+
+@pytest.mark.parametrize("noise", [GeneralizedCauchyNoise(0.3, 3), LaplaceNoise(1.0)])
+def test_corners_of_a_box_stand_for_what_is_convex_only(noise):
+    """Far moves of one coordinate each cost a heavy tail less than half of both."""
+    far = 1000.0
+    slopes = far / 2 * np.array([[1.0, 1.0], [1.0, -1.0]])
+    scenario, release = governed(slopes, [1e-6, 1e-6], domain=(0, 1))
+    laws = scenario.bind(release.context).fact(QueryLaws, release)
+    assert laws.corners
+    aware = DistributionAwareWasserstein(1.0, alpha=2, noise=noise)
+    promised = aware.certify(noise, release, scenario).epsilon
+    steps = slopes @ np.random.default_rng(0).uniform(-1, 1, size=(2, 200))
+    steps = np.column_stack([steps, slopes @ [1.0, 0.0]])
+    costs = noise.renyi(2.0, np.abs(steps).ravel()).reshape(steps.shape).sum(axis=0)
+    assert costs.max() <= promised * (1 + 1e-9)
 
 
 def test_signs_are_kept():
@@ -186,6 +269,57 @@ def test_unequal_covariances_are_what_other_records_values_have():
     assert not np.allclose(given_first, given_last)
     with pytest.raises(ScenarioError, match="GaussianScenario"):
         DependenceScenario(distance=math.inf).check()
+
+
+@pytest.mark.parametrize("deviation", [1.0, 1e3, 1e8])
+def test_round_off_is_no_variance(deviation):
+    """The value itself is released: given it, nothing is left to hide it."""
+    rng = np.random.default_rng(0)
+    times = np.arange(5)
+    for _ in range(20):
+        root = rng.uniform(0.5, 0.99)
+        variance = deviation**2 * rng.uniform(0.5, 2)
+        covariance = variance * root ** np.abs(times[:, None] - times)
+        record = int(rng.integers(5))
+        matrix = np.zeros((1, 5))
+        matrix[0, record] = rng.uniform(0.5, 2)
+        scenario = GaussianScenario(
+            covariance=covariance,
+            covariance_of="records",
+            domain=(0, 1),
+            protected=[record],
+        )
+        accountant = AttributeGaussian(1.0, alpha=2, use_prior_variance=True)
+        found = accountant.calibrate(linear(matrix, 5), scenario)
+        assert found.noise.scale == pytest.approx(matrix[0, record], rel=1e-12)
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 10**6), st.floats(0, 12), st.integers(1, 2))
+def test_variance_relied_on_is_there(seed, digits, n_secret):
+    """Nearly singular covariances, against conditioning in exact fractions."""
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(4, 2)) @ rng.normal(size=(2, 4))
+    root += 10**-digits * rng.normal(size=(4, 4))
+    covariance = root @ root.T + 1e-14 * np.eye(4)
+    covariance = (covariance + covariance.T) / 2
+    secret = list(range(n_secret))
+    matrix = rng.integers(-2, 3, size=(2, 4)).astype(float)
+    scenario = GaussianScenario(covariance=covariance, secret=secret, domain=(0, 1))
+    release = linear(matrix, 1, context=PublicContext(n_records=1, n_features=4))
+    try:
+        facts = scenario.bind(release.context).fact(QueryLaws, release)
+    except ScenarioError:
+        return  # the secrets determine each other
+    fractions = np.vectorize(Fraction, otypes=[object])
+    left, exact = fractions(covariance), fractions(matrix)
+    for at in secret:
+        left = left - np.outer(left[:, at], left[at]) / left[at, at]
+    left = exact @ left @ exact.T
+    for law in facts.laws[0]:  # no more than it, in any direction
+        missing = left - fractions(law.covariance)
+        assert missing[0, 0] >= 0
+        assert missing[0, 0] * missing[1, 1] >= missing[0, 1] ** 2
 
 
 # -- other queries --------------------------------------------------------------------

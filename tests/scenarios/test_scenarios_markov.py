@@ -429,6 +429,56 @@ def test_lattices():
     assert lattice_of(np.array([[2.0], [2.0]]))[2].tolist() == [0, 0]
 
 
+@settings(max_examples=25)
+@given(st.floats(-1e3, 1e3), st.integers(-60, 60))
+def test_lattices_are_found_at_any_scale(offset, exponent):
+    values = (np.array([[0.0], [4.0], [3.0]]) + round(offset)) * 2.0**exponent
+    origin, direction, weights = lattice_of(values)
+    assert weights.tolist() == [0, 4, 3]
+    assert origin + np.outer(weights, direction) == pytest.approx(values, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        # a large feature that never changes hides no move of the others
+        [[1e13, 0.0, 0.0], [1e13, 5.0, 0.0], [1e13, 0.0, 4.0]],
+        [[1e7, 0.0], [1e7, 1.0], [1e7, 1e-6]],
+        # nearly equal states are not equal
+        [[0.0], [1.0], [1.0 + 1e-13]],
+        [[0.0], [1e-200], [math.pi * 1e-200]],
+        # sums of so large numbers would not tell them apart
+        [[1e16], [1e16 + 2.0]],
+    ],
+)
+def test_what_is_no_lattice(values):
+    assert lattice_of(np.array(values)) is None
+
+
+def test_a_large_constant_does_not_hide_a_move():
+    transition = np.array([[0.5, 0.3, 0.2], [0.2, 0.5, 0.3], [0.3, 0.2, 0.5]])
+
+    def moved(constant):
+        states = [[constant, 0, 0], [constant, 1, 0], [constant, 0, 1]]
+        release = QueryRelease(contribution=identity, is_sum=True, n_records=5, dim=3)
+        scenario = MarkovChainScenario(transition, states=states)
+        return PURE.calibrate(release, scenario).certificate.sensitivity
+
+    assert moved(1e13) >= moved(0.0)
+
+
+def test_records_are_compared_feature_by_feature():
+    scenario = MarkovChainScenario(P, states=[[1e6, 0.0], [1e6, 1.0]])
+    bound = scenario.bind(PublicContext(n_records=3, n_features=2))
+    bound.check_rows(np.array([[1e6, 0.0], [1e6, 1.0], [1e6, 1.0 + 1e-9]]))
+    for stranger in ([1e6, 1.9], [1e6, -0.9], [1e6 + 1, 0.0]):
+        with pytest.raises(ScenarioError, match="none of the states"):
+            bound.check_rows(np.array([[1e6, 0.0], [1e6, 1.0], stranger]))
+    small = MarkovChainScenario(P, states=[0.0, 1e-9])
+    with pytest.raises(ScenarioError, match="none of the states"):
+        small.bind(PublicContext(n_records=1)).check_rows(np.array([[5e-9]]))
+
+
 def test_a_constant_query_is_not_moved():
     release = QueryRelease(
         contribution=lambda X, y: np.ones((len(X), 1)),
@@ -492,8 +542,8 @@ def test_a_histogram_of_a_series():
         categories={"state": [0, 1]},
         random_state=0,
     ).fit(table)
-    # 7 records, two cells, and a twentieth of them all
-    assert found.certificate_.sensitivity == pytest.approx(14 / 20)
+    # 7 records, two cells, in whole numbers
+    assert found.certificate_.sensitivity == pytest.approx(14)
 
 
 def test_parameters():

@@ -13,6 +13,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+from skpuffer.accountants import MarkovQuilt
 from skpuffer.exceptions import ScenarioError, UnsupportedError
 from skpuffer.privacy import renyi_divergence
 from skpuffer.releases import QueryRelease, Sensitivity
@@ -426,6 +427,23 @@ def test_columns_move_as_much_as_they_are_said_to():
     fact = plain.bind(query.context).fact(Influence, query)
     assert set(fact.worlds[0].influences(2.0)[0][0]) == {1000.0}
     assert plain.bind(query.context).fact(RecordShifts, query).count == 1000
+
+
+@pytest.mark.parametrize("norm, units", [(1, (0.1, 10.0)), (2, (4.0, 4.0)), (1, None)])
+def test_moves_of_columns_are_in_the_outputs_own_units(norm, units):
+    scenario = BayesianNetworkScenario(
+        {"age": ()}, {"age": [0.5, 0.5]}, level="attribute", moves={"age": 3.0}
+    )
+    query = QueryRelease(
+        query=lambda X, y: X.sum(axis=0), n_records=5, dim=2, units=units
+    )
+    noise = {1: "laplace", 2: "gaussian"}[norm]
+    found = MarkovQuilt(1.0, 2.0, noise=noise).calibrate(query, scenario)
+    smallest = 1.0 if units is None else min(units)
+    assert found.certificate.sensitivity == pytest.approx(3.0 / smallest)
+    # the column may move the coordinate of least noise by all of it
+    least = type(found.noise)(float(np.min(found.noise.scale)))
+    assert least.renyi(2.0, 3.0) <= 1.0 + 1e-9
 
 
 def test_networks_are_parameters():
