@@ -188,6 +188,11 @@ def chain_influence(
     Returns
     -------
     Influence
+
+    Raises
+    ------
+    ScenarioError
+        If no chain gives a protected record two values.
     """
 
     def key(array, dtype=float):
@@ -196,10 +201,16 @@ def chain_influence(
 
     protected = None if protected is None else tuple(int(i) for i in protected)
     pairs = None if pairs is None else key(pairs, bool)
-    worlds = [
-        _chain_quilts(key(q), key(step), int(n_records), protected, pairs)
-        for q, step in chains
-    ]
+    worlds, nothing = [], None
+    for q, step in chains:
+        try:
+            quilts = _chain_quilts(key(q), key(step), int(n_records), protected, pairs)
+        except ScenarioError as error:
+            nothing = error  # under this belief there is nothing to keep apart
+        else:
+            worlds.append(quilts)
+    if not worlds:
+        raise nothing
     return Influence(
         worlds=tuple(worlds), shift=float(shift), assumptions=tuple(assumptions)
     )

@@ -499,3 +499,12 @@ def test_networks_out_of_reach():
         certain.bind(release(1).context)
     with pytest.raises(ScenarioError, match="a node for each"):
         BayesianNetworkScenario({0: ()}, {0: HALF}).bind(release(2).context)
+
+
+def test_a_belief_without_a_pair_is_skipped():
+    mixing = ([0.5, 0.5], [[0.9, 0.1], [0.2, 0.8]])
+    stuck = ([1.0, 0.0], np.eye(2))
+    alone, both = (chain_influence(c, 10) for c in ([mixing], [mixing, stuck]))
+    assert both.worst(math.inf, np.asarray) == alone.worst(math.inf, np.asarray)
+    with pytest.raises(ScenarioError, match="nothing to keep secret"):
+        chain_influence([stuck], 10)
