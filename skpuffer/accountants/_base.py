@@ -176,10 +176,11 @@ def bind(scenario, release):
 
 
 def known_accountants(kind=Accountant):
-    """Public accountant classes, by name."""
+    """Public accountant classes of this library, by name."""
     found = []
     for sub in kind.__subclasses__():
-        if not sub.__name__.startswith("_"):
+        ours = sub.__module__.partition(".")[0] == __name__.partition(".")[0]
+        if ours and not sub.__name__.startswith("_"):
             found.append(sub)
         found.extend(known_accountants(sub))
     return sorted(set(found), key=lambda c: c.__name__)
