@@ -196,7 +196,7 @@ for label in ("Markov quilts, exact", "Group privacy"):
         bins=edges,
     ).fit(X)
     shares[label] = summary.result_["activity"].to_numpy() / len(codes)
-    bars[label] = summary.noise_.scale[0]
+    bars[label] = summary.noise_.scale / len(codes)
     print(f"{label}: {summary.certificate_}")
 
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
