@@ -144,7 +144,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         )
         release = self._plan(scenario, accountant, context, X)
         bound = scenario.bind(release.context)
-        bound.check_rows(X)
+        X = bound.check_rows(X)
         calibration = accountant.calibrate(release, bound, rng)
         certificate = calibration.certificate
         if y is not None and bound.target_assumption is not None:

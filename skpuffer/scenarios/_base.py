@@ -10,7 +10,13 @@ from skpuffer.utils._checks import check_option
 
 from ._facts import Fact
 
-__all__ = ["BoundScenario", "Scenario", "finite_output", "resolve_pairs", "same_rows"]
+__all__ = [
+    "BoundScenario",
+    "Scenario",
+    "finite_output",
+    "matched_rows",
+    "resolve_pairs",
+]
 
 #: Share of a feature's range by which a row may differ from one that was declared, and
 #: share of its largest number, for its digits.
@@ -128,19 +134,26 @@ class BoundScenario(ABC):
         """
 
     def check_rows(self, X):
-        """Refuse private rows that the scenario says cannot be.
+        """Return private rows as the scenario declares them; refuse what cannot be.
 
         Parameters
         ----------
         X : {ndarray, sparse matrix} of shape (n_records, n_features)
-            As the query reads them. Nothing but a refusal comes of them.
+            As the query reads them.
+
+        Returns
+        -------
+        X : {ndarray, sparse matrix} of shape (n_records, n_features)
+            The same rows. A scenario that lists all rows there may be returns those
+            listed, to the last digit: distances were computed from them, and what is
+            within rounding of one of them may be on the other side of a threshold.
 
         Raises
         ------
         ScenarioError
             Without quoting a row: it may be private.
         """
-        return
+        return X
 
     def fact(self, kind, release, norm=2):
         """Return one fact about a release.
@@ -182,27 +195,27 @@ def finite_output(release, X, y):
     return output
 
 
-def same_rows(X, rows):
-    """Return whether rows are those declared, number by number, up to rounding.
+def matched_rows(X, rows):
+    """Find which of the rows declared each row is, number by number, up to rounding.
 
     Parameters
     ----------
-    X, rows : array-like
-        Of shapes that broadcast; the last axis is that of the features.
+    X : ndarray of shape (n, n_features)
+    rows : ndarray of shape (n_rows, n_features)
 
     Returns
     -------
-    ndarray of bool
-        Of the broadcast shape without the last axis.
+    which : ndarray of int of shape (n,)
+        The nearest; -1 where none is near enough.
     """
-    rows = np.asarray(rows, dtype=float)
-    others = tuple(range(rows.ndim - 1))
     # each feature's own: large numbers in one say nothing of another
     near = np.maximum(
-        _ROUNDING * np.ptp(rows, axis=others),
-        _DIGITS * np.abs(rows).max(axis=others),
+        _ROUNDING * np.ptp(rows, axis=0), _DIGITS * np.abs(rows).max(axis=0)
     )
-    return np.all(np.abs(np.asarray(X, dtype=float) - rows) <= near, axis=-1)
+    apart = np.abs(X[:, None] - rows)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        apart = np.where(apart == 0, 0.0, apart / near).max(axis=2, initial=0.0)
+    return np.where(apart.min(axis=1) <= 1, apart.argmin(axis=1), -1)
 
 
 def resolve_pairs(pairs, secrets, owner):

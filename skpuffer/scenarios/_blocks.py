@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from scipy import sparse
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import QueryRelease
@@ -148,12 +149,14 @@ class _BoundBlocks(BoundScenario):
         return self.blocks[0].target_assumption
 
     def check_rows(self, X):
-        """Refuse rows that the scenario of a block says cannot be."""
+        """Return rows as the scenarios of the blocks declare them."""
         by_size = dict(zip(self.sizes, self.blocks, strict=True))
-        start = 0
+        start, parts = 0, []
         for size in self.scenario.block_sizes(self.context.n_records):
-            by_size[size].check_rows(X[start : start + size])
+            parts.append(by_size[size].check_rows(X[start : start + size]))
             start += size
+        stack = sparse.vstack if sparse.issparse(parts[0]) else np.concatenate
+        return stack(parts)
 
     def provides(self, release):
         offered = None

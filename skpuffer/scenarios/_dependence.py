@@ -23,7 +23,9 @@ class DependenceScenario(Scenario):
     distance : float
         Bound, over all beliefs and secrets, on W_inf between the query's law given the
         secret and its law given the secret if records were independent with the same
-        marginal laws. In the units of the query's output.
+        marginal laws. In the units of the query's output: those of
+        :class:`~skpuffer.summary.PrivateSummary` are counts where nothing else is asked
+        for, and means otherwise.
     norm : float, default=2
         Norm of `distance`.
     pairs : {'same_index', 'all'}, default='same_index'

@@ -15,6 +15,8 @@ from ._gain import gain
 
 __all__ = ["DiffusionScenario"]
 
+_LEAST_SHIFT = 1e-140
+
 
 class DiffusionScenario(Scenario):
     r"""The secret is where a Langevin diffusion started, and its records come later.
@@ -93,7 +95,9 @@ class DiffusionScenario(Scenario):
         """
         self.check()
         times = np.asarray(self.times, dtype=float)
-        return float(self.diameter) * np.exp(-float(self.curvature) * times)
+        shifts = float(self.diameter) * np.exp(-float(self.curvature) * times)
+        # the square of a smaller one would be zero, and a release without any noise
+        return np.maximum(shifts, _LEAST_SHIFT)
 
     def query_shift(self, lipschitz=1.0, form="sum"):
         """Bound W_inf of a query by its Lipschitz constant.

@@ -12,7 +12,7 @@ from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.utils._checks import check_masses, check_option
 
-from ._base import BoundScenario, Scenario, finite_output, same_rows
+from ._base import BoundScenario, Scenario, finite_output, matched_rows
 from ._facts import QueryLaws, RecordShifts, arbitrary_coupling
 from ._laws import Discrete
 from ._priors import bound_arrays
@@ -261,15 +261,17 @@ class _BoundJointTable(BoundScenario):
         return rows.reshape(len(self.tables), self.context.n_records, -1)
 
     def check_rows(self, X):
-        """Refuse a table that is none of those listed."""
+        """Return the table that is listed; refuse one that is not."""
         X = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
         tables = self._arrays.reshape(len(self.tables), -1)
-        if not np.any(same_rows(X.ravel(), tables)):
+        (which,) = matched_rows(X.reshape(1, -1), tables)
+        if which < 0:
             raise ScenarioError(
                 "The data is none of the tables that have a positive probability: list "
                 "all that may be in the parameter 'tables' of the scenario, in the "
                 "columns that reach this estimator."
             )
+        return self._arrays[which]
 
     def _outputs(self, release):
         """The release of each table, of shape (n_tables, dim)."""

@@ -9,7 +9,7 @@ from scipy import sparse
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import QueryRelease
 
-from ._base import BoundScenario, same_rows
+from ._base import BoundScenario, matched_rows
 from ._chain_quilts import chain_influence
 from ._chains import Chains, marginal_laws, smallest_window
 from ._facts import Influence, QueryLaws, RecordShifts, arbitrary_coupling
@@ -67,15 +67,18 @@ class BoundMarkovChain(BoundScenario):
         return smallest_window(Chains(self.chains, n), float(scenario.event_delta))
 
     def check_rows(self, X):
-        """Refuse records that are none of the states."""
+        """Return the states that records are; refuse others."""
         X = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
         # a series has few states, and each is compared once
-        if not np.all(same_rows(np.unique(X, axis=0)[:, None], self.rows).any(axis=1)):
+        distinct, inverse = np.unique(X, axis=0, return_inverse=True)
+        states = matched_rows(distinct, self.rows)
+        if np.any(states < 0):
             raise ScenarioError(
                 "The data has records that are none of the states of the chain: give "
                 "the records that states stand for, as they reach this estimator, in "
                 "the parameter 'states' of the scenario, or bin the data as they are."
             )
+        return self.rows[states[inverse.ravel()]]
 
     # -- facts --------------------------------------------------------------------
 
@@ -164,7 +167,7 @@ class BoundMarkovChain(BoundScenario):
             shift=self._reach(release, norm),
             relation="replace",
             coupling_id=coupling,
-            count_is_certain=count == n,
+            count_is_certain=count == n or delta == 0,
             delta=delta,
             assumptions=self.statements(width if count < n else None),
         )

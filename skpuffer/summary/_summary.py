@@ -299,7 +299,7 @@ class PrivateSummary(PrivateEstimatorMixin):
             sensitivity=contribution.reach.sensitivity(factor),
             n_records=n,
             dim=contribution.dim,
-            name="summary",
+            name="counts" if counts else "summary",
             context=SummaryContext(**facts, plan=plan),
             assumptions=(
                 "values outside the public bounds or grid are clipped to them; the "

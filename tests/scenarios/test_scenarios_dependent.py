@@ -464,3 +464,18 @@ def test_bad_blocks(options, message):
         BlocksScenario(**given).bind(PublicContext(n_records=10))
     with pytest.raises(TypeError, match="'scenario'"):
         BlocksScenario(scenario=None, sizes=1).check()
+
+
+def test_a_shift_never_falls_to_nothing():
+    """Squares of tiny distances would be zero, and noise with them."""
+    paths = DiffusionScenario(1.0, times=(400, 800), diameter=1.0)
+    assert paths.query_shift(form="stacked") > 0
+
+
+def test_a_listed_table_is_read_as_it_is_listed():
+    tables = np.array([[0.7, 0.9], [0.9, 0.7]])
+    bound = JointTableScenario(tables, [0.5, 0.5]).bind(
+        PublicContext(n_records=2, n_features=1)
+    )
+    read = bound.check_rows(tables[1].astype(np.float32)[:, None])
+    np.testing.assert_array_equal(read.ravel(), tables[1])

@@ -16,12 +16,19 @@ from skpuffer.accountants import (
     DistributionAwareWasserstein,
     GeneralWasserstein,
     GroupPrivacy,
+    PrivacyLoss,
 )
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import PrivacyWarning, ScenarioError
 from skpuffer.noise import LaplaceNoise
 from skpuffer.privacy import Notion
-from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
+from skpuffer.releases import (
+    GradientRelease,
+    PublicContext,
+    QueryRelease,
+    Sensitivity,
+)
 from skpuffer.scenarios import (
+    BlocksScenario,
     JointTableScenario,
     MarkovChainScenario,
     QueryLaws,
@@ -470,7 +477,8 @@ def test_a_large_constant_does_not_hide_a_move():
 def test_records_are_compared_feature_by_feature():
     scenario = MarkovChainScenario(P, states=[[1e6, 0.0], [1e6, 1.0]])
     bound = scenario.bind(PublicContext(n_records=3, n_features=2))
-    bound.check_rows(np.array([[1e6, 0.0], [1e6, 1.0], [1e6, 1.0 + 1e-9]]))
+    rows = bound.check_rows(np.array([[1e6, 0.0], [1e6, 1.0], [1e6, 1.0 + 1e-9]]))
+    np.testing.assert_array_equal(rows, [[1e6, 0.0], [1e6, 1.0], [1e6, 1.0]])
     for stranger in ([1e6, 1.9], [1e6, -0.9], [1e6 + 1, 0.0]):
         with pytest.raises(ScenarioError, match="none of the states"):
             bound.check_rows(np.array([[1e6, 0.0], [1e6, 1.0], stranger]))
@@ -638,3 +646,29 @@ def test_an_attacker_who_knows_the_chain(n_trials):
         score=score,
     )
     assert not report.broken, str(report)
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_the_query_reads_the_states_and_not_what_is_near_them(blocks):
+    """In float32, 0.7 lies below the edge 0.7, where no state does."""
+    scenario = MarkovChainScenario([[0.5, 0.5], [0.5, 0.5]], states=[0.7, 0.9])
+    if blocks:
+        scenario = BlocksScenario(scenario, sizes=5)
+    X = np.array([0.7, 0.9, 0.7, 0.9, 0.7], dtype=np.float32)[:, None]
+    summary = PrivateSummary(
+        scenario,
+        GeneralWasserstein(epsilon=1.0, alpha=math.inf, noise="laplace"),
+        statistics=["histogram"],
+        bins=[0.0, 0.7, 1.0],
+    )
+    with pytest.warns(PrivacyWarning, match="exactly"):
+        summary.fit(X)
+    # both states lie in the second bin, so what is released is no secret
+    assert summary.result_.to_numpy().ravel().tolist() == [0.0, 5.0]
+
+
+def test_independent_records_are_one_certain_record():
+    release = GradientRelease(n_records=20, n_steps=3, sampling="full_batch")
+    chain = MarkovChainScenario([[0.5, 0.5], [0.5, 0.5]])
+    one = PrivacyLoss().calibrate(release, chain).certificate
+    assert one.relation == "replace" and one.sensitivity == 2.0
