@@ -13,6 +13,7 @@ from skpuffer.releases import (
 )
 from skpuffer.scenarios import (
     AttributeScenario,
+    BayesianNetworkScenario,
     BlocksScenario,
     DependenceScenario,
     DiffusionScenario,
@@ -101,6 +102,10 @@ def _scenarios():
             draw, draw_pair, secrets=[0, 1]
         ),
         "MarkovChainScenario": chain,
+        "BayesianNetworkScenario": BayesianNetworkScenario(
+            parents={"one": (), "other": ("one",)},
+            tables={"one": [0.5, 0.5], "other": [[0.9, 0.1], [0.2, 0.8]]},
+        ),
         "GaussianScenario": GaussianScenario(
             covariance=np.eye(2), covariance_of="records", domain=(0, 1)
         ),
