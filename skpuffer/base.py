@@ -26,6 +26,7 @@ __all__ = [
     "DEFAULT_DELTA",
     "DEFAULT_EPSILON",
     "PUBLIC_TARGET",
+    "SEEDED",
     "PrivateEstimatorMixin",
 ]
 
@@ -34,6 +35,9 @@ DEFAULT_EPSILON = 1.0
 
 #: Delta of an estimator that was told nothing.
 DEFAULT_DELTA = 1e-5
+
+#: What a certificate says of noise that can be drawn again.
+SEEDED = "the noise was drawn from a seed: whoever knows it can remove the noise"
 
 #: What is taken for granted where a scenario bounds how far features move, and only
 #: these: a target that moved with them would move the release as well.
@@ -275,9 +279,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         if feature_map is not None:
             certificate = certificate.assuming(feature_map.assumption)
         if seeded:
-            certificate = certificate.assuming(
-                "the noise was drawn from a seed: whoever knows it can remove the noise"
-            )
+            certificate = certificate.assuming(SEEDED)
         for leak in self._leaks():
             certificate = certificate.as_estimate(leak)
         return certificate

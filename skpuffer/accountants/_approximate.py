@@ -25,7 +25,7 @@ from skpuffer.transport import (
 )
 from skpuffer.utils._checks import check_option, check_probability
 
-from ._base import Calibration, bind
+from ._base import Calibration, as_asked, bind
 from ._couplings import has_masses, left_out_text, mass_error
 from ._displacement import displacement
 from ._noise_parameter import check_values, chosen_noise
@@ -185,9 +185,7 @@ class ApproximateWasserstein(_ShiftAccountant):
         inner = clone(self).set_params(bound="two_sided", epsilon=budget)
         noise = inner.calibrate(release, bound).noise
         certificate = self._certificate(noise, moved, release, bound)
-        if math.isclose(certificate.epsilon, self.epsilon, rel_tol=1e-6):
-            certificate = replace(certificate, epsilon=float(self.epsilon))
-        return Calibration(noise, certificate)
+        return Calibration(noise, as_asked(certificate, self.epsilon))
 
     def certify(self, noise, release, scenario):
         """Find what a given noise promises; see :class:`Accountant`."""

@@ -14,7 +14,7 @@ from skpuffer.scenarios import Gaussian, QueryLaws
 from skpuffer.scenarios._laws import cached_law_distance
 from skpuffer.utils._gdp import gaussian_mu
 
-from ._base import Calibration, bind
+from ._base import Calibration, as_asked, bind
 from ._shift import _ShiftAccountant
 
 __all__ = ["AttributeGaussian"]
@@ -152,9 +152,7 @@ class AttributeGaussian(_ShiftAccountant):
         proportions = 1.0 if release.units is None else units
         noise = GaussianNoise(scale * proportions)
         certificate = self._prior_certificate(noise, moved, pairs, release, bound)
-        if math.isclose(certificate.epsilon, self.epsilon, rel_tol=1e-6):
-            certificate = replace(certificate, epsilon=float(self.epsilon))
-        return Calibration(noise, certificate)
+        return Calibration(noise, as_asked(certificate, self.epsilon))
 
     def certify(self, noise, release, scenario):
         """Find what a given noise promises; see :class:`Accountant`."""

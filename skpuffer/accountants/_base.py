@@ -1,7 +1,8 @@
 """What every accountant is: it meets a release and a scenario, and sets the noise."""
 
+import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sklearn.base import BaseEstimator
 
@@ -11,7 +12,7 @@ from skpuffer.privacy import Certificate
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, Scenario
 
-__all__ = ["Accountant", "Calibration", "Unsupported"]
+__all__ = ["Accountant", "Calibration", "Unsupported", "as_asked", "bind"]
 
 
 @dataclass(frozen=True)
@@ -156,6 +157,30 @@ class Accountant(BaseEstimator, ABC):
             raise UnsupportedError(str(answer))
         provided = bound.provides(release)
         return next(need for need in self.needs if need in provided)
+
+
+def as_asked(certificate, epsilon):
+    """State the budget asked for rather than the last digits of the way back.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Of noise that was checked to keep the budget.
+    epsilon : float
+
+    Returns
+    -------
+    Certificate
+    """
+    if not math.isclose(certificate.epsilon, epsilon, rel_tol=1e-6):
+        return certificate
+    same = certificate.rpp_epsilon == certificate.epsilon
+    asked = float(epsilon)
+    return replace(
+        certificate,
+        epsilon=asked,
+        rpp_epsilon=asked if same else certificate.rpp_epsilon,
+    )
 
 
 def bind(scenario, release):

@@ -11,7 +11,7 @@ from skpuffer.noise import Noise
 from skpuffer.scenarios import OutputShift, PairedDraws, QueryLaws, RecordShifts
 from skpuffer.utils._checks import check_real
 
-from ._base import Calibration, bind
+from ._base import Calibration, as_asked, bind
 from ._coupling_curve import CouplingCurve
 from ._couplings import couplings
 from ._displacement import displacement
@@ -156,7 +156,7 @@ class DistributionAwareWasserstein(_ShiftAccountant):
         else:
             curve = self._curve(noise, moves, coupled, aware, release)
             certificate = self._aware_certificate(curve, aware, release, bound)
-        return Calibration(noise, self._as_asked(certificate))
+        return Calibration(noise, as_asked(certificate, self.epsilon))
 
     def certify(self, noise, release, scenario):
         """Find what a given noise promises; see :class:`Accountant`."""
@@ -211,6 +211,7 @@ class DistributionAwareWasserstein(_ShiftAccountant):
         aware = replace(
             moved,
             certified=certified,
+            arbitrary=False,
             delta=fact.delta,
             confidence=fact.confidence,
             assumptions=fact.assumptions,

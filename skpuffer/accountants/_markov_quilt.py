@@ -18,7 +18,7 @@ from skpuffer.utils._checks import (
     check_probability,
 )
 
-from ._base import Accountant, Calibration, bind
+from ._base import Accountant, Calibration, as_asked, bind
 from ._noise_parameter import check_noise, check_pure, check_values, chosen_noise
 from ._quilt_curve import QuiltCurve, QuiltPart
 
@@ -178,17 +178,7 @@ class MarkovQuilt(Accountant):
         certificate = self._certificate(
             fact, (replace_fields(part, noise=noise),), [release], bound
         )
-        # the noise was checked to keep the budget asked for; state that one rather than
-        # the last digits of the way back
-        if math.isclose(certificate.epsilon, self.epsilon, rel_tol=1e-6):
-            same = certificate.rpp_epsilon == certificate.epsilon
-            asked = float(self.epsilon)
-            certificate = replace_fields(
-                certificate,
-                epsilon=asked,
-                rpp_epsilon=asked if same else certificate.rpp_epsilon,
-            )
-        return Calibration(noise, certificate)
+        return Calibration(noise, as_asked(certificate, self.epsilon))
 
     def certify(self, noise, release, scenario):
         """Find what a given noise promises; see :class:`Accountant`."""
@@ -242,11 +232,6 @@ class MarkovQuilt(Accountant):
     def _meet(self, noise, release, scenario):
         """Return the bound scenario, the quilts, and what a release makes of them."""
         check_values(noise, release)
-        if np.any(np.equal(noise.scale, 0)):
-            raise ValueError(
-                "The parameter 'noise' must have positive scales: without noise on "
-                f"every coordinate no quilt helps. Got {noise!r}."
-            )
         bound = bind(scenario, release)
         fact = bound.fact(self._require(release, bound), release, noise.norm)
         move = fact.shift
@@ -266,6 +251,11 @@ class MarkovQuilt(Accountant):
                 f"Nothing bounds how far one record moves the release "
                 f"{release.name!r} in the {noise.norm:g}-norm, which the noise needs: "
                 "give bounds, a data_norm or a sensitivity."
+            )
+        if np.any(np.equal(noise.scale, 0)) and part.radius(part.largest) > 0:
+            raise ValueError(
+                "The parameter 'noise' must have positive scales: without noise on "
+                f"every coordinate no quilt helps. Got {noise!r}."
             )
         return bound, fact, part
 
@@ -342,10 +332,13 @@ class MarkovQuilt(Accountant):
         alone = len(parts) == 1
         size = parts[0].largest if choice is None else choice.size
         rpp = epsilon if self.delta is None and certified and not delta else math.inf
+        # a promise with a delta may rest on either, whichever needs less noise
+        asked = (True,) if self.delta is None else (True, False)
         evidence = [
             sentence
             for part in parts
-            for sentence in part.noise.evidence(part.shift(size), renyi=True)
+            for renyi in asked
+            for sentence in part.noise.evidence(part.shift(size), renyi=renyi)
         ]
         assumptions = [
             *fact.assumptions,

@@ -14,7 +14,7 @@ from skpuffer.utils._checks import (
     check_probability,
 )
 
-from ._base import Accountant, Calibration, bind
+from ._base import Accountant, Calibration, as_asked, bind
 from ._displacement import displacement, record_displacement
 from ._noise_parameter import check_noise, check_pure, check_values, chosen_noise
 
@@ -101,7 +101,7 @@ class _ShiftAccountant(Accountant):
             scale = noise.scale_for_delta(self.epsilon, delta, shift)
         noise = noise.with_scale(scale)
         certificate = self._certificate(noise, moved, release, bound)
-        return Calibration(noise, self._as_asked(certificate))
+        return Calibration(noise, as_asked(certificate, self.epsilon))
 
     def certify(self, noise, release, scenario):
         """Find what a given noise promises; see :class:`Accountant`."""
@@ -117,21 +117,6 @@ class _ShiftAccountant(Accountant):
         return self._certificate(noise, moved, release, bound)
 
     # -- the parts ----------------------------------------------------------------
-
-    def _as_asked(self, certificate):
-        """State the budget asked for rather than the last digits of the way back.
-
-        The noise was checked to keep it.
-        """
-        if not math.isclose(certificate.epsilon, self.epsilon, rel_tol=1e-6):
-            return certificate
-        same = certificate.rpp_epsilon == certificate.epsilon
-        asked = float(self.epsilon)
-        return replace_fields(
-            certificate,
-            epsilon=asked,
-            rpp_epsilon=asked if same else certificate.rpp_epsilon,
-        )
 
     def _displacement(self, release, bound, norm):
         fact = bound.fact(self._require(release, bound), release, norm)

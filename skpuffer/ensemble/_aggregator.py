@@ -5,7 +5,7 @@ import warnings
 from sklearn.base import BaseEstimator, clone
 
 from skpuffer.accountants import Accountant, PrivacyLoss
-from skpuffer.base import DEFAULT_DELTA, DEFAULT_EPSILON
+from skpuffer.base import DEFAULT_DELTA, DEFAULT_EPSILON, SEEDED
 from skpuffer.exceptions import EstimatedGuaranteeWarning, SeededNoiseWarning
 from skpuffer.releases import VoteRelease
 from skpuffer.scenarios import RecordScenario, Scenario
@@ -164,9 +164,7 @@ class PATEAggregator(BaseEstimator):
         calibration = accountant.calibrate(release, scenario, rng)
         certificate = calibration.certificate
         if seeded:
-            certificate = certificate.assuming(
-                "the noise was drawn from a seed: whoever knows it can remove the noise"
-            )
+            certificate = certificate.assuming(SEEDED)
             warnings.warn(
                 "PATEAggregator draws its noise from a seed. Use random_state=None for "
                 "anything that is released.",

@@ -20,7 +20,7 @@ from skpuffer.exceptions import (
     ScenarioError,
     UnsupportedError,
 )
-from skpuffer.noise import GaussianNoise, LaplaceNoise
+from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
 from skpuffer.privacy import Notion, compose, renyi_divergence
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import (
@@ -647,3 +647,23 @@ def test_a_window_leaves_plain_data():
     )
     certificate = GroupPrivacy(1.0).calibrate(release, scenario).certificate
     assert json.loads(json.dumps(certificate.to_dict()))["event_delta"] > 0
+
+
+def test_nothing_moved_is_certified_without_noise():
+    still = QueryRelease(
+        contribution=lambda X, y: 0 * X, is_sum=True, n_records=10, dim=1
+    )
+    found = MarkovQuilt(1.0).calibrate(still, CHAIN)
+    assert found.noise.is_zero
+    assert MarkovQuilt(1.0).certify(found.noise, still, CHAIN).epsilon == 0
+
+
+def test_what_is_not_proved_of_the_noise_is_said():
+    release = QueryRelease(
+        contribution=lambda X, y: np.hstack([X, 1 - X]), is_sum=True, n_records=9, dim=2
+    )
+    noise = GeneralizedGaussianNoise(30.0, beta=1.5)
+    plain = MarkovQuilt(1.0, 2.0, noise=noise).certify(noise, release, CHAIN)
+    traded = MarkovQuilt(1.0, delta=1e-3, noise=noise).certify(noise, release, CHAIN)
+    said = ["not proved" in " ".join(c.assumptions) for c in (plain, traded)]
+    assert said == [False, True]

@@ -342,8 +342,10 @@ def test_copies_draw_noise_of_their_own():
 def test_zero_has_no_sign():
     X, y = blobs()
     model = pate(n_queries=1).fit(X, y)
-    model.predict([[0.0, 0.0]])
-    model.predict([[-0.0, 0.0]])
+    first = model.predict([[0.0, 0.0]])
+    assert model.n_queries_left_ == 0
+    # no further query, and so no refusal
+    assert model.predict([[-0.0, 0.0]]) == first
 
 
 def test_shares_are_the_nearest():
