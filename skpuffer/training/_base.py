@@ -118,12 +118,15 @@ class Gradients(ABC):
         records at once.
         """
         check_blocks(release, self.blocks)
-        total = np.zeros(self.dim)
         limit = self.rows.limit
-        layers = self._prepare(parameters.clip(-limit, limit).astype(self.rows.dtype))
-        with np.errstate(over="ignore", under="ignore"):
-            for rows, select in self.rows.blocks(index):
-                total += self._block_sum(layers, rows, select, release)
+        # a quicker look for a large entry than at each; what overflows is found as well
+        if not parameters.dot(parameters) <= limit * limit:
+            parameters = parameters.clip(-limit, limit)
+        layers = self._prepare(parameters.astype(self.rows.dtype))
+        total = np.zeros(self.dim)
+        for rows, select in self.rows.blocks(index):
+            block = self._block_sum(layers, rows, select, release)
+            total += block.astype(np.float64)  # converted first: it costs less
         return total
 
     @abstractmethod

@@ -9,7 +9,7 @@ from ._sampling import batches
 __all__ = ["Step", "train"]
 
 # So many numbers of noise are drawn at once: enough to pay for the call.
-_NOISE_BLOCK = 2**12
+_NOISE_BLOCK = 2**13
 
 
 class Step(NamedTuple):
@@ -110,7 +110,8 @@ def train(
     run = optimiser.start(
         _check_initial(initial, gradients.dim), release.n_steps, gradients.penalised
     )
-    with np.errstate(over="ignore", invalid="ignore"):  # looked for at the end
+    # what overflows is looked for at the end
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         divisor = release.divisor
         draws = _draws(noise, gradients.dim, release.n_steps, noise_rng)
         for index in _progress(batches(release, batch_rng), release, verbose):

@@ -98,16 +98,18 @@ class LinearGradients(Gradients):
         matrix, intercept = parameters[:weights], parameters[weights:]
         if self.n_outputs > 1:
             matrix = matrix.reshape(self.rows.n_features, self.n_outputs)
-        return matrix, self.intercept_scale * intercept
+        if self.intercept_scale:
+            intercept = self.intercept_scale * intercept
+        return matrix, intercept
 
     def _block_sum(self, layers, rows, select, release):
         matrix, intercept = layers
-        scores = rows @ matrix
+        scores = rows.dot(matrix)  # for small batches, quicker to call than `@`
         if self.intercept_scale:
             scores += intercept
         residual = self.loss.derivative(scores, pick(self.y, select))
         inner, constant = self._clip(residual, select, release)
-        gradient = rows.T @ inner
+        gradient = rows.T.dot(inner)
         if not self.intercept_scale:
             return gradient.ravel()
         total = np.empty(self.dim, rows.dtype)

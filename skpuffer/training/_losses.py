@@ -76,11 +76,11 @@ class Logistic(Loss):
     def derivative(self, scores, y):
         """Return the derivative by the score, of shape (n,)."""
         # expit(s) = (1 + tanh(s / 2)) / 2, and NumPy has a fast tanh
-        residual = 0.5 * scores
+        half = scores.dtype.type(0.5)
+        residual = half * scores
         np.tanh(residual, out=residual)
-        residual += 1
-        residual *= 0.5
-        residual -= y
+        residual *= half
+        residual += half - y
         return residual
 
 

@@ -55,7 +55,9 @@ class Rows:
         if not np.all(self._lengths[2.0, 0.0] <= self.limit):
             self.X = clip_rows(X, self.limit, np.inf)
             self._lengths = {(2.0, 0.0): self._measure(2.0)}
-        self._buffer = None
+        row_bytes = self.dtype.itemsize * max(1, self.n_features)
+        self._block_size = max(16, _BLOCK_BYTES // row_bytes)
+        self._buffer = np.empty((0, self.n_features), self.dtype)
 
     @property
     def dtype(self):
@@ -132,14 +134,13 @@ class Rows:
             elif len(index):
                 yield self.X[index], index
             return
-        row_bytes = self.dtype.itemsize * max(1, self.n_features)
-        size = max(16, _BLOCK_BYTES // row_bytes)
+        size = self._block_size
         if index is None:
             for part in gen_batches(self.n_records, size):
                 yield self.X[part], part
             return
         largest = min(size, len(index))
-        if self._buffer is None or len(self._buffer) < largest:
+        if len(self._buffer) < largest:
             room = min(size, largest + largest // 4)  # the next batch may be larger
             self._buffer = np.empty((room, self.n_features), self.dtype)
         for start in range(0, len(index), size):

@@ -9,7 +9,7 @@ __all__ = ["batches"]
 
 # Poisson batches are drawn for so many expected records at once: enough to pay for the
 # calls, and small beside the records themselves.
-_POISSON_BLOCK = 2**13
+_POISSON_BLOCK = 2**14
 
 
 def batches(release, rng):
@@ -52,7 +52,9 @@ def _poisson(release, rng):
         ends = hits.searchsorted(n * np.arange(1, n_steps + 1))
         start = 0
         for step, end in enumerate(ends.tolist()):
-            yield hits[start:end] - step * n
+            batch = hits[start:end]
+            batch -= step * n
+            yield batch
             start = end
 
 
@@ -60,18 +62,21 @@ def _successes(n_trials, probability, rng):
     """Draw the sorted positions of the successes among independent trials.
 
     The gaps between successes are geometric, so the cost is that of the successes and
-    not of the trials. A geometric variable is, exactly, the integer part of an
-    exponential one of the rate ``-log(1 - probability)``, plus one; drawn so, it costs
-    half of `Generator.geometric`, which takes that logarithm at each draw.
+    not of the trials. A geometric variable is, exactly, the integer part of
+    ``log(u) / log(1 - probability)``, plus one, with `u` uniform in (0, 1]; drawn so,
+    it costs less than half of `Generator.geometric`, which takes the second logarithm
+    at each draw.
     """
     mean_gap = -1 / math.log1p(-probability) if probability < 1 else 0.0
     n_hits = n_trials * probability
     size = int(n_hits + 4 * n_hits**0.5) + 16  # nearly always enough; topped up if not
     last, parts = -1, []
     while last < n_trials:
+        gaps = rng.random(size)
+        np.subtract(1, gaps, out=gaps)  # never zero
+        np.log(gaps, out=gaps)
         positions = np.empty(size, np.int64)
-        gaps = rng.standard_exponential(size)
-        np.multiply(gaps, mean_gap, out=positions, casting="unsafe")  # rounds down
+        np.multiply(gaps, -mean_gap, out=positions, casting="unsafe")  # rounds down
         positions += 1
         positions[0] += last
         np.cumsum(positions, out=positions)
