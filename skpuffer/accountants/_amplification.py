@@ -9,22 +9,22 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.special import log_ndtr, ndtr
 from scipy.stats import binom
 
 from skpuffer.noise import Noise, Shift
 
 __all__ = [
+    "RARE",
     "FullStep",
-    "GaussianReplacePoisson",
     "MixtureStep",
     "PoissonStep",
     "ReplacePoisson",
+    "Step",
     "SubsetStep",
 ]
 
 #: Mass of a binomial tail that is not worth a term of its own.
-_RARE = 1e-30
+RARE = 1e-30
 
 
 def _unsampled(epsilon, rate):
@@ -36,7 +36,7 @@ def _unsampled(epsilon, rate):
 
 
 @dataclass(frozen=True)
-class _Step:
+class Step:
     """A step whose sum moves by at most a shift when its batch holds the record.
 
     Parameters
@@ -70,7 +70,7 @@ class _Step:
 
 
 @dataclass(frozen=True)
-class FullStep(_Step):
+class FullStep(Step):
     """A step that every record takes part in."""
 
     tight = True
@@ -85,7 +85,7 @@ class FullStep(_Step):
 
 
 @dataclass(frozen=True)
-class PoissonStep(_Step):
+class PoissonStep(Step):
     """A step in which the record takes part with a probability.
 
     The first law is that of the world with the record: (1 - q) Q + q P against Q.
@@ -154,7 +154,7 @@ class SubsetStep(PoissonStep):
 
 
 @dataclass(frozen=True)
-class MixtureStep(_Step):
+class MixtureStep(Step):
     """A step in which records of a group take part several times, or none.
 
     With weight w_j the sum moves by j times the shift, and with w_0 not at all. For
@@ -181,7 +181,7 @@ class MixtureStep(_Step):
     def _weights(self):
         """Numbers of times and their weights; rare ones are counted as the largest."""
         law = binom(self.trials, self.chance)
-        last = min(self.trials, int(law.isf(_RARE)) + 1)
+        last = min(self.trials, int(law.isf(RARE)) + 1)
         times = np.arange(1, last + 1)
         weights = law.pmf(times)
         if last < self.trials:
@@ -201,7 +201,7 @@ class MixtureStep(_Step):
 
 
 @dataclass(frozen=True)
-class ReplacePoisson(_Step):
+class ReplacePoisson(Step):
     """A step of a Poisson batch, one record of which may be another.
 
     With b = exp(e' - e), where e' = log(1 + q (exp(e) - 1)), advanced joint convexity
@@ -232,35 +232,3 @@ class ReplacePoisson(_Step):
     def to_dict(self):
         """Return plain data."""
         return {**super().to_dict(), "rate": self.rate}
-
-
-@dataclass(frozen=True)
-class GaussianReplacePoisson(ReplacePoisson):
-    """The same with Gaussian noise, for which the worst pair of laws is known.
-
-    It is (1 - q) N(0, 1) + q N(a, 1) against (1 - q) N(0, 1) + q N(-a, 1), with a the
-    shift in standard deviations.
-
-    References
-    ----------
-    Schuchardt, Stoian, Kosmala and Günnemann (2024), Unified mechanism-specific
-    amplification by subsampling and group privacy amplification, Theorem 3.8.
-    """
-
-    tight = True
-
-    def delta(self, epsilon):
-        """Return the hockey-stick divergence of the first law from the second."""
-        q, a = self.rate, self.noise.curve(self.shift).gaussian_mu
-        if q == 1:
-            return self._one(epsilon, 2)
-        # The loss grows with x. It is epsilon where y = exp(a x - epsilon) solves
-        # b y² - 2 h y - exp(-epsilon) b = 0, 2 h = (1 - q) (1 - exp(-epsilon)) / q,
-        # b = exp(-a²/2)
-        with np.errstate(divide="ignore"):
-            rest = np.log(-np.expm1(-epsilon))
-            half = math.log((1 - q) / (2 * q)) + a**2 / 2 + rest
-            x = (epsilon + np.logaddexp(half, np.logaddexp(2 * half, -epsilon) / 2)) / a
-            common = math.log1p(-q) + log_ndtr(-x) + epsilon + rest
-        lost = math.log(q) + epsilon + log_ndtr(-a - x)
-        return np.maximum(0.0, q * ndtr(a - x) - np.exp(lost) - np.exp(common))

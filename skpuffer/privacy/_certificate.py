@@ -110,7 +110,9 @@ class Certificate:
     assumptions : tuple of str
         What must be true for the promise to hold, in sentences.
     sensitivity : float or None
-        The shift that the noise covers, in the units of the release.
+        The shift that the noise covers, in the units of the release: half the range
+        of each column in a summary, one clip norm's gradients in a training run,
+        otherwise the unit of the output.
     norm : float or None
         The norm of `sensitivity`.
     record_sensitivity : float or None
@@ -396,7 +398,7 @@ class Certificate:
         return certificate_html(self)
 
 
-def compose(certificates, alpha=None):
+def compose(certificates, alpha=None, delta=None):
     """Return one certificate for several releases about the same people.
 
     Adding budgets is sound only inside one coupling of the two worlds a secret pair
@@ -408,18 +410,44 @@ def compose(certificates, alpha=None):
     ----------
     certificates : sequence of Certificate
     alpha : float, default=None
-        Rényi order of the result. None takes the smallest among the parts.
+        Rényi order of the result, for a promise in the Rényi notion. None takes the
+        smallest among the parts, if they are in that notion too.
+    delta : float, default=None
+        For an (epsilon, delta) promise. None takes the largest among the parts, if any
+        has one: epsilon is read off the curve of all of them, so deltas need not be
+        added, but for what is outside of the events they rest on.
 
     Returns
     -------
     Certificate
-        Pure if all parts are, otherwise in the Rényi notion; its `to_approximate`
-        converts the whole curve (exactly, when all noise is Gaussian).
+        Pure if all parts are, otherwise an (epsilon, delta) promise if any part is one
+        or `delta` is given, otherwise in the Rényi notion. Whole curves are added
+        (exactly, when all noise is Gaussian), so `to_approximate` loses nothing.
 
     Raises
     ------
     CompositionError
         If the parts may not be added; the message says why.
+    ValueError
+        If both `alpha` and `delta` are given, or one is out of its range.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import GroupPrivacy
+    >>> from skpuffer.privacy import compose
+    >>> from skpuffer.releases import QueryRelease, Sensitivity
+    >>> from skpuffer.scenarios import RecordScenario
+    >>> release = QueryRelease(
+    ...     query=lambda X, y: X.mean(axis=0),
+    ...     n_records=100,
+    ...     dim=1,
+    ...     sensitivity=Sensitivity(add_remove={2: 0.01}),
+    ... )
+    >>> accountant = GroupPrivacy(epsilon=1.0, delta=1e-5)
+    >>> once = accountant.calibrate(release, RecordScenario()).certificate
+    >>> both = compose([once, once])
+    >>> round(both.epsilon, 3), both.delta
+    (1.465, 1e-05)
 
     References
     ----------
@@ -443,7 +471,6 @@ def compose(certificates, alpha=None):
                 "together what neither reveals alone. Release both as one stacked "
                 "query, or account for both with GroupPrivacy."
             )
-    first = certificates[0]
     ids = {c.coupling_id for c in certificates}
     if len(ids) > 1 or None in ids:
         raise CompositionError(
@@ -453,41 +480,27 @@ def compose(certificates, alpha=None):
             "map, or if the statement holds for any two neighbouring tables "
             "(GroupPrivacy under one RecordScenario)."
         )
-    if len(certificates) == 1:
-        return first
+    if len(certificates) == 1 and alpha is None and delta is None:
+        return certificates[0]
     if any(c.curve is None for c in certificates):
         raise CompositionError("A certificate holds no curve to add up.")
-    curve = compose_curves([c.curve for c in certificates])
-    pure = all(c.notion in _PURE for c in certificates)
-    if alpha is None:
-        orders = [c.alpha for c in certificates if c.alpha is not None]
-        alpha = math.inf if pure else min([a for a in orders if a < math.inf] or [2.0])
-    alpha = check_order(alpha=alpha)
-    if math.isinf(alpha) and not pure:
-        raise CompositionError("Only pure promises compose at alpha=inf.")
-    dp = all(c.notion.approximate is Notion.APPROXIMATE_DP for c in certificates)
-    delta = sum(c.event_delta for c in certificates)
-    epsilon = float(curve.renyi(alpha))
-    if pure and math.isinf(alpha):
-        notion = Notion.PURE_DP if dp else Notion.PURE_PUFFERFISH
-    elif delta:
-        notion = Notion.APPROXIMATE_RENYI_PUFFERFISH
-    else:
-        notion = Notion.RENYI_DP if dp else Notion.RENYI_PUFFERFISH
-    assumptions = tuple(dict.fromkeys(a for c in certificates for a in c.assumptions))
+    return _promise_of(_sum_of(certificates), certificates, alpha, delta)
+
+
+def _sum_of(certificates):
+    """Everything about a composition but the numbers of its promise."""
+    first = certificates[0]
     return replace(
         first,
-        notion=notion,
-        epsilon=epsilon,
-        alpha=alpha,
-        delta=delta,
-        event_delta=delta,
+        event_delta=sum(c.event_delta for c in certificates),
         # each part holds with its own confidence: a union bound over the failures
         confidence=max(0.0, 1 - sum(1 - c.confidence for c in certificates)),
-        curve=curve,
+        curve=compose_curves([c.curve for c in certificates]),
         epsilon_lower=None,
-        rpp_epsilon=(math.inf if delta or first.relation == "add_remove" else epsilon),
-        assumptions=assumptions,
+        rpp_epsilon=math.inf,
+        assumptions=tuple(
+            dict.fromkeys(a for c in certificates for a in c.assumptions)
+        ),
         sensitivity=None,
         norm=None,
         record_sensitivity=None,
@@ -496,6 +509,41 @@ def compose(certificates, alpha=None):
         accountant=" + ".join(dict.fromkeys(c.accountant for c in certificates)),
         release=" + ".join(c.release for c in certificates),
         n_releases=sum(c.n_releases for c in certificates),
+    )
+
+
+def _promise_of(total, parts, alpha, delta):
+    """The sum of some certificates, in the notion that they ask for."""
+    if alpha is not None and delta is not None:
+        raise ValueError(
+            "The parameters 'alpha' and 'delta' ask for different notions. Give one."
+        )
+    dp = all(c.notion.approximate is Notion.APPROXIMATE_DP for c in parts)
+    event = total.event_delta
+    if alpha is None and delta is None:
+        # the part of each delta that its noise buys
+        bought = [c.delta - c.event_delta for c in parts]
+        delta = event + max(bought) if max(bought) > 0 else None
+    if delta is not None:
+        notion = Notion.RENYI_DP if dp else Notion.RENYI_PUFFERFISH
+        return replace(total, notion=notion).to_approximate(delta)
+    pure = all(c.notion in _PURE for c in parts)
+    if alpha is None:
+        orders = [c.alpha for c in parts if c.alpha is not None]
+        alpha = math.inf if pure else min([a for a in orders if a < math.inf] or [2.0])
+    alpha = check_order(alpha=alpha)
+    if math.isinf(alpha) and not pure:
+        raise CompositionError("Only pure promises compose at alpha=inf.")
+    if math.isinf(alpha):
+        notion = Notion.PURE_DP if dp else Notion.PURE_PUFFERFISH
+    elif event:
+        notion = Notion.APPROXIMATE_RENYI_PUFFERFISH
+    else:
+        notion = Notion.RENYI_DP if dp else Notion.RENYI_PUFFERFISH
+    epsilon = float(total.curve.renyi(alpha))
+    own = math.inf if event or total.relation == "add_remove" else epsilon
+    return replace(
+        total, notion=notion, epsilon=epsilon, alpha=alpha, delta=event, rpp_epsilon=own
     )
 
 

@@ -17,6 +17,10 @@ def promise(certificate):
     return ", ".join(parts)
 
 
+#: What a gain is measured against.
+_PLAIN = "RecordScenario(relation='replace')"
+
+
 def _rows(certificate):
     c = certificate
     yield "promise", f"{c.notion.title}: {promise(c)}"
@@ -33,14 +37,14 @@ def _rows(certificate):
         yield "accountant", c.accountant
     if c.sensitivity is not None:
         norm = "∞" if math.isinf(c.norm) else f"{c.norm:g}"
-        yield "shift covered", f"{c.sensitivity:.6g} (l{norm})"
+        yield "shift covered", f"{c.sensitivity:.6g} (l{norm}, in units of the release)"
     if c.gain is not None:
         if c.gain <= 1 + 1e-9:
-            text = "none: RecordScenario would have needed no more noise"
+            text = f"none: {_PLAIN} would have needed no more noise"
         elif math.isinf(c.gain):
             text = "complete: the pairs of secrets do not move it, and it has no noise"
         else:
-            text = f"{c.gain:.3g} times less noise than RecordScenario"
+            text = f"{c.gain:.3g} times less noise than {_PLAIN}"
         yield "gain", text
     yield (
         "composition",

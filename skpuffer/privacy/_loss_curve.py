@@ -78,7 +78,9 @@ class PrivacyLossCurve:
         first law from the second and of the second from the first at arrays of
         ``epsilon >= 0``; `symmetric`, whether these two are the same; and
         `to_dict()`. It can be hashed. An exact `renyi(alpha)`, or
-        `renyi_costs(orders)` for many at once, is used if there is one.
+        `renyi_costs(orders)` for many at once, is used if there is one. Where it is
+        not known which of several pairs it is, `ways` lists them instead, each in
+        both orders.
     max_memory : float, default=500
         In MiB. Where a grid would take more, Rényi costs are added instead.
 
@@ -138,7 +140,7 @@ class PrivacyLossCurve:
     @property
     def spread(self):
         """Rough standard deviation of the whole loss, in nats: for first guesses."""
-        squares = [count * _spread(pair)[0] ** 2 for pair, count in self.steps]
+        squares = [count * _spread(pair)[0] ** 2 for pair, count in self._directions[0]]
         return math.sqrt(sum(squares))
 
     def delta(self, epsilon):
@@ -174,15 +176,26 @@ class PrivacyLossCurve:
 
     @property
     def _directions(self):
-        """Steps in the order of the laws as given, and the other way if it differs."""
-        if all(pair.symmetric for pair, _ in self.steps):
-            return (self.steps,)
-        turned = tuple((Reversed(pair), count) for pair, count in self.steps)
-        return (self.steps, turned)
+        """Steps in the order of the laws as given, and the other ways if any."""
+        ways = [_ways(pair) for pair, _ in self.steps]
+        n_ways = max(map(len, ways), default=1)
+        # one way for all, or what differs does so in the same way at each step
+        ways = [pairs * n_ways if len(pairs) == 1 else pairs for pairs in ways]
+        counts = [count for _, count in self.steps]
+        return tuple(
+            tuple(zip(pairs, counts, strict=True)) for pairs in zip(*ways, strict=True)
+        )
 
     @property
     def _max_points(self):
         return self.max_memory * 2**20 / BYTES_PER_POINT
+
+
+def _ways(pair):
+    """Pairs of laws that two worlds may have, each in one order."""
+    if hasattr(pair, "ways"):
+        return pair.ways
+    return (pair,) if pair.symmetric else (pair, Reversed(pair))
 
 
 # Functions of plain values, so that asking twice costs nothing.
@@ -368,8 +381,7 @@ def _renyi_epsilon(curve, delta):
 def _account(curve, delta, tolerance):
     if curve.n_steps == 1:
         ((pair, _),) = curve.steps
-        ways = [pair] if pair.symmetric else [pair, Reversed(pair)]
-        epsilon = max(_single_epsilon(way, delta) for way in ways)
+        epsilon = max(_single_epsilon(way, delta) for way in _ways(pair))
         return Accounted(epsilon, epsilon * (1 - 1e-9), "exact")
 
     def ask(steps, step, max_points):
@@ -406,10 +418,9 @@ def _single_epsilon(pair, delta):
 def _delta(curve, epsilon):
     if curve.n_steps == 1:
         ((pair, _),) = curve.steps
-        ways = [pair] if pair.symmetric else [pair, Reversed(pair)]
         at = np.array([epsilon])
         beyond = max(0.0, -math.expm1(min(epsilon, 0.0)))
-        return max(float(excess(way, at)[0]) for way in ways) + beyond
+        return max(float(excess(way, at)[0]) for way in _ways(pair)) + beyond
     orders = tuple(ORDERS)
     value = renyi_to_delta(orders, curve.renyi_costs(orders), epsilon)
 

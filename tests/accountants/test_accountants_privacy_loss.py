@@ -17,13 +17,13 @@ from sklearn.base import clone
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss, compatibility_table
 from skpuffer.accountants._amplification import (
     FullStep,
-    GaussianReplacePoisson,
     MixtureStep,
     PoissonStep,
     ReplacePoisson,
     SubsetStep,
 )
 from skpuffer.accountants._compatibility import _releases, _scenarios
+from skpuffer.accountants._gaussian_groups import GaussianPoissonPair
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
 from skpuffer.privacy import (
@@ -118,7 +118,7 @@ def test_replaced_records_in_poisson_batches(noise, rate):
         exact = hockey_stick(lambda x: mixed(x, 1), lambda x: mixed(x, -1), epsilon, 30)
         assert bound.delta(at)[0] >= exact - 1e-7
         if isinstance(noise, GaussianNoise):
-            pair = GaussianReplacePoisson(noise, unit(noise), rate)
+            pair = GaussianPoissonPair(noise, unit(noise), rate, 1, 1)
             assert pair.delta(at)[0] == pytest.approx(exact, abs=1e-7)
 
 
@@ -173,7 +173,11 @@ def test_pairs_are_trade_offs(make, family, scale, rate):
 @given(st.floats(0.5, 20), st.floats(1e-3, 0.99), st.floats(1.01, 3))
 def test_pairs_grow_with_the_rate_and_shrink_with_the_noise(scale, rate, more):
     epsilon = np.linspace(0, 5, 50)
-    for kind in (PoissonStep, SubsetStep, GaussianReplacePoisson):
+
+    def replaced(noise, shift, rate):
+        return GaussianPoissonPair(noise, shift, rate, 1, 1)
+
+    for kind in (PoissonStep, SubsetStep, replaced):
         noise = GaussianNoise(scale)
         value = kind(noise, unit(noise), rate).delta(epsilon)
         wider = kind(noise, unit(noise), min(1.0, rate * more) * 0.9999)

@@ -225,9 +225,17 @@ def test_a_mutual_information_never_reads_as_epsilon():
 @pytest.mark.parametrize(
     "distance, gain, text",
     [
-        (0.004, 5.0, "5 times less noise than RecordScenario"),
-        (0.02, 1.0, "none: RecordScenario would have needed no more noise"),
-        (0.05, 0.4, "none: RecordScenario would have needed no more noise"),
+        (0.004, 5.0, "5 times less noise than RecordScenario(relation='replace')"),
+        (
+            0.02,
+            1.0,
+            "none: RecordScenario(relation='replace') would have needed no more",
+        ),
+        (
+            0.05,
+            0.4,
+            "none: RecordScenario(relation='replace') would have needed no more",
+        ),
         (0.0, math.inf, "complete: the pairs of secrets do not move it"),
     ],
 )

@@ -263,11 +263,44 @@ def test_pure_order_needs_pure_parts():
 def test_approximate_promises_compose_through_their_curve():
     one = group(known(), RecordScenario(), epsilon=1.0, alpha=None, delta=1e-5)
     total = compose([one, one])
-    assert total.notion is Notion.RENYI_DP
+    # the deltas are not added: epsilon is read off the curve of both
+    assert total.notion is Notion.APPROXIMATE_DP
+    assert total.delta == 1e-5
+    assert one.epsilon < total.epsilon < 2 * one.epsilon
     assert total.curve.gaussian_mu == pytest.approx(
         one.curve.gaussian_mu * math.sqrt(2), rel=1e-12
     )
-    assert one.epsilon < total.to_approximate(1e-5).epsilon < 2 * one.epsilon
+    assert compose([one, one], delta=1e-6).epsilon > total.epsilon
+    assert compose([total, one]).epsilon > total.epsilon
+    by_order = compose([one, one], alpha=2.0)
+    assert by_order.notion is Notion.RENYI_DP
+    assert by_order.to_approximate(1e-5).epsilon == total.epsilon
+    with pytest.raises(ValueError, match="'alpha' and 'delta'"):
+        compose([one, one], alpha=2.0, delta=1e-5)
+
+
+def test_an_order_and_a_delta_make_a_delta():
+    parts = [
+        group(known(), RecordScenario(), epsilon=1.0, alpha=None, delta=1e-6),
+        group(known(), RecordScenario(), epsilon=0.5),
+    ]
+    total = compose(parts)
+    assert total.notion is Notion.APPROXIMATE_DP
+    assert (total.delta, total.alpha) == (1e-6, None)
+    assert total.epsilon > parts[0].epsilon
+
+
+def test_deltas_that_no_noise_buys_add_up():
+    one = dataclasses.replace(
+        group(known(), RecordScenario(), epsilon=1.0, alpha=None, delta=1e-5),
+        event_delta=4e-6,
+    )
+    total = compose([one, one])
+    assert total.delta == pytest.approx(8e-6 + 6e-6)
+    assert total.event_delta == pytest.approx(8e-6)
+    assert total.epsilon == compose([one, one], delta=total.delta).epsilon
+    with pytest.raises(ValueError, match="must exceed"):
+        compose([one, one], delta=8e-6)
 
 
 def test_one_attribute_coupling_twice():
