@@ -22,19 +22,18 @@ from .attack import attack
 N, BATCH, STEPS = 20, 5, 4
 
 
-def one_gradient(n_records, sign):
-    """A table whose first record pulls as hard as it may, the others not at all."""
+def pulling(n_records, *signs):
+    """A table whose first records pull as hard as they may, the others not at all."""
     X = np.zeros((n_records, 1))
     y = np.zeros(n_records)
-    X[0], y[0] = 1.0, -1e6 * sign
-    if sign == 0:
-        X[0] = 0.0  # as good as absent
+    X[: len(signs), 0] = np.abs(signs)  # a zero row is as good as absent
+    y[: len(signs)] = -1e6 * np.array(signs)
     return LinearGradients(Squared(), X, y, intercept_scale=0.0)
 
 
-def transcripts(release, sign, scale, n_runs, seed):
+def transcripts(release, signs, scale, n_runs, seed):
     """Noisy sums of so many runs, of shape (n_runs, n_steps)."""
-    gradients, rng = one_gradient(release.n_records, sign), np.random.default_rng(seed)
+    gradients, rng = pulling(release.n_records, *signs), np.random.default_rng(seed)
     out = np.empty((n_runs, release.n_steps))
     for run in range(n_runs):
         record = []
@@ -89,8 +88,8 @@ def test_no_canary_beats_the_certificate(sampling, relation, n_trials):
         )
 
     report = attack(
-        lambda n, rng: transcripts(release, 1, scale, n, rng),
-        lambda n, rng: transcripts(release, other, scale, n, rng),
+        lambda n, rng: transcripts(release, (1,), scale, n, rng),
+        lambda n, rng: transcripts(release, (other,), scale, n, rng),
         certificate,
         n_draws=n_runs,
         score=score,
@@ -100,6 +99,45 @@ def test_no_canary_beats_the_certificate(sampling, relation, n_trials):
     # and the attacker is no straw man: he finds what half the noise would have shown
     if sampling == "full_batch":
         assert max(f.lower for f in report.findings) > 0.3
+
+
+#: Gradients of a household of three in either world.
+HOUSEHOLDS = {
+    "leaves": ("add_remove", (1, 1, 1), (0, 0, 0)),
+    "one comes, two go": ("add_remove", (1, 1, 0), (0, 0, -1)),
+    "others come": ("replace", (1, 1, 1), (-1, -1, -1)),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", HOUSEHOLDS)
+def test_no_household_beats_the_certificate(how, n_trials):
+    relation, first, second = HOUSEHOLDS[how]
+    release = GradientRelease(n_records=N, batch_size=BATCH, n_steps=STEPS)
+    noise = GaussianNoise(1.0)
+
+    def log_density(sums, signs):
+        sign, size = np.sign(sum(signs)), int(np.abs(signs).sum())
+        weights = stats.binom.pmf(np.arange(size + 1), size, release.sampling_rate)
+        mixed = sum(
+            w * np.exp(-((sums - sign * j) ** 2) / 2) for j, w in enumerate(weights)
+        )
+        return np.log(mixed).sum(axis=1)
+
+    accountant = PrivacyLoss(delta=1e-5)
+    broken = {}
+    for k in (1, 3):
+        report = attack(
+            lambda n, rng: transcripts(release, first, 1.0, n, rng),
+            lambda n, rng: transcripts(release, second, 1.0, n, rng),
+            accountant.certify(noise, release, RecordScenario(k, relation)),
+            n_draws=n_trials(20_000, least=1500),
+            score=lambda sums: log_density(sums, first) - log_density(sums, second),
+            rng=np.random.default_rng(0),
+        )
+        broken[k] = report.broken
+    # that of a single record does not cover all three
+    assert broken == {1: True, 3: False}
 
 
 def one_run_p_value(epsilon, delta, n_canaries, n_guesses, n_right):
