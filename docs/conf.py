@@ -1,6 +1,7 @@
 """Sphinx configuration."""
 
 import os
+import re
 import sys
 import tomllib
 from pathlib import Path
@@ -84,13 +85,34 @@ def adult_is_here():
 
 # -- Gallery ------------------------------------------------------------------------
 
+ADULT_IS_HERE = adult_is_here()
+NOT_RUN = """\
+.. note::
+
+   The Adult table was not at hand when this page was built, so there is nothing to
+   show: below is the code without its output.
+
+"""
+
+
+def say_what_was_not_run(app, docname, source):
+    """Open the page of an example that was shown, not run, with a note."""
+    if not ADULT_IS_HERE and re.match(r"auto_examples/(.*/)?plot_adult", docname):
+        source[0] = NOT_RUN + source[0]
+
+
+def setup(app):
+    """Connect the hook."""
+    app.connect("source-read", say_what_was_not_run)
+
+
 # Examples read SKPUFFER_EXAMPLE_SIZE themselves: "small" for a quick build.
 os.environ.setdefault("MPLBACKEND", "Agg")
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     # examples on tables that are not here are shown, not run
-    "filename_pattern": r"/plot_" if adult_is_here() else r"/plot_(?!adult)",
+    "filename_pattern": r"/plot_" if ADULT_IS_HERE else r"/plot_(?!adult)",
     "within_subsection_order": "FileNameSortKey",
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("skpuffer",),
@@ -106,6 +128,8 @@ sphinx_gallery_conf = {
 
 html_theme = "pydata_sphinx_theme"
 html_title = f"skpuffer {release}"
+html_static_path = ["_static"]
+html_css_files = ["skpuffer.css"]
 html_theme_options = {
     "navigation_with_keys": False,
     "secondary_sidebar_items": ["page-toc"],

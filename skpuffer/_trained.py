@@ -207,11 +207,11 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             )
         return start
 
-    def fit(self, X, y=None, *, secret=None):
+    def fit(self, X, y=None, *, secret=None, **refused):
         if self.warm_start and hasattr(self, "certificate_"):
             self._start = getattr(self, "_released", None)
         try:
-            return super().fit(X, y, secret=secret)
+            return super().fit(X, y, secret=secret, **refused)
         finally:
             vars(self).pop("_start", None)
 

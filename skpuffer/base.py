@@ -1,21 +1,15 @@
 """The template every private estimator is fitted by."""
 
-import warnings
 from abc import abstractmethod
 
 import numpy as np
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import check_consistent_length
 
+from skpuffer._validation import refuse_arguments, validate_labels, validate_rows
+from skpuffer._warnings import announce
 from skpuffer.accountants import Accountant, PrivacyLoss
-from skpuffer.exceptions import (
-    EstimatedGuaranteeWarning,
-    PrivacyLeakWarning,
-    PrivacyWarning,
-    SeededNoiseWarning,
-)
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import RecordScenario, Scenario
 from skpuffer.utils._frame import as_table, drop_position, matching_names, row_count
@@ -74,9 +68,12 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         "random_state": ["random_state", np.random.Generator],
     }
 
+    #: Formats of sparse tables that are read, as scikit-learn's `accept_sparse`.
+    _accept_sparse = False
+
     # -- the template -------------------------------------------------------------
 
-    def fit(self, X, y=None, *, secret=None):
+    def fit(self, X, y=None, *, secret=None, **refused):
         """Fit under the scenario, adding the noise its accountant calibrates.
 
         Parameters
@@ -88,6 +85,9 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         secret : array-like of shape (n_records,), default=None
             Values of the secret, needed only under ``prior='empirical'`` when they
             are not a column of `X`.
+        **refused : dict
+            Nothing else is taken, a `sample_weight` least of all: a record that weighs
+            more would move the result further than its noise hides.
 
         Returns
         -------
@@ -98,10 +98,13 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         ------
         ValueError
             If a parameter or the data is not as it must be; nothing is fitted then.
+        TypeError
+            On any other argument.
         UnsupportedError
             If the accountant cannot work from what the scenario offers.
         """
-        self._forget()  # before anything that may fail
+        refuse_arguments(self, refused)
+        self._forget()  # before anything else that may fail
         return self._fit_validated(X, y, secret)
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -159,7 +162,8 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         task = callback.subcontext(task_name="release")
         metadata = {"certificate": certificate}
         task.call_on_fit_task_begin(estimator=self, metadata=metadata)
-        self._warn(certificate, seeded, calibration.noise.is_zero)
+        exact = calibration.noise.is_zero
+        announce(self, certificate, seeded, exact, self._leaks())
         noisy = self._execute(release, calibration.noise, X, y, rng)
         self.certificate_ = certificate
         self.noise_ = calibration.noise
@@ -219,35 +223,18 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
 
     def _validate(self, X, y):
         """Validate the private data; return it as the query reads it."""
-        return validate_data(self, X, dtype=np.float64, ensure_min_samples=1), None
+        return validate_rows(self, X, dtype=np.float64), None
 
     # -- its parts ----------------------------------------------------------------
 
     def _parameters(self):
         """The scenario and a private copy of the accountant, both checked."""
-        scenario = RecordScenario() if self.scenario is None else self.scenario
-        accountant = self._default_accountant()
-        if self.accountant is not None:
-            accountant = clone(self.accountant)
-        for name, held, kind in (
-            ("scenario", scenario, Scenario),
-            ("accountant", accountant, Accountant),
-        ):
-            if not isinstance(held, kind):
-                raise TypeError(
-                    f"The parameter {name!r} must be an instance of {kind.__name__} or "
-                    f"None. Got {held!r}."
-                )
-            held.check()
+        scenario, accountant = scenario_and_accountant(self)
         self._check_parameters(scenario)
         return scenario, accountant
 
     def _check_parameters(self, scenario):
         """Check by plain code what the privacy of a subclass rests on."""
-
-    @staticmethod
-    def _default_accountant():
-        return PrivacyLoss(epsilon=DEFAULT_EPSILON, delta=DEFAULT_DELTA)
 
     def _split_secret(self, scenario, X, secret):
         """Drop the secret column from the data, if it is there."""
@@ -288,36 +275,6 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         """Sentences on what was taken from the private data outside the promise."""
         return ()
 
-    def _warn(self, certificate, seeded, exact):
-        name = type(self).__name__
-        if seeded:
-            warnings.warn(
-                f"{name} drew its noise from a seed. Use random_state=None for "
-                "anything that is released.",
-                SeededNoiseWarning,
-                stacklevel=4,
-            )
-        if exact:
-            why = "under the scenario no pair of secrets moves it"
-            if certificate.epsilon:
-                why = "the promise rests on what it varies by under the prior"
-            warnings.warn(
-                f"{name} is released exactly, without any noise: {why}. See that this "
-                "is what you meant.",
-                PrivacyWarning,
-                stacklevel=4,
-            )
-        for leak in self._leaks():
-            warnings.warn(f"{name}: {leak}.", PrivacyLeakWarning, stacklevel=4)
-        if not certificate.certified and not self._leaks():
-            warnings.warn(
-                f"{name} set its noise from laws that are only known through samples: "
-                "the certificate is an estimate, no guarantee. Say what is known of "
-                "the prior (prior_as=...) for a promise.",
-                EstimatedGuaranteeWarning,
-                stacklevel=4,
-            )
-
     def _forget(self):
         """Remove everything a fit has set."""
         for name in [
@@ -345,7 +302,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         self : object
         """
         defaults = {
-            "accountant": self._default_accountant,
+            "accountant": _default_accountant,
             "scenario": RecordScenario,
         }
         for name, make in defaults.items():
@@ -354,25 +311,49 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
                 params[name] = make()
         return super().set_params(**params)
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = bool(self._accept_sparse)
+        return tags
 
-class PrivateClassifierParts:
+
+class PrivateClassifierParts(ClassifierMixin):
     """What private classifiers share: public labels, encoded for the query."""
 
-    def _validate_classes(self, X, y, **options):
-        """Validate, set `classes_`, and encode the target as class indices."""
-        X, y = validate_data(self, X, y, dtype=[np.float64, np.float32], **options)
-        check_classification_targets(y)
-        classes = np.unique(y) if self.classes is None else np.unique(self.classes)
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes; there is one class "
-                "only. Give all labels as classes=[...]."
+    def _validate(self, X, y):
+        return validate_labels(self, X, y)
+
+    def __sklearn_tags__(self):
+        return mark_noisy(super().__sklearn_tags__())
+
+
+def mark_noisy(tags):
+    """Say in the tags of an estimator that it scores poorly, at the default budget."""
+    for kind in (tags.classifier_tags, tags.regressor_tags):
+        if kind is not None:
+            kind.poor_score = True
+    return tags
+
+
+def _default_accountant():
+    return PrivacyLoss(epsilon=DEFAULT_EPSILON, delta=DEFAULT_DELTA)
+
+
+def scenario_and_accountant(estimator):
+    """Return the scenario and a private copy of the accountant, both checked."""
+    scenario, accountant = RecordScenario(), _default_accountant()
+    if estimator.scenario is not None:
+        scenario = estimator.scenario
+    if estimator.accountant is not None:
+        accountant = clone(estimator.accountant)
+    for name, held, kind in (
+        ("scenario", scenario, Scenario),
+        ("accountant", accountant, Accountant),
+    ):
+        if not isinstance(held, kind):
+            raise TypeError(
+                f"The parameter {name!r} must be an instance of {kind.__name__} or "
+                f"None. Got {held!r}."
             )
-        unknown = np.setdiff1d(y, classes)
-        if len(unknown):
-            raise ValueError(
-                f"The target has labels that the parameter 'classes' does not name "
-                f"({self.classes!r})."
-            )
-        self.classes_ = classes
-        return X, np.searchsorted(classes, y)
+        held.check()
+    return scenario, accountant

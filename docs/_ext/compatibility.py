@@ -1,7 +1,7 @@
-"""The directive ``.. compatibility-table::``: what works with what.
+"""What works with what: ``compatibility-matrix`` at a glance, ``compatibility-table``.
 
 The rows come from the code, which compares what each accountant needs with what each
-scenario provides, so the table cannot say anything else than the library does.
+scenario provides, so the tables cannot say anything else than the library does.
 """
 
 import re
@@ -21,13 +21,31 @@ def _plain(message):
     return re.sub(r"([\\*`_|])", r"\\\1", " ".join(message.split()))
 
 
-def list_table(rows):
+def _runs(numbers):
+    """Return ascending numbers as text, three or more in a row as a range."""
+    runs = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return " ".join(
+        f"{run[0]}–{run[-1]}" if len(run) > 2 else " ".join(map(str, run))
+        for run in runs
+    )
+
+
+def list_table(rows, widths, *options):
     """Return the lines of one list-table.
 
     Parameters
     ----------
     rows : iterable of sequence of str
         The cells of each row; the first row is the header.
+    widths : sequence of int
+        Of the columns, in parts of their sum.
+    *options : str
+        Further options of the directive.
 
     Returns
     -------
@@ -36,7 +54,8 @@ def list_table(rows):
     lines = [
         ".. list-table::",
         "   :header-rows: 1",
-        f"   :widths: {' '.join(map(str, WIDTHS))}",
+        f"   :widths: {' '.join(map(str, widths))}",
+        *(f"   {option}" for option in options),
         "",
     ]
     for first, *others in rows:
@@ -45,17 +64,60 @@ def list_table(rows):
     return [*lines, ""]
 
 
-class CompatibilityTable(SphinxDirective):
-    """One list-table for each accountant."""
+def _sorted_rows():
+    return sorted(compatibility_table(), key=itemgetter("accountant"))
+
+
+def matrix(rows):
+    """Return the lines of the table of scenarios by accountants, and of its legend.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        Of :func:`skpuffer.accountants.compatibility_table`.
+
+    Returns
+    -------
+    list of str
+    """
+    accountants, scenarios, releases = (
+        list(dict.fromkeys(row[key] for row in rows))
+        for key in ("accountant", "scenario", "release")
+    )
+    numbers = {release: number for number, release in enumerate(releases, 1)}
+    cells = {}
+    for row in rows:
+        works = cells.setdefault((row["scenario"], row["accountant"]), [])
+        if row["works"]:
+            works.append(numbers[row["release"]])
+    table = [("Scenario", *(f":ref:`{name} <works-{name}>`" for name in accountants))]
+    table += [
+        (f"``{scenario}``", *(_runs(cells[scenario, a]) or "–" for a in accountants))
+        for scenario in scenarios
+    ]
+    legend = [f"{number}. {_plain(release)}" for release, number in numbers.items()]
+    widths = (20, *[8] * len(accountants))
+    return [*list_table(table, widths, ":class: works-matrix"), *legend, ""]
+
+
+class CompatibilityMatrix(SphinxDirective):
+    """Scenarios by accountants: the kinds of release that work."""
 
     def run(self):
-        """Return the tables' nodes."""
+        """Return the table's nodes."""
         # the library may have changed though the page's source did not
         self.env.note_reread()
-        by_accountant = itemgetter("accountant")
-        rows = sorted(compatibility_table(), key=by_accountant)
+        return self.parse_text_to_nodes("\n".join(matrix(_sorted_rows())))
+
+
+class CompatibilityTable(SphinxDirective):
+    """A section with a list-table for each accountant."""
+
+    def run(self):
+        """Return the sections' nodes."""
+        self.env.note_reread()
         lines = []
-        for accountant, group in groupby(rows, key=by_accountant):
+        for accountant, group in groupby(_sorted_rows(), itemgetter("accountant")):
             cells = [
                 (
                     f"``{row['scenario']}``",
@@ -65,11 +127,13 @@ class CompatibilityTable(SphinxDirective):
                 )
                 for row in group
             ]
-            lines += [f".. rubric:: {accountant}", "", *list_table([HEADER, *cells])]
-        return self.parse_text_to_nodes("\n".join(lines))
+            lines += [f".. _works-{accountant}:", "", accountant, "-" * len(accountant)]
+            lines += ["", *list_table([HEADER, *cells], WIDTHS)]
+        return self.parse_text_to_nodes("\n".join(lines), allow_section_headings=True)
 
 
 def setup(app):
-    """Register the directive."""
+    """Register the directives."""
+    app.add_directive("compatibility-matrix", CompatibilityMatrix)
     app.add_directive("compatibility-table", CompatibilityTable)
     return {"parallel_read_safe": True}

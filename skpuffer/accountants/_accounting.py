@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from skpuffer.noise import Shift
 from skpuffer.scenarios import RecordScenario
 
-__all__ = ["Accounting", "Neighbours", "neighbours"]
+from ._base import bind
+
+__all__ = ["Accounting", "Neighbours", "meet", "neighbours"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,13 @@ class Accounting:
     source: str
     tight: bool
     assumptions: tuple = ()
+
+
+def meet(accountant, release, scenario):
+    """Return the bound scenario, its fact, and how its worlds differ."""
+    bound = bind(scenario, release)
+    fact = bound.fact(accountant._require(release, bound), release)
+    return bound, fact, neighbours(fact, bound.scenario)
 
 
 def neighbours(fact, scenario):

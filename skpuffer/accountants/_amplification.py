@@ -21,18 +21,30 @@ __all__ = [
     "ReplacePoisson",
     "Step",
     "SubsetStep",
+    "log_mixed",
 ]
 
 #: Mass of a binomial tail that is not worth a term of its own.
 RARE = 1e-30
 
+#: Below, the exponential of a loss is no float to fear for.
+_LARGE = 300.0
 
-def _unsampled(epsilon, rate):
-    """Log of 1 + (exp(epsilon) - 1) / rate, for epsilon >= 0: amplification undone."""
-    with np.errstate(over="ignore"):
-        near = np.log1p(np.expm1(np.minimum(epsilon, 1.0)) / rate)
-        far = epsilon + np.log1p((rate - 1) * np.exp(-epsilon)) - math.log(rate)
-    return np.where(epsilon < 1, near, far)
+
+def log_mixed(loss, q):
+    """Log of 1 + q (exp(loss) - 1): of a mixture, and for 1 / q amplification undone.
+
+    Parameters
+    ----------
+    loss : ndarray
+        Not negative if q is above one.
+    q : float
+        Positive.
+    """
+    near = np.log1p(q * np.expm1(np.minimum(loss, _LARGE)))
+    large = np.maximum(loss, _LARGE)
+    far = large + np.log1p((1 / q - 1) * np.exp(-large)) + math.log(q)
+    return np.where(loss < _LARGE, near, far)
 
 
 @dataclass(frozen=True)
@@ -110,7 +122,7 @@ class PoissonStep(Step):
 
     def delta(self, epsilon):
         """Return the hockey-stick divergence of the world with the record."""
-        return self.rate * self._one(_unsampled(epsilon, self.rate))
+        return self.rate * self._one(log_mixed(epsilon, 1 / self.rate))
 
     def reverse(self, epsilon):
         """Return the hockey-stick divergence of the world without the record."""
@@ -192,7 +204,7 @@ class MixtureStep(Step):
     def delta(self, epsilon):
         """Return the hockey-stick divergence of the first law from the second."""
         rate = -math.expm1(self.trials * math.log1p(-self.chance))
-        at = _unsampled(epsilon, rate)
+        at = log_mixed(epsilon, 1 / rate)
         return sum(weight * self._one(at, times) for times, weight in self._weights())
 
     def to_dict(self):
@@ -224,7 +236,7 @@ class ReplacePoisson(Step):
 
     def delta(self, epsilon):
         """Return the hockey-stick divergence of the first law from the second."""
-        at = _unsampled(epsilon, self.rate)
+        at = log_mixed(epsilon, 1 / self.rate)
         both = np.exp(epsilon - at)
         mean = (1 - both) * self._one(at) + both * self._one(at, 2)
         return self.rate * mean

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import clone
 
 from skpuffer.exceptions import InfiniteDistanceError
-from skpuffer.noise import Noise
 from skpuffer.scenarios import (
     Gaussian,
     OutputShift,
@@ -190,8 +189,6 @@ class ApproximateWasserstein(_ShiftAccountant):
     def certify(self, noise, release, scenario):
         """Find what a given noise promises; see :class:`Accountant`."""
         self.check()
-        if not isinstance(noise, Noise):
-            return super().certify(noise, release, scenario)
         check_values(noise, release)
         bound = bind(scenario, release)
         return min(
@@ -228,9 +225,6 @@ class ApproximateWasserstein(_ShiftAccountant):
             near_displacement(fact, whole, release, norm, event)
             for event in self._event_deltas(fact.delta)
         ]
-        if bound.scenario.needs_empirical:
-            # whatever the bound is, that it was reached is read off the private rows
-            found = [replace(m, certified=False, arbitrary=False) for m in found]
         finite = [moved for moved in found if math.isfinite(moved.radius)]
         if not finite:
             raise InfiniteDistanceError(self._infinite(found[0], release, bound))
@@ -335,10 +329,9 @@ def _(fact: PairedDraws, whole, release, norm, event):
     if event == 0 or fact.certified:
         # what is known with confidence is the longest move
         return whole
-    units = 1.0 if release.units is None else np.asarray(release.units)
     radius = 0.0
     for *_, u, v in fact.draws:
-        moves = np.sort(np.linalg.norm((u - v) / units, ord=norm, axis=1))
+        moves = np.sort(np.linalg.norm((u - v) / release.unit_array, ord=norm, axis=1))
         left_out = math.floor(event * len(moves))
         radius = max(radius, float(moves[len(moves) - 1 - left_out]))
     if whole.radius * (1 - _WORTH) <= radius:

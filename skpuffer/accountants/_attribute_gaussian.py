@@ -4,17 +4,17 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import brentq
 
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.noise import GaussianNoise, Noise
-from skpuffer.noise._solve import raise_until
+from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import GaussianCurve
 from skpuffer.scenarios import Gaussian, QueryLaws
 from skpuffer.scenarios._laws import cached_law_distance
 from skpuffer.utils._gdp import gaussian_mu
+from skpuffer.utils._solve import root_above
 
 from ._base import Calibration, as_asked, bind
+from ._noise_parameter import check_values
 from ._shift import _ShiftAccountant
 
 __all__ = ["AttributeGaussian"]
@@ -133,7 +133,7 @@ class AttributeGaussian(_ShiftAccountant):
         else:
             target = gaussian_mu(float(self.epsilon), self._noise_delta(moved))
         pairs = self._pairs(release, bound)
-        units = np.ones(1) if release.units is None else np.asarray(release.units)
+        units = release.unit_array
 
         def distance(scale):
             return self._distance(pairs, (scale * units) ** 2)
@@ -141,24 +141,17 @@ class AttributeGaussian(_ShiftAccountant):
         scale = 0.0
         if distance(scale) > target:
             most = moved.radius / target * (1 + 1e-9)
-            scale = brentq(
-                lambda s: min(distance(s) / target, 1e9) - 1,
-                0.0,
-                most,
-                xtol=1e-14 * most,
-                rtol=1e-14,
-            )
-            scale = raise_until(lambda s: distance(s) <= target, scale)
-        proportions = 1.0 if release.units is None else units
-        noise = GaussianNoise(scale * proportions)
+            scale = root_above(distance, target, 0.0, most)
+        noise = GaussianNoise(scale * units)
         certificate = self._prior_certificate(noise, moved, pairs, release, bound)
         return Calibration(noise, as_asked(certificate, self.epsilon))
 
     def certify(self, noise, release, scenario):
         """Find what a given noise promises; see :class:`Accountant`."""
         self.check()
-        if not self.use_prior_variance or not isinstance(noise, Noise):
+        if not self.use_prior_variance:
             return super().certify(noise, release, scenario)
+        check_values(noise, release)
         if not isinstance(noise, GaussianNoise):
             raise ValueError(
                 "With use_prior_variance=True the parameter 'noise' must be "

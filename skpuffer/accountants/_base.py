@@ -158,6 +158,14 @@ class Accountant(BaseEstimator, ABC):
         provided = bound.provides(release)
         return next(need for need in self.needs if need in provided)
 
+    def _identity(self, bound, *releases):
+        """Fields of a certificate that say what it is about."""
+        return {
+            "scenario": bound.describe(),
+            "accountant": " ".join(repr(self).split()),
+            "release": " + ".join(release.name for release in releases),
+        }
+
 
 def as_asked(certificate, epsilon):
     """State the budget asked for rather than the last digits of the way back.

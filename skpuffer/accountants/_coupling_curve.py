@@ -9,10 +9,10 @@ from scipy.special import log_ndtr, logsumexp, ndtr
 
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise, Shift
-from skpuffer.noise._solve import MARGIN, smallest_argument
 from skpuffer.privacy import renyi_to_delta
 from skpuffer.privacy._conversions import DEFAULT_ORDERS
 from skpuffer.utils._checks import check_order, check_real
+from skpuffer.utils._solve import MARGIN, smallest_argument
 
 __all__ = ["AtomMoves", "CouplingCurve", "GaussianMoves"]
 

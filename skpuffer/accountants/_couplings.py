@@ -149,7 +149,7 @@ def _(fact: PairedDraws, moved, release, norm):
     if fact.certified:
         # what is known with confidence is the longest move, not the mean of any cost
         return Couplings((ball(moved.radius),))
-    units = _units(release)
+    units = release.unit_array
     return Couplings(
         tuple(
             atoms(u - v, np.full(len(u), 1 / len(u)), norm, units)
@@ -160,7 +160,7 @@ def _(fact: PairedDraws, moved, release, norm):
 
 @couplings.register
 def _(fact: QueryLaws, moved, release, norm):
-    units = _units(release)
+    units = release.unit_array
     fixed, plans, error = [], [], 0.0
     for *_, u, v in fact.pairs_of_laws():
         error = max(error, mass_error(u, v))
@@ -191,10 +191,6 @@ def _(fact: QueryLaws, moved, release, norm):
         units,
         error,
     )
-
-
-def _units(release):
-    return 1.0 if release.units is None else np.asarray(release.units)
 
 
 def left_out_text(mass):

@@ -10,7 +10,11 @@ from skpuffer.scenarios import OutputShift, PairedDraws, QueryLaws, RecordShifts
 from skpuffer.scenarios._facts import arbitrary_coupling
 from skpuffer.scenarios._laws import largest_distance
 
-__all__ = ["Displacement", "displacement"]
+__all__ = ["Displacement", "displacement", "law_displacement"]
+
+
+#: What holds of any rows needs no prior.
+_CERTAIN = {"certified": True, "delta": 0.0, "confidence": 1.0}
 
 
 @dataclass(frozen=True)
@@ -71,21 +75,56 @@ def displacement(fact, release, norm):
     raise TypeError(f"No displacement is known for {type(fact).__name__}.")
 
 
-def _common(fact):
-    return {
+def _moved(fact, radius, norm, **known):
+    """A displacement as certain as its fact, but for what is known better."""
+    trust = {
         "certified": fact.certified,
         "delta": fact.delta,
         "confidence": fact.confidence,
         "assumptions": fact.assumptions,
-    }
+    } | known
+    if fact.reads_private_rows:
+        # whatever the bound is, that it was reached is read off the private rows
+        trust |= {"certified": False, "arbitrary": False}
+    return Displacement(radius, norm, **trust)
+
+
+def _record_ceiling(fact, release, norm):
+    """How far laws can be apart at most: as far as an arbitrary record moves."""
+    if fact.common_part_removed and release.sensitivity is not None:
+        return release.sensitivity.value("replace", norm, release.dim)
+    return math.inf
+
+
+def law_displacement(fact, radius, release, norm, **known):
+    """Bound the move of a release's output by a bound on that of its laws.
+
+    Parameters
+    ----------
+    fact : QueryLaws
+    radius : float
+        How far the laws move, without the release's `slack`.
+    release : QueryRelease
+    norm : float
+    **known : dict
+        Other fields of the displacement, where they are not those of the fact.
+
+    Returns
+    -------
+    Displacement
+        No further than replacing one arbitrary record moves it.
+    """
+    ceiling = _record_ceiling(fact, release, norm)
+    if ceiling <= radius and ceiling < math.inf:
+        # and that is certain, however little is known of the laws
+        radius = ceiling
+        known |= {"relation": "replace", "assumptions": fact.assumptions} | _CERTAIN
+    return _moved(fact, radius + release.total_slack(norm), norm, **known)
 
 
 @displacement.register
 def _(fact: QueryLaws, release, norm):
-    ceiling = math.inf
-    if fact.common_part_removed and release.sensitivity is not None:
-        # no law of one record moves further than an arbitrary record does
-        ceiling = release.sensitivity.value("replace", norm, release.dim)
+    ceiling = _record_ceiling(fact, release, norm)
     pairs = list(fact.pairs_of_laws())
     distance, at = largest_distance(
         [(u, v) for *_, u, v in pairs],
@@ -96,37 +135,26 @@ def _(fact: QueryLaws, release, norm):
     radius = fact.scale * distance if fact.scale else 0.0
     prior, i, j, *_ = pairs[at]
     worst = (prior, fact.secrets[i], fact.secrets[j])
-    slack = release.total_slack(norm)
-    if ceiling <= radius and ceiling < math.inf:
-        # and that is certain, however little is known of the laws
-        return Displacement(
-            ceiling + slack,
-            norm,
-            assumptions=fact.assumptions,
-            relation="replace",
-            worst=worst,
-        )
-    return Displacement(radius + slack, norm, worst=worst, **_common(fact))
+    return law_displacement(fact, radius, release, norm, worst=worst)
 
 
 @displacement.register
 def _(fact: PairedDraws, release, norm):
-    units = 1.0 if release.units is None else np.asarray(release.units)
     distances = [
         (
-            float(np.linalg.norm((u - v) / units, ord=norm, axis=1).max()),
+            float(np.linalg.norm((u - v) / release.unit_array, ord=norm, axis=1).max()),
             (prior, fact.secrets[i], fact.secrets[j]),
         )
         for prior, i, j, u, v in fact.draws
     ]
     radius, worst = max(distances, key=lambda pair: pair[0])
-    return Displacement(radius, norm, worst=worst, **_common(fact))
+    return _moved(fact, radius, norm, worst=worst)
 
 
 @displacement.register
 def _(fact: OutputShift, release, norm):
     radius = fact.radius + release.total_slack(norm)
-    return Displacement(radius, norm, coupling_id=fact.coupling_id, **_common(fact))
+    return _moved(fact, radius, norm, coupling_id=fact.coupling_id)
 
 
 @displacement.register
@@ -140,28 +168,24 @@ def _(fact: RecordShifts, release, norm):
         each_as_far = total >= radius
         radius = min(radius, total)
     radius += release.total_slack(norm)
-    bound = {"relation": fact.relation, "coupling_id": fact.coupling_id}
-    common = _common(fact)
+    known = {
+        "relation": fact.relation,
+        "coupling_id": fact.coupling_id,
+        "count": fact.count,
+    }
     if not (fact.count_is_certain and each_as_far):
         # the bound rests on the prior, however far the first record moves
-        return Displacement(radius, norm, count=fact.count, **bound, **common)
-    arbitrary = math.isinf(fact.shift)
-    if not arbitrary and one >= release.record_move(math.inf, norm, "replace"):
+        return _moved(fact, radius, norm, **known)
+    if math.isinf(fact.shift):
+        return _moved(fact, radius, norm, arbitrary=fact.certified, **known)
+    if one >= release.record_move(math.inf, norm, "replace"):
         # as far as any record moves at all: no prior is needed to be certain of that
-        arbitrary = True
-        bound = {
+        known |= {
             "relation": "replace",
             "coupling_id": arbitrary_coupling("replace", fact.count),
-        }
-        common |= {"certified": True, "delta": 0.0, "confidence": 1.0}
-    return Displacement(
-        radius,
-        norm,
-        arbitrary=arbitrary and common["certified"],
-        count=fact.count,
-        **bound,
-        **common,
-    )
+            "arbitrary": True,
+        } | _CERTAIN
+    return _moved(fact, radius, norm, **known)
 
 
 def record_displacement(release, norm):

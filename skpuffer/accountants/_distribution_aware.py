@@ -4,12 +4,11 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from scipy.optimize import brentq
 
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
-from skpuffer.noise import Noise
 from skpuffer.scenarios import OutputShift, PairedDraws, QueryLaws, RecordShifts
 from skpuffer.utils._checks import check_real
+from skpuffer.utils._solve import root_above
 
 from ._base import Calibration, as_asked, bind
 from ._coupling_curve import CouplingCurve
@@ -161,11 +160,6 @@ class DistributionAwareWasserstein(_ShiftAccountant):
     def certify(self, noise, release, scenario):
         """Find what a given noise promises; see :class:`Accountant`."""
         self.check()
-        if not isinstance(noise, Noise):
-            raise TypeError(
-                "The parameter 'noise' must be a noise of skpuffer.noise. "
-                f"Got {noise!r}."
-            )
         check_values(noise, release)
         bound = bind(scenario, release)
         fact, moved, aware = self._moves(release, bound, noise.norm)
@@ -203,14 +197,10 @@ class DistributionAwareWasserstein(_ShiftAccountant):
         """Return the fact, its longest move, and how far its couplings are trusted."""
         fact = bound.fact(self._require(release, bound), release, norm)
         moved = displacement(fact, release, norm)
-        certified = fact.certified
-        if bound.scenario.needs_empirical:
-            moved = replace(moved, certified=False, arbitrary=False)
-            certified = False
         # the longest move may be certain where the mass that makes it is not
         aware = replace(
             moved,
-            certified=certified,
+            certified=fact.certified,
             arbitrary=False,
             delta=fact.delta,
             confidence=fact.confidence,
@@ -328,17 +318,4 @@ def _least(loss, target, start):
         low, high = low / 2, low
     else:
         return 0.0
-
-    root = brentq(
-        lambda c: min(loss(c) / target, 1e9) - 1,
-        low,
-        high,
-        xtol=1e-15 * high,
-        rtol=1e-14,
-    )
-    step, found = 2.0**-50, root
-    while found < high and loss(found) > target:
-        # losses found by cells are smooth to their width only
-        step *= 4
-        found = min(high, root * (1 + step))
-    return found
+    return root_above(loss, target, low, high)

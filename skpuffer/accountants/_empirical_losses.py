@@ -9,7 +9,7 @@ from scipy.fft import irfft, next_fast_len, rfft
 from skpuffer.noise import GeneralizedGaussianNoise
 from skpuffer.noise._gg_loss import loss as privacy_loss
 
-from ._amplification import PoissonStep
+from ._amplification import PoissonStep, log_mixed
 
 __all__ = ["EmpiricalLosses", "samplers", "width_for"]
 
@@ -29,19 +29,12 @@ def samplers(pair, beta, u):
         # the mixture (1 - q) N(u) + q N(0) against N(u)
         there = rng.random(n) < q
         x = unit.sample(n, rng) + np.where(there, 0.0, u)
-        return _mixed(privacy_loss(x, u, beta), q)
+        return log_mixed(privacy_loss(x, u, beta), q)
 
     def joins(n, rng):
-        return -_mixed(privacy_loss(unit.sample(n, rng) + u, u, beta), q)
+        return -log_mixed(privacy_loss(unit.sample(n, rng) + u, u, beta), q)
 
     return (full,) if q == 1 else (leaves, joins)
-
-
-def _mixed(loss, q):
-    """Return log(1 - q + q exp(loss)), also for a small q."""
-    with np.errstate(over="ignore"):
-        near = np.log1p(q * np.expm1(np.minimum(loss, 1.0)))
-    return np.where(loss < 1, near, np.logaddexp(math.log1p(-q), math.log(q) + loss))
 
 
 def width_for(losses, n_steps):

@@ -16,7 +16,7 @@ from ._amplification import (
 )
 from ._gaussian_groups import GaussianPoissonGroup, GaussianPoissonPair
 
-__all__ = ["account_for_gradients", "gradient_obstacle", "neighbours"]
+__all__ = ["SCHEMES", "account_for_gradients", "gradient_obstacle", "neighbours"]
 
 #: Schemes in which only some steps' batches hold a record, by chance.
 _AMPLIFIED = ("poisson", "fixed_size", "with_replacement")
@@ -83,7 +83,7 @@ def account_for_gradients(release, noise, worlds, max_memory=500.0):
     if obstacle:
         raise UnsupportedError(f"The release {release.name!r}: {obstacle}.")
     _check_norms(noise, release)
-    pair, count, source = _SCHEMES[release.sampling](noise, release, worlds)
+    pair, count, source = SCHEMES[release.sampling](noise, release, worlds)
     curve = PrivacyLossCurve(((pair, count),), float(max_memory))
     if isinstance(pair, FullStep):
         mu = noise.curve(pair.shift).gaussian_mu
@@ -190,7 +190,7 @@ def _with_replacement(noise, release, worlds):
     return pair, release.n_steps, source
 
 
-_SCHEMES = {
+SCHEMES = {
     "full_batch": _full_batch,
     "shuffled_epochs": _shuffled_epochs,
     "poisson": _poisson,

@@ -1,7 +1,6 @@
 """The Kantorovich mechanism: the longest move of an optimal plan for the mean one."""
 
 import math
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -14,7 +13,7 @@ from skpuffer.transport import transport_plan
 from skpuffer.utils._checks import check_positive, check_probability
 
 from ._couplings import has_masses, left_out_text, mass_error
-from ._displacement import Displacement
+from ._displacement import law_displacement
 from ._noise_parameter import check_noise, chosen_noise
 from ._shift import _ShiftAccountant
 
@@ -99,8 +98,6 @@ class Kantorovich(_ShiftAccountant):
     def _displacement(self, release, bound, norm):
         fact = bound.fact(self._require(release, bound), release, norm)
         moved = _longest_of_plans(fact, release, norm, self.delta or 0.0)
-        if bound.scenario.needs_empirical:
-            moved = replace(moved, certified=False, arbitrary=False)
         if math.isinf(moved.radius):
             raise InfiniteDistanceError(self._infinite(moved, release, bound))
         return moved
@@ -115,32 +112,18 @@ class Kantorovich(_ShiftAccountant):
 def _longest_of_plans(fact, release, norm, delta):
     """Bound the move of a release's output by optimal plans for W_1."""
     left_out = max(0.0, delta - fact.delta)
-    common = {
-        "certified": fact.certified,
-        "confidence": fact.confidence,
-        "assumptions": fact.assumptions,
-    }
-    slack = release.total_slack(norm)
     radius, worst, kept_all = -math.inf, None, True
     for prior, i, j, u, v in fact.pairs_of_laws():
         found, all_of_it = _longest(u, v, norm, release.units, left_out)
         kept_all &= all_of_it
         if found > radius:
             radius, worst = found, (prior, fact.secrets[i], fact.secrets[j])
-    radius = (fact.scale * radius if radius else 0.0) + slack
-    if fact.common_part_removed and release.sensitivity is not None:
-        # no law of one record moves further than an arbitrary record does
-        ceiling = release.sensitivity.value("replace", norm, release.dim) + slack
-        if ceiling <= radius:
-            common |= {"certified": True, "confidence": 1.0}
-            return Displacement(
-                ceiling, norm, relation="replace", worst=worst, **common
-            )
+    radius = fact.scale * radius if radius else 0.0
+    known = {"worst": worst}
     if not kept_all:
-        common["assumptions"] = (*fact.assumptions, left_out_text(left_out))
-    return Displacement(
-        radius, norm, delta=fact.delta if kept_all else delta, worst=worst, **common
-    )
+        assumptions = (*fact.assumptions, left_out_text(left_out))
+        known |= {"delta": delta, "assumptions": assumptions}
+    return law_displacement(fact, radius, release, norm, **known)
 
 
 @remembered_with(2)

@@ -4,10 +4,8 @@ import math
 from dataclasses import replace as replace_fields
 
 import numpy as np
-from scipy.optimize import brentq
 
 from skpuffer.exceptions import CompositionError, InfiniteDistanceError
-from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.scenarios import Influence
 from skpuffer.utils._checks import (
@@ -17,6 +15,7 @@ from skpuffer.utils._checks import (
     check_positive,
     check_probability,
 )
+from skpuffer.utils._solve import root_above
 
 from ._base import Accountant, Calibration, as_asked, bind
 from ._noise_parameter import check_noise, check_pure, check_values, chosen_noise
@@ -28,9 +27,6 @@ __all__ = ["MarkovQuilt"]
 _BEYOND = 4.0
 
 _SOURCE = "Markov quilt mechanism (Song, Wang and Chaudhuri 2017, Theorem 4.3)"
-
-#: Margin, relative, by which a scale found numerically is raised.
-_MARGIN = 1e-12
 
 
 class MarkovQuilt(Accountant):
@@ -144,7 +140,7 @@ class MarkovQuilt(Accountant):
                     "give one of them."
                 )
         elif math.isinf(alpha):
-            check_pure(self, chosen_noise(self))
+            check_pure(chosen_noise(self))
 
     # -- the protocol ----------------------------------------------------------------
 
@@ -207,12 +203,6 @@ class MarkovQuilt(Accountant):
         self.check()
         if not parts:
             raise CompositionError("There is no release to account for.")
-        for noise, _ in parts:
-            if not isinstance(noise, Noise):
-                raise TypeError(
-                    "The parameter 'noise' must be a noise of skpuffer.noise. "
-                    f"Got {noise!r}."
-                )
         if len({release.n_records for _, release in parts}) > 1:
             raise CompositionError(
                 "The releases are of different numbers of records, so their quilts are "
@@ -277,18 +267,7 @@ class MarkovQuilt(Accountant):
             return low
         while excess(high) > 1:
             high *= 2  # where the loss is counted less sharply than for one shift
-        scale = brentq(
-            lambda scale: min(excess(scale), _BEYOND) - 1,
-            low,
-            high,
-            xtol=low * 1e-15,
-            rtol=1e-14,
-        )
-        step = _MARGIN
-        while excess(scale) > 1 and scale < high:
-            scale *= 1 + step
-            step *= 4
-        return min(scale, high)
+        return root_above(lambda scale: min(excess(scale), _BEYOND), 1.0, low, high)
 
     def _noise_delta(self, fact):
         """What of the asked delta is left to noise and quilts."""
@@ -315,7 +294,6 @@ class MarkovQuilt(Accountant):
 
     def _certificate(self, fact, parts, releases, bound):
         curve = self._curve(fact, parts)
-        certified = fact.certified and not bound.scenario.needs_empirical
         if self.delta is None:
             alpha, delta = float(self.alpha), fact.delta
             choice = curve.worst(alpha)
@@ -331,7 +309,7 @@ class MarkovQuilt(Accountant):
             notion = Notion.APPROXIMATE_PUFFERFISH
         alone = len(parts) == 1
         size = parts[0].largest if choice is None else choice.size
-        rpp = epsilon if self.delta is None and certified and not delta else math.inf
+        exact = self.delta is None and fact.certified and not delta
         # a promise with a delta may rest on either, whichever needs less noise
         asked = (True,) if self.delta is None else (True, False)
         evidence = [
@@ -346,22 +324,20 @@ class MarkovQuilt(Accountant):
             *(a for release in releases for a in release.assumptions),
         ]
         return Certificate(
-            notion=notion if certified else Notion.ESTIMATED,
+            notion=notion if fact.certified else Notion.ESTIMATED,
             epsilon=float(epsilon),
             alpha=alpha,
             delta=delta,
             event_delta=fact.delta,
             confidence=fact.confidence,
             curve=curve,
-            rpp_epsilon=rpp,
+            rpp_epsilon=epsilon if exact else math.inf,
             assumptions=tuple(dict.fromkeys(assumptions)),
             sensitivity=(
                 parts[0].radius(size) if alone and choice is not None else None
             ),
             norm=float(parts[0].noise.norm) if alone else None,
             source=_SOURCE if alpha == math.inf else _SOURCE + "; by the chain rule",
-            scenario=bound.describe(),
-            accountant=" ".join(repr(self).split()),
-            release=" + ".join(release.name for release in releases),
             n_releases=len(parts),
+            **self._identity(bound, *releases),
         )

@@ -65,7 +65,7 @@ def chosen_noise(accountant):
     return _unit(accountant.noise, getattr(accountant, "beta", None))
 
 
-def check_pure(accountant, noise):
+def check_pure(noise):
     """Refuse a noise that can keep no pure promise.
 
     Raises
@@ -82,15 +82,21 @@ def check_pure(accountant, noise):
 
 
 def check_values(noise, release):
-    """Refuse integer noise on values that are not integers.
+    """Refuse what is no noise, and integer noise on values that are not integers.
 
     Raises
     ------
+    TypeError
+        If `noise` is not a :class:`Noise`.
     UnsupportedError
         If the noise hides integers among integers only, and the release is not known
         to be integer.
     """
-    if noise.integer and not getattr(release, "is_integer", False):
+    if not isinstance(noise, Noise):
+        raise TypeError(
+            f"The parameter 'noise' must be a noise of skpuffer.noise. Got {noise!r}."
+        )
+    if noise.integer and not release.is_integer:
         raise UnsupportedError(
             f"{noise.family} noise hides whole numbers only, and the release "
             f"{release.name!r} is not known to be one. Use another noise such as "

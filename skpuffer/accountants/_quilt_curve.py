@@ -9,6 +9,7 @@ import numpy as np
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Noise, Shift
 from skpuffer.privacy import renyi_to_approximate, renyi_to_delta
 from skpuffer.utils._checks import check_order, check_probability
+from skpuffer.utils._solve import root_above
 
 __all__ = ["QuiltCurve", "QuiltPart"]
 
@@ -151,20 +152,12 @@ class QuiltCurve:
     def epsilon(self, delta):
         """Smallest epsilon found at `delta`."""
         delta = check_probability(delta=delta)
-        low, high = 0.0, self.by_orders(delta)
-        if self.variation(high, delta) > delta:
+        high = self.by_orders(delta)
+        if math.isinf(high) or self.variation(high, delta) > delta:
             return high
         if self.variation(0.0, delta) <= delta:
             return 0.0
-        for _ in range(100):
-            middle = (low + high) / 2
-            if high - low <= 1e-13 * high or not low < middle < high:
-                break
-            if self.variation(middle, delta) <= delta:
-                high = middle
-            else:
-                low = middle
-        return high
+        return root_above(lambda e: self.variation(e, 4 * delta), delta, 0.0, high)
 
     def to_dict(self):
         """Return plain data that JSON can hold."""

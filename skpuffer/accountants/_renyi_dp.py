@@ -2,9 +2,8 @@
 
 import math
 
-import numpy as np
-
 from skpuffer.privacy import GaussianCurve, Notion, RenyiCurve, renyi_to_approximate
+from skpuffer.privacy._loss_curve import ORDERS
 from skpuffer.utils._checks import (
     check_order,
     check_positive,
@@ -16,11 +15,6 @@ from ._noise_parameter import check_noise
 from ._steps import _StepAccountant
 
 __all__ = ["RenyiDP"]
-
-#: Orders at which costs are added, but for one that is asked for.
-ORDERS = tuple(
-    np.unique(np.concatenate([1 + np.geomspace(0.05, 1e4, 60), np.arange(2.0, 33.0)]))
-)
 
 
 class RenyiDP(_StepAccountant):

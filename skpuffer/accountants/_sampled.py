@@ -10,7 +10,6 @@ from skpuffer.noise import (
     GaussianNoise,
     GeneralizedGaussianNoise,
     LaplaceNoise,
-    Noise,
 )
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import GradientRelease
@@ -23,12 +22,12 @@ from skpuffer.utils._checks import (
 )
 from skpuffer.utils._random import noise_generator
 
-from ._accounting import neighbours
+from ._accounting import meet, neighbours
 from ._amplification import FullStep, PoissonStep
 from ._base import Accountant, Calibration, Unsupported, bind
 from ._empirical_losses import EmpiricalLosses, samplers, width_for
-from ._gradient_steps import _SCHEMES, gradient_obstacle
-from ._noise_parameter import check_noise, chosen_noise
+from ._gradient_steps import SCHEMES, gradient_obstacle
+from ._noise_parameter import check_noise, check_values, chosen_noise
 
 __all__ = ["SampledPrivacyLoss"]
 
@@ -268,7 +267,7 @@ class SampledPrivacyLoss(Accountant):
             With a certificate that is an estimate.
         """
         self.check()
-        bound, worlds = self._meet(release, scenario)
+        bound, fact, worlds = meet(self, release, scenario)
         unit, seed = chosen_noise(self), self._seed(random_state)
         clip = release.total_clip_norm
 
@@ -284,26 +283,17 @@ class SampledPrivacyLoss(Accountant):
             low, high = low - math.log(4), low
         root = brentq(miss, low, high, xtol=1e-6)
         noise = unit.with_scale(clip * math.exp(root))
-        certificate = self._certificate(noise, release, bound, worlds, seed)
+        certificate = self._certificate(noise, release, bound, fact, worlds, seed)
         return Calibration(noise, certificate)
 
     def certify(self, noise, release, scenario):
         """Estimate what a given noise costs; see :class:`Accountant`."""
         self.check()
-        if not isinstance(noise, Noise):
-            raise TypeError(
-                "The parameter 'noise' must be a noise of skpuffer.noise. "
-                f"Got {noise!r}."
-            )
-        bound, worlds = self._meet(release, scenario)
-        return self._certificate(noise, release, bound, worlds, self._seed(None))
+        check_values(noise, release)
+        bound, fact, worlds = meet(self, release, scenario)
+        return self._certificate(noise, release, bound, fact, worlds, self._seed(None))
 
     # -- the parts ----------------------------------------------------------------
-
-    def _meet(self, release, scenario):
-        bound = bind(scenario, release)
-        fact = bound.fact(self._require(release, bound), release)
-        return bound, neighbours(fact, bound.scenario)
 
     def _obstacle(self, release, worlds):
         """Why the losses cannot be sampled, or None if they can."""
@@ -315,7 +305,7 @@ class SampledPrivacyLoss(Accountant):
         obstacle = gradient_obstacle(release, worlds)
         if obstacle is not None:
             return obstacle
-        pair, _, _ = _SCHEMES[release.sampling](chosen_noise(self), release, worlds)
+        pair, _, _ = SCHEMES[release.sampling](chosen_noise(self), release, worlds)
         if type(pair) not in _SAMPLED:
             return (
                 f"under sampling={release.sampling!r}, the relation "
@@ -332,7 +322,7 @@ class SampledPrivacyLoss(Accountant):
 
     def _epsilon(self, noise, release, worlds, seed):
         """Estimate epsilon: the larger of those of both orders of the worlds."""
-        pair, n_steps, _ = _SCHEMES[release.sampling](noise, release, worlds)
+        pair, n_steps, _ = SCHEMES[release.sampling](noise, release, worlds)
         beta, u = _unit_shift(noise, pair.shift)
         return max(
             self._one_way(draw, n_steps, np.random.default_rng(seed))
@@ -363,13 +353,12 @@ class SampledPrivacyLoss(Accountant):
             drawn += want
         return kept[:want], 1 - len(kept) / drawn
 
-    def _certificate(self, noise, release, bound, worlds, seed):
+    def _certificate(self, noise, release, bound, fact, worlds, seed):
         if noise.dim not in (None, 1):
             raise UnsupportedError(
                 f"{type(self).__name__} takes noise of one scale. Got {noise!r}."
             )
-        fact = bound.fact(RecordShifts, release)
-        pair, _, _ = _SCHEMES[release.sampling](noise, release, worlds)
+        pair, _, _ = SCHEMES[release.sampling](noise, release, worlds)
         return Certificate(
             notion=Notion.ESTIMATED,
             epsilon=self._epsilon(noise, release, worlds, seed),
@@ -383,9 +372,7 @@ class SampledPrivacyLoss(Accountant):
             sensitivity=float(pair.shift.radius),
             norm=float(release.clip_order),
             source="sampled privacy losses (Rinberg et al., Algorithms 5 and 6)",
-            scenario=bound.describe(),
-            accountant=" ".join(repr(self).split()),
-            release=release.name,
+            **self._identity(bound, release),
         )
 
 

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from dataclasses import replace as replace_fields
 
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
-from skpuffer.noise import Noise, Shift
+from skpuffer.noise import Shift
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._checks import (
@@ -61,7 +61,7 @@ class _ShiftAccountant(Accountant):
             return
         alpha = self._order
         if math.isinf(alpha):
-            check_pure(self, chosen_noise(self))
+            check_pure(chosen_noise(self))
 
     @property
     def clip_order(self):
@@ -106,11 +106,6 @@ class _ShiftAccountant(Accountant):
     def certify(self, noise, release, scenario):
         """Find what a given noise promises; see :class:`Accountant`."""
         self.check()
-        if not isinstance(noise, Noise):
-            raise TypeError(
-                "The parameter 'noise' must be a noise of skpuffer.noise. "
-                f"Got {noise!r}."
-            )
         check_values(noise, release)
         bound = bind(scenario, release)
         moved = self._displacement(release, bound, noise.norm)
@@ -121,9 +116,6 @@ class _ShiftAccountant(Accountant):
     def _displacement(self, release, bound, norm):
         fact = bound.fact(self._require(release, bound), release, norm)
         moved = displacement(fact, release, norm)
-        if bound.scenario.needs_empirical:
-            # whatever the bound is, that it was reached is read off the private rows
-            moved = replace_fields(moved, certified=False, arbitrary=False)
         if math.isinf(moved.radius):
             raise InfiniteDistanceError(self._infinite(moved, release, bound))
         return moved
@@ -229,7 +221,5 @@ class _ShiftAccountant(Accountant):
                 record_displacement(release, moved.norm) if compared else None
             ),
             source=self._source,
-            scenario=bound.describe(),
-            accountant=" ".join(repr(self).split()),
-            release=release.name,
+            **self._identity(bound, release),
         )

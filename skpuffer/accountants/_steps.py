@@ -7,15 +7,14 @@ from functools import lru_cache, singledispatchmethod
 
 from scipy.optimize import brentq
 
-from skpuffer.noise import Noise
-from skpuffer.noise._solve import largest_argument, raise_until
 from skpuffer.privacy import Certificate, GaussianCurve, Notion
 from skpuffer.privacy._loss_curve import TOLERANCE
 from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
 from skpuffer.scenarios import RecordScenario, RecordShifts
 from skpuffer.scenarios._facts import arbitrary_coupling
+from skpuffer.utils._solve import largest_argument, raise_until
 
-from ._accounting import neighbours
+from ._accounting import meet, neighbours
 from ._base import Calibration, Unsupported, bind
 from ._dispatch import account_for, obstacle
 from ._least_scale import least_scale
@@ -87,11 +86,11 @@ class _StepAccountant(_ShiftAccountant):
     @_calibrate.register
     def _(self, release: GradientRelease | VoteRelease, scenario, random_state):
         self.check()
-        bound, worlds = self._meet(release, scenario)
+        bound, fact, worlds = meet(self, release, scenario)
         check_values(chosen_noise(self), release)
         scale = _memoised_scale(self, release, worlds)
         noise = chosen_noise(self).with_scale(scale)
-        certificate = self._step_certificate(noise, release, bound, worlds)
+        certificate = self._step_certificate(noise, release, bound, fact, worlds)
         # the noise was checked to keep the budget asked for, and is just below it
         asked = float(self.epsilon)
         return Calibration(noise, replace_fields(certificate, epsilon=asked))
@@ -99,14 +98,9 @@ class _StepAccountant(_ShiftAccountant):
     @_certify.register
     def _(self, release: GradientRelease | VoteRelease, noise, scenario):
         self.check()
-        if not isinstance(noise, Noise):
-            raise TypeError(
-                "The parameter 'noise' must be a noise of skpuffer.noise. "
-                f"Got {noise!r}."
-            )
         check_values(noise, release)
-        bound, worlds = self._meet(release, scenario)
-        return self._step_certificate(noise, release, bound, worlds)
+        bound, fact, worlds = meet(self, release, scenario)
+        return self._step_certificate(noise, release, bound, fact, worlds)
 
     # -- the parts ----------------------------------------------------------------
 
@@ -185,14 +179,7 @@ class _StepAccountant(_ShiftAccountant):
         guess = brentq(miss, low, high, xtol=0.02)
         return least_scale(loss, self.epsilon, size * math.exp(guess), TOLERANCE)
 
-    def _meet(self, release, scenario):
-        """Return the bound scenario, and how its worlds differ."""
-        bound = bind(scenario, release)
-        fact = bound.fact(self._require(release, bound), release)
-        return bound, neighbours(fact, bound.scenario)
-
-    def _step_certificate(self, noise, release, bound, worlds):
-        fact = bound.fact(RecordShifts, release)
+    def _step_certificate(self, noise, release, bound, fact, worlds):
         found = account_for(release, noise, worlds, self.max_memory)
         epsilon, lower, curve, remarks = self._read(found.curve)
         # costs of sampled steps are read off the noise's trade-off as well
@@ -200,7 +187,6 @@ class _StepAccountant(_ShiftAccountant):
         by_costs = self._by_renyi_costs and all(
             hasattr(pair, "renyi_costs") for pair, _ in steps
         )
-        certified = fact.certified and not bound.scenario.needs_empirical
         radius = float(found.shift.radius)
         coupling = fact.coupling_id
         if not math.isinf(fact.shift):
@@ -208,15 +194,15 @@ class _StepAccountant(_ShiftAccountant):
             coupling = arbitrary_coupling(worlds.relation, worlds.count)
         compared = worlds.count == 1 and not isinstance(bound.scenario, RecordScenario)
         return Certificate(
-            notion=self._step_notion if certified else Notion.ESTIMATED,
+            notion=self._step_notion if fact.certified else Notion.ESTIMATED,
             epsilon=epsilon,
             alpha=getattr(self, "alpha", None),
             delta=0.0 if self.delta is None else float(self.delta),
             relation=worlds.relation,
             curve=curve,
-            epsilon_lower=lower if found.tight and certified else None,
+            epsilon_lower=lower if found.tight and fact.certified else None,
             coupling_id=coupling,
-            composable=certified and coupling is not None,
+            composable=fact.certified and coupling is not None,
             assumptions=(
                 *fact.assumptions,
                 *found.assumptions,
@@ -228,9 +214,7 @@ class _StepAccountant(_ShiftAccountant):
             norm=float(found.shift.norm),
             record_sensitivity=radius if compared else None,
             source=found.source,
-            scenario=bound.describe(),
-            accountant=" ".join(repr(self).split()),
-            release=release.name,
+            **self._identity(bound, release),
         )
 
 

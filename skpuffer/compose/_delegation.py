@@ -5,6 +5,8 @@ from copy import deepcopy
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
+from skpuffer.base import mark_noisy
+
 __all__ = ["DELEGATED", "delegates", "inherit_tags", "offered"]
 
 #: Methods of one table that are post-processing of what was released.
@@ -125,7 +127,4 @@ def inherit_tags(tags, inner):
         "target_tags",
     ):
         setattr(tags, name, deepcopy(getattr(theirs, name)))
-    for kind in (tags.classifier_tags, tags.regressor_tags):
-        if kind is not None:
-            kind.poor_score = True  # noise at the default budget
-    return tags
+    return mark_noisy(tags)

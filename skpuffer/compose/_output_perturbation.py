@@ -9,9 +9,10 @@ import numpy as np
 from sklearn.base import MetaEstimatorMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from skpuffer.base import PrivateClassifierParts, PrivateEstimatorMixin
+from skpuffer._validation import validate_labels, validate_rows
+from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario, RecordScenario
@@ -27,9 +28,7 @@ __all__ = ["OutputPerturbation"]
 
 
 @delegates
-class OutputPerturbation(
-    PrivateClassifierParts, MetaEstimatorMixin, PrivateEstimatorMixin
-):
+class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
     """Releases the parameters, or any vector, of a scikit-learn estimator with noise.
 
     The estimator is fitted on the private table as it is; what leaves is the vector
@@ -204,23 +203,23 @@ class OutputPerturbation(
 
     def _validate(self, X, y):
         tags = get_tags(self.estimator)
-        options = self._input_options()
         self._target = "none"
         if tags.estimator_type == "classifier":
             self._target = "labels"
-            return self._validate_classes(X, y, **options)
-        options["dtype"] = np.float64
+            return validate_labels(self, X, y)
+        options = {"dtype": np.float64}
         # a search over regressors does not say that it requires a target
         regresses = tags.estimator_type == "regressor" and y is not None
         if not (tags.target_tags.required or regresses):
-            return validate_data(self, X, **options), None
+            return validate_rows(self, X, **options), None
         self._target = "numbers"
         options["multi_output"] = tags.target_tags.multi_output
-        return validate_data(self, X, y, y_numeric=True, **options)
+        return validate_rows(self, X, y, y_numeric=True, **options)
 
-    def _input_options(self):
+    @property
+    def _accept_sparse(self):
         sparse = get_tags(self.estimator).input_tags.sparse
-        return {"accept_sparse": ["csr", "csc"] if sparse else False}
+        return ["csr", "csc"] if sparse else False
 
     def _release(self, scenario, context, X):
         dim = self.n_outputs
@@ -325,8 +324,7 @@ class OutputPerturbation(
         if name != "inverse_transform":
             X = self._without_secret(X)
             if not is_frame(X):
-                options = self._input_options()
-                X = validate_data(self, X, reset=False, dtype=np.float64, **options)
+                X = validate_rows(self, X, reset=False, dtype=np.float64)
         try:
             return method(X, *args, **kwargs)
         except AttributeError as error:
@@ -365,7 +363,6 @@ class OutputPerturbation(
     def __sklearn_tags__(self):
         tags = inherit_tags(super().__sklearn_tags__(), self.estimator)
         theirs = get_tags(self.estimator).input_tags
-        tags.input_tags.sparse = theirs.sparse
         tags.input_tags.positive_only = theirs.positive_only
         if tags.classifier_tags is not None:
             # one column of labels, which are public

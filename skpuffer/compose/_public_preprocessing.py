@@ -6,11 +6,12 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skpuffer._validation import refuse_arguments
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError
 from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._frame import as_table, is_frame, matching_names
-from skpuffer.utils._sklearn import HasMethods, fit_context
+from skpuffer.utils._sklearn import HasMethods, VisualBlock, fit_context
 
 from ._delegation import delegates, inherit_tags
 from ._feature_map import FeatureMap, is_fixed
@@ -60,6 +61,8 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         Number of raw columns, the secret column not counted.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
         Names of the raw columns, if all are strings.
+    classes_ : ndarray of shape (n_classes,)
+        Public class labels, if the estimator is a classifier.
 
     See Also
     --------
@@ -91,7 +94,7 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         self.estimator = estimator
         self.reference = reference
 
-    def fit(self, X, y=None, *, secret=None):
+    def fit(self, X, y=None, *, secret=None, **refused):
         """Fit the transformer on public rows, then the estimator privately.
 
         Parameters
@@ -102,13 +105,16 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
             Private target, where the estimator has one.
         secret : array-like of shape (n_records,), default=None
             As in the estimator's own `fit`.
+        **refused : dict
+            Nothing else is taken, as there.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        self._forget()  # before anything that may fail
+        refuse_arguments(self, refused)
+        self._forget()  # before anything else that may fail
         return self._fit_validated(X, y, secret)
 
     @with_callbacks
@@ -240,9 +246,20 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
             return self.estimator_.get_feature_names_out(names)
         return names
 
-    def _forget(self):
-        for name in [n for n in vars(self) if n.endswith("_") and n[0] != "_"]:
-            delattr(self, name)
+    _forget = PrivateEstimatorMixin._forget
+
+    def _sk_visual_block_(self):
+        steps = (self.transformer, self.estimator)
+        return VisualBlock(
+            "serial",
+            steps,
+            names=[
+                f"{name}: {type(step).__name__}"
+                for name, step in zip(("transformer", "estimator"), steps, strict=True)
+            ],
+            name_details=[str(step) for step in steps],
+            dash_wrapped=False,
+        )
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "certificate_")

@@ -1,14 +1,10 @@
 """Noisy answers to votes that were counted elsewhere."""
 
-import warnings
+from sklearn.base import BaseEstimator
 
-from sklearn.base import BaseEstimator, clone
-
-from skpuffer.accountants import Accountant, PrivacyLoss
-from skpuffer.base import DEFAULT_DELTA, DEFAULT_EPSILON, SEEDED
-from skpuffer.exceptions import EstimatedGuaranteeWarning, SeededNoiseWarning
+from skpuffer._warnings import announce
+from skpuffer.base import SEEDED, scenario_and_accountant
 from skpuffer.releases import VoteRelease
-from skpuffer.scenarios import RecordScenario, Scenario
 from skpuffer.utils._checks import check_count
 from skpuffer.utils._random import noise_generator
 
@@ -145,39 +141,14 @@ class PATEAggregator(BaseEstimator):
         """
         for name in ("_session", "certificate_", "noise_", "release_", "accountant_"):
             vars(self).pop(name, None)
-        scenario = RecordScenario() if self.scenario is None else self.scenario
-        accountant = PrivacyLoss(epsilon=DEFAULT_EPSILON, delta=DEFAULT_DELTA)
-        if self.accountant is not None:
-            accountant = clone(self.accountant)
-        for name, held, kind in (
-            ("scenario", scenario, Scenario),
-            ("accountant", accountant, Accountant),
-        ):
-            if not isinstance(held, kind):
-                raise TypeError(
-                    f"The parameter {name!r} must be an instance of {kind.__name__} or "
-                    f"None. Got {held!r}."
-                )
-            held.check()
+        scenario, accountant = scenario_and_accountant(self)
         release = self._release()
         rng, seeded = noise_generator(self.random_state)
         calibration = accountant.calibrate(release, scenario, rng)
         certificate = calibration.certificate
         if seeded:
             certificate = certificate.assuming(SEEDED)
-            warnings.warn(
-                "PATEAggregator draws its noise from a seed. Use random_state=None for "
-                "anything that is released.",
-                SeededNoiseWarning,
-                stacklevel=2,
-            )
-        if not certificate.certified:
-            warnings.warn(
-                "PATEAggregator set its noise from laws that are only known through "
-                "samples: the certificate is an estimate, no guarantee.",
-                EstimatedGuaranteeWarning,
-                stacklevel=2,
-            )
+        announce(self, certificate, seeded, calibration.noise.is_zero)
         self.certificate_ = certificate
         self.noise_ = calibration.noise
         self.release_ = release

@@ -4,11 +4,12 @@ from dataclasses import replace
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import ClassifierMixin, is_classifier
+from sklearn.base import is_classifier
 from sklearn.svm import SVC
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._validation import validate_rows
 from skpuffer.base import PrivateClassifierParts, PrivateEstimatorMixin
 from skpuffer.releases import PublicContext, VoteRelease
 from skpuffer.utils._checks import check_count, check_option
@@ -46,7 +47,7 @@ def _has_probabilities(estimator):
     )
 
 
-class PATEClassifier(PrivateClassifierParts, ClassifierMixin, PrivateEstimatorMixin):
+class PATEClassifier(PrivateClassifierParts, PrivateEstimatorMixin):
     """Private aggregation of teacher ensembles, on any classifier of scikit-learn.
 
     The private rows are dealt to teachers, each of which learns from its own alone.
@@ -117,6 +118,9 @@ classifier, default=None
         `unlabeled`.
     classes_ : ndarray of shape (n_classes,)
         Public class labels.
+    n_queries_left_ : int
+        Number of rows that `predict` may still be asked about. Only without
+        `unlabeled`.
     release_ : VoteRelease
         What was accounted and run.
     certificate_ : Certificate
@@ -255,9 +259,6 @@ classifier, default=None
                 "PATEAggregator."
             )
 
-    def _validate(self, X, y):
-        return self._validate_classes(X, y)
-
     def _model(self):
         return _default_model() if self.estimator is None else self.estimator
 
@@ -296,7 +297,7 @@ classifier, default=None
             rows = self._without_secret(rows)
         else:
             rows = context.feature_map(self._split_secret(scenario, rows, None)[0])
-        return validate_data(self, rows, dtype=[np.float64, np.float32], reset=False)
+        return validate_rows(self, rows, reset=False)
 
     def _execute(self, release, noise, X, y, rng, record=None):
         context = PublicContext(n_records=release.n_records)
@@ -350,8 +351,7 @@ classifier, default=None
 
     def _rows(self, X):
         check_is_fitted(self)
-        X = self._without_secret(X)
-        return validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return validate_rows(self, self._without_secret(X), reset=False)
 
     @available_if(_answers_itself)
     def noisy_votes(self, X):
@@ -417,11 +417,6 @@ classifier, default=None
         probabilities = np.zeros((len(known), len(self.classes_)))
         probabilities[:, self.student_.classes_.astype(int)] = known
         return probabilities
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # noise at the default budget
-        return tags
 
 
 def _default_model():

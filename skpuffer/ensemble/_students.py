@@ -18,6 +18,7 @@ from sklearn.semi_supervised import (
     SelfTrainingClassifier,
 )
 
+from skpuffer._warnings import warn
 from skpuffer.exceptions import PrivacyWarning
 
 from ._session import leading
@@ -96,11 +97,10 @@ class _Student(ABC):
             )
 
     def _constant(self, label, why):
-        warnings.warn(
+        warn(
             f"The votes are released and paid for, but {why}. Until then the same "
             "class is predicted for every row.",
             PrivacyWarning,
-            stacklevel=2,
         )
         return constant_classifier(self.rows.shape[1], label)
 

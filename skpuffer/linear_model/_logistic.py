@@ -5,9 +5,8 @@ from numbers import Real
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import ClassifierMixin
 
-from skpuffer.base import PrivateClassifierParts
+from skpuffer._scores import ScoreProbabilities
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import RecordScenario
 from skpuffer.training import make_loss
@@ -16,8 +15,7 @@ from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import Interval, StrOptions
 
 from ._logistic_loss import LogisticConstants, LogisticRecord, minimise
-from ._scores import ScoreLabels, ScoreProbabilities
-from ._training import LinearTraining
+from ._training import LinearClassifier, with_intercept
 
 __all__ = ["PrivateLogisticRegression"]
 
@@ -39,22 +37,10 @@ class _Rows:
         return np.minimum(np.linalg.norm(gaps, axis=1), 2 * self.data_norm)
 
     def __call__(self, X):
-        rows = clip_rows(X, self.data_norm)
-        if not self.intercept:
-            return rows
-        column = np.full((rows.shape[0], 1), self.intercept)
-        if sparse.issparse(rows):
-            return sparse.hstack([rows, column], format="csr")
-        return np.hstack([rows, column])
+        return with_intercept(clip_rows(X, self.data_norm), self.intercept)
 
 
-class PrivateLogisticRegression(
-    PrivateClassifierParts,
-    ScoreLabels,
-    ScoreProbabilities,
-    ClassifierMixin,
-    LinearTraining,
-):
+class PrivateLogisticRegression(ScoreProbabilities, LinearClassifier):
     """Logistic regression by noisy gradients, or by noise on its coefficients.
 
     Binary targets use the logistic loss, more classes the multinomial one, in one
@@ -192,7 +178,7 @@ class PrivateLogisticRegression(
     """
 
     _parameter_constraints: dict = {
-        **LinearTraining._parameter_constraints,
+        **LinearClassifier._parameter_constraints,
         "solver": [StrOptions({"auto", "gradient", "output"})],
         "C": [Interval(Real, 0, None, closed="neither"), None],
         "data_norm": [
@@ -200,7 +186,6 @@ class PrivateLogisticRegression(
             StrOptions({"empirical"}),
         ],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither"), None],
-        "classes": ["array-like", None],
         "tol": [Interval(Real, 0, 1, closed="neither")],
     }
 
@@ -271,9 +256,6 @@ class PrivateLogisticRegression(
                 "promise",
             )
         return ()
-
-    def _validate(self, X, y):
-        return self._validate_classes(X, y, accept_sparse="csr")
 
     # -- by gradients -------------------------------------------------------------
 
@@ -360,12 +342,6 @@ class PrivateLogisticRegression(
         if self.fit_intercept:
             self.coef_ = weights[:, :-1].copy()
             self.intercept_ = weights[:, -1] * self._output_intercept
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.poor_score = True  # noise at the default budget
-        return tags
 
 
 def _squared_norms(X):

@@ -1,9 +1,9 @@
 """The regularised logistic loss and its constants, binary and multinomial.
 
-scikit-learn's own loss objects are private and its solvers neither accept a class that
-is public but absent from the data nor stop at a gradient norm, which the privacy of
-output perturbation rests on; so loss and gradient are written out here; SciPy
-minimises them and solves the Newton steps.
+scikit-learn's solvers neither accept a class that is public but absent from the data
+nor stop at a gradient norm, which the privacy of output perturbation rests on; so the
+objective is put together here, from the losses that training uses; SciPy minimises it
+and solves the Newton steps.
 """
 
 import math
@@ -13,10 +13,11 @@ from functools import partial
 import numpy as np
 from scipy.optimize import minimize
 from scipy.sparse.linalg import LinearOperator, cg
-from scipy.special import expit, log_softmax, softmax
+from scipy.special import expit, softmax
 from sklearn.utils.extmath import safe_sparse_dot
 
 from skpuffer.base import PUBLIC_TARGET
+from skpuffer.training import make_loss
 
 __all__ = ["LogisticConstants", "LogisticRecord", "minimise"]
 
@@ -49,10 +50,13 @@ class LogisticConstants:
     C: float
 
     @property
+    def _loss(self):
+        return make_loss("log_loss", self.n_classes)
+
+    @property
     def lipschitz(self):
         """Largest gradient norm of one record's loss."""
-        # binary: |expit(-m)| * |x|; multinomial: |p - onehot(y)| <= sqrt(2)
-        return self.radius * (1.0 if self.n_classes == 2 else math.sqrt(2))
+        return self.radius * self._loss.lipschitz
 
     @property
     def weight_norm(self):
@@ -68,9 +72,7 @@ class LogisticConstants:
         a fixed label, the softmax being 1/2-Lipschitz.
         """
         reach = self.radius * self.weight_norm
-        if self.n_classes == 2:
-            return 1 + reach / 4
-        return math.sqrt(2) + reach / 2
+        return self._loss.lipschitz + reach * self._loss.smoothness
 
     def move(self, shift):
         """Largest move of the minimiser when one record moves by `shift`."""
@@ -132,20 +134,12 @@ class LogisticRecord:
 
 def _objective(w, rows, y, n_classes, C):
     """Value and gradient of ``C * sum of losses + |w|**2 / 2``."""
+    loss = make_loss("log_loss", n_classes)
+    scores = safe_sparse_dot(rows, w.reshape(-1, rows.shape[1]).T)
     if n_classes == 2:
-        margin = safe_sparse_dot(rows, w)
-        sign = 2.0 * y - 1.0
-        value = np.sum(np.logaddexp(0.0, -sign * margin))
-        gradient = safe_sparse_dot(rows.T, -sign * expit(-sign * margin))
-    else:
-        W = w.reshape(n_classes, -1)
-        scores = safe_sparse_dot(rows, W.T)
-        log_p = log_softmax(scores, axis=1)
-        at = np.arange(len(y)), y
-        value = -np.sum(log_p[at])
-        residual = np.exp(log_p)
-        residual[at] -= 1.0
-        gradient = safe_sparse_dot(rows.T, residual).T.ravel()
+        scores = scores.ravel()
+    value = loss.value(scores, y).sum()
+    gradient = safe_sparse_dot(rows.T, loss.derivative(scores, y)).T.ravel()
     return C * value + w @ w / 2, C * gradient + w
 
 

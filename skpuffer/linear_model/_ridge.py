@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
-from scipy import sparse
-from sklearn.base import RegressorMixin
 from sklearn.utils.extmath import safe_sparse_dot
 
 from skpuffer.base import PUBLIC_TARGET, PrivateEstimatorMixin
@@ -14,8 +12,7 @@ from skpuffer.utils._checks import check_non_negative, check_positive
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import Interval
 
-from ._scores import linear_scores
-from ._training import target_scale, validate_target
+from ._training import LinearRegressorParts, target_scale, with_intercept
 
 __all__ = ["PrivateRidge"]
 
@@ -87,16 +84,11 @@ class _Moments:
 
     def rows(self, X):
         rows = clip_rows(X, self.data_norm) / self.data_norm
-        if not self.intercept:
-            return rows
-        column = np.full((rows.shape[0], 1), self.intercept)
-        if sparse.issparse(rows):
-            return sparse.hstack([rows, column], format="csr")
-        return np.hstack([rows, column])
+        return with_intercept(rows, self.intercept)
 
     def total(self, X, y):
         """Sum over all records by matrix products, without one row for each."""
-        z = self.rows(X)
+        z = self.rows(X).astype(np.float64, copy=False)  # long sums round in float32
         square = safe_sparse_dot(z.T, z, dense_output=True)
         i, j = self.triangle
         weights = np.where(i == j, 1.0, np.sqrt(2))
@@ -110,7 +102,7 @@ class _Moments:
         return square + np.triu(square, 1).T, value[len(i) :]
 
 
-class PrivateRidge(RegressorMixin, PrivateEstimatorMixin):
+class PrivateRidge(LinearRegressorParts, PrivateEstimatorMixin):
     """Ridge regression on noisy second moments.
 
     The sums of x x' and of x y, all that a least-squares fit depends on, are released
@@ -128,8 +120,9 @@ class PrivateRidge(RegressorMixin, PrivateEstimatorMixin):
         half their range; at least what keeps the noisy moments solvable is added.
     data_norm : float, default=1.0
         Public bound of the l2 norm of a row; longer rows are scaled down to it.
-    target_bounds : tuple of float, default=(-1.0, 1.0)
-        Public bounds of the target; values outside are clipped.
+    target_bounds : tuple of float, default=None
+        Public bounds (low, high) of the target, from what is known of it without the
+        data. They must be given: values outside are clipped.
     fit_intercept : bool, default=True
         Whether to add a constant column; it is regularised like the others.
     intercept_scaling : float, default=1.0
@@ -183,7 +176,7 @@ class PrivateRidge(RegressorMixin, PrivateEstimatorMixin):
         **PrivateEstimatorMixin._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "data_norm": [Interval(Real, 0, None, closed="neither")],
-        "target_bounds": ["array-like"],
+        "target_bounds": ["array-like", None],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
     }
@@ -195,7 +188,7 @@ class PrivateRidge(RegressorMixin, PrivateEstimatorMixin):
         *,
         alpha=1.0,
         data_norm=1.0,
-        target_bounds=(-1.0, 1.0),
+        target_bounds=None,
         fit_intercept=True,
         intercept_scaling=1.0,
         random_state=None,
@@ -210,13 +203,10 @@ class PrivateRidge(RegressorMixin, PrivateEstimatorMixin):
         self.random_state = random_state
 
     def _check_parameters(self, scenario):
+        super()._check_parameters(scenario)
         check_non_negative(alpha=self.alpha)
         check_positive(data_norm=self.data_norm)
         check_positive(intercept_scaling=self.intercept_scaling)
-        target_scale(self.target_bounds)
-
-    def _validate(self, X, y):
-        return validate_target(self, X, y)
 
     def _moments(self, n_features):
         intercept = float(self.intercept_scaling) if self.fit_intercept else 0.0
@@ -254,23 +244,3 @@ class PrivateRidge(RegressorMixin, PrivateEstimatorMixin):
         self.intercept_ = centre
         if self.fit_intercept:
             self.intercept_ += weights[-1] * self.intercept_scaling * half
-
-    def predict(self, X):
-        """Predict the target of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
-            A secret column is ignored; rows are scaled down as in training.
-
-        Returns
-        -------
-        y : ndarray of shape (n_records,)
-        """
-        return linear_scores(self, X)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.regressor_tags.poor_score = True  # noise at the default budget
-        return tags

@@ -3,16 +3,19 @@
 from numbers import Real
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.metaestimators import available_if
 
-from skpuffer.base import PrivateClassifierParts
+from skpuffer._scores import ScoreProbabilities
 from skpuffer.training import make_loss
 from skpuffer.utils._checks import check_non_negative, check_positive
 from skpuffer.utils._sklearn import Interval, StrOptions
 
-from ._scores import ScoreLabels, ScoreProbabilities, linear_scores
-from ._training import LinearTraining, PrivateLinearRegressor, target_scale
+from ._training import (
+    LinearClassifier,
+    LinearRegressorParts,
+    LinearTraining,
+    target_scale,
+)
 
 __all__ = ["PrivateSGDClassifier", "PrivateSGDRegressor"]
 
@@ -25,13 +28,7 @@ def _has_probabilities(estimator):
     )
 
 
-class PrivateSGDClassifier(
-    PrivateClassifierParts,
-    ScoreLabels,
-    ScoreProbabilities,
-    ClassifierMixin,
-    LinearTraining,
-):
+class PrivateSGDClassifier(ScoreProbabilities, LinearClassifier):
     """A linear classifier trained by noisy clipped gradients.
 
     More than two classes are trained at once, in one release: by the multinomial
@@ -140,10 +137,9 @@ class PrivateSGDClassifier(
     """
 
     _parameter_constraints: dict = {
-        **LinearTraining._parameter_constraints,
+        **LinearClassifier._parameter_constraints,
         "loss": [StrOptions({"log_loss", "hinge", "huber_hinge"})],
         "alpha": [Interval(Real, 0, None, closed="left")],
-        "classes": ["array-like", None],
     }
 
     def __init__(
@@ -199,9 +195,6 @@ class PrivateSGDClassifier(
     def _l2(self, context):
         return float(self.alpha)
 
-    def _validate(self, X, y):
-        return self._validate_classes(X, y, accept_sparse="csr")
-
     @available_if(_has_probabilities)
     def predict_proba(self, X):
         """Return the probability of each class; only with ``loss='log_loss'``.
@@ -230,14 +223,8 @@ class PrivateSGDClassifier(
         """
         return np.log(self.predict_proba(X))
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.poor_score = True  # noise at the default budget
-        return tags
 
-
-class PrivateSGDRegressor(RegressorMixin, PrivateLinearRegressor):
+class PrivateSGDRegressor(LinearRegressorParts, LinearTraining):
     """A linear regressor trained by noisy clipped gradients.
 
     Parameters
@@ -254,8 +241,9 @@ class PrivateSGDRegressor(RegressorMixin, PrivateLinearRegressor):
         budget of the same name is a parameter of the accountant.)
     alpha : float, default=0.0
         Weight of ``|w|**2 / 2`` next to the mean loss. It costs no privacy.
-    target_bounds : tuple of float, default=(-1.0, 1.0)
-        Public bounds of the target; values outside are clipped.
+    target_bounds : tuple of float, default=None
+        Public bounds (low, high) of the target, from what is known of it without the
+        data. They must be given: values outside are clipped.
     data_norm : float, default=1.0
         Public bound of the l2 norm of a row; longer rows are scaled down to it.
     fit_intercept : bool, default=True
@@ -336,10 +324,11 @@ class PrivateSGDRegressor(RegressorMixin, PrivateLinearRegressor):
     """
 
     _parameter_constraints: dict = {
-        **PrivateLinearRegressor._parameter_constraints,
+        **LinearTraining._parameter_constraints,
         "loss": [StrOptions({"squared_error", "huber"})],
         "epsilon": [Interval(Real, 0, None, closed="neither")],
         "alpha": [Interval(Real, 0, None, closed="left")],
+        "target_bounds": ["array-like", None],
     }
 
     def __init__(
@@ -350,7 +339,7 @@ class PrivateSGDRegressor(RegressorMixin, PrivateLinearRegressor):
         loss="squared_error",
         epsilon=0.1,
         alpha=0.0,
-        target_bounds=(-1.0, 1.0),
+        target_bounds=None,
         data_norm=1.0,
         fit_intercept=True,
         intercept_scaling=0.5,
@@ -391,7 +380,6 @@ class PrivateSGDRegressor(RegressorMixin, PrivateLinearRegressor):
         super()._check_parameters(scenario)
         check_non_negative(alpha=self.alpha)
         check_positive(epsilon=self.epsilon)
-        target_scale(self.target_bounds)
 
     def _loss(self):
         if self.loss == "huber":
@@ -406,23 +394,3 @@ class PrivateSGDRegressor(RegressorMixin, PrivateLinearRegressor):
         centre, half = target_scale(self.target_bounds)
         self.coef_ = self.coef_.ravel() * half
         self.intercept_ = self.intercept_ * half + centre
-
-    def predict(self, X):
-        """Predict the target of each row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
-            A secret column is ignored; rows are scaled down as in training.
-
-        Returns
-        -------
-        y : ndarray of shape (n_records,)
-        """
-        return linear_scores(self, X)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.regressor_tags.poor_score = True  # noise at the default budget
-        return tags

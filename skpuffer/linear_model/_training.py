@@ -3,15 +3,25 @@
 from numbers import Real
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from scipy import sparse
+from sklearn.base import RegressorMixin
 
+from skpuffer._scores import ScoreLabels, linear_scores
 from skpuffer._trained import PrivateTrainingMixin
+from skpuffer._validation import validate_rows
+from skpuffer.base import PrivateClassifierParts, mark_noisy
 from skpuffer.training import LinearGradients
 from skpuffer.utils._checks import check_positive
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import Interval
 
-__all__ = ["LinearTraining", "PrivateLinearRegressor"]
+__all__ = [
+    "LinearClassifier",
+    "LinearRegressorParts",
+    "LinearTraining",
+    "target_scale",
+    "with_intercept",
+]
 
 
 class LinearTraining(PrivateTrainingMixin):
@@ -22,6 +32,7 @@ class LinearTraining(PrivateTrainingMixin):
     """
 
     _release_name = "gradients of a linear model"
+    _accept_sparse = "csr"
 
     _parameter_constraints: dict = {
         **PrivateTrainingMixin._parameter_constraints,
@@ -45,7 +56,7 @@ class LinearTraining(PrivateTrainingMixin):
         return 0.5 if self.intercept_scaling is None else float(self.intercept_scaling)
 
     def _n_classes(self):
-        return len(self.classes_)
+        return len(self.classes_) if hasattr(self, "classes_") else None
 
     def _n_outputs(self):
         return self._loss().n_outputs(self._n_classes())
@@ -77,33 +88,56 @@ class LinearTraining(PrivateTrainingMixin):
             self.intercept_ = value[weights:] * self._intercept_scale
 
 
-class PrivateLinearRegressor(LinearTraining):
-    """A linear regressor whose target is clipped to public bounds."""
+class LinearClassifier(PrivateClassifierParts, ScoreLabels, LinearTraining):
+    """A linear classifier; a subclass has the parameter `classes` as well."""
 
     _parameter_constraints: dict = {
         **LinearTraining._parameter_constraints,
-        "target_bounds": ["array-like"],
+        "classes": ["array-like", None],
     }
 
-    def _n_classes(self):
-        return None
+
+class LinearRegressorParts(RegressorMixin):
+    """What linear regressors share: a target that is clipped to public bounds."""
+
+    _accept_sparse = "csr"
+
+    def _check_parameters(self, scenario):
+        super()._check_parameters(scenario)
+        target_scale(self.target_bounds)
 
     def _validate(self, X, y):
-        return validate_target(self, X, y)
+        """Validate, and map the bounds of the target to [-1, 1]."""
+        X, y = validate_rows(self, X, y, y_numeric=True)
+        centre, half = target_scale(self.target_bounds)
+        return X, np.clip((y - centre) / half, -1.0, 1.0)
+
+    def predict(self, X):
+        """Predict the target of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
+            A secret column is ignored; rows are scaled down as in training.
+
+        Returns
+        -------
+        y : ndarray of shape (n_records,)
+        """
+        return linear_scores(self, X)
+
+    def __sklearn_tags__(self):
+        return mark_noisy(super().__sklearn_tags__())
 
 
-def validate_target(estimator, X, y):
-    """Validate a table and a numeric target; map the target's bounds to [-1, 1]."""
-    X, y = validate_data(
-        estimator,
-        X,
-        y,
-        dtype=[np.float64, np.float32],
-        accept_sparse="csr",
-        y_numeric=True,
-    )
-    centre, half = target_scale(estimator.target_bounds)
-    return X, np.clip((y - centre) / half, -1.0, 1.0)
+def with_intercept(rows, value):
+    """Append a constant column to rows, dense or sparse; zero is for none."""
+    if not value:
+        return rows
+    column = np.full((rows.shape[0], 1), value)
+    if sparse.issparse(rows):
+        return sparse.hstack([rows, column], format="csr")
+    return np.hstack([rows, column])
 
 
 def target_scale(bounds):
@@ -114,6 +148,12 @@ def target_scale(bounds):
     ValueError
         If they are not two finite numbers in increasing order.
     """
+    if bounds is None:
+        raise ValueError(
+            "The parameter 'target_bounds' is missing: give public bounds (low, high) "
+            "of the target, such as the ends of its scale, from what is known without "
+            "the data. Values outside are clipped, and the noise grows with the range."
+        )
     bounds = np.asarray(bounds, dtype=float)
     if (
         bounds.shape != (2,)

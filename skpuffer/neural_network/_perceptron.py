@@ -3,12 +3,12 @@
 from numbers import Integral, Real
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._scores import ScoreLabels, ScoreProbabilities
 from skpuffer._trained import PrivateTrainingMixin
+from skpuffer._validation import validate_rows
 from skpuffer.base import PrivateClassifierParts
-from skpuffer.linear_model._scores import ScoreLabels, ScoreProbabilities
 from skpuffer.training import PerceptronGradients, make_loss
 from skpuffer.training._perceptron import ACTIVATIONS
 from skpuffer.utils._checks import check_count, check_non_negative, check_positive
@@ -19,11 +19,7 @@ __all__ = ["PrivateMLPClassifier"]
 
 
 class PrivateMLPClassifier(
-    PrivateClassifierParts,
-    ScoreLabels,
-    ScoreProbabilities,
-    ClassifierMixin,
-    PrivateTrainingMixin,
+    PrivateClassifierParts, ScoreLabels, ScoreProbabilities, PrivateTrainingMixin
 ):
     """A perceptron with one hidden layer, trained by noisy clipped gradients.
 
@@ -196,9 +192,6 @@ class PrivateMLPClassifier(
     def _l2(self, context):
         return float(self.alpha)
 
-    def _validate(self, X, y):
-        return self._validate_classes(X, y)
-
     def _rows(self, X):
         rows = clip_rows(X, self.data_norm)
         return rows / self.data_norm
@@ -250,15 +243,9 @@ class PrivateMLPClassifier(
         scores : ndarray of shape (n_records,) or (n_records, n_classes)
         """
         check_is_fitted(self)
-        X = self._without_secret(X)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        X = validate_rows(self, self._without_secret(X), reset=False)
         activate, _ = ACTIVATIONS[self.activation]
         hidden = clip_rows(X, self.data_norm) @ self.coefs_[0] + self.intercepts_[0]
         scores = activate(hidden) @ self.coefs_[1]
         scores += self.intercepts_[1]
         return scores.ravel() if scores.shape[1] == 1 else scores
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # noise at the default budget
-        return tags

@@ -17,9 +17,9 @@ from skpuffer.utils._checks import (
     check_real,
 )
 from skpuffer.utils._random import noise_generator
+from skpuffer.utils._solve import largest_argument, raise_until, smallest_argument
 
 from ._shift import Shift, one_coordinate
-from ._solve import largest_argument, raise_until, smallest_argument
 from ._validation import check_delta, check_each, check_scale, plain
 
 

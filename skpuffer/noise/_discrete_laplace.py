@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 
 from skpuffer.utils._checks import check_non_negative, check_order, check_positive
+from skpuffer.utils._solve import largest_argument
 
 from ._base import Noise
 from ._shift import Shift
-from ._solve import largest_argument
 from ._validation import check_delta, check_each
 
 # By so much a radius may exceed a whole number and still be taken for it: no whole

@@ -7,11 +7,13 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from skpuffer.utils._checks import check_covariance
 from skpuffer.utils._gdp import gaussian_delta, gaussian_epsilon, gaussian_mu
 
 from ._base import Noise
 
-_MAX_CONDITION = 1e12
+# Beyond a condition number of 1e12 a whitened shift has no digits left to trust.
+_LEAST = 1e-12
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class GaussianNoise(Noise):
                 "The parameter 'scale' must be one number where 'covariance' is given: "
                 "put the scales of the coordinates into the covariance."
             )
-        covariance = _check_covariance(self.covariance)
+        covariance = check_covariance(least=_LEAST, covariance=self.covariance)
         object.__setattr__(self, "covariance", tuple(map(tuple, covariance.tolist())))
 
     def _sample_unit(self, shape, rng):
@@ -144,26 +146,3 @@ def _norm_to_l2(matrix, order):
     dual = 1 / (1 - 1 / order)
     gram = np.linalg.norm(np.ravel(matrix.T @ matrix), ord=dual)
     return min(ball, math.sqrt(gram))
-
-
-def _check_covariance(covariance):
-    array = np.asarray(covariance, dtype=float)
-    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.size == 0:
-        raise ValueError(
-            "The parameter 'covariance' must be a square matrix. "
-            f"Got shape {array.shape}."
-        )
-    if not np.all(np.isfinite(array)):
-        raise ValueError("The parameter 'covariance' must be finite.")
-    if not np.allclose(array, array.T, rtol=1e-9, atol=1e-12 * np.abs(array).max()):
-        raise ValueError("The parameter 'covariance' must be symmetric.")
-    array = (array + array.T) / 2
-    eigenvalues = np.linalg.eigvalsh(array)
-    if eigenvalues[0] * _MAX_CONDITION <= eigenvalues[-1]:
-        raise ValueError(
-            "The parameter 'covariance' must be positive definite with a condition "
-            f"number below {_MAX_CONDITION:g}. Its eigenvalues go from "
-            f"{eigenvalues[0]:.3g} to {eigenvalues[-1]:.3g}; add to its diagonal, or "
-            "leave out the coordinates without noise."
-        )
-    return array

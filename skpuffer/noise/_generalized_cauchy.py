@@ -10,11 +10,12 @@ from scipy.special import stdtr
 
 from skpuffer.exceptions import PrivacyWarning
 from skpuffer.utils._checks import check_order, check_positive
+from skpuffer.utils._solve import largest_argument, smallest_argument
+from skpuffer.utils._tradeoff import log_delta_of_orders, mirrored
 
 from ._base import Noise
 from ._cauchy_moments import LEAST_EXPONENT, log_moment, moment_slope
 from ._shift import Shift
-from ._solve import largest_argument, smallest_argument
 from ._validation import check_delta, plain
 
 # Orders by which several coordinates are converted, as in the usual accountants.
@@ -141,10 +142,7 @@ class GeneralizedCauchyNoise(Noise):
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             above = self._above(np.minimum(size, self.exponent * np.arcsinh(u / 2)), u)
             value = np.where(size >= self.exponent * np.arcsinh(u / 2), 0.0, above)
-            # the noise is symmetric, so either world may be called the first
-            mirrored = -np.expm1(epsilon) + np.exp(epsilon) * value
-        value = np.where(epsilon < 0, mirrored, value)
-        return np.where(np.isinf(u), 1.0, value)
+        return np.where(np.isinf(u), 1.0, mirrored(epsilon, value))
 
     def _above(self, epsilon, u):
         """Hockey-stick divergence at ``0 <= epsilon <= k asinh(u / 2)``.
@@ -221,20 +219,15 @@ class GeneralizedCauchyNoise(Noise):
         if count == 1:
             return self._delta(epsilon, u)
         epsilon = np.asarray(epsilon, float)
-        size = np.abs(epsilon)[..., None]
+        size = np.abs(epsilon)
         pure = self._many_renyi(math.inf, u, count)
         if u == 0 or math.isinf(u):
             value = np.where(u > 0, np.ones(epsilon.shape), 0.0)
         else:
             costs = self._many_renyi(_ORDERS, u, count)
-            exponent = (_ORDERS - 1) * (costs - size + np.log1p(-1 / _ORDERS))
-            value = np.exp(np.minimum(exponent - np.log(_ORDERS), 0.0).min(axis=-1))
-            value = np.where(size[..., 0] >= pure, 0.0, value)
-        mirrored = (
-            -np.expm1(np.minimum(epsilon, 0.0))
-            + np.exp(np.minimum(epsilon, 0.0)) * value
-        )
-        return np.where(epsilon < 0, mirrored, value)
+            value = np.exp(log_delta_of_orders(_ORDERS, costs, size))
+            value = np.where(size >= pure, 0.0, value)
+        return mirrored(epsilon, value)
 
     def _shift_renyi(self, alpha, shift):
         return self._many_renyi(alpha, self._magnitude(shift), self._count(shift))

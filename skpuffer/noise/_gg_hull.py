@@ -6,9 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
-from ._solve import raise_until
+from skpuffer.utils._solve import raise_until
+from skpuffer.utils._tradeoff import mirrored
 
-__all__ = ["Hull", "hull", "log_delta_of_orders"]
+__all__ = ["Hull", "hull"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,9 +31,7 @@ class Hull:
     def delta(self, epsilon):
         """Return the divergence at exp(epsilon), for an epsilon of any sign."""
         epsilon = np.asarray(epsilon, float)
-        value = self._above(np.abs(epsilon))
-        image = np.minimum(epsilon, 0.0)
-        return np.where(epsilon < 0, -np.expm1(image) + np.exp(image) * value, value)
+        return mirrored(epsilon, self._above(np.abs(epsilon)))
 
     @cached_property
     def _heights(self):
@@ -128,18 +127,3 @@ def hull(epsilons, log_deltas):
         np.append(epsilons[kept], epsilons[-1] + 1.0),
         np.append(log_deltas[kept], log_deltas[-1]),
     )
-
-
-def log_delta_of_orders(alphas, costs, epsilons):
-    """Logarithm of the least delta that Rényi costs imply at each epsilon.
-
-    Canonne, Kamath and Steinke (2020), Proposition 12.
-    """
-    known = np.isfinite(costs)
-    alphas, costs = alphas[known], costs[known]
-    rest = alphas - 1
-    fixed = rest * (costs + np.log1p(-1 / alphas)) - np.log(alphas)
-    found = np.zeros(len(epsilons))
-    for slope, start in zip(rest, fixed, strict=True):
-        np.minimum(found, start - slope * epsilons, out=found)
-    return found

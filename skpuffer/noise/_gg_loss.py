@@ -9,10 +9,10 @@ functions at the point where the loss takes a value.
 import math
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import gamma, gammainc, gammaincc, gammainccinv
 
-from ._solve import raise_until
+from skpuffer.utils._solve import root_above
+from skpuffer.utils._tradeoff import mirrored
 
 __all__ = [
     "cdf",
@@ -34,6 +34,9 @@ _ROUNDING = 1e-14
 
 #: From here on an incomplete gamma function is its asymptotic series to rounding.
 _FAR = 500.0
+
+#: Below, a power may have lost its digits.
+_TINY = 1e-290
 
 
 def fisher_information(beta):
@@ -81,7 +84,7 @@ def _newton(value, start, correct):
     """
     root, left = start, np.arange(start.size)
     for _ in range(60):
-        step, root[left] = correct(root[left], value[left])
+        step, root[left] = correct(root[left], value[..., left])
         left = left[np.abs(step) > _POINT * (1 + root[left])]
         if not left.size:
             break
@@ -108,36 +111,41 @@ def _inside(value, beta):
     return _newton(value, np.clip(start, 0.0, 0.5), correct)
 
 
-def _outside(value, beta):
-    """The root t >= 0 of (1 + t)^beta - t^beta = value, for values above 1.
+def _outside(target, beta):
+    """The root t >= 0 of log((1 + t)^beta - t^beta) = target, for positive targets.
 
-    As the mean of beta s^(beta - 1) over [t, t + 1] the function is on one side of its
-    value in the middle, whose root is where Newton's method starts: the side from
-    which it goes to the root without overshooting.
+    The function is the mean of beta s^(beta - 1) over [t, t + 1]: a log-concave one, as
+    those of a log-concave one are, so Newton's method for its logarithm does not
+    overshoot from below the root, where its first step leads. It starts where the
+    middle of the interval has the value, and a point below is where the first term
+    alone has it.
     """
-
-    def correct(t, value):
-        grown, ratio = np.log1p(t), np.log1p(1 / t)
-        size = np.exp(beta * grown) * -np.expm1(-beta * ratio)
-        slope = np.exp((beta - 1) * grown) * -np.expm1((1 - beta) * ratio)
-        step = (value - size) / (beta * slope)
-        # so far out that nothing is finite any more, the start is good enough
-        step = np.where(np.isfinite(step), step, 0.0)
-        return step, np.maximum(t + step, 0.0)
-
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        start = np.maximum((value / beta) ** (1 / (beta - 1)) - 0.5, 0.0)
-        return _newton(value, start, correct)
+        below = np.expm1(target / beta)
+        middle = np.exp((target - math.log(beta)) / (beta - 1)) - 0.5
+
+        def correct(t, known):
+            target, below = known
+            ratio = np.log1p(1 / t)
+            left = -np.expm1(-beta * ratio)
+            miss = target - beta * np.log1p(t) - np.log(left)
+            step = miss * (1 + t) * left / (-beta * np.expm1((1 - beta) * ratio))
+            # so far out that nothing is finite any more, the start is good enough
+            step = np.where(np.isfinite(step), step, 0.0)
+            return step, np.maximum(t + step, below)
+
+        return _newton(np.stack([target, below]), np.maximum(middle, below), correct)
 
 
 def _point(value, u, beta):
     """Where the loss takes a value >= 0, in units of u: at most 1/2 (beta > 1)."""
-    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        part = np.where(value == 0, 0.0, value / u**beta)
-    inside = part <= 1
+    with np.errstate(divide="ignore"):
+        # of value / u^beta, whose denominator may be too small for a float
+        part = np.asarray(np.log(value) - beta * np.log(u))
+    inside = part <= 0
     point = np.empty_like(part)
     if inside.any():
-        point[inside] = _inside(part[inside], beta)
+        point[inside] = _inside(np.exp(part[inside]), beta)
     if not inside.all():
         point[~inside] = -_outside(part[~inside], beta)
     return point
@@ -169,6 +177,28 @@ def _scaled_tail(z, a):
     return value
 
 
+def _lower(x, z, a):
+    """Return P(a, z) = 1 - Q(a, z) for z = x^(1/a), however small."""
+    return np.where(z < _TINY, x / gamma(1 + a), gammainc(a, z))
+
+
+def _outer(x, y, z, size, a):
+    """Two tails, which are nearly the same where u is tiny: up by their rounding."""
+    rest = np.where(z < _TINY, 1 - _lower(x, z, a), _scaled_tail(z, a))
+    moved = _scaled_tail(z + size, a)
+    return np.exp(-z) * (rest - moved + _ROUNDING * rest)
+
+
+def _near(x, y, z, size, a):
+    """The whole less both tails, in the form that cancels less for small losses."""
+    return _lower(x, z, a) + np.exp(size) * _lower(y, z + size, a) - np.expm1(size)
+
+
+def _tails(x, y, z, size, a):
+    """The whole less both tails, for large losses."""
+    return 1 + _lower(x, z, a) - np.exp(-z) * _scaled_tail(z + size, a)
+
+
 def hockey_stick(epsilon, u, beta):
     """Hockey-stick divergence of unit noise moved by u, at exp(epsilon), for beta > 1.
 
@@ -197,25 +227,21 @@ def hockey_stick(epsilon, u, beta):
     size, shift = np.where(usual, size, 1.0), np.where(usual, u, 1.0)
     point = _point(size, shift, beta)
     with np.errstate(over="ignore", invalid="ignore"):
-        z = (shift * np.abs(point)) ** beta
-        moved = _scaled_tail(z + size, a)
-        falls = np.exp(-z)
-        rest = _scaled_tail(z, a)
-        # two tails that are nearly the same where u is tiny: up by their rounding
-        outer = falls * (rest - moved + _ROUNDING * rest)
-        # the whole less both tails, in the form that cancels less
-        tails = 1 + gammainc(a, z) - falls * moved
-        small = np.minimum(size, 0.5)
-        rest = gammainc(a, z) + np.exp(small) * gammainc(a, z + small) - np.expm1(small)
-        inner = np.where(size <= 0.5, rest, tails)
-        value = np.where(point < 0, outer, inner) / 2
+        x = shift * np.abs(point)
+        # z and z + size are the powers of the distances of x to both centres
+        known = np.stack([x, shift - x, x**beta, size])
+        value = np.empty_like(size)
+        inner = point >= 0
+        for formula, chosen in (
+            (_outer, ~inner),
+            (_near, inner & (size <= 0.5)),
+            (_tails, inner & (size > 0.5)),
+        ):
+            if chosen.any():
+                value[chosen] = formula(*known[:, chosen], a) / 2
     value = np.clip(np.where(np.isnan(value), 0.0, value), 0.0, 1.0)
-    with np.errstate(over="ignore", invalid="ignore"):
-        nothing = np.maximum(0.0, -np.expm1(epsilon))
-        value = np.where(
-            epsilon < 0, nothing + np.exp(np.minimum(epsilon, 0.0)) * value, value
-        )
-    value = np.where(usual, value, nothing)
+    # two equal laws, where u is zero
+    value = mirrored(epsilon, np.where(usual, value, 0.0))
     value = np.where(np.isinf(u) & (u > 0), 1.0, value)
     return np.where(np.isinf(epsilon), np.where(epsilon > 0, 0.0, 1.0), value)
 
@@ -232,11 +258,4 @@ def hockey_stick_epsilon(delta, u, beta):
         return 0.0
     # a loss above this has no more than that probability
     high = float(loss(quantile(delta, beta), u, beta))
-    root = brentq(
-        lambda e: math.log(max(height(e), 1e-320) / delta),
-        0.0,
-        high * (1 + 1e-9),
-        xtol=1e-14 * high,
-        rtol=1e-13,
-    )
-    return raise_until(lambda e: height(e) <= delta, root)
+    return root_above(height, delta, 0.0, high * (1 + 1e-9))

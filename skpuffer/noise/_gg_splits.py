@@ -14,8 +14,9 @@ import numpy as np
 
 from skpuffer.utils._gdp import gaussian_delta
 from skpuffer.utils._loss_grid import Sum, on_grid, reach
+from skpuffer.utils._tradeoff import log_delta_of_orders
 
-from ._gg_hull import hull, log_delta_of_orders
+from ._gg_hull import hull
 from ._gg_loss import fisher_information, hockey_stick
 from ._gg_renyi import renyi
 
@@ -111,6 +112,8 @@ class _OneCoordinate:
 
     u: float
     beta: float
+
+    symmetric = True
 
     def delta(self, epsilon):
         return hockey_stick(epsilon, self.u, self.beta)

@@ -11,12 +11,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from skpuffer.utils._solve import largest_argument, root_below
+
 from . import _gg_loss as one
 from ._base import Noise
 from ._gg_hull import Hull, hull
 from ._gg_renyi import renyi
 from ._gg_splits import euclidean_trade_off, split_renyi, split_trade_off
-from ._solve import largest_argument, root_below
 
 __all__ = ["Euclidean", "OneCoordinate", "Splits", "Twin"]
 

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import hyp1f1
 
+from skpuffer.utils._solve import raise_until
+
 from ._base import Noise
-from ._solve import raise_until
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from skpuffer.utils._checks import (
+    check_at_least_one,
     check_count,
     check_non_negative,
     check_option,
     check_positive,
 )
-
-from ._validation import check_norm
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class Shift:
         check_option(("vector", "scalar"), structure=self.structure)
         fields = {
             "radius": check_non_negative(radius=self.radius),
-            "norm": check_norm(norm=self.norm),
+            "norm": check_at_least_one(norm=self.norm),
             "dim": dim,
             "weights": weights,
         }
@@ -96,7 +95,7 @@ class Shift:
             If `scale` has another length than the shift, or if the answer depends on
             an unknown dimension.
         """
-        norm = check_norm(norm=norm)
+        norm = check_at_least_one(norm=norm)
         scale = np.asarray(scale, dtype=float)
         dim = self.common_dim(None if scale.ndim == 0 else scale.size)
         weights = 1.0 if self.weights is None else np.asarray(self.weights)

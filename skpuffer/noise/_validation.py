@@ -7,18 +7,6 @@ import numpy as np
 from skpuffer.utils._checks import check_non_negative, check_probability, check_real
 
 
-def check_norm(**named):
-    """Return the one named value as the order of a norm, a float in [1, inf]."""
-    ((name, raw),) = named.items()
-    value = check_real(**named)
-    if value < 1:
-        raise ValueError(
-            f"The parameter {name!r} must be the order of a norm, in [1, inf]. "
-            f"Got {raw!r}."
-        )
-    return value
-
-
 def check_each(check, **named):
     """Apply a check of one number to a number, or to each entry of an array.
 

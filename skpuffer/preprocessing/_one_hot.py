@@ -134,7 +134,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
         values = np.column_stack(
             [self._known(X.iloc[:, i], names[i], given) for i, given in encoded.items()]
         )
-        codes = self._encoder(names, encoded).transform(values)
+        codes = self._encoder(encoded).transform(values)
         order = self._order(len(names), encoded)
         if self.sparse_output:
             return sparse.hstack([numbers, codes]).tocsc()[:, order].tocsr()
@@ -160,7 +160,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
         plain = [name for i, name in enumerate(before) if i not in encoded]
         coded = []
         if encoded:
-            coded = self._encoder(before, encoded).get_feature_names_out(
+            coded = self._encoder(encoded).get_feature_names_out(
                 [before[i] for i in encoded]
             )
         order = self._order(len(before), encoded)
@@ -253,7 +253,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
         values[missing] = np.nan
         return values
 
-    def _encoder(self, names, encoded):
+    def _encoder(self, encoded):
         """scikit-learn's encoder, fitted to the categories alone."""
         extra = [np.nan] if self.missing == "category" else []
         categories = [_objects([*given, *extra]) for given in encoded.values()]

@@ -431,6 +431,12 @@ def compose(certificates, alpha=None, delta=None):
     ValueError
         If both `alpha` and `delta` are given, or one is out of its range.
 
+    References
+    ----------
+    Coupling composition: joint quasi-convexity of the Rényi divergence and Mironov
+    (2017), Rényi differential privacy, Proposition 1. No sequential composition
+    theorem holds for Pufferfish privacy in general.
+
     Examples
     --------
     >>> from skpuffer.accountants import GroupPrivacy
@@ -448,12 +454,6 @@ def compose(certificates, alpha=None, delta=None):
     >>> both = compose([once, once])
     >>> round(both.epsilon, 3), both.delta
     (1.465, 1e-05)
-
-    References
-    ----------
-    Coupling composition: joint quasi-convexity of the Rényi divergence and Mironov
-    (2017), Rényi differential privacy, Proposition 1. No sequential composition
-    theorem holds for Pufferfish privacy in general.
     """
     certificates = list(certificates)
     if not certificates:

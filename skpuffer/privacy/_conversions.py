@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from skpuffer.utils._checks import check_option, check_probability
+from skpuffer.utils._tradeoff import log_delta_of_orders
 
 __all__ = ["approximate_renyi_to_approximate", "renyi_to_approximate", "renyi_to_delta"]
 
@@ -94,14 +95,9 @@ def renyi_to_delta(alpha, epsilon_renyi, epsilon):
         In [0, 1].
     """
     alpha, cost = _orders_and_costs(alpha, epsilon_renyi)
-    pure = np.isinf(alpha)
-    if np.any(cost[pure] <= epsilon):
+    if np.any(cost[np.isinf(alpha)] <= epsilon):
         return 0.0
-    alpha, cost = alpha[~pure], cost[~pure]
-    if alpha.size == 0:
-        return 1.0
-    exponent = (alpha - 1) * (cost - epsilon + np.log1p(-1 / alpha)) - np.log(alpha)
-    return float(np.exp(min(0.0, np.min(exponent))))
+    return float(np.exp(log_delta_of_orders(alpha, cost, epsilon)))
 
 
 def approximate_renyi_to_approximate(

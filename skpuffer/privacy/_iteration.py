@@ -13,6 +13,7 @@ from scipy.optimize import isotonic_regression
 
 from skpuffer.exceptions import PrivacyWarning
 from skpuffer.utils._checks import (
+    check_covariance,
     check_non_negative,
     check_option,
     check_order,
@@ -418,21 +419,13 @@ def _check_contraction(contraction):
 
 
 def _check_covariance(covariance):
-    covariance = np.asarray(covariance, dtype=float)
-    if covariance.ndim != 2 or len(set(covariance.shape)) != 1 or not covariance.size:
-        raise ValueError(
-            "The parameter 'covariance' must be a square matrix. "
-            f"Got shape {covariance.shape}."
-        )
+    covariance = check_covariance(least=-1e-9, covariance=covariance)
     spreads = np.sqrt(np.maximum(np.diag(covariance), 0))
-    if np.all(np.isfinite(covariance)) and np.all(spreads > 0):
-        correlations = covariance / spreads / spreads[:, None]
-        # perfect dependence is a law as well, so rounding is let pass
-        if np.allclose(
-            correlations, correlations.T, rtol=0, atol=1e-9
-        ) and np.linalg.eigvalsh(correlations)[0] >= -1e-9 * len(correlations):
-            return covariance
-    raise ValueError(
-        "The parameter 'covariance' must be finite, symmetric and positive "
-        "semi-definite, with a positive variance of every record."
-    )
+    if not np.all(spreads > 0):
+        raise ValueError(
+            "The parameter 'covariance' must have a positive variance of every record."
+        )
+    # once more as correlations, where no unit hides what is wrong with a small one
+    correlations = covariance / spreads / spreads[:, None]
+    check_covariance(least=-1e-9, covariance=correlations)
+    return covariance

@@ -6,10 +6,10 @@ from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
 from skpuffer.utils._checks import check_order, check_probability, check_real
 from skpuffer.utils._loss_grid import GridTooLargeError, Sum, excess, on_grid, reach
+from skpuffer.utils._solve import root_above
 
 from ._conversions import renyi_to_approximate, renyi_to_delta
 from ._loss_renyi import renyi_of_pair
@@ -56,6 +56,8 @@ class Reversed:
     """A pair of laws the other way around."""
 
     pair: object
+
+    symmetric = False
 
     def delta(self, epsilon):
         """Return the hockey-stick divergence of the second law from the first."""
@@ -408,10 +410,7 @@ def _single_epsilon(pair, delta):
     high = reach(pair.delta, delta)
     if math.isinf(high):
         return math.inf
-    root = brentq(lambda e: height(e) - delta, 0.0, high, xtol=1e-14, rtol=1e-13)
-    while height(root) > delta:
-        root = root * (1 + 1e-12) + 1e-15
-    return root
+    return root_above(height, delta, 0.0, high)
 
 
 @lru_cache(maxsize=4096)

@@ -7,6 +7,7 @@ import numpy as np
 
 from skpuffer.utils._checks import check_count, check_option, check_positive
 
+from ._base import Release
 from ._context import PublicContext
 from ._sensitivity import Sensitivity
 
@@ -23,13 +24,14 @@ SAMPLING_SCHEMES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class GradientRelease:
+class GradientRelease(Release):
     """Noisy sums of clipped per-example gradients, one a step.
 
     At each step some records are chosen, each one's gradient is scaled down to the
     clip norm, their sum is released with noise and divided by the public
     :attr:`divisor`. Each gradient may depend on everything released before. Whatever is
-    made of the noisy sums (momentum, averages, projections) is post-processing.
+    made of the noisy sums (momentum, averages, projections) is post-processing. What a
+    record contributes depends on the run as well, so there is no `contribution`.
 
     Parameters
     ----------
@@ -92,14 +94,7 @@ class GradientRelease:
         check_option(SAMPLING_SCHEMES, sampling=self.sampling)
         self._check_batch_size()
         self._check_clipping()
-        if self.context is None:
-            context = PublicContext(n_records=self.n_records)
-            object.__setattr__(self, "context", context)
-        if self.context.n_records != self.n_records:
-            raise ValueError(
-                f"The parameter 'n_records' is {self.n_records}, but the context is of "
-                f"{self.context.n_records} records."
-            )
+        self._meet_context()
 
     def _check_batch_size(self):
         n, size = self.n_records, self.batch_size
@@ -154,11 +149,6 @@ class GradientRelease:
                 f"The parameter 'blocks' must add up to dim={self.dim}. "
                 f"Got {self.blocks!r}."
             )
-
-    @property
-    def contribution(self):
-        """None: what a record contributes depends on the run as well."""
-        return None
 
     @property
     def sampling_rate(self):

@@ -8,6 +8,7 @@ import numpy as np
 
 from skpuffer.utils._checks import check_count
 
+from ._base import Release
 from ._context import PublicContext
 from ._sensitivity import Sensitivity, convert_norm
 
@@ -18,7 +19,7 @@ _BLOCK = 2**22
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class QueryRelease:
+class QueryRelease(Release):
     """One vector computed from a table.
 
     Parameters
@@ -91,14 +92,7 @@ class QueryRelease:
             if not all(0 < u < math.inf for u in units):
                 raise ValueError("The 'units' must be positive and finite.")
             object.__setattr__(self, "units", units)
-        if self.context is None:
-            context = PublicContext(n_records=self.n_records)
-            object.__setattr__(self, "context", context)
-        if self.context.n_records != self.n_records:
-            raise ValueError(
-                f"The parameter 'n_records' is {self.n_records}, but the context is of "
-                f"{self.context.n_records} records."
-            )
+        self._meet_context()
 
     def run(self, X, y=None):
         """Compute the exact vector from a table. Its result must not leave unnoised.
@@ -115,7 +109,7 @@ class QueryRelease:
         if self.query is not None:
             return np.asarray(self.query(X, y), dtype=float).ravel()
         total = self.factor * self._sum_of_contributions(X, y)
-        return total if self.units is None else total * np.asarray(self.units)
+        return total * self.unit_array
 
     def _sum_of_contributions(self, X, y):
         """Sum over records, block by block: contributions may be wider than rows."""

@@ -7,6 +7,7 @@ import numpy as np
 
 from skpuffer.utils._checks import check_count, check_option, check_positive, check_real
 
+from ._base import Release
 from ._context import PublicContext
 from ._sensitivity import Sensitivity
 
@@ -17,13 +18,14 @@ VOTE_RELATIONS = ("replace_vote", "add_remove_vote")
 
 
 @dataclass(frozen=True, kw_only=True)
-class VoteRelease:
+class VoteRelease(Release):
     """Noisy vote counts of disjoint voters, one histogram a query.
 
     Each record lies with one teacher, so whatever happens to it changes the votes of
     that teacher alone: in each query one vote moves from one class to another, and two
     counts change by one. What is released is the counts with noise, or less (the class
-    that leads); each query may depend on all earlier answers.
+    that leads); each query may depend on all earlier answers. A record is heard through
+    its teacher only, so there is no `contribution`.
 
     With a `threshold` a query is first tested: only if its largest count, with noise of
     its own, reaches the threshold is it answered. The test is charged on every query,
@@ -109,14 +111,7 @@ class VoteRelease:
             )
         check_positive(threshold_noise_ratio=self.threshold_noise_ratio)
         self._check_threshold()
-        if self.context is None:
-            context = PublicContext(n_records=self.n_records)
-            object.__setattr__(self, "context", context)
-        if self.context.n_records != self.n_records:
-            raise ValueError(
-                f"The parameter 'n_records' is {self.n_records}, but the context is of "
-                f"{self.context.n_records} records."
-            )
+        self._meet_context()
 
     def _check_threshold(self):
         if self.threshold is not None and math.isinf(
@@ -149,11 +144,6 @@ class VoteRelease:
     def dim(self):
         """Length of one histogram."""
         return self.n_classes
-
-    @property
-    def contribution(self):
-        """None: a record is heard through its teacher only."""
-        return None
 
     @property
     def sensitivity(self):

@@ -1,10 +1,11 @@
 """The value of one column is secret, through every column that goes with it."""
 
+from collections.abc import Hashable
+
 import numpy as np
 import pandas as pd
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.releases import PublicContext
 from skpuffer.utils._checks import check_count, check_option, check_probability
 
 from ._attribute_bound import LAW_TYPES, MAX_SECRETS, BoundAttribute
@@ -109,6 +110,8 @@ class AttributeScenario(Scenario):
         check_probability(confidence=self.confidence)
         check_count(n_draws=self.n_draws, least=2)
         check_count(random_state=self.random_state, least=0)
+        if not isinstance(self.column, Hashable):
+            raise _not_one(self.column)
         if isinstance(self.prior, str):
             check_option(("empirical",), prior=self.prior)
             return
@@ -116,6 +119,8 @@ class AttributeScenario(Scenario):
         for table in self._tables():
             for name in filter(lambda c: c is not None, (self.column, self.target)):
                 if name not in table.columns:
+                    if isinstance(name, tuple) and set(name) <= set(table.columns):
+                        raise _not_one(name)
                     which = "column" if name == self.column else "target"
                     raise ScenarioError(
                         f"The parameter {which!r} names {name!r}, but the prior has "
@@ -189,16 +194,10 @@ class AttributeScenario(Scenario):
                 "parameter 'prior', or leave the records out."
             )
 
-    def declared_bounds(self, feature_names, n_features, feature_map=None):
+    def declared_bounds(self, context):
         """Return the range of each feature over the public prior tables."""
         if self.needs_empirical:
             return None
-        context = PublicContext(
-            n_records=1,
-            feature_names=feature_names,
-            n_features=n_features,
-            feature_map=feature_map,
-        )
         low, high = [], []
         for table in self._tables():
             X, _ = prior_arrays(self, table, self.target, context)
@@ -230,3 +229,11 @@ class AttributeScenario(Scenario):
             parts.append(f"pairs={self.pairs!r}")
         parts.append(f"prior_as={self.prior_as!r}")
         return f"AttributeScenario({', '.join(parts)})"
+
+
+def _not_one(names):
+    return ScenarioError(
+        f"The parameter 'column' names {names!r}, but the secret is one column. To "
+        "protect several together combine them into one, in the prior and in the data "
+        "alike, and name that."
+    )

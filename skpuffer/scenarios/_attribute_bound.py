@@ -1,7 +1,6 @@
 """An attribute scenario that has met a table: laws, shifts and simulated tables."""
 
 import math
-import warnings
 from functools import lru_cache
 
 import joblib
@@ -10,16 +9,11 @@ import numpy as np
 from skpuffer.exceptions import EmpiricalPriorWarning, ScenarioError
 from skpuffer.releases import QueryRelease
 from skpuffer.utils._frame import matching_names, to_pandas
+from skpuffer.utils._warn import warn
 
 from ._attribute_worlds import paired_draws, query_cloud
 from ._base import BoundScenario, resolve_pairs
-from ._facts import (
-    PairedDraws,
-    QueryCloud,
-    QueryLaws,
-    RecordShifts,
-    arbitrary_coupling,
-)
+from ._facts import PairedDraws, QueryCloud, QueryLaws, RecordShifts
 from ._laws import Discrete, Samples, Support, largest_distance
 from ._memo import remembered_with
 from ._priors import ReferenceTable, ordered, prior_arrays, secret_values
@@ -149,11 +143,10 @@ class BoundAttribute(BoundScenario):
                 f"{scenario.column!r} is not in the data: pass it as "
                 "fit(..., secret=values) (route it by set_fit_request(secret=True))."
             )
-        warnings.warn(
+        warn(
             "The training data is taken as the prior: the noise scale itself depends "
             "on it and leaks. The certificate is an estimate.",
             EmpiricalPriorWarning,
-            stacklevel=2,
         )
         frame = to_pandas(X).copy()
         names = matching_names(X)
@@ -294,7 +287,7 @@ class BoundAttribute(BoundScenario):
 
     def _query_laws(self, release, norm):
         laws, _ = self._laws(release)
-        units = 1.0 if release.units is None else np.asarray(release.units)
+        units = release.unit_array
         return QueryLaws(
             laws=tuple(
                 tuple(None if law is None else _scaled(law, units) for law in prior)
@@ -362,28 +355,20 @@ class BoundAttribute(BoundScenario):
 
     def _any_record(self, count, reason):
         """Shifts when a record may become any other: no prior is needed."""
-        return RecordShifts(
-            count=count,
-            shift=math.inf,
-            relation="replace",
-            coupling_id=arbitrary_coupling("replace", count),
-            assumptions=(
-                *self.statements()[:2],
-                f"{reason}, so {'it' if count == 1 else 'each record'} may become any "
-                "other with the secret",
-                f"the number of records ({self.context.n_records}) is public",
-                *((_LEAK,) if self._empirical else ()),
-            ),
+        assumptions = (
+            *self.statements()[:2],
+            f"{reason}, so {'it' if count == 1 else 'each record'} may become any "
+            "other with the secret",
+            f"the number of records ({self.context.n_records}) is public",
+            *((_LEAK,) if self._empirical else ()),
         )
+        return RecordShifts.arbitrary(count, assumptions)
 
     def _paired_draws(self, release, norm):
         return paired_draws(self, release)
 
     def _query_cloud(self, release, norm):
         return query_cloud(self, release)
-
-    def describe(self):
-        return repr(self.scenario)
 
 
 @remembered_with(1)

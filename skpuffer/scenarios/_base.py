@@ -1,6 +1,7 @@
 """What every scenario is: a parameter object that binds to public facts."""
 
 from abc import ABC, abstractmethod
+from dataclasses import replace
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -15,6 +16,7 @@ __all__ = [
     "Scenario",
     "finite_output",
     "matched_rows",
+    "protected_records",
     "resolve_pairs",
 ]
 
@@ -22,6 +24,12 @@ __all__ = [
 #: share of its largest number, for its digits.
 _ROUNDING = 1e-6
 _DIGITS = 1e-12
+
+#: What is taken for granted of targets where records depend on each other.
+TARGETS_OF_RECORDS = (
+    "targets are no part of what is stated of the records; given all records, each "
+    "depends on its own alone"
+)
 
 
 class Scenario(BaseEstimator, ABC):
@@ -75,15 +83,12 @@ class Scenario(BaseEstimator, ABC):
         """
         return
 
-    def declared_bounds(self, feature_names, n_features, feature_map=None):
+    def declared_bounds(self, context):
         """Return public bounds (low, high) of each feature the scenario declares.
 
         Parameters
         ----------
-        feature_names : tuple of str or None
-        n_features : int
-        feature_map : callable or None, default=None
-            Public preprocessing between raw columns and features.
+        context : PublicContext
 
         Returns
         -------
@@ -169,6 +174,7 @@ class BoundScenario(ABC):
         Returns
         -------
         Fact
+            Not certified if the scenario reads the private rows.
         """
         if kind not in self.provides(release):
             raise ScenarioError(
@@ -177,6 +183,8 @@ class BoundScenario(ABC):
             )
         fact = getattr(self, self._facts[kind])(release, norm)
         assert isinstance(fact, Fact)
+        if self.scenario.needs_empirical:
+            fact = replace(fact, certified=False, reads_private_rows=True)
         return fact
 
     def describe(self):
@@ -216,6 +224,37 @@ def matched_rows(X, rows):
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.where(apart == 0, 0.0, apart / near).max(axis=2, initial=0.0)
     return np.where(apart.min(axis=1) <= 1, apart.argmin(axis=1), -1)
+
+
+def protected_records(given, n=None):
+    """Return the records whose value is secret, in order.
+
+    Parameters
+    ----------
+    given : array-like of int or None
+        Positions from zero, each once or more often; None is all.
+    n : int, default=None
+        Number of records, None if it is not known yet.
+
+    Returns
+    -------
+    list of int
+
+    Raises
+    ------
+    ScenarioError
+        If there is none, or one that the table does not have.
+    """
+    if given is None:
+        return list(range(n or 0))
+    times = np.asarray(given)
+    whole = times.ndim == 1 and times.size and times.dtype.kind in "iu"
+    if not whole or times.min() < 0 or (n is not None and times.max() >= n):
+        raise ScenarioError(
+            "The parameter 'protected' must list records of the table, as integers "
+            f"from 0 {'up' if n is None else f'to {n - 1}'}. Got {given!r}."
+        )
+    return np.unique(times).tolist()
 
 
 def resolve_pairs(pairs, secrets, owner):

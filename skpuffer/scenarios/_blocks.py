@@ -10,7 +10,7 @@ from skpuffer.releases import QueryRelease
 from skpuffer.utils._checks import check_count
 
 from ._base import BoundScenario, Scenario
-from ._facts import QueryLaws, RecordShifts, arbitrary_coupling
+from ._facts import Influence, QueryLaws, RecordShifts, arbitrary_coupling
 
 __all__ = ["BlocksScenario"]
 
@@ -33,7 +33,8 @@ class BlocksScenario(Scenario):
     -----
     The other blocks are independent of the secret. In a sum over records they add the
     same independent term in both worlds, which moves no law further than those of one
-    block. In other queries they are the same in both worlds under one coupling.
+    block. In other queries they are the same in both worlds under one coupling, and
+    the quilts of a record are those of its own block: all other blocks lie beyond any.
 
     References
     ----------
@@ -117,9 +118,9 @@ class BlocksScenario(Scenario):
         for part in np.split(np.asarray(secret), ends[:-1]):
             self.scenario.check_secret(part)
 
-    def declared_bounds(self, feature_names, n_features, feature_map=None):
+    def declared_bounds(self, context):
         """Return the bounds that the scenario of a block declares."""
-        return self.scenario.declared_bounds(feature_names, n_features, feature_map)
+        return self.scenario.declared_bounds(context)
 
     def public_table(self):
         """Return the public table of the scenario of a block, or None."""
@@ -132,7 +133,11 @@ class BlocksScenario(Scenario):
 
 
 class _BoundBlocks(BoundScenario):
-    _facts = {QueryLaws: "_query_laws", RecordShifts: "_record_shifts"}
+    _facts = {
+        QueryLaws: "_query_laws",
+        RecordShifts: "_record_shifts",
+        Influence: "_influence",
+    }
 
     def __init__(self, scenario, context):
         super().__init__(scenario, context)
@@ -164,8 +169,8 @@ class _BoundBlocks(BoundScenario):
             facts = block.provides(part)
             offered = facts if offered is None else offered & facts
         # the worlds of a query that is no sum are those of a whole table
-        known = {RecordShifts, QueryLaws} if self._is_sum(release) else {RecordShifts}
-        return frozenset(offered & known)
+        laws = {QueryLaws} if self._is_sum(release) else set()
+        return frozenset(offered & {RecordShifts, Influence, *laws})
 
     @staticmethod
     def _is_sum(release):
@@ -230,6 +235,18 @@ class _BoundBlocks(BoundScenario):
             relation=worst.relation,
             coupling_id=coupling,
             count_is_certain=all(fact.count_is_certain for fact in found),
+            **self._trust(found),
+        )
+
+    def _influence(self, release, norm):
+        found = [
+            block.fact(Influence, part, norm) for block, part in self._parts(release)
+        ]
+        # a belief is one for each block, so the worst block under its worst is enough
+        return Influence(
+            worlds=tuple(world for fact in found for world in fact.worlds),
+            shift=max(fact.shift for fact in found),
+            of_output=found[0].of_output,
             **self._trust(found),
         )
 

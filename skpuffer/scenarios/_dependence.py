@@ -2,7 +2,7 @@
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import QueryRelease, convert_norm
-from skpuffer.utils._checks import check_non_negative, check_option, check_real
+from skpuffer.utils._checks import check_at_least_one, check_non_negative, check_option
 
 from ._base import BoundScenario, Scenario
 from ._facts import OutputShift
@@ -72,11 +72,7 @@ class DependenceScenario(Scenario):
                 "The parameter 'distance' is infinite, so that nothing bounds the "
                 "query. For Gaussian records use GaussianScenario."
             )
-        if check_real(norm=self.norm) < 1:
-            raise ValueError(
-                "The parameter 'norm' must be in the range [1, inf]. "
-                f"Got {self.norm!r}."
-            )
+        check_at_least_one(norm=self.norm)
         check_option(("same_index", "all"), pairs=self.pairs)
 
     def bind(self, context):

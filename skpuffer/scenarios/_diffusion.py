@@ -10,7 +10,7 @@ from skpuffer.releases import QueryRelease
 from skpuffer.utils._checks import check_option, check_positive, check_real
 
 from ._base import BoundScenario, Scenario
-from ._facts import OutputShift, RecordShifts, arbitrary_coupling
+from ._facts import OutputShift, RecordShifts
 from ._gain import gain
 
 __all__ = ["DiffusionScenario"]
@@ -152,10 +152,8 @@ class _BoundDiffusion(BoundScenario):
     def _move(self, release):
         """How the release's contributions move with their records, or None."""
         context = self.context
-        known = getattr(release, "is_sum", False) or (
-            getattr(release, "modulus", None) is not None
-        )
-        if not known or context.feature_map is not None or context.n_features is None:
+        usual = context.feature_map is None and context.n_features is not None
+        if not (usual and release.moves_with_contributions):
             return None
         return getattr(release.contribution, "move", None)
 
@@ -183,13 +181,7 @@ class _BoundDiffusion(BoundScenario):
     def _record_shifts(self, release, norm):
         n, move = self.context.n_records, self._move(release)
         if move is None:
-            return RecordShifts(
-                count=n,
-                shift=math.inf,
-                relation="replace",
-                coupling_id=arbitrary_coupling("replace", n),
-                assumptions=self.statements(),
-            )
+            return RecordShifts.arbitrary(n, self.statements())
         # a distance bounds the move of every feature
         gaps = np.tile(
             self.scenario.record_shifts()[:, None], (1, self.context.n_features)

@@ -43,12 +43,17 @@ class Fact:
         Probability, over a public sample, that the fact holds.
     assumptions : tuple of str
         What the fact assumes, in sentences.
+    reads_private_rows : bool
+        Whether the private rows were read for it. Then nothing that is found from it
+        is certified, not even what holds for any rows: that it was reached is read off
+        the rows.
     """
 
     certified: bool = True
     delta: float = 0.0
     confidence: float = 1.0
     assumptions: tuple = ()
+    reads_private_rows: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,6 +155,28 @@ class RecordShifts(Fact):
     coupling_id: str | None
     count_is_certain: bool = True
     shifts: np.ndarray | None = field(default=None, repr=False)
+
+    @classmethod
+    def arbitrary(cls, count, assumptions, relation="replace"):
+        """Return the fact that so many records may become any others.
+
+        Parameters
+        ----------
+        count : int
+        assumptions : tuple of str
+        relation : {'add_remove', 'replace'}, default='replace'
+
+        Returns
+        -------
+        RecordShifts
+        """
+        return cls(
+            count=count,
+            shift=float("inf"),
+            relation=relation,
+            coupling_id=arbitrary_coupling(relation, count),
+            assumptions=assumptions,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

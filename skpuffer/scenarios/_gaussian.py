@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.utils._checks import check_option
+from skpuffer.utils._checks import check_covariance, check_option
 
 from ._base import Scenario
 from ._gain import MOST_CORNERS, half_the_signs
@@ -141,24 +141,9 @@ class GaussianScenario(Scenario):
         if self.covariance is None:
             raise ScenarioError("The parameter 'covariance' is missing.")
         try:
-            array = np.asarray(self.covariance, dtype=float)
-        except (TypeError, ValueError):
-            array = np.empty(0)
-        square = array.ndim == 2 and array.shape[0] == array.shape[1] and array.size
-        if not square or not np.all(np.isfinite(array)):
-            raise ScenarioError(
-                "The parameter 'covariance' must be a finite square matrix. Got shape "
-                f"{array.shape}."
-            )
-        if np.abs(array - array.T).max() > 1e-10 * np.abs(array).max():
-            raise ScenarioError("The parameter 'covariance' must be symmetric.")
-        eigenvalues = np.linalg.eigvalsh(array)
-        if eigenvalues[0] < -1e-10 * max(eigenvalues[-1], 0.0):
-            raise ScenarioError(
-                "The parameter 'covariance' must be positive semi-definite. Its least "
-                f"eigenvalue is {eigenvalues[0]:g}."
-            )
-        return (array + array.T) / 2
+            return check_covariance(covariance=self.covariance)
+        except ValueError as error:
+            raise ScenarioError(str(error)) from None
 
     def _mean(self, size):
         mean = np.zeros(size) if self.mean is None else np.asarray(self.mean, float)

@@ -9,8 +9,8 @@ from scipy.linalg import cho_factor, cho_solve
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import QueryRelease
 
-from ._base import BoundScenario
-from ._facts import OutputShift, QueryLaws, RecordShifts, arbitrary_coupling
+from ._base import BoundScenario, protected_records
+from ._facts import OutputShift, QueryLaws, RecordShifts
 from ._gain import gain
 from ._laws import Gaussian
 
@@ -99,7 +99,8 @@ class BoundGaussian(BoundScenario):
         self.secret = scenario._secret_positions(self.n_columns)
         self.middle, self.moves = scenario._moves(len(self.secret))
         self.features = self._features()
-        self.protected = self._protected()
+        # independent records are all protected alike
+        self.protected = protected_records(scenario.protected, n)
 
     def _features(self):
         """Columns of a record that the data has, as positions, or None if unknown."""
@@ -124,23 +125,6 @@ class BoundGaussian(BoundScenario):
             f"{self.n_columns} for each record. Name the columns in both, or make them "
             "agree."
         )
-
-    def _protected(self):
-        n, given = self.context.n_records, self.scenario.protected
-        if not self.series or given is None:
-            return list(range(n))
-        times = np.asarray(given)
-        if (
-            times.ndim != 1
-            or not times.size
-            or times.dtype.kind not in "iu"
-            or not 0 <= times.min() <= times.max() < n
-        ):
-            raise ScenarioError(
-                "The parameter 'protected' must list records of the table, as integers "
-                f"from 0 to {n - 1}. Got {given!r}."
-            )
-        return np.unique(times).tolist()
 
     # -- moves --------------------------------------------------------------------
 
@@ -196,10 +180,7 @@ class BoundGaussian(BoundScenario):
 
     def _moves_of(self, release):
         """How the release's contributions move with their records, or None."""
-        known = getattr(release, "is_sum", False) or (
-            getattr(release, "modulus", None) is not None
-        )
-        if not known or self.features is None:
+        if not release.moves_with_contributions or self.features is None:
             return None
         return getattr(release.contribution, "move", None)
 
@@ -380,18 +361,13 @@ class BoundGaussian(BoundScenario):
     def _any_record(self):
         one = not self.series and self.scenario.level == "record"
         count = 1 if one else self.context.n_records
-        return RecordShifts(
-            count=count,
-            shift=math.inf,
-            relation="replace",
-            coupling_id=arbitrary_coupling("replace", count),
-            assumptions=(
-                *self.statements()[:1],
-                "how far a record moves the release is not read off the covariance, "
-                f"so {'it' if one else 'each record'} may become any other",
-                f"the number of records ({self.context.n_records}) is public",
-            ),
+        assumptions = (
+            *self.statements()[:1],
+            "how far a record moves the release is not read off the covariance, "
+            f"so {'it' if one else 'each record'} may become any other",
+            f"the number of records ({self.context.n_records}) is public",
         )
+        return RecordShifts.arbitrary(count, assumptions)
 
     def statements(self):
         """What the scenario assumes of the data and the attacker, in sentences."""

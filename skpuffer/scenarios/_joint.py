@@ -9,11 +9,17 @@ import pandas as pd
 from scipy import sparse
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.releases import QueryRelease
 from skpuffer.utils._checks import check_masses, check_option
 
-from ._base import BoundScenario, Scenario, finite_output, matched_rows
-from ._facts import QueryLaws, RecordShifts, arbitrary_coupling
+from ._base import (
+    BoundScenario,
+    Scenario,
+    finite_output,
+    matched_rows,
+    protected_records,
+)
+from ._facts import QueryLaws, RecordShifts
 from ._laws import Discrete
 from ._priors import bound_arrays
 
@@ -82,7 +88,7 @@ class JointTableScenario(Scenario):
         check_option(("same_index", "all"), pairs=self.pairs)
         tables = self._tables()
         self._masses(len(tables))
-        self._times(tables.shape[1])
+        protected_records(self.protected, tables.shape[1])
 
     def _tables(self):
         """All tables, of shape (n_tables, n_records, n_features)."""
@@ -129,31 +135,8 @@ class JointTableScenario(Scenario):
             raise ScenarioError("The parameter 'probabilities' is empty.")
         return out
 
-    def _times(self, n_records):
-        """Protected records."""
-        if self.protected is None:
-            return list(range(n_records))
-        times = np.asarray(self.protected)
-        if (
-            times.ndim != 1
-            or not times.size
-            or times.dtype.kind not in "iu"
-            or not 0 <= times.min() <= times.max() < n_records
-        ):
-            raise ScenarioError(
-                "The parameter 'protected' must list records, as integers from 0 to "
-                f"{n_records - 1}. Got {self.protected!r}."
-            )
-        return np.unique(times).tolist()
-
-    def declared_bounds(self, feature_names, n_features, feature_map=None):
+    def declared_bounds(self, context):
         """Return the range of each feature over all tables."""
-        context = PublicContext(
-            n_records=1,
-            feature_names=feature_names,
-            n_features=n_features,
-            feature_map=feature_map,
-        )
         rows = _rows(self._tables(), context)
         return rows.min(axis=0), rows.max(axis=0)
 
@@ -217,7 +200,7 @@ class _BoundJointTable(BoundScenario):
         self.tables = tables[possible]
         self.masses = [masses[possible] for masses in self.masses]
         self.secrets, self.worlds = [], []
-        for record in scenario._times(n):
+        for record in protected_records(scenario.protected, n):
             values, codes = np.unique(
                 self.tables[:, record], axis=0, return_inverse=True
             )
@@ -291,7 +274,7 @@ class _BoundJointTable(BoundScenario):
         sums = np.zeros((len(arrays), values.shape[1]))
         for record in where.reshape(arrays.shape[:2]).T:
             sums += values[record]
-        units = 1.0 if release.units is None else np.asarray(release.units)
+        units = release.unit_array
         return release.factor * sums * units
 
     def _query_laws(self, release, norm):
@@ -316,14 +299,7 @@ class _BoundJointTable(BoundScenario):
         )
 
     def _record_shifts(self, release, norm):
-        n = self.context.n_records
-        return RecordShifts(
-            count=n,
-            shift=math.inf,
-            relation="replace",
-            coupling_id=arbitrary_coupling("replace", n),
-            assumptions=self.statements(),
-        )
+        return RecordShifts.arbitrary(self.context.n_records, self.statements())
 
     def statements(self):
         """What the scenario assumes of the data and the attacker, in sentences."""

@@ -14,7 +14,7 @@ from skpuffer.transport import (
     gaussian_wasserstein,
     wasserstein_distance,
 )
-from skpuffer.utils._checks import check_masses
+from skpuffer.utils._checks import check_covariance, check_masses
 
 from ._memo import remembered_with
 
@@ -173,13 +173,9 @@ class Gaussian(Law):
                 f"The parameter 'covariance' must have shape ({mean.size}, "
                 f"{mean.size}) to go with 'mean'. Got {covariance.shape}."
             )
-        if not (np.all(np.isfinite(mean)) and np.all(np.isfinite(covariance))):
-            raise ValueError("The parameters 'mean' and 'covariance' must be finite.")
-        if not np.allclose(covariance, covariance.T):
-            raise ValueError("The parameter 'covariance' must be symmetric.")
-        eigenvalues = np.linalg.eigvalsh(covariance)
-        if eigenvalues[0] < -1e-10 * max(1.0, eigenvalues[-1]):
-            raise ValueError("The parameter 'covariance' must be positive definite.")
+        if not np.all(np.isfinite(mean)):
+            raise ValueError("The parameter 'mean' must be finite.")
+        covariance = check_covariance(covariance=covariance)
         # copies, frozen: distances between laws are cached by identity
         for name, array in (("mean", mean), ("covariance", covariance)):
             array = array.copy()

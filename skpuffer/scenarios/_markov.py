@@ -4,10 +4,9 @@ import numpy as np
 import pandas as pd
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.releases import PublicContext
-from skpuffer.utils._checks import check_masses, check_option, check_real
+from skpuffer.utils._checks import check_masses, check_option, check_share
 
-from ._base import Scenario
+from ._base import Scenario, protected_records
 from ._chains import stationary_law
 from ._markov_bound import BoundMarkovChain
 from ._priors import bound_arrays
@@ -109,30 +108,13 @@ class MarkovChainScenario(Scenario):
     def check(self):
         """Check the parameters; see the class."""
         check_option(("same_index", "all"), pairs=self.pairs)
-        delta = check_real(event_delta=self.event_delta)
-        if not 0 <= delta < 1:
-            raise ValueError(
-                "The parameter 'event_delta' must be in the range [0, 1). "
-                f"Got {self.event_delta!r}."
-            )
+        check_share(event_delta=self.event_delta)
         self.chains()
         self._states()
-        if self.protected is not None:
-            times = np.asarray(self.protected)
-            whole = times.ndim == 1 and times.size and times.dtype.kind in "iu"
-            if not whole or times.min() < 0 or len(np.unique(times)) < len(times):
-                raise ValueError(
-                    "The parameter 'protected' must list different times, as integers "
-                    f"from 0. Got {self.protected!r}."
-                )
+        protected_records(self.protected)
 
-    def chains(self, n=None):
+    def chains(self):
         """Return the chains that the series may be.
-
-        Parameters
-        ----------
-        n : int, default=None
-            Length of the series. The chains are those of every length.
 
         Returns
         -------
@@ -171,7 +153,7 @@ class MarkovChainScenario(Scenario):
         for matrix in array:
             for a, row in enumerate(matrix):
                 try:
-                    check_masses(len(row), transition=row)
+                    check_masses(len(row), counts=False, transition=row)
                 except ValueError as error:
                     raise ScenarioError(
                         f"The row {a} of the parameter 'transition' is not a law of "
@@ -207,7 +189,7 @@ class MarkovChainScenario(Scenario):
             check_option(("stationary",), initial=law)
             return None
         try:
-            return check_masses(n_states, initial=np.asarray(law, dtype=float))
+            return check_masses(n_states, counts=False, initial=law)
         except (TypeError, ValueError) as error:
             raise ScenarioError(
                 "The parameter 'initial' must be 'stationary' or a law of the "
@@ -255,16 +237,9 @@ class MarkovChainScenario(Scenario):
             rows = pd.DataFrame(rows, columns=list(names))
         return bound_arrays(context, rows)[0]
 
-    def declared_bounds(self, feature_names, n_features, feature_map=None):
+    def declared_bounds(self, context):
         """Return the range of each feature over the states."""
-        rows = self._state_rows(
-            PublicContext(
-                n_records=1,
-                feature_names=feature_names,
-                n_features=n_features,
-                feature_map=feature_map,
-            )
-        )
+        rows = self._state_rows(context)
         return rows.min(axis=0), rows.max(axis=0)
 
     def bind(self, context):

@@ -9,7 +9,12 @@ from scipy import sparse
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import QueryRelease
 
-from ._base import BoundScenario, matched_rows
+from ._base import (
+    TARGETS_OF_RECORDS,
+    BoundScenario,
+    matched_rows,
+    protected_records,
+)
 from ._chain_quilts import chain_influence
 from ._chains import Chains, marginal_laws, smallest_window
 from ._facts import Influence, QueryLaws, RecordShifts, arbitrary_coupling
@@ -28,24 +33,14 @@ class BoundMarkovChain(BoundScenario):
         Influence: "_influence",
     }
 
-    target_assumption = (
-        "targets are no part of what is stated of the records; given all records, each "
-        "depends on its own alone"
-    )
+    target_assumption = TARGETS_OF_RECORDS
 
     def __init__(self, scenario, context):
         super().__init__(scenario, context)
         n = context.n_records
-        self.chains = scenario.chains(n)
+        self.chains = scenario.chains()
         self.n_states = len(self.chains[0][0])
-        self.positions = tuple(range(n))
-        if scenario.protected is not None:
-            self.positions = tuple(sorted(int(t) for t in scenario.protected))
-            if self.positions[-1] >= n:
-                raise ScenarioError(
-                    f"The parameter 'protected' names the time {self.positions[-1]}, "
-                    f"but the table has {n} records, counted from 0."
-                )
+        self.positions = tuple(protected_records(scenario.protected, n))
         self.rows = scenario._state_rows(context)
         possible = [
             (marginal_laws(*chain, n)[list(self.positions)] > 0).sum(axis=1)
@@ -100,8 +95,7 @@ class BoundMarkovChain(BoundScenario):
         contribution = release.contribution
         if contribution is None or getattr(contribution, "needs_target", False):
             return None
-        alone = getattr(release, "modulus", None) is None
-        if alone and not getattr(release, "is_sum", False):
+        if not release.moves_with_contributions:
             return None
         values = np.asarray(contribution(self.rows, None), dtype=float)
         if not np.all(np.isfinite(values)):
@@ -120,7 +114,7 @@ class BoundMarkovChain(BoundScenario):
         if lattice is None:
             return None
         origin, direction, weights = lattice
-        units = 1.0 if release.units is None else np.asarray(release.units)
+        units = release.unit_array
         return SumProblem(
             chains=Chains(self.chains, self.context.n_records),
             positions=self.positions,

@@ -3,7 +3,7 @@
 from skpuffer.utils._checks import check_count, check_option
 
 from ._base import BoundScenario, Scenario
-from ._facts import RecordShifts, arbitrary_coupling
+from ._facts import RecordShifts
 
 __all__ = ["RecordScenario"]
 
@@ -56,14 +56,9 @@ class _BoundRecord(BoundScenario):
         k, relation = int(self.scenario.k), self.scenario.relation
         what = "added or removed" if relation == "add_remove" else "replaced"
         who = "one record is" if k == 1 else f"up to {k} records are"
-        return RecordShifts(
-            count=k,
-            shift=float("inf"),
-            relation=relation,
-            coupling_id=arbitrary_coupling(relation, k),
-            assumptions=(
-                f"neighbouring tables: {who} {what}; the number of records "
-                f"({self.context.n_records}), of features, the class labels and every "
-                "divisor are public",
-            ),
+        public = (
+            f"neighbouring tables: {who} {what}; the number of records "
+            f"({self.context.n_records}), of features, the class labels and every "
+            "divisor are public"
         )
+        return RecordShifts.arbitrary(k, (public,), relation)

@@ -1,6 +1,7 @@
 """Quilts of a sequence: one record to each side, or to one side only."""
 
 import math
+from abc import abstractmethod
 
 import numpy as np
 
@@ -64,25 +65,25 @@ class SideQuilts(Quilts):
         """How influence is measured."""
         return measure_of(order)
 
+    @abstractmethod
     def _compared(self):
         """Bool array of shape (n, k, k): the pairs of secrets of each record."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _after(self, measure, reach):
         """Tables of the record b later, for b = 1, ..., reach at least."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _before(self, measure, i, reach):
         """Tables of the record a earlier than i, for a = 1, ..., reach."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _before_each(self, measure, a):
         """Tables of the record a earlier, for i = a, a + 1, ... until all are alike."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _error(self, measure, i, steps):
         """Margin for rounding, added to influences."""
-        raise NotImplementedError
 
     def _concerned(self):
         """Which records are protected and have two values to keep apart."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from ._laws import Discrete, _distance
 
-__all__ = ["SumLaw", "lattice_distance", "lattice_of", "law_error"]
+__all__ = ["SumLaw", "lattice_of", "law_error"]
 
 _EPS = np.finfo(float).eps
 # Cumulative mass to which atoms are kept: the median with room for errors.
@@ -69,55 +69,20 @@ def _(u: SumLaw, v, norm, units, ceiling):
     if not alike:
         return _distance.dispatch(Discrete)(u, v, norm, units, ceiling)
     if u.known.dtype == object or v.known.dtype == object:
-        gap = lattice_distance(u.steps, u.known, v.steps, v.known)
+        gap = _farthest_of_integers(u, v)
     else:
         gap = _farthest(u.halves, v.halves, max(u.error, v.error))
     return gap * float(np.linalg.norm(u.direction / units, ord=norm))
 
 
-def lattice_distance(u_steps, u_masses, v_steps, v_masses, error=0.0):
-    """W_inf between two laws on the integers whose masses are known to an error.
-
-    Parameters
-    ----------
-    u_steps, v_steps : ndarray of int
-        Increasing atoms.
-    u_masses, v_masses : ndarray
-        Masses above zero: floats that sum to one, or Python integers (dtype object),
-        which are exact up to their sum.
-    error : float, default=0.0
-        Bound on the relative error of float masses.
-
-    Returns
-    -------
-    int
-        The distance for integers. For floats no less than that of any two laws within
-        the error, and equal to it unless cumulative masses agree to within the error.
-
-    Notes
-    -----
-    Float quantiles are compared from the lower end up to the median and from the upper
-    end down to it, so that the cumulative masses compared are sums of small numbers
-    and keep their relative error.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skpuffer.scenarios._sum_law import lattice_distance
-    >>> steps = np.arange(3)
-    >>> lattice_distance(
-    ...     steps, np.array([0.2, 0.5, 0.3]), steps, np.array([0.5, 0.3, 0.2])
-    ... )
-    1
-    """
-    if u_masses.dtype == object or v_masses.dtype == object:
-        u, v = np.cumsum(u_masses), np.cumsum(v_masses)
-        u, v = u * v[-1], v * u[-1]
-        return max(
-            int(np.max(u_steps[np.searchsorted(u, v)] - v_steps)),
-            int(np.max(v_steps[np.searchsorted(v, u)] - u_steps)),
-        )
-    return _farthest(_halves(u_steps, u_masses), _halves(v_steps, v_masses), error)
+def _farthest_of_integers(u, v):
+    """W_inf of two laws of integer masses, whose sums may differ."""
+    u_levels, v_levels = np.cumsum(u.known), np.cumsum(v.known)
+    u_levels, v_levels = u_levels * v_levels[-1], v_levels * u_levels[-1]
+    return max(
+        int(np.max(u.steps[np.searchsorted(u_levels, v_levels)] - v.steps)),
+        int(np.max(v.steps[np.searchsorted(v_levels, u_levels)] - u.steps)),
+    )
 
 
 def _halves(steps, masses):
@@ -135,7 +100,13 @@ def _halves(steps, masses):
 
 
 def _farthest(u, v, error):
-    """W_inf of two laws given by their halves, or a little more."""
+    """W_inf of two laws given by their halves, or a little more.
+
+    No less than that of any two laws within the error, and equal to it unless
+    cumulative masses agree to within the error. Quantiles are compared from the lower
+    end up to the median and from the upper end down to it, so that the cumulative
+    masses compared are sums of small numbers and keep their relative error.
+    """
     rounding = 4 * _EPS * (u[2] + v[2])
     margin = (1 + error) / (1 - error) * (1 + rounding)
     if margin >= 2 * _PAST_MEDIAN:

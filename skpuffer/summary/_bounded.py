@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import ScenarioError, UnsupportedError
 from skpuffer.releases import QueryRelease
-from skpuffer.scenarios import LawsScenario
+from skpuffer.scenarios import LawsScenario, RecordScenario
 from skpuffer.utils._bounds import (
     BOUNDS_LEAK,
     are_empirical,
@@ -22,6 +22,13 @@ class BoundedColumns:
 
     def _check_parameters(self, scenario):
         check_bounds(self.bounds)
+        if self.bounds is None and isinstance(scenario, RecordScenario):
+            raise UnsupportedError(
+                f"{type(self).__name__} needs public bounds of the features: without, "
+                "nothing says how far one record moves what is released. Give the "
+                "parameter 'bounds', a pair (low, high) or a dict of {column: (low, "
+                "high)}; or a scenario whose public prior declares them."
+            )
 
     def _leaks(self):
         return (BOUNDS_LEAK,) if are_empirical(self.bounds) else ()

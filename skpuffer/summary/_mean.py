@@ -19,13 +19,17 @@ class PrivateMean(BoundedColumns, PrivateEstimatorMixin):
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
         :class:`~skpuffer.accountants.PrivacyLoss`.
-    bounds : pair (low, high) or 'empirical', default=None
-        Public bounds of the features: numbers, or arrays of shape (n_features,). What
-        lies outside is clipped. The noise of a feature is in proportion to its range.
-        None takes the range the scenario declares (that of its public prior); without
-        one the means are released as they are, which only a scenario that knows the
-        laws of the output can account for. ``'empirical'`` reads the range off the
-        private data, warns, and leaves an estimate for a certificate.
+    bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
+            default=None
+        Public bounds of the features: numbers, or arrays of shape (n_features,), all
+        lows before all highs; in a dict by name for a data frame, else by position,
+        where keys that are no columns are passed over. (Of two features a list of
+        pairs could be either, and is refused.) What lies outside is clipped. The noise
+        of a feature is in proportion to its range. None takes the range the scenario
+        declares (that of its public prior), as a dict does for columns it lacks;
+        without one the means are released as they are, which only a scenario that
+        knows the laws of the output can account for. ``'empirical'`` reads the range
+        off the private data, warns, and leaves an estimate for a certificate.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -63,7 +67,7 @@ class PrivateMean(BoundedColumns, PrivateEstimatorMixin):
 
     _parameter_constraints: dict = {
         **PrivateEstimatorMixin._parameter_constraints,
-        "bounds": ["array-like", StrOptions({"empirical"}), None],
+        "bounds": ["array-like", dict, StrOptions({"empirical"}), None],
     }
 
     def __init__(

@@ -83,23 +83,10 @@ def check_summary(summary):
         check_probability(quantiles=q)
     for name, levels in (summary.categories or {}).items():
         check_levels(name, levels)
-    if isinstance(summary.bounds, dict):
-        for name, pair in summary.bounds.items():
-            _check_pair(name, pair)
-    else:
-        check_bounds(summary.bounds)
+    check_bounds(summary.bounds)
     bins = summary.bins
     for grid in bins.values() if isinstance(bins, dict) else [bins]:
         _check_grid(grid)
-
-
-def _check_pair(name, pair):
-    found = check_bounds(pair, f"bounds[{name!r}]")
-    if found is None or any(side.ndim for side in found):
-        raise ValueError(
-            f"The parameter 'bounds' must give the column {name!r} a pair of numbers "
-            f"(low, high). Got {pair!r}."
-        )
 
 
 def _check_grid(grid):

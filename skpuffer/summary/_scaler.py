@@ -2,8 +2,9 @@
 
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._validation import validate_rows
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.utils._sklearn import StrOptions
 
@@ -33,12 +34,16 @@ class PrivateStandardScaler(
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
         :class:`~skpuffer.accountants.PrivacyLoss`.
-    bounds : pair (low, high) or 'empirical', default=None
-        Public bounds of the features: numbers, or arrays of shape (n_features,). What
-        lies outside is clipped in `fit`, not in `transform`. None takes the range the
-        scenario declares (that of its public prior); without one the means and standard
-        deviations are released as they are, which only a scenario that knows the laws
-        of the output (all means, then all deviations) can account for.
+    bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
+            default=None
+        Public bounds of the features: numbers, or arrays of shape (n_features,), all
+        lows before all highs; in a dict by name for a data frame, else by position,
+        where keys that are no columns are passed over. (Of two features a list of
+        pairs could be either, and is refused.) What lies outside is clipped in `fit`,
+        not in `transform`. None takes the range the scenario declares (that of its
+        public prior), as a dict does for columns it lacks; without one the means and
+        standard deviations are released as they are, which only a scenario that knows
+        the laws of the output (all means, then all deviations) can account for.
         ``'empirical'`` reads the range off the private data, warns, and leaves an
         estimate for a certificate.
     with_mean : bool, default=True
@@ -88,7 +93,7 @@ class PrivateStandardScaler(
 
     _parameter_constraints: dict = {
         **PrivateEstimatorMixin._parameter_constraints,
-        "bounds": ["array-like", StrOptions({"empirical"}), None],
+        "bounds": ["array-like", dict, StrOptions({"empirical"}), None],
         "with_mean": ["boolean"],
         "with_std": ["boolean"],
     }
@@ -169,7 +174,7 @@ class PrivateStandardScaler(
     def _read(self, X):
         check_is_fitted(self)
         X = self._without_secret(X)
-        return validate_data(self, X, dtype=np.float64, copy=True, reset=False)
+        return validate_rows(self, X, dtype=np.float64, copy=True, reset=False)
 
     def transform(self, X):
         """Centre and scale.

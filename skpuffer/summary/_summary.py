@@ -59,10 +59,12 @@ class PrivateSummary(PrivateEstimatorMixin):
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
         Public bounds of numeric columns: numbers, or arrays with an entry for each
-        column of the table. What lies outside is clipped. Columns without one take the
-        range the scenario declares (that of its public prior). ``'empirical'`` reads
-        them off the private data, warns, and leaves an estimate for a certificate.
-        Boolean columns need none, and keys that are no columns are passed over.
+        column of the table, all lows before all highs. (Of two columns a list of pairs
+        could be either, and is refused.) What lies outside is clipped. Columns without
+        one take the range the scenario declares (that of its public prior).
+        ``'empirical'`` reads them off the private data, warns, and leaves an estimate
+        for a certificate. Boolean columns need none, and keys that are no columns are
+        passed over.
     categories : dict of {column: list}, default=None
         Public levels of categorical columns; keys that are no columns of the table are
         passed over, so that a whole code book may be given. All levels that occur must
@@ -212,12 +214,11 @@ class PrivateSummary(PrivateEstimatorMixin):
             if row_count(X) == 0:
                 raise ValueError("Found a table with 0 records; at least 1 is needed.")
         else:
-            options = {"dtype": np.float64}
-            if self.categories:
-                # rows of plain values keep their types; numbers are checked by column
+            dtype = np.float64
+            if self.categories:  # rows of plain values keep their types
                 dtype = None if hasattr(X, "dtype") else object
-                options = {"dtype": dtype, "ensure_all_finite": False}
-            X = validate_data(self, X, **options)
+            # numbers are checked by column
+            X = validate_data(self, X, dtype=dtype, ensure_all_finite=False)
         # public: names, positions and levels as the parameters give them
         self._encoder = self._make_encoder(column_kinds(X))
         return self._encoder(X), None

@@ -2,11 +2,7 @@
 
 from numbers import Real
 
-from sklearn.base import ClassifierMixin
-
-from skpuffer.base import PrivateClassifierParts
-from skpuffer.linear_model._scores import ScoreLabels
-from skpuffer.linear_model._training import LinearTraining
+from skpuffer.linear_model._training import LinearClassifier
 from skpuffer.training import make_loss
 from skpuffer.utils._checks import check_positive
 from skpuffer.utils._sklearn import Interval, StrOptions
@@ -14,9 +10,7 @@ from skpuffer.utils._sklearn import Interval, StrOptions
 __all__ = ["PrivateLinearSVC"]
 
 
-class PrivateLinearSVC(
-    PrivateClassifierParts, ScoreLabels, ClassifierMixin, LinearTraining
-):
+class PrivateLinearSVC(LinearClassifier):
     """A linear support vector classifier trained by noisy clipped gradients.
 
     More than two classes are trained at once, in one release, by the multi-class hinge
@@ -126,10 +120,9 @@ class PrivateLinearSVC(
     """
 
     _parameter_constraints: dict = {
-        **LinearTraining._parameter_constraints,
+        **LinearClassifier._parameter_constraints,
         "loss": [StrOptions({"hinge", "huber_hinge"})],
         "C": [Interval(Real, 0, None, closed="neither"), None],
-        "classes": ["array-like", None],
     }
 
     def __init__(
@@ -185,12 +178,3 @@ class PrivateLinearSVC(
 
     def _l2(self, context):
         return 0.0 if self.C is None else 1.0 / (self.C * context.n_records)
-
-    def _validate(self, X, y):
-        return self._validate_classes(X, y, accept_sparse="csr")
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.poor_score = True  # noise at the default budget
-        return tags

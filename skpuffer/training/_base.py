@@ -125,8 +125,7 @@ class Gradients(ABC):
         layers = self._prepare(parameters.astype(self.rows.dtype))
         total = np.zeros(self.dim)
         for rows, select in self.rows.blocks(index):
-            block = self._block_sum(layers, rows, select, release)
-            total += block.astype(np.float64)  # converted first: it costs less
+            total += self._block_sum(layers, rows, select, release)
         return total
 
     @abstractmethod
@@ -135,4 +134,4 @@ class Gradients(ABC):
 
     @abstractmethod
     def _block_sum(self, layers, rows, select, release):
-        """Return the sum over a block, of shape (dim,)."""
+        """Return the sum over a block, of shape (dim,), float64."""

@@ -22,23 +22,26 @@ def check_blocks(release, blocks):
         )
 
 
-def largest_factor(clip_norm, lengths):
+def largest_factor(clip_norm, lengths, slack):
     """Return how long one factor of a gradient may be, given the other's length.
 
     Parameters
     ----------
     clip_norm : float
     lengths : ndarray or scalar of NumPy, float32 or float64
+    slack : float
+        Share of a gradient's length that rounding may add; see `Rows.slack`.
 
     Returns
     -------
     ndarray or scalar
-        ``clip_norm / lengths``, of the same dtype; less some units of the last place,
-        which cover the roundings here and of what is scaled by it. Infinite for length
-        zero.
+        ``clip_norm / lengths``, of the same dtype; less the slack, and some units of
+        the last place, which cover the roundings here and of what is scaled by it.
+        Infinite for length zero.
     """
+    slack += 8 * float(np.finfo(lengths.dtype).eps)
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
-        return clip_norm * (1 - 8 * float(np.finfo(lengths.dtype).eps)) / lengths
+        return clip_norm * (1 - slack) / lengths
 
 
 def clip_rows(factors, caps, order):
@@ -68,7 +71,7 @@ def clip_rows(factors, caps, order):
     return factors / np.maximum(excess, 1)[:, None]
 
 
-def clip_layers(entering, leaving, release):
+def clip_layers(entering, leaving, release, slack):
     """Clip the gradients of two layers, each an outer product.
 
     Parameters
@@ -79,6 +82,8 @@ def clip_layers(entering, leaving, release):
         Derivatives of the loss by what leaves each layer.
     release : GradientRelease
         Its `clip_norm`, `clip_order` and `blocks` are obeyed.
+    slack : float
+        As for :func:`largest_factor`.
 
     Returns
     -------
@@ -88,7 +93,10 @@ def clip_layers(entering, leaving, release):
     """
     order, norm = release.clip_order, release.clip_norm
     if release.blocks is not None:
-        caps = map(largest_factor, norm, entering)
+        caps = [
+            largest_factor(own, length, slack)
+            for own, length in zip(norm, entering, strict=True)
+        ]
         return [
             clip_rows(factor, cap, order)
             for factor, cap in zip(leaving, caps, strict=True)
@@ -98,5 +106,5 @@ def clip_layers(entering, leaving, release):
         for factor, norm in zip(leaving, entering, strict=True)
     ]
     total = joint_norms(*lengths, order).astype(leaving[0].dtype)
-    shares = np.minimum(largest_factor(norm, total), 1)
+    shares = np.minimum(largest_factor(norm, total, slack), 1)
     return [factor * shares[:, None] for factor in leaving]

@@ -6,7 +6,6 @@ from skpuffer.utils._checks import check_non_negative
 
 from ._base import Gradients
 from ._clipping import clip_rows, largest_factor
-from ._rows import pick
 
 __all__ = ["LinearGradients"]
 
@@ -107,35 +106,37 @@ class LinearGradients(Gradients):
         scores = rows.dot(matrix)  # for small batches, quicker to call than `@`
         if self.intercept_scale:
             scores += intercept
-        residual = self.loss.derivative(scores, pick(self.y, select))
+        residual = self.loss.derivative(scores, self.y[select])
         inner, constant = self._clip(residual, select, release)
-        gradient = rows.T.dot(inner)
+        gradient = self.rows.add_up(rows, inner)
         if not self.intercept_scale:
             return gradient.ravel()
-        total = np.empty(self.dim, rows.dtype)
+        total = np.empty(self.dim)
         weights = self.blocks[0]
         total[:weights] = gradient.ravel()
-        total[weights:] = self.intercept_scale * constant.sum(axis=0)
+        total[weights:] = self.intercept_scale * constant.sum(axis=0, dtype=np.float64)
         return total
 
     def _clip(self, residual, select, release):
         """Return the residuals, clipped, for the weights and for the intercepts."""
-        order, norm = release.clip_order, release.clip_norm
-        if release.blocks is None:
-            caps = pick(self._caps(norm, order, self.intercept_scale), select)
-            clipped = clip_rows(residual, caps, order)
-            return clipped, clipped
-        caps = pick(self._caps(norm[0], order, 0.0), select)
+        order, whole = release.clip_order, release.blocks is None
+        constant = self.intercept_scale if whole else 0.0
+        caps = self._caps(release, constant)[select]
         inner = clip_rows(residual, caps, order)
-        if not self.intercept_scale:
-            return inner, None
-        caps = largest_factor(norm[1], inner.dtype.type(self.intercept_scale))
+        if whole or not self.intercept_scale:
+            return inner, inner
+        scale = self.rows.dtype.type(self.intercept_scale)
+        slack = self.rows.slack(release.batch_size)
+        caps = largest_factor(release.clip_norm[1], scale, slack)
         return inner, clip_rows(residual, caps, order)
 
-    def _caps(self, clip_norm, order, constant):
+    def _caps(self, release, constant):
         """Largest norm of each record's residuals, of shape (n_records,)."""
-        key = clip_norm, order, constant
+        norm, size = release.clip_norm, release.batch_size
+        key = norm, size, release.clip_order, constant
         if key not in self._known_caps:
-            norms = self.rows.norms(order, constant)
-            self._known_caps[key] = largest_factor(clip_norm, norms)
+            norm = norm if release.blocks is None else norm[0]
+            lengths = self.rows.norms(release.clip_order, constant)
+            slack = self.rows.slack(size)
+            self._known_caps[key] = largest_factor(norm, lengths, slack)
         return self._known_caps[key]

@@ -9,7 +9,7 @@ from skpuffer.utils._checks import check_count, check_option
 
 from ._base import Gradients
 from ._clipping import clip_layers
-from ._rows import entry_norms, joint_norms, pick
+from ._rows import entry_norms, joint_norms
 
 __all__ = ["ACTIVATIONS", "PerceptronGradients"]
 
@@ -140,21 +140,22 @@ class PerceptronGradients(Gradients):
         (W, b), (V, c) = layers
         activate, slope = ACTIVATIONS[self.activation]
         hidden = activate(rows @ W + b)
-        outer = self._derivative(hidden @ V + c, pick(self.y, select))
+        outer = self._derivative(hidden @ V + c, self.y[select])
         inner = (outer @ V.T) * slope(hidden)
 
         order, dtype = release.clip_order, rows.dtype
         entering = (
-            pick(self.rows.norms(order, 1.0), select),
+            self.rows.norms(order, 1.0)[select],
             joint_norms(entry_norms(hidden, order), 1.0, order).astype(dtype),
         )
-        inner, outer = clip_layers(entering, (inner, outer), release)
+        slack = self.rows.slack(release.batch_size)
+        inner, outer = clip_layers(entering, (inner, outer), release, slack)
         return np.concatenate(
             [
-                (rows.T @ inner).ravel(),
-                inner.sum(axis=0),
-                (hidden.T @ outer).ravel(),
-                outer.sum(axis=0),
+                self.rows.add_up(rows, inner).ravel(),
+                inner.sum(axis=0, dtype=np.float64),
+                self.rows.add_up(hidden, outer).ravel(),
+                outer.sum(axis=0, dtype=np.float64),
             ]
         )
 

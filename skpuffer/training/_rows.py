@@ -9,12 +9,17 @@ from sklearn.utils import gen_batches
 
 from skpuffer.utils._clipping import clip_rows
 
-__all__ = ["Rows", "entry_norms", "joint_norms", "pick"]
+__all__ = ["Rows", "entry_norms", "joint_norms"]
 
 # Rows are read in blocks of so many bytes: few enough to stay in cache between the
 # product that makes the scores and the one that makes the gradients, enough to pay for
-# the calls.
+# the calls. Sums over blocks of so many rows round little.
 _BLOCK_BYTES = 2**21
+_BLOCK_ROWS = 2**12
+
+# Gradients in float32 are added up as such in batches of no more than a block's rows,
+# and in slices that, times the batch, are no more than this; in float64 otherwise.
+_FLOAT32_TERMS = 2**19
 
 
 class Rows:
@@ -56,7 +61,8 @@ class Rows:
             self.X = clip_rows(X, self.limit, np.inf)
             self._lengths = {(2.0, 0.0): self._measure(2.0)}
         row_bytes = self.dtype.itemsize * max(1, self.n_features)
-        self._block_size = max(16, _BLOCK_BYTES // row_bytes)
+        self._block_size = min(_BLOCK_ROWS, max(16, _BLOCK_BYTES // row_bytes))
+        self._slice_rows = 0
         self._buffer = np.empty((0, self.n_features), self.dtype)
 
     @property
@@ -124,20 +130,24 @@ class Rows:
         Yields
         ------
         rows : {ndarray, CSR matrix} of shape (block_size, n_features)
-            To be read before the next block: its memory is used again.
+            To be read before the next block: its memory is used again. In float64
+            where they are too many, or sparse, to be added up in float32.
         select : ndarray or slice
             Which records they are.
         """
+        n_rows = self.n_records if index is None else len(index)
+        few = n_rows <= _BLOCK_ROWS
+        self._slice_rows = _FLOAT32_TERMS // max(1, n_rows)
         if self._sparse:
             if index is None:
-                yield self.X, slice(None)
+                yield _wide(self.X), slice(None)
             elif len(index):
-                yield self.X[index], index
+                yield _wide(self.X[index]), index
             return
         size = self._block_size
         if index is None:
             for part in gen_batches(self.n_records, size):
-                yield self.X[part], part
+                yield self.X[part] if few else _wide(self.X[part]), part
             return
         largest = min(size, len(index))
         if len(self._buffer) < largest:
@@ -148,13 +158,66 @@ class Rows:
             rows = self._buffer[: len(select)]
             # any mode but the default writes into `out` without a second copy
             self.X.take(select, axis=0, out=rows, mode="clip")
-            yield rows, select
+            yield rows if few else _wide(rows), select
+
+    def add_up(self, rows, factors):
+        """Return ``rows.T @ factors`` of a block, in float64.
+
+        Parameters
+        ----------
+        rows : {ndarray, CSR matrix} of shape (n, n_features)
+            As :meth:`blocks` yields them; of a dense array of float32, or what was made
+            of it, any array will do.
+        factors : ndarray of shape (n,) or (n, m)
+
+        Returns
+        -------
+        ndarray of shape (n_features,) or (n_features, m)
+        """
+        if rows.dtype != np.float32:
+            return rows.T.dot(factors)
+        size = self._slice_rows
+        total = rows[:size].T.dot(factors[:size]).astype(np.float64)
+        for start in range(size, len(rows), size):
+            part = slice(start, start + size)
+            total += rows[part].T.dot(factors[part])
+        return total
+
+    def slack(self, batch_size):
+        """Return the share of its length by which rounding may add to a move of a sum.
+
+        Parameters
+        ----------
+        batch_size : int
+            Expected number of rows of a batch.
+
+        Returns
+        -------
+        float
+            For sums of gradients as :meth:`add_up` and :meth:`blocks` make them.
+
+        Notes
+        -----
+        An addition is rounded by a unit u times its result. Of terms no longer than C,
+        added up in slices of s, results have a length of up to C, 2 C, ... s C in each
+        slice, so that m terms are off by up to u m (s + 1) C / 2, and by u m C from the
+        products. It may be one way in one world and the other way in the other: a
+        record that is missing moves all others behind it to other places. With sums
+        that stick at a power of two that is attained, nearly. In float64 it is next to
+        nothing; in float32 it would be many times C for large batches.
+        """
+        n_rows = max(self.n_records, batch_size)
+        slice_rows = n_rows if self._sparse else min(n_rows, self._block_size)
+        slack = 2.0**-53 * n_rows * (slice_rows + n_rows / slice_rows + 4)
+        if self.dtype == np.float32:  # if sparse as well: the same rows, the same sum
+            most = _FLOAT32_TERMS + 4 * _BLOCK_ROWS
+            slack += 2.0**-24 * min(most, n_rows * (n_rows + 4))
+        return slack
 
 
-def pick(values, select):
-    """Return the entries of the selected records, by index array or slice."""
-    # `take` is much the faster for an array
-    return values[select] if isinstance(select, slice) else values.take(select)
+def _wide(rows):
+    """The rows in float64."""
+    return rows.astype(np.float64, copy=False)
 
 
 def entry_norms(X, order):

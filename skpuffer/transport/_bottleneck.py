@@ -1,36 +1,17 @@
 """W_inf between discrete laws in several dimensions: bottleneck transport.
 
 The smallest t such that all mass can travel along pairs of atoms at most t apart.
-Hand-written because no library offers it: POT returns NaN for an infinite order.
 """
 
-import itertools
 import math
 from dataclasses import dataclass
 
-import numpy as np
-from scipy.spatial import KDTree
+from skpuffer.utils._checks import check_at_least_one, check_real
 
-from skpuffer.utils._checks import check_real
-
-from ._flow import send
 from ._line import wasserstein_distance
 from ._masses import common_masses
-from ._points import (
-    check_points,
-    finest_grid,
-    merge,
-    round_to_grid,
-)
-
-# Distances this close count as equal, so that ties survive the round-off of the norm.
-_TIE = 1e-12
-# Lower bounds from cuts nearly always meet the distance in fewer steps than this;
-# then every other step bisects, which bounds the number of steps whatever the atoms.
-_CUTS_ALONE = 12
-# With more pairs than this multiple of max_cells, few are likely to be close, and
-# counting those alone would take longer than the whole answer on a grid.
-_WORTH_COUNTING = 40
+from ._points import check_points
+from ._radius import smallest_radius
 
 
 @dataclass(frozen=True)
@@ -186,104 +167,13 @@ def bottleneck_transport(
     >>> coarse.exact, coarse.distance >= bottleneck_transport(U, V).distance
     (False, True)
     """
-    norm = check_real(ord=ord)
-    if norm < 1:
-        raise ValueError(f"The norm 'ord' must be in the range [1, inf]. Got {ord!r}.")
-    if check_real(max_cells=max_cells) < 1:
-        raise ValueError(
-            f"The parameter 'max_cells' must be at least 1. Got {max_cells!r}."
-        )
+    norm = check_at_least_one(ord=ord)
+    check_at_least_one(max_cells=max_cells)
     ceiling = check_real(ceiling=ceiling)
     U, V = check_points(coordinate_scale, U=U, V=V)
     if U.shape[1] == 1:
         distance = wasserstein_distance(U[:, 0], V[:, 0], u_weights, v_weights)
         return BottleneckResult(distance, exact=True, grid_width=0.0)
     a, b = common_masses(len(U), u_weights, len(V), v_weights)
-    U, a = merge(U, a)
-    V, b = merge(V, b)
-    distance = _search(U, a, V, b, norm, max_cells, ceiling)
-    if distance is not None:
-        return BottleneckResult(distance, exact=True, grid_width=0.0)
-    corner, width = finest_grid(U, V, max_cells)
-    centres = [round_to_grid(points, corner, width) for points in (U, V)]
-    moved = sum(
-        width * _norm((points - rounded) / width, norm).max()
-        for points, rounded in zip((U, V), centres, strict=True)
-    )
-    cells = [*merge(centres[0], a), *merge(centres[1], b)]
-    # rounded laws are further apart than the ceiling by what rounding may have added
-    distance = _search(*cells, norm, math.inf, ceiling + moved)
-    return BottleneckResult(float(distance + moved), exact=False, grid_width=width)
-
-
-def _search(U, a, V, b, norm, max_pairs, ceiling):
-    """Return W_inf between distinct atoms, or None if it takes too many pairs.
-
-    Returns
-    -------
-    distance : float or None
-        The longest way that mass travels in a coupling that was found, hence never
-        below W_inf; infinite as soon as W_inf is known to reach `ceiling`.
-    """
-    all_pairs = len(U) * len(V)
-    if all_pairs > _WORTH_COUNTING * max_pairs:
-        return None
-    # powers of a distance neither vanish nor overflow near one
-    unit = _unit(U, V)
-    U, V = U / unit, V / unit
-    tree_u, tree_v = KDTree(U), KDTree(V)
-    low = max(_nearest(tree_v, U, norm).max(), _nearest(tree_u, V, norm).max())
-    high = math.inf
-    for step in itertools.count():
-        if low * unit >= ceiling:
-            return math.inf
-        probe = low
-        if step >= _CUTS_ALONE and step % 2:
-            probe = 2 * low if math.isinf(high) else (low + high) / 2
-        reach = probe * (1 + _TIE)
-        if (
-            all_pairs > max_pairs
-            and tree_u.count_neighbors(tree_v, reach, p=norm) > max_pairs
-        ):
-            return None
-        pairs = tree_u.sparse_distance_matrix(
-            tree_v, reach, p=norm, output_type="ndarray"
-        )
-        plan = send(pairs["i"], pairs["j"], a, b)
-        del pairs
-        if plan.complete:
-            longest = _norm(U[plan.i] - V[plan.j], norm).max()
-            high = min(high, float(longest))
-        else:
-            stuck, short = plan.stuck, ~plan.reached
-            low = max(
-                _enough(_nearest(KDTree(U[stuck]), V, norm), b, a[stuck].sum()),
-                _enough(_nearest(KDTree(V[short]), U, norm), a, b[short].sum()),
-            )
-        if high <= low * (1 + _TIE):
-            return high * unit
-
-
-def _unit(U, V):
-    """Return a power of two near the smallest distance that matters."""
-    nearest = max(
-        _nearest(KDTree(V), U, math.inf).max(), _nearest(KDTree(U), V, math.inf).max()
-    )
-    spread = np.maximum(np.abs(U).max(), np.abs(V).max())
-    return float(2.0 ** np.frexp(nearest or spread or 1.0)[1])
-
-
-def _nearest(tree, points, norm):
-    """Return the distance of each point to the nearest point of the tree."""
-    return tree.query(points, p=norm)[0]
-
-
-def _norm(differences, norm):
-    return np.linalg.norm(differences, ord=norm, axis=1)
-
-
-def _enough(distances, masses, need):
-    """Return the least distance within which the masses add up to `need`."""
-    order = np.argsort(distances)
-    within = np.searchsorted(np.cumsum(masses[order]), need)
-    return float(distances[order[within]])
+    distance, _, width = smallest_radius(U, a, V, b, norm, max_cells, ceiling=ceiling)
+    return BottleneckResult(distance, exact=width == 0, grid_width=width)

@@ -6,7 +6,7 @@ import numpy as np
 from scipy import stats
 from scipy.stats import rv_continuous
 
-from skpuffer.utils._checks import check_real
+from skpuffer.utils._checks import check_probability, check_share
 
 __all__ = ["continuous_near_radius", "continuous_wasserstein"]
 
@@ -119,20 +119,12 @@ def continuous_near_radius(u, v, delta, *, rtol=1e-3):
     >>> 1.92706 < radius < 1.930
     True
     """
-    delta = check_real(delta=delta)
-    if not 0 <= delta < 1:
-        raise ValueError(
-            f"The parameter 'delta' must be in the range [0, 1). Got {delta!r}."
-        )
+    delta = check_share(delta=delta)
     return _radius(u, v, delta, rtol)
 
 
 def _radius(u, v, delta, rtol):
-    rtol = check_real(rtol=rtol)
-    if not 0 < rtol < 1:
-        raise ValueError(
-            f"The parameter 'rtol' must be in the range (0, 1). Got {rtol}."
-        )
+    rtol = check_probability(rtol=rtol)
     for name, law in (("u", u), ("v", v)):
         if not isinstance(getattr(law, "dist", None), rv_continuous):
             raise TypeError(

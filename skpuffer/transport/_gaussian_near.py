@@ -7,7 +7,7 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.special import ndtr, ndtri
 from scipy.stats import chi2
 
-from skpuffer.utils._checks import check_option, check_real
+from skpuffer.utils._checks import check_option, check_share
 
 from ._gaussian import _law, _square_root, gaussian_wasserstein
 
@@ -90,11 +90,7 @@ def gaussian_near_radius(
     >>> gaussian_near_radius(0.0, 1.0, 1.0, 1.3**2, 0)
     inf
     """
-    delta = check_real(delta=delta)
-    if not 0 <= delta < 1:
-        raise ValueError(
-            f"The parameter 'delta' must be in the range [0, 1). Got {delta!r}."
-        )
+    delta = check_share(delta=delta)
     check_option(("optimal", "monotone"), coupling=coupling)
     shift = gaussian_wasserstein(mean_u, cov_u, mean_v, cov_v, ord=ord)
     if delta == 0:

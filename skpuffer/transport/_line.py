@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from skpuffer.utils._checks import check_real
+from skpuffer.utils._checks import check_at_least_one
 
 from ._masses import common_masses
 
@@ -72,9 +72,7 @@ def wasserstein_distance(u_values, v_values, u_weights=None, v_weights=None, p=n
     >>> wasserstein_distance([0, 1, 3], [5, 6, 8], p=2)
     5.0
     """
-    order = check_real(p=p)
-    if order < 1:
-        raise ValueError(f"The order 'p' must be in the range [1, inf]. Got {p!r}.")
+    order = check_at_least_one(p=p)
     x = _values(u_values=u_values)
     y = _values(v_values=v_values)
     mass = None

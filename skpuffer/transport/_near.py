@@ -5,31 +5,23 @@ The monotone coupling of the line, optimal for every Wasserstein distance, is no
 optimal here, so the search is over flows: which mass can travel within z at all.
 """
 
-import itertools
 import math
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
 
 import numpy as np
-from scipy.spatial import KDTree
 
-from skpuffer.utils._checks import check_real
+from skpuffer.utils._checks import check_at_least_one, check_real
 
-from ._bottleneck import _enough, _nearest, _norm, _unit
-from ._flow import send
 from ._line import _atoms, _merge, wasserstein_distance
 from ._masses import _LARGEST_DENOMINATOR, common_masses
 from ._plan import TransportPlan, as_rows
-from ._points import check_points, finest_grid, merge, round_to_grid
+from ._points import check_points
+from ._radius import smallest_radius
 
 __all__ = ["NearResult", "near_radius", "near_transport"]
 
-# Distances this close count as equal, so that ties survive the round-off of the norm.
-_TIE = 1e-12
-# As for W_inf: cuts alone first, then every other step bisects.
-_CUTS_ALONE = 12
-_WORTH_COUNTING = 40
 # Distances on the line that are sorted rather than narrowed down further.
 _FEW = 1_000_000
 
@@ -194,13 +186,8 @@ def near_transport(
     >>> result.radius, result.kept.x.tolist(), result.kept.mass.tolist()
     (1.0, [[0.0, 0.0]], [0.5])
     """
-    norm = check_real(ord=ord)
-    if norm < 1:
-        raise ValueError(f"The norm 'ord' must be in the range [1, inf]. Got {ord!r}.")
-    if check_real(max_cells=max_cells) < 1:
-        raise ValueError(
-            f"The parameter 'max_cells' must be at least 1. Got {max_cells!r}."
-        )
+    norm = check_at_least_one(ord=ord)
+    check_at_least_one(max_cells=max_cells)
     share = _fraction(delta)
     raw_u, raw_v, line = as_rows(U, V)
     U, V = check_points(coordinate_scale, U=raw_u, V=raw_v)
@@ -213,24 +200,13 @@ def near_transport(
             x, y = x[:, None], y[:, None]
         return NearResult(radius, True, 0.0, TransportPlan(x, y, counts, total))
     a, b = common_masses(len(U), u_weights, len(V), v_weights)
-    U, a = merge(U, a)
-    V, b = merge(V, b)
     total = int(a.sum())
     spare = math.floor(share * total)
-    found = _search(U, a, V, b, norm, max_cells, spare)
-    if found is not None:
-        radius, i, j, counts = found
-        kept = TransportPlan(U[i] * scale, V[j] * scale, counts, total)
-        return NearResult(radius, True, 0.0, kept)
-    corner, width = finest_grid(U, V, max_cells)
-    centres = [round_to_grid(points, corner, width) for points in (U, V)]
-    moved = sum(
-        width * _norm((points - rounded) / width, norm).max()
-        for points, rounded in zip((U, V), centres, strict=True)
-    )
-    cells = [*merge(centres[0], a), *merge(centres[1], b)]
-    radius, *_ = _search(*cells, norm, math.inf, spare)
-    return NearResult(float(radius + moved), False, width, None)
+    radius, kept, width = smallest_radius(U, a, V, b, norm, max_cells, spare)
+    if kept is not None:
+        x, y, counts = kept
+        kept = TransportPlan(x * scale, y * scale, counts, total)
+    return NearResult(radius, width == 0, width, kept)
 
 
 def _fraction(delta):
@@ -335,58 +311,3 @@ def _gaps(x, y, low, high):
         gaps.append(other[where] - np.repeat(one, counts))
     gaps = np.concatenate(gaps)
     return np.unique(gaps[(gaps > low) & (gaps <= high)])
-
-
-def _search(U, a, V, b, norm, max_pairs, spare):
-    """Return the radius between distinct atoms, or None if it takes too many pairs.
-
-    Returns
-    -------
-    radius : float
-        The longest way of the mass kept in a coupling that was found.
-    i, j, counts : ndarray of shape (k,)
-        That mass.
-    """
-    need = int(a.sum()) - spare
-    all_pairs = len(U) * len(V)
-    if all_pairs > _WORTH_COUNTING * max_pairs:
-        return None
-    unit = _unit(U, V)
-    U, V = U / unit, V / unit
-    tree_u, tree_v = KDTree(U), KDTree(V)
-    # what has no neighbour within the radius cannot be kept
-    low = max(
-        _enough(_nearest(tree_v, U, norm), a, need),
-        _enough(_nearest(tree_u, V, norm), b, need),
-    )
-    high, kept = math.inf, None
-    for step in itertools.count():
-        probe = low
-        if step >= _CUTS_ALONE and step % 2:
-            probe = 2 * low if math.isinf(high) else (low + high) / 2
-        reach = probe * (1 + _TIE)
-        if (
-            all_pairs > max_pairs
-            and tree_u.count_neighbors(tree_v, reach, p=norm) > max_pairs
-        ):
-            return None
-        pairs = tree_u.sparse_distance_matrix(
-            tree_v, reach, p=norm, output_type="ndarray"
-        )
-        plan = send(pairs["i"], pairs["j"], a, b)
-        del pairs
-        if plan.mass.sum() >= need:
-            lengths = _norm(U[plan.i] - V[plan.j], norm)
-            longest = _enough(lengths, plan.mass, need)
-            if longest < high:
-                within = lengths <= longest
-                high = longest
-                kept = plan.i[within], plan.j[within], plan.mass[within]
-        else:
-            stuck, short = plan.stuck, ~plan.reached
-            low = max(
-                _enough(_nearest(KDTree(U[stuck]), V, norm), b, a[stuck].sum() - spare),
-                _enough(_nearest(KDTree(V[short]), U, norm), a, b[short].sum() - spare),
-            )
-        if high <= low * (1 + _TIE):
-            return high * unit, *kept

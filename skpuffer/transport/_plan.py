@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment, linprog
 from scipy.sparse import csr_array, eye_array, kron, vstack
 
-from skpuffer.utils._checks import check_option, check_real
+from skpuffer.utils._checks import check_at_least_one, check_option, check_real
 
 from ._bottleneck import bottleneck_distance
 from ._flow import send
@@ -180,8 +180,7 @@ def transport_plan(
     """
     check_option(("auto", "pot", "scipy"), solver=solver)
     cost = _check_cost(cost)
-    if check_real(ord=ord) < 1:
-        raise ValueError(f"The norm 'ord' must be in the range [1, inf]. Got {ord!r}.")
+    check_at_least_one(ord=ord)
     U, V, line = as_rows(U, V)
     check_points(coordinate_scale, U=U, V=V)
     scale = 1.0 if coordinate_scale is None else np.asarray(coordinate_scale, float)
@@ -237,9 +236,7 @@ def transport_distance(
     >>> transport_distance([[0, 0], [1, 0]], [[0, 2], [1, 1]], p=1)
     1.5
     """
-    order = check_real(p=p)
-    if order < 1:
-        raise ValueError(f"The order 'p' must be in the range [1, inf]. Got {p!r}.")
+    order = check_at_least_one(p=p)
     U, V, _ = as_rows(U, V)
     if math.isinf(order):
         return bottleneck_distance(

@@ -1,6 +1,6 @@
 """Public bounds of features: given, declared by the scenario, or asked of the data."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -85,8 +85,8 @@ def check_bounds(bounds, name="bounds"):
 
     Parameters
     ----------
-    bounds : None, 'empirical', or pair (low, high)
-        Numbers, or arrays of one number for each feature.
+    bounds : None, 'empirical', pair (low, high), or dict of such pairs
+        Numbers, or arrays of one number for each feature; in a dict, numbers.
     name : str
         Of the parameter, for the message.
 
@@ -98,9 +98,19 @@ def check_bounds(bounds, name="bounds"):
     Raises
     ------
     ValueError
-        If the pair is none, is not finite, or is not ``low < high`` everywhere.
+        If the pair is none, is not finite, or is not ``low < high`` everywhere; or if
+        it may be two pairs as well.
     """
     if bounds is None:
+        return None
+    if isinstance(bounds, dict):
+        for column, pair in bounds.items():
+            found = check_bounds(pair, f"{name}[{column!r}]")
+            if found is None or any(side.ndim for side in found):
+                raise ValueError(
+                    f"The parameter {name!r} must give the column {column!r} a pair of "
+                    f"numbers (low, high). Got {pair!r}."
+                )
         return None
     if isinstance(bounds, str):
         check_option(("empirical",), **{name: bounds})
@@ -111,7 +121,8 @@ def check_bounds(bounds, name="bounds"):
     except (TypeError, ValueError):
         raise ValueError(
             f"The parameter {name!r} must be a pair (low, high) of numbers, or of "
-            f"arrays of one number for each feature. Got {bounds!r}."
+            "arrays of one number for each feature, all lows before all highs; or a "
+            f"dict of {{column: (low, high)}}. Got {bounds!r}."
         ) from None
     if max(low.ndim, high.ndim) > 1:
         raise ValueError(
@@ -133,7 +144,20 @@ def check_bounds(bounds, name="bounds"):
             f"The parameter {name!r} must be a pair (low, high) with low < high for "
             f"each feature. Got {bounds!r}."
         )
+    if low.shape == high.shape == (2,) and _looks_like_pairs(bounds):
+        raise ValueError(
+            f"The parameter {name!r} can be read as lows and highs, or as a pair for "
+            "each of two features. Give lows and highs as a tuple of two lists, "
+            f"{name}=([low, low], [high, high]), or a dict of {{column: (low, high)}}. "
+            f"Got {bounds!r}."
+        )
     return low, high
+
+
+def _looks_like_pairs(bounds):
+    """Whether a user may have written one pair (low, high) for each of two features."""
+    written = isinstance(bounds, list) or all(isinstance(p, tuple) for p in bounds)
+    return written and all(low < high for low, high in bounds)
 
 
 def resolve_bounds(bounds, n_features, *, scenario=None, context=None, X=None):
@@ -141,8 +165,9 @@ def resolve_bounds(bounds, n_features, *, scenario=None, context=None, X=None):
 
     Parameters
     ----------
-    bounds : None, 'empirical', or pair (low, high)
-        The estimator's parameter. None asks the scenario.
+    bounds : None, 'empirical', pair (low, high), or dict of {column: (low, high)}
+        The estimator's parameter. None asks the scenario, as a dict does for columns
+        it does not name.
     n_features : int
     scenario : Scenario, default=None
         Asked for the bounds it declares.
@@ -159,7 +184,8 @@ def resolve_bounds(bounds, n_features, *, scenario=None, context=None, X=None):
     Raises
     ------
     ValueError
-        As :func:`check_bounds`, or if there are not as many as features.
+        As :func:`check_bounds`, or if there are not as many as features, or some are
+        in no dict and not declared.
 
     Examples
     --------
@@ -172,9 +198,30 @@ def resolve_bounds(bounds, n_features, *, scenario=None, context=None, X=None):
         return _of_length(*given, n_features, "The parameter 'bounds' has")
     if are_empirical(bounds):
         return data_bounds(X)
+    if isinstance(bounds, dict):
+        return _by_column(bounds, n_features, scenario, context)
     if scenario is None:
         return None
     return declared_bounds(scenario, context, n_features)
+
+
+def _by_column(bounds, n_features, scenario, context):
+    """Bounds in the order of the columns, from a dict that may know more of them."""
+    names = context.feature_names if context.feature_map is None else None
+    names = range(n_features) if names is None else names
+    missing = [name for name in names if name not in bounds]
+    if missing:
+        declared = declared_bounds(scenario, context, n_features)
+        if declared is None:
+            raise ValueError(
+                f"The parameter 'bounds' has no pair for the columns {missing!r} of "
+                f"the data; it names {list(bounds)!r}. Columns go by name in a data "
+                "frame, by position in an array and after public preprocessing."
+            )
+        pairs = zip(declared.low, declared.high, strict=True)
+        bounds = dict(zip(names, pairs, strict=True)) | bounds
+    low, high = zip(*(map(float, bounds[name]) for name in names), strict=True)
+    return Bounds(low, high)
 
 
 def data_bounds(X):
@@ -189,9 +236,7 @@ def declared_bounds(scenario, context, n_features):
     A feature that is constant over a public prior gets an interval of length two around
     its value: a unit of the noise must be positive.
     """
-    declared = scenario.declared_bounds(
-        context.feature_names, n_features, context.feature_map
-    )
+    declared = scenario.declared_bounds(replace(context, n_features=n_features))
     if declared is None:
         return None
     low, high = (np.asarray(side, dtype=float) for side in declared)

@@ -92,6 +92,28 @@ def check_probability(**named):
     return value
 
 
+def check_at_least_one(**named):
+    """Return the one named value as a float in [1, inf], such as a norm's order."""
+    name, raw = _one(named)
+    value = check_real(**named)
+    if value < 1:
+        raise ValueError(
+            f"The parameter {name!r} must be in the range [1, inf]. Got {raw!r}."
+        )
+    return value
+
+
+def check_share(**named):
+    """Return the one named value as a float in [0, 1)."""
+    name, raw = _one(named)
+    value = check_real(**named)
+    if not 0 <= value < 1:
+        raise ValueError(
+            f"The parameter {name!r} must be in the range [0, 1). Got {raw!r}."
+        )
+    return value
+
+
 def check_count(*, least=1, **named):
     """Return the one named value as an int no smaller than `least`."""
     name, raw = _one(named)
@@ -115,11 +137,11 @@ def check_option(options, **named):
     return value
 
 
-def check_masses(n, *, tol=1e-9, **named):
+def check_masses(n, *, tol=1e-9, counts=True, **named):
     """Return the one named weights as a float array of shape (n,) that sums to one.
 
-    None means equal masses. Integer weights are counts and are normalised; float
-    weights must sum to one already, to `tol`.
+    None means equal masses. Integer weights are counts and are normalised unless
+    `counts` is False; other weights must sum to one already, to `tol`.
 
     Raises
     ------
@@ -136,17 +158,70 @@ def check_masses(n, *, tol=1e-9, **named):
             f"The parameter {name!r} must have one entry for each of the {n} points. "
             f"Got shape {values.shape}."
         )
-    counts = np.issubdtype(values.dtype, np.integer)
+    read_as_counts = counts and np.issubdtype(values.dtype, np.integer)
     values = values.astype(float)
-    total = values.sum()
+    total = float(values.sum())
     if not np.all(np.isfinite(values)) or np.any(values < 0) or total <= 0:
         raise ValueError(
             f"The parameter {name!r} must hold finite non-negative masses that are "
             "not all zero."
         )
-    if not counts and abs(total - 1.0) > tol:
+    if not read_as_counts and abs(total - 1.0) > tol:
         raise ValueError(
-            f"The parameter {name!r} must sum to 1 (integers are taken as counts). "
+            f"The parameter {name!r} must sum to 1"
+            f"{' (integers are taken as counts)' if counts else ''}. "
             f"Got a sum of {total!r}."
         )
     return values / total
+
+
+def check_covariance(*, least=-1e-10, **named):
+    """Return the one named value as a float matrix of shape (d, d), symmetric exactly.
+
+    Parameters
+    ----------
+    least : float, default=-1e-10
+        What the smallest eigenvalue must be, as a share of the largest: positive
+        definite where it is above zero, else semi-definite up to round-off.
+    **named : one keyword argument
+        The name of the parameter and its value.
+
+    Returns
+    -------
+    ndarray of shape (d, d)
+
+    Raises
+    ------
+    ValueError
+        If the value is no square matrix of finite numbers, or is not symmetric (to
+        1e-9 of a correlation, or 1e-12 of its largest entry) or not positive
+        (semi-)definite.
+    """
+    name, raw = _one(named)
+    try:
+        array = np.asarray(raw, dtype=float)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
+        raise ValueError(
+            f"The parameter {name!r} must be a square matrix of numbers. "
+            f"Got shape {array.shape}."
+        )
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"The parameter {name!r} must be finite.")
+    spreads = np.sqrt(np.maximum(np.diag(array), 0))
+    slack = 1e-9 * np.outer(spreads, spreads) + 1e-12 * np.abs(array).max()
+    if np.any(np.abs(array - array.T) > slack):
+        raise ValueError(f"The parameter {name!r} must be symmetric.")
+    array = (array + array.T) / 2
+    low, high = np.linalg.eigvalsh(array)[[0, -1]].tolist()
+    if low < least * high or (least > 0 and low <= least * high):
+        kind = "semi-definite"
+        if least > 0:
+            kind = f"definite with a condition number below {1 / least:g}"
+        raise ValueError(
+            f"The parameter {name!r} must be positive {kind}. Its eigenvalues go from "
+            f"{low:.3g} to {high:.3g}; add to its diagonal, or leave out coordinates "
+            "that do not vary."
+        )
+    return array

@@ -4,8 +4,6 @@ import importlib
 import inspect
 from typing import NamedTuple
 
-from sklearn.linear_model import LogisticRegression
-
 __all__ = ["EstimatorEntry", "all_estimators"]
 
 # Packages are named, not imported: this module stands below all of them.
@@ -38,6 +36,9 @@ class EstimatorEntry(NamedTuple):
 
 
 def _composed():
+    # here, because whoever needs any part of skpuffer.utils imports this module
+    from sklearn.linear_model import LogisticRegression
+
     compose = importlib.import_module("skpuffer.compose")
     ensemble = importlib.import_module("skpuffer.ensemble")
     linear_model = importlib.import_module("skpuffer.linear_model")
@@ -60,8 +61,11 @@ def _composed():
 
 def _instance(name, estimator_class):
     """An instance that can be fitted: bounds are public and cannot be guessed."""
-    if "bounds" in inspect.signature(estimator_class).parameters:
+    parameters = inspect.signature(estimator_class).parameters
+    if "bounds" in parameters:
         return estimator_class(bounds=(-10.0, 10.0))
+    if "target_bounds" in parameters:
+        return estimator_class(target_bounds=(-1.0, 1.0))
     examples = _composed()
     return examples[name]() if name in examples else estimator_class()
 

@@ -6,8 +6,9 @@ Noise families and certificates both need it, so it stands below either.
 import math
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import log_ndtr
+
+from ._solve import largest_argument, root_above
 
 
 def gaussian_delta(epsilon, mu):
@@ -65,27 +66,12 @@ def gaussian_epsilon(delta, mu):
         return math.inf
     # a plain tail bound: P(loss > epsilon) <= delta at this upper end
     upper = mu**2 / 2 + mu * math.sqrt(2 * math.log(1 / delta)) + 1.0
-    root = brentq(
-        lambda e: gaussian_delta(e, mu) - delta, 0.0, upper, xtol=1e-13, rtol=1e-14
-    )
-    root *= 1 + 1e-13
-    while gaussian_delta(root, mu) > delta:
-        root = root * (1 + 1e-12) + 1e-15
-    return root
+    return root_above(lambda e: gaussian_delta(e, mu), delta, 0.0, upper)
 
 
 def gaussian_mu(epsilon, delta):
     """Largest mu with ``gaussian_delta(epsilon, mu) <= delta``, rounded down."""
-    low, high = 0.0, 1.0
-    while gaussian_delta(epsilon, high) <= delta:
-        low, high = high, 2 * high
-    mu = brentq(
-        lambda m: gaussian_delta(epsilon, m) - delta,
-        low,
-        high,
-        xtol=1e-300,
-        rtol=1e-14,
-    )
+    mu = largest_argument(lambda mu: gaussian_delta(epsilon, mu), delta, 1.0)
     while gaussian_delta(epsilon, mu) > delta:
         mu *= 1 - 1e-12
     return mu

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
-from scipy.optimize import minimize_scalar
+from scipy.optimize import isotonic_regression, minimize_scalar
 from scipy.signal import lfilter
 
 __all__ = ["GridTooLargeError", "LossGrid", "Sum", "Tail", "excess", "on_grid", "reach"]
@@ -28,6 +28,9 @@ __all__ = ["GridTooLargeError", "LossGrid", "Sum", "Tail", "excess", "on_grid", 
 #: Tilted mass that the window of a sum leaves out on each side.
 _OUTSIDE = 1e-9
 
+
+#: A mass further below zero than this is no rounding error.
+_ROUNDED = 1e-9
 
 #: Where around the tilt that a normal law would need that of another law is looked for.
 _FACTORS = (0.05, 0.2, 0.5, 0.8, 1.1, 2.0, 5.0)
@@ -152,7 +155,7 @@ def on_grid(pair, step, tail, max_points):
     Parameters
     ----------
     pair : object
-        As for :func:`excess`.
+        As for :func:`excess`, and `symmetric`, whether both orders are the same.
     step : float
         Distance of the grid's points, in nats.
     tail : float
@@ -170,15 +173,31 @@ def on_grid(pair, step, tail, max_points):
     GridTooLargeError
         If more than `max_points` points would be needed.
     """
-    ends = reach(pair.reverse, tail), reach(pair.delta, tail)
-    if not sum(ends) / step + 4 <= max_points:
+    end = reach(pair.delta, tail)
+    start = end if pair.symmetric else reach(pair.reverse, tail)
+    if not (start + end) / step + 4 <= max_points:
         raise GridTooLargeError
-    first, last = -math.ceil(ends[0] / step) - 1, math.ceil(ends[1] / step) + 1
-    height = excess(pair, step * np.arange(first, last + 1))
+    first, last = -math.ceil(start / step) - 1, math.ceil(end / step) + 1
+    losses = step * np.arange(max(-first, last) + 1)
+    above = pair.delta(losses[: last + 1])
+    behind = losses[-first:0:-1]
+    below = above[:0:-1] if pair.symmetric else pair.reverse(behind)
+    height = np.concatenate([np.exp(-behind) * below, above])
     # where rounding made it bend the wrong way, raise it
     zero = -first
     height[: zero + 1] = np.maximum.accumulate(height[: zero + 1])
     height[zero:] = np.maximum.accumulate(height[zero:][::-1])[::-1]
+    masses = _masses(height, zero, step)
+    if masses.min() < -_ROUNDED and max(-first, last) * step < 600:
+        masses = _masses(_convex(height, zero, step), zero, step)
+    # empty ends would only invite tilts towards them
+    start, end = np.flatnonzero(masses)[[0, -1]]
+    masses = masses[start : end + 1]
+    return LossGrid(step, first + int(start), masses, float(height[-1]))
+
+
+def _masses(height, zero, step):
+    """Masses whose trade-off has these heights, less that of equal laws."""
     rise = np.diff(height)
     growth = math.expm1(step)
     masses = np.zeros(len(height))
@@ -186,10 +205,25 @@ def on_grid(pair, step, tail, max_points):
     masses[1:] -= rise * (1 + 1 / growth)
     masses[0] -= height[0]
     masses[zero] += 1.0
-    # empty ends would only invite tilts towards them
-    start, end = np.flatnonzero(masses)[[0, -1]]
-    masses = masses[start : end + 1]
-    return LossGrid(step, first + int(start), masses, float(height[-1]))
+    return masses
+
+
+def _convex(height, zero, step):
+    """Heights of the largest convex function of exp(epsilon) below those given.
+
+    A bound on a trade-off need not be convex, but the trade-off is, and so below this.
+    Without it some masses would be negative, and their sums no bounds. The slopes of
+    the largest convex function are the isotonic regression of those given.
+    """
+    width = np.exp(step * np.arange(-zero, len(height) - zero - 1)) * math.expm1(step)
+    equal = np.arange(len(width)) < zero  # where that of equal laws falls by the width
+    slopes = np.diff(height) / width - equal
+    rise = (isotonic_regression(slopes, weights=width).x + equal) * width
+    convex = height.copy()
+    # either side from its own end, where heights are small
+    convex[1:zero] = height[0] + np.cumsum(rise[: zero - 1])
+    convex[zero:-1] = height[-1] - np.cumsum(rise[zero:][::-1])[::-1]
+    return convex
 
 
 class Sum:

@@ -11,11 +11,13 @@ from sklearn.utils._param_validation import (
     InvalidParameterError,
     StrOptions,
 )
+from sklearn.utils._repr_html.estimator import _VisualBlock as VisualBlock
 
 __all__ = [
     "HasMethods",
     "Interval",
     "InvalidParameterError",
     "StrOptions",
+    "VisualBlock",
     "fit_context",
 ]

@@ -144,7 +144,9 @@ def test_ridge_regression_of_a_gaussian_table():
     sigma = pd.DataFrame([[1.0, 0.3], [0.3, 1.0]], names, names)
     scenario = GaussianScenario(covariance=sigma, secret="b", domain=(-1, 1))
     X = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 1)), columns=["a"])
-    model = PrivateRidge(scenario, GroupPrivacy(**BUDGET), fit_intercept=False)
+    model = PrivateRidge(
+        scenario, GroupPrivacy(**BUDGET), target_bounds=(-1, 1), fit_intercept=False
+    )
     certificate = model.fit(X, X["a"]).certificate_
     assert certificate.sensitivity == pytest.approx(0.6 * math.sqrt(5 - 2.4 + 0.36))
     assert says_that_targets_are_public(certificate)

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.model_selection import GridSearchCV
@@ -37,6 +38,9 @@ CLASSIFIERS = [
     PrivateMLPClassifier(),
     PrivateMLPClassifier(clip_by="layer", activation="relu"),
 ]
+
+
+REGRESSORS = [PrivateSGDRegressor, PrivateRidge]
 
 
 @pytest.fixture(scope="module")
@@ -211,15 +215,20 @@ def test_verbose_shows_progress(cancer, capsys):
     ids=["huge and zero rows", "a constant column", "more features than records"],
 )
 @pytest.mark.parametrize(
-    "model", [*CLASSIFIERS, PrivateSGDRegressor(), PrivateRidge()], ids=repr
+    "model",
+    [*CLASSIFIERS, *(make(target_bounds=(-1, 1)) for make in REGRESSORS)],
+    ids=repr,
 )
 def test_awkward_tables_stay_finite(X, model):
     y = np.array([0, 1] * 4)
     fitted = clone(model).set_params(random_state=0).fit(X, y)
     assert np.all(np.isfinite(fitted.predict(X)))
-    for name in ("coef_", "intercept_"):
-        if hasattr(fitted, name):
-            assert np.all(np.isfinite(getattr(fitted, name)))
+    if isinstance(fitted, PrivateMLPClassifier):
+        parameters = [*fitted.coefs_, *fitted.intercepts_]
+    else:
+        parameters = [fitted.coef_, fitted.intercept_]
+    for released in parameters:
+        assert np.all(np.isfinite(released))
 
 
 def test_a_batch_larger_than_the_table_and_absent_classes():
@@ -313,12 +322,26 @@ def test_regressors_follow_the_target():
             clone(model).set_params(target_bounds=(1, 1)).fit(X, y)
 
 
+@pytest.mark.parametrize("make", REGRESSORS)
+@pytest.mark.parametrize("skip", [False, True])
+def test_the_range_of_the_target_must_be_given(make, skip):
+    unread = np.array([["no number"]])
+    with (
+        config_context(skip_parameter_validation=skip),
+        pytest.raises(ValueError, match="target_bounds.*public bounds"),
+    ):
+        make().fit(unread, unread)
+
+
 def test_ridge_without_noise_is_ridge():
     rng = np.random.default_rng(0)
     X = rng.uniform(-0.5, 0.5, size=(500, 3))
     y = np.clip(X @ [0.5, -0.25, 0.1] + 0.2, -1, 1)
     model = PrivateRidge(
-        accountant=PrivacyLoss(epsilon=1e6, delta=0.1), alpha=1e-6, random_state=0
+        accountant=PrivacyLoss(epsilon=1e6, delta=0.1),
+        alpha=1e-6,
+        target_bounds=(-1, 1),
+        random_state=0,
     ).fit(X, y)
     np.testing.assert_allclose(model.coef_, [0.5, -0.25, 0.1], atol=0.02)
     assert model.intercept_ == pytest.approx(0.2, abs=0.02)

@@ -154,6 +154,19 @@ def test_small_shifts_keep_their_digits(beta):
         assert 0.5 * u < epsilon < 20 * u
 
 
+@pytest.mark.parametrize("u", [0.5, 1e-2, 1e-5, 1e-7])
+def test_powers_too_small_for_a_float_are_no_promise(u):
+    beta = 64.0
+    density = beta / (2 * math.gamma(1 / beta))
+    assert noise(beta).delta(0.0, u) == pytest.approx(density * u, rel=1e-12)
+    x = np.linspace(-1.5, 1.6, 1_000_001)
+    ahead = density * np.exp(-(np.abs(x) ** beta))
+    behind = density * np.exp(-(np.abs(x - u) ** beta))
+    for epsilon in (1e-4 * u, u, 10 * u, 100 * u):
+        expected = np.trapezoid(np.maximum(ahead - np.exp(epsilon) * behind, 0.0), x)
+        assert noise(beta).delta(epsilon, u) == pytest.approx(expected, rel=1e-3)
+
+
 @pytest.mark.parametrize("beta", [1.1, 1.5, 3.0])
 @pytest.mark.parametrize("dim", [1, 7, None])
 def test_an_l1_shift_costs_what_one_coordinate_does(beta, dim):

@@ -76,10 +76,11 @@ def test_epsilon_lies_between_roundings(beta, scale, rate, times, low, high):
 class Turned:
     """The laws of a step in the other order, which alone is to be composed."""
 
-    symmetric = True
+    symmetric = False
 
     def __init__(self, step):
         self.step = step
+        self.ways = (self,)
 
     def delta(self, epsilon):
         return self.step.reverse(epsilon)

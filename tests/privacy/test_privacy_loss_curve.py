@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from skpuffer.accountants._amplification import FullStep
+from skpuffer.noise import GeneralizedCauchyNoise, Shift
 from skpuffer.privacy import (
     GaussianCurve,
     PrivacyLossCurve,
@@ -324,3 +326,41 @@ def test_it_is_plain_data():
 def test_delta_must_be_a_probability(delta):
     with pytest.raises(ValueError, match="delta"):
         PrivacyLossCurve(((Coin(0.1), 3),)).epsilon(delta)
+
+
+class Bumpy:
+    """A bound on the trade-off of `Coin` that is not convex in exp(epsilon)."""
+
+    symmetric = True
+
+    def delta(self, epsilon):
+        exact = np.maximum(0.0, 0.5 - 0.25 * np.exp(np.minimum(epsilon, 9.0)))
+        return exact + 0.05 * np.exp(-((epsilon - 0.3) ** 2) / 0.005) * (exact > 0)
+
+    def reverse(self, epsilon):
+        return self.delta(epsilon)
+
+
+def test_a_bound_that_is_not_convex_becomes_the_largest_convex_one_below():
+    step = 0.01
+    grid = on_grid(Bumpy(), step, 1e-12, 1e6)
+    assert grid.masses.min() >= -1e-12
+    assert grid.masses.sum() + grid.infinity == pytest.approx(1, abs=1e-12)
+    # its trade-off, read off again
+    at = np.arange(0, 0.7, step)
+    gain = -np.expm1(np.minimum(at[:, None] - grid.losses, 0.0))
+    found = gain @ grid.masses + grid.infinity
+    exact = np.maximum(0.0, 0.5 - 0.25 * np.exp(at))
+    assert np.all(found <= Bumpy().delta(at) + 1e-12)
+    assert np.all(found >= exact - 1e-12)
+    slopes = np.diff(found) / np.diff(np.exp(at))
+    assert np.all(np.diff(slopes) >= -1e-9)
+    # where the bump is over it is what it was
+    assert found[-5:] == pytest.approx(Bumpy().delta(at)[-5:], abs=1e-9)
+
+
+@pytest.mark.parametrize("scale", [0.5, 3.0])
+def test_bounds_from_renyi_costs_are_composed_as_trade_offs(scale):
+    shift = Shift(1.0, norm=2, dim=None)
+    pair = FullStep(GeneralizedCauchyNoise(scale), shift)
+    assert on_grid(pair, 0.02, 1e-10, 1e6).masses.min() >= -1e-12

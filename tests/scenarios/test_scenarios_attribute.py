@@ -396,8 +396,9 @@ def test_the_data_as_prior_from_arrays(table, column):
     X = table[["height", "age"]].to_numpy()
     private = AttributeScenario(column, level="record", prior="empirical")
     release = empirical_release(X, np.zeros(6), table["sex"].to_numpy(), names=None)
-    with pytest.warns(EmpiricalPriorWarning):
+    with pytest.warns(EmpiricalPriorWarning) as caught:
         fact = private.bind(release.context).fact(QueryLaws, release)
+    assert caught[0].filename == __file__  # whoever asked, not the library
     assert fact.laws[0][0].points.tolist() == X[:3].tolist()
 
 
@@ -603,22 +604,33 @@ def test_values_no_prior_speaks_of(table):
 
 def test_declared_bounds(table):
     taller = table.assign(height=lambda t: t["height"] + 20)
-    low, high = scenario([table, taller]).declared_bounds(("age", "height"), 2)
+    context = PublicContext(n_records=9, feature_names=("age", "height"), n_features=2)
+    low, high = scenario([table, taller]).declared_bounds(context)
     assert (low.tolist(), high.tolist()) == ([30.0, 160.0], [90.0, 200.0])
 
     def in_metres(X):
         return np.asarray(X, dtype=float)[:, [1]] / 100
 
-    low, high = scenario(table).declared_bounds(("age", "height"), 1, in_metres)
+    mapped = dataclasses.replace(context, n_features=1, feature_map=in_metres)
+    low, high = scenario(table).declared_bounds(mapped)
     assert (low.tolist(), high.tolist()) == ([1.6], [1.8])
     private = AttributeScenario("sex", level="record", prior="empirical")
-    assert private.declared_bounds(("age",), 1) is None
+    one = dataclasses.replace(context, feature_names=("age",), n_features=1)
+    assert private.declared_bounds(one) is None
     with pytest.raises(ScenarioError, match="NaN"):
-        scenario(table.assign(age=math.nan)).declared_bounds(("age",), 1)
+        scenario(table.assign(age=math.nan)).declared_bounds(one)
     with pytest.raises(ScenarioError, match="not numeric"):
-        scenario(table.assign(age="old")).declared_bounds(("age",), 1)
+        scenario(table.assign(age="old")).declared_bounds(one)
     with pytest.raises(ScenarioError, match="shoe"):
-        scenario(table).declared_bounds(("age", "shoe"), 2)
+        scenario(table).declared_bounds(
+            dataclasses.replace(context, feature_names=("age", "shoe"))
+        )
+
+
+@pytest.mark.parametrize("column", [["sex", "age"], ("sex", "age")])
+def test_several_columns_are_no_secret(table, column):
+    with pytest.raises(ScenarioError, match="one column. .*combine them into one"):
+        AttributeScenario(column, level="record", prior=table).check()
 
 
 def test_public_table(table):

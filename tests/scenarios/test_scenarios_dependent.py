@@ -1,5 +1,6 @@
 """Diffusions, weak dependence, listed tables and independent blocks."""
 
+import itertools
 import json
 import math
 from fractions import Fraction
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, MarkovQuilt
 from skpuffer.exceptions import ScenarioError
 from skpuffer.privacy import Notion
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
@@ -435,6 +436,66 @@ def test_a_mean_of_several_series():
         random_state=0,
     ).fit(X)
     assert found.certificate_.sensitivity == pytest.approx(5 * 2 / 100)
+
+
+@pytest.mark.parametrize("quantity", ["sum", "query"])
+def test_quilts_of_blocks_cost_what_those_of_the_worst_block_do(quantity):
+    """Blocks are told apart by their lengths only, and take the worst of each."""
+    chain = MarkovChainScenario([[0.8, 0.2], [0.3, 0.7]], [0.5, 0.5], protected=[0])
+    quilts = MarkovQuilt(epsilon=1.5)
+
+    def release(n):
+        if quantity == "sum":
+            return total(n)
+        return QueryRelease(
+            query=lambda X, y: X.sum(), n_records=n, dim=1, sensitivity=ONE
+        )
+
+    sizes = [3, 12, 5, 3]
+    for method in ("exact", "approximate"):
+        quilts.set_params(method=method)
+        alone = [quilts.calibrate(release(n), chain).noise.scale for n in sizes]
+        found = quilts.calibrate(release(23), BlocksScenario(chain, sizes))
+        assert found.noise.scale == max(alone)
+        assert found.certificate.certified
+    assert max(alone) > min(alone)
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.floats(0.2, 0.8), min_size=6, max_size=6),
+    st.lists(st.integers(1, 4), min_size=2, max_size=3),
+    st.sampled_from([0.7, 2.0, 4.0]),
+)
+def test_quilts_of_blocks_keep_their_promise_on_all_tables(chances, sizes, epsilon):
+    """The densities of the output given each secret, by enumeration."""
+    laws = np.transpose([chances, np.subtract(1, chances)]).reshape(2, 3, 2)
+    beliefs = [(law[0], law[1:]) for law in laws]  # of the first, and of the next
+    scenario = BlocksScenario(
+        MarkovChainScenario([t for _, t in beliefs], [q for q, _ in beliefs]), sizes
+    )
+    n = sum(sizes)
+    found = MarkovQuilt(epsilon=epsilon).calibrate(total(n), scenario)
+    tables = np.array(list(itertools.product((0, 1), repeat=n)))
+    outputs = np.linspace(-5, n + 5, 8 * (n + 10) + 1)
+    noise = np.exp(-np.abs(outputs - np.arange(n + 1)[:, None]) / found.noise.scale)
+    worst = 0.0
+    for which in itertools.product(beliefs, repeat=len(sizes)):
+        masses, start = np.ones(len(tables)), 0
+        for (initial, step), size in zip(which, sizes, strict=True):
+            block = tables[:, start : start + size]
+            masses *= initial[block[:, 0]]
+            masses *= step[block[:, :-1], block[:, 1:]].prod(axis=1)
+            start += size
+        for record in range(n):
+            density = []
+            for value in (0, 1):
+                given_it = masses * (tables[:, record] == value)
+                law = np.bincount(tables.sum(axis=1), given_it, n + 1)
+                density.append(law / law.sum() @ noise)
+            worst = max(worst, np.abs(np.log(density[0] / density[1])).max())
+    assert worst <= epsilon * (1 + 1e-9)
+    assert found.certificate.epsilon <= epsilon * (1 + 1e-9)
 
 
 def test_what_a_block_cannot_offer():

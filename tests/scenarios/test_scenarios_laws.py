@@ -202,6 +202,11 @@ def test_laws_of_another_dimension_than_the_release():
         (lambda: Gaussian(0, -1.0), "covariance"),
         (lambda: Gaussian([0, 0], 1.0), "covariance"),
         (lambda: Gaussian([0, 0], [[1, 0.5], [0.2, 1]]), "covariance"),
+        (lambda: Gaussian(0, -1e-11), "'covariance' must be positive semi-definite"),
+        (
+            lambda: Gaussian([0, 0], [[1e-9, 5e-10], [-5e-10, 1e-9]]),
+            "'covariance' must be symmetric",
+        ),
         (lambda: Gaussian(math.nan, 1.0), "mean"),
     ],
 )

@@ -20,8 +20,8 @@ from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import BayesianNetworkScenario, Influence, RecordShifts
 from skpuffer.scenarios._chain_quilts import ChainQuilts, chain_influence
 from skpuffer.scenarios._chains import irreducible_law
+from skpuffer.scenarios._graph import Graph
 from skpuffer.scenarios._mixing_quilts import mixing
-from skpuffer.scenarios._network import Graph
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "markov_quilt.json").read_text("utf-8")

@@ -31,7 +31,7 @@ from skpuffer.scenarios import (
     RecordScenario,
     SimulatorScenario,
 )
-from skpuffer.summary import PrivateMean
+from skpuffer.summary import PrivateMean, PrivateStandardScaler
 
 from ..attack import attack, bayes_score
 from .releases import NO_NOISE
@@ -126,8 +126,38 @@ def test_bad_bounds(bounds, match):
 
 
 def test_no_bounds_and_no_scenario_that_knows_any():
-    with pytest.raises(UnsupportedError, match="sensitivity"):
-        PrivateMean().fit(rows())
+    for make in (PrivateMean, PrivateStandardScaler):
+        with pytest.raises(UnsupportedError, match=f"{make.__name__}.*'bounds'"):
+            make().fit(rows())
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_bounds_by_column(kind):
+    X = rows()
+    table = kind({"c": X[:, 0], "a": X[:, 1], "b": X[:, 2]})
+    code_book = {"a": (0, 5), "b": (1, 2), "c": (-2, 6), "income": (0, 1e6)}
+    by_order = PrivateMean(accountant=NO_NOISE, bounds=([-2, 0, 1], [6, 5, 2])).fit(X)
+    for bounds, data in (
+        (code_book, table),
+        ({0: (-2, 6), 2: (1, 2), 1: (0, 5)}, X),
+    ):
+        by_name = PrivateMean(accountant=NO_NOISE, bounds=bounds).fit(data)
+        np.testing.assert_allclose(by_name.mean_, by_order.mean_)
+        assert by_name.noise_ == by_order.noise_
+    del code_book["a"]
+    with pytest.raises(ValueError, match=r"\['a'\].*\['b', 'c', 'income'\]"):
+        PrivateMean(bounds=code_book).fit(table)
+    with pytest.raises(ValueError, match=r"\[0, 1, 2\]"):
+        PrivateMean(bounds=code_book).fit(X)
+
+
+def test_bounds_by_column_and_declared_for_the_rest():
+    table = student()
+    table["G1"] = np.clip(table["G3"], 2, 6)
+    scenario = AttributeScenario("paid", level="record", prior=table, prior_as="law")
+    mean = PrivateMean(scenario, NO_NOISE, bounds={"G3": (5, 10)})
+    data = pd.DataFrame({"G1": [-5.0, 90.0], "G3": [-5.0, 90.0]})
+    np.testing.assert_allclose(mean.fit(data).mean_, [4.0, 7.5])
 
 
 def test_bounds_from_the_data_warn_and_leave_an_estimate():

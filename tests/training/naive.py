@@ -41,15 +41,17 @@ def derivative(gradients, scores, i):
     return gradients.loss.derivative(scores[:, 0], y)
 
 
-def clip(parts, release):
-    order = release.clip_order
+def clip(parts, release, slack):
+    """Each part, or all of them at once, scaled to its norm less the slack."""
     if release.blocks is None:
-        whole = np.concatenate(parts)
-        return whole * min(1.0, release.clip_norm / max(norm(whole, order), 1e-300))
+        parts, norms = [np.concatenate(parts)], [release.clip_norm]
+    else:
+        norms = release.clip_norm
     return np.concatenate(
         [
-            part * min(1.0, c / max(norm(part, order), 1e-300))
-            for part, c in zip(parts, release.clip_norm, strict=True)
+            part
+            * min(1.0, (1 - slack) * c / max(norm(part, release.clip_order), 1e-300))
+            for part, c in zip(parts, norms, strict=True)
         ]
     )
 
@@ -61,7 +63,7 @@ def norm(vector, order):
 def clipped_sum(gradients, parameters, index, release):
     build = perceptron_gradient if hasattr(gradients, "activation") else linear_gradient
     index = range(gradients.n_records) if index is None else index
-    total = np.zeros(gradients.dim)
+    total, slack = np.zeros(gradients.dim), gradients.rows.slack(release.batch_size)
     for i in index:
-        total += clip(build(gradients, parameters, i), release)
+        total += clip(build(gradients, parameters, i), release, slack)
     return total

@@ -18,7 +18,8 @@ def test_the_noise_of_a_score_is_never_more_than_planned(n, z, curved):
     reach = plan.clip_norm * rate * plan.n_steps
     scale = min(1.0, 0.5 / min(curved, 1.0))
     assert reach * z / n <= 1.2 * scale * (1 + 1e-9)
-    assert 50 <= plan.n_steps <= 100
+    assert 50 <= plan.n_steps <= 200
+    assert plan.n_steps <= 100 or plan.n_steps * n <= 10**6
     assert 0.3 <= plan.clip_norm <= 1.0
     assert 0 <= plan.momentum <= 0.95 + 1e-12
     # stable on rows of norm one, by the heavy-ball criterion

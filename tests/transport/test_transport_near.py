@@ -17,6 +17,7 @@ from scipy.spatial.distance import cdist
 from skpuffer.transport import (
     _flow,
     _near,
+    _radius,
     bottleneck_distance,
     gaussian_near_radius,
     gaussian_wasserstein,
@@ -267,7 +268,7 @@ def test_bisection_changes_nothing(monkeypatch, cuts_alone):
     for n, m in ((40, 40), (60, 45)):
         U, V = rng.random((n, 2)), 1.5 * rng.random((m, 2))
         cases.append((U, V, 0.07, near_radius(U, V, 0.07)))
-    monkeypatch.setattr(_near, "_CUTS_ALONE", cuts_alone)
+    monkeypatch.setattr(_radius, "_CUTS_ALONE", cuts_alone)
     for *arguments, expected in cases:
         assert near_radius(*arguments) == pytest.approx(expected, rel=1e-12)
 
@@ -308,7 +309,7 @@ def test_coordinate_scale_divides():
         (dict(delta=math.nan), ValueError, "'delta' must be a number"),
         (dict(delta="0.1"), TypeError, "'delta' must be a real number"),
         (dict(ord=0.5), ValueError, "'ord' must be in the range"),
-        (dict(max_cells=0), ValueError, "'max_cells' must be at least 1"),
+        (dict(max_cells=0), ValueError, "'max_cells' must be in the range"),
         (dict(U=[0.0, 1.0]), ValueError, "'U' must be a non-empty array of shape"),
         (dict(V=[[0.0, np.inf]]), ValueError, "'V' must hold finite"),
         (dict(u_weights=[0.4, 0.5]), ValueError, "'u_weights' must sum to 1"),

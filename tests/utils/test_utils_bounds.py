@@ -33,12 +33,27 @@ def test_numbers_and_arrays_spread_over_features():
         (([0, 1], [1, 2, 3]), "give as many"),
         (([[0]], [[1]]), "one-dimensional"),
         ("data", "'empirical'"),
+        ([(0, 1), (2, 3)], "a pair for each of two"),
+        ([[0, 1], [2, 3]], "a pair for each of two"),
+        (((0, 1), (2, 3)), "a pair for each of two"),
+        ([(0, 1), (2, 3), (4, 5)], "dict"),
     ],
 )
 def test_bad_bounds_are_refused_before_the_data_is_seen(bounds, match):
     with pytest.raises(ValueError, match=match) as error:
         check_bounds(bounds)
     assert "'bounds'" in str(error.value)
+
+
+@pytest.mark.parametrize("pair", [(1, 0), ([0], [1]), None, "empirical", 3])
+def test_bad_pairs_of_a_column(pair):
+    with pytest.raises(ValueError, match="bounds.*age"):
+        check_bounds({"sex": (0, 1), "age": pair})
+
+
+def test_lows_and_highs_of_two_features_are_told_from_pairs():
+    for bounds in (([0, 1], [2, 3]), (np.array([0, 1]), (2, 3)), [(0, 1), (5, 1.5)]):
+        assert resolve_bounds(bounds, 2).low == (0.0, 1.0)
 
 
 def test_wrong_number_of_bounds():

@@ -3,8 +3,9 @@
 import numpy as np
 from scipy.special import expit, softmax
 from sklearn.utils.extmath import safe_sparse_dot
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._validation import validate_rows
 from skpuffer.utils._clipping import clip_rows
 
 __all__ = ["ScoreLabels", "ScoreProbabilities", "linear_scores"]
@@ -24,14 +25,7 @@ def linear_scores(estimator, X):
     scores : ndarray of shape (n_records,) or (n_records, n_outputs)
     """
     check_is_fitted(estimator)
-    X = estimator._without_secret(X)
-    X = validate_data(
-        estimator,
-        X,
-        dtype=[np.float64, np.float32],
-        accept_sparse="csr",
-        reset=False,
-    )
+    X = validate_rows(estimator, estimator._without_secret(X), reset=False)
     if not isinstance(estimator.data_norm, str):
         X = clip_rows(X, estimator.data_norm)
     coef = np.atleast_2d(estimator.coef_)

@@ -88,8 +88,35 @@ def smallest_argument(function, target):
         high *= 2
         if math.isinf(high):
             return high
-    root = brentq(lambda e: function(e) / target - 1, 0.0, high, xtol=1e-15, rtol=1e-14)
-    return raise_until(lambda e: function(e) <= target, root)
+    return root_above(function, target, 0.0, high)
+
+
+def root_above(function, target, low, high):
+    """Return nearly the smallest x with ``function(x) <= target``, rounded up.
+
+    Parameters
+    ----------
+    function : callable
+        Decreasing; may be infinite.
+    target : float
+        Positive.
+    low, high : float
+        Not negative. The target is met at `high`, and not at `low`.
+    """
+    root = brentq(
+        # of the logarithm, as a divergence spans hundreds of decades
+        lambda x: math.log(min(max(function(x) / target, 1e-300), 1e300)),
+        low,
+        high,
+        xtol=1e-15 * (low or high),
+        rtol=1e-14,
+    )
+    found, step = root, 2.0**-50
+    while found < high and function(found) > target:
+        # what is found by cells is smooth to their width only
+        step *= 4
+        found = min(high, max(root, 1e-15 * high) * (1 + step))
+    return found
 
 
 def raise_until(holds, value):

@@ -1,0 +1,86 @@
+"""What estimators are given: checked as scikit-learn does, with our own advice."""
+
+import numpy as np
+from sklearn import config_context
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+__all__ = ["refuse_arguments", "validate_labels", "validate_rows"]
+
+
+def refuse_arguments(estimator, arguments):
+    """Refuse keyword arguments that `fit` does not take, and weights with the reason.
+
+    They are not in the signature, by which scikit-learn finds out what `fit` takes.
+    """
+    for name in arguments:
+        why = "."
+        if name == "sample_weight":
+            why = (
+                ": a record that weighs more would move the result further than its "
+                "noise hides. Fit without weights."
+            )
+        # scikit-learn's ensembles read these words
+        raise TypeError(
+            f"{type(estimator).__name__}.fit() got an unexpected keyword argument "
+            f"{name!r}{why}"
+        )
+
+
+def validate_rows(estimator, X, *y, **options):
+    """Validate as scikit-learn does, but for its advice on missing values.
+
+    Parameters
+    ----------
+    estimator : private estimator
+    X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
+    *y : array-like of shape (n_records,)
+        The target, if there is one.
+    **options : dict
+        Of :func:`sklearn.utils.validation.validate_data`.
+
+    Returns
+    -------
+    X : {ndarray, sparse matrix}, or a tuple of it and `y`
+
+    Raises
+    ------
+    ValueError
+        As there. Of NaN the remedy is named that does not leak.
+    """
+    options = {"dtype": [np.float64, np.float32]} | options
+    options |= {"accept_sparse": estimator._accept_sparse, "ensure_all_finite": False}
+    with config_context(assume_finite=False):  # clipping, and so the promise, needs it
+        checked = validate_data(estimator, X, *y, **options)
+        try:
+            assert_all_finite(checked[0] if y else checked)
+        except ValueError:
+            name = type(estimator).__name__
+            raise ValueError(
+                f"The parameter 'X' contains NaN or infinity, which {name} does not "
+                "take. Fill missing values by public rows: compose.PublicPreprocessing("
+                f"SimpleImputer(), {name}(...), reference=<public rows>). An imputer "
+                "before it in a pipeline would learn from the private rows, and leak."
+            ) from None
+    return checked
+
+
+def validate_labels(estimator, X, y):
+    """Validate, set `classes_`, and encode the target as class indices."""
+    X, y = validate_rows(estimator, X, y)
+    check_classification_targets(y)
+    given = estimator.classes
+    classes = np.unique(y if given is None else given)
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs at least 2 classes; there is one class "
+            "only. Give all labels as classes=[...]."
+        )
+    if len(np.setdiff1d(y, classes)):
+        raise ValueError(
+            f"The target has labels that the parameter 'classes' does not name "
+            f"({given!r})."
+        )
+    estimator.classes_ = classes
+    return X, np.searchsorted(classes, y)

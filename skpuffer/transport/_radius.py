@@ -1,0 +1,159 @@
+"""The smallest radius within which two laws can be coupled, but for a mass to spare.
+
+With nothing to spare it is W_inf: bottleneck transport. Hand-written because no
+library offers it: POT returns NaN for an infinite order.
+"""
+
+import itertools
+import math
+
+import numpy as np
+from scipy.spatial import KDTree
+
+from ._flow import send
+from ._points import finest_grid, merge, round_to_grid
+
+# Distances this close count as equal, so that ties survive the round-off of the norm.
+_TIE = 1e-12
+# Lower bounds from cuts nearly always meet the radius in fewer steps than this; then
+# every other step bisects, which bounds the number of steps whatever the atoms.
+_CUTS_ALONE = 12
+# With more pairs than this multiple of those that may be held, few are likely to be
+# close, and counting those alone would take longer than the whole answer on a grid.
+_WORTH_COUNTING = 40
+
+
+def smallest_radius(U, a, V, b, norm, max_pairs, spare=0, ceiling=math.inf):
+    """Return the radius between two laws, on a grid where it takes too many pairs.
+
+    The search goes from below. A radius that does not let enough mass through leaves a
+    set of atoms that holds more mass than its neighbours and what is to spare, so the
+    smallest is at least that at which the set has neighbours enough.
+
+    Parameters
+    ----------
+    U, V : ndarray of shape (n, d) and (m, d)
+        Atoms, which may repeat.
+    a, b : ndarray of int of shape (n,) and (m,)
+        Masses, of one sum.
+    norm : float
+    max_pairs : float
+        Most pairs of atoms held at once, at least 1.
+    spare : int, default=0
+        Mass that may travel any distance, below the sum.
+    ceiling : float, default=inf
+        A radius from which on it does not matter how large it is.
+
+    Returns
+    -------
+    radius : float
+        Never below the smallest. Infinite as soon as it is known to reach `ceiling`.
+    kept : tuple of (x, y, counts) or None
+        The mass within the radius, by pairs of atoms; None if there is a grid or the
+        ceiling was reached.
+    grid_width : float
+        Zero if the atoms were not rounded: then the radius is the smallest itself.
+    """
+    U, a = merge(U, a)
+    V, b = merge(V, b)
+    found = _search(U, a, V, b, norm, max_pairs, spare, ceiling)
+    if found is not None:
+        radius, kept = found
+        if kept is not None:
+            i, j, counts = kept
+            kept = U[i], V[j], counts
+        return radius, kept, 0.0
+    corner, width = finest_grid(U, V, max_pairs)
+    centres = [round_to_grid(points, corner, width) for points in (U, V)]
+    # a coupling of the rounded laws, glued to the roundings, keeps the same mass
+    moved = sum(
+        width * _norm((points - rounded) / width, norm).max()
+        for points, rounded in zip((U, V), centres, strict=True)
+    )
+    cells = [*merge(centres[0], a), *merge(centres[1], b)]
+    # rounded laws are further apart than the ceiling by what rounding may have added
+    radius, _ = _search(*cells, norm, math.inf, spare, ceiling + moved)
+    return float(radius + moved), None, width
+
+
+def _search(U, a, V, b, norm, max_pairs, spare, ceiling):
+    """Return the radius between distinct atoms, or None if it takes too many pairs.
+
+    Returns
+    -------
+    radius : float
+        The longest way of the mass kept in a coupling that was found.
+    kept : tuple of (i, j, counts) or None
+        That mass; None once the radius is known to reach the ceiling.
+    """
+    need = int(a.sum()) - spare
+    all_pairs = len(U) * len(V)
+    if all_pairs > _WORTH_COUNTING * max_pairs:
+        return None
+    # powers of a distance neither vanish nor overflow near one
+    unit = _unit(U, V)
+    U, V = U / unit, V / unit
+    tree_u, tree_v = KDTree(U), KDTree(V)
+    # what has no neighbour within the radius cannot be kept
+    low = max(
+        _enough(_nearest(tree_v, U, norm), a, need),
+        _enough(_nearest(tree_u, V, norm), b, need),
+    )
+    high, kept = math.inf, None
+    for step in itertools.count():
+        if low * unit >= ceiling:
+            return math.inf, None
+        probe = low
+        if step >= _CUTS_ALONE and step % 2:
+            probe = 2 * low if math.isinf(high) else (low + high) / 2
+        reach = probe * (1 + _TIE)
+        if (
+            all_pairs > max_pairs
+            and tree_u.count_neighbors(tree_v, reach, p=norm) > max_pairs
+        ):
+            return None
+        pairs = tree_u.sparse_distance_matrix(
+            tree_v, reach, p=norm, output_type="ndarray"
+        )
+        plan = send(pairs["i"], pairs["j"], a, b)
+        del pairs
+        if plan.mass.sum() >= need:
+            lengths = _norm(U[plan.i] - V[plan.j], norm)
+            longest = _enough(lengths, plan.mass, need)
+            if longest < high:
+                within = lengths <= longest
+                high = longest
+                kept = plan.i[within], plan.j[within], plan.mass[within]
+        else:
+            stuck, short = plan.stuck, ~plan.reached
+            low = max(
+                _enough(_nearest(KDTree(U[stuck]), V, norm), b, a[stuck].sum() - spare),
+                _enough(_nearest(KDTree(V[short]), U, norm), a, b[short].sum() - spare),
+            )
+        if high <= low * (1 + _TIE):
+            return high * unit, kept
+
+
+def _unit(U, V):
+    """Return a power of two near the smallest distance that matters."""
+    nearest = max(
+        _nearest(KDTree(V), U, math.inf).max(), _nearest(KDTree(U), V, math.inf).max()
+    )
+    spread = np.maximum(np.abs(U).max(), np.abs(V).max())
+    return float(2.0 ** np.frexp(nearest or spread or 1.0)[1])
+
+
+def _nearest(tree, points, norm):
+    """Return the distance of each point to the nearest point of the tree."""
+    return tree.query(points, p=norm)[0]
+
+
+def _norm(differences, norm):
+    return np.linalg.norm(differences, ord=norm, axis=1)
+
+
+def _enough(distances, masses, need):
+    """Return the least distance within which the masses add up to `need`."""
+    order = np.argsort(distances)
+    within = np.searchsorted(np.cumsum(masses[order]), need)
+    return float(distances[order[within]])

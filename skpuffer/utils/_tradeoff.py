@@ -1,0 +1,50 @@
+"""What holds for every trade-off, that of a noise as of a certificate."""
+
+import numpy as np
+
+
+def mirrored(epsilon, delta):
+    """Hockey-stick divergence of two laws that may change places.
+
+    Parameters
+    ----------
+    epsilon : ndarray
+        In nats, of any sign.
+    delta : ndarray
+        The divergence at ``exp(abs(epsilon))``.
+
+    Returns
+    -------
+    delta : ndarray
+        At ``exp(epsilon)``: delta(-e) = 1 - exp(-e) (1 - delta(e)).
+    """
+    below = np.minimum(epsilon, 0.0)
+    return np.where(epsilon < 0, -np.expm1(below) + np.exp(below) * delta, delta)
+
+
+def log_delta_of_orders(alphas, costs, epsilons):
+    """Logarithm of the least delta that Rényi costs imply at each epsilon.
+
+    Parameters
+    ----------
+    alphas, costs : ndarray of shape (n_orders,)
+        Orders above one and the cost at each, in nats. Only where both are finite does
+        one say anything here.
+    epsilons : float or ndarray
+        In nats.
+
+    Returns
+    -------
+    log_deltas : ndarray of the shape of `epsilons`
+        At most zero.
+
+    References
+    ----------
+    Canonne, Kamath and Steinke (2020), The discrete Gaussian for differential privacy,
+    Proposition 12.
+    """
+    known = np.isfinite(alphas) & np.isfinite(costs)
+    alphas, costs = alphas[known], costs[known]
+    gaps = costs - np.asarray(epsilons, float)[..., np.newaxis]
+    found = (alphas - 1) * (gaps + np.log1p(-1 / alphas)) - np.log(alphas)
+    return found.min(axis=-1, initial=0.0)

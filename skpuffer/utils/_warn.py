@@ -1,0 +1,19 @@
+"""Warnings that point at the line of whoever called."""
+
+import sys
+import warnings
+
+#: Packages whose lines are not the user's.
+_LIBRARIES = ("joblib", "skpuffer", "sklearn")
+
+
+def warn(message, category):
+    """Warn at the line of the caller's own code, outside of the libraries."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and _package(frame) in _LIBRARIES:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _package(frame):
+    return frame.f_globals.get("__name__", "").partition(".")[0]

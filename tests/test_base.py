@@ -1,0 +1,137 @@
+"""What fitting says and refuses, whatever the estimator."""
+
+import inspect
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.ensemble import VotingClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils.validation import has_fit_parameter
+
+from skpuffer.compose import PublicPreprocessing
+from skpuffer.ensemble import PATEAggregator
+from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
+from skpuffer.linear_model import PrivateLogisticRegression
+from skpuffer.summary import PrivateMean
+from skpuffer.utils import all_estimators
+from skpuffer.utils.estimator_checks import privacy_checks
+
+PRIVATE = [e.instance for e in all_estimators() if privacy_checks(e.instance)]
+
+X = np.random.default_rng(0).uniform(-1, 1, size=(40, 3))
+y = (X[:, 0] > 0).astype(int)
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+@pytest.mark.parametrize("estimator", PRIVATE, ids=lambda e: type(e).__name__)
+def test_missing_values_are_not_to_be_imputed_from_private_rows(estimator):
+    holed = X.copy()
+    holed[3, 1] = np.nan
+    # a switch of scikit-learn must not let one record make the release NaN
+    for assume_finite in (False, True):
+        with (
+            config_context(assume_finite=assume_finite),
+            pytest.raises(ValueError, match="NaN") as error,
+        ):
+            clone(estimator).fit(holed, y)
+    assert "imputer transformer in a pipeline" not in str(error.value)
+
+
+def test_the_remedy_for_missing_values_is_public():
+    holed = X.copy()
+    holed[3, 1] = np.inf
+    for model in (PrivateLogisticRegression(), PrivateMean(bounds=(-1, 1))):
+        with pytest.raises(ValueError, match="infinity.*PublicPreprocessing"):
+            model.fit(holed, y)
+    fitted = PrivateLogisticRegression().fit(X, y)
+    with pytest.raises(ValueError, match="PublicPreprocessing"):
+        fitted.predict(holed)
+    holed[3, 1] = np.nan
+    imputed = PublicPreprocessing(
+        SimpleImputer(), PrivateLogisticRegression(), reference=X[:10]
+    )
+    assert imputed.fit(holed, y).certificate_.certified
+
+
+@pytest.mark.parametrize("estimator", PRIVATE, ids=lambda e: type(e).__name__)
+def test_weights_are_refused_with_the_reason(estimator):
+    assert not has_fit_parameter(estimator, "sample_weight")
+    fresh = clone(estimator)
+    name = type(estimator).__name__
+    with pytest.raises(TypeError, match=rf"{name}.fit\(\).*sample_weight.*noise"):
+        fresh.fit(X, y, sample_weight=np.ones(len(X)))
+    with pytest.raises(TypeError, match=rf"{name}.fit\(\).*'weights'"):
+        fresh.fit(X, y, weights=np.ones(len(X)))
+
+
+def test_ensembles_understand_the_refusal():
+    vote = VotingClassifier([("a", PrivateLogisticRegression())])
+    with pytest.raises(TypeError, match="does not support sample weights"):
+        vote.fit(X, y, sample_weight=np.ones(len(X)))
+
+
+def line():
+    """Number of the line it is called on."""
+    return inspect.currentframe().f_back.f_lineno
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        PrivateMean(bounds=(-1, 1), random_state=0),
+        PrivateLogisticRegression(random_state=0),
+        PublicPreprocessing(
+            FunctionTransformer(), PrivateLogisticRegression(random_state=0)
+        ),
+        make_pipeline(StandardScaler(), PrivateLogisticRegression(random_state=0)),
+    ],
+    ids=lambda m: type(m).__name__,
+)
+def test_warnings_point_at_the_call(model):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        expected = line() + 1
+        model.fit(X, y)
+    assert [(w.category, w.filename, w.lineno) for w in caught] == [
+        (SeededNoiseWarning, __file__, expected)
+    ]
+
+
+def test_warnings_of_a_search_and_of_votes_point_at_the_call():
+    model = PrivateLogisticRegression(random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        expected = line() + 1
+        cross_val_score(model, X, y, cv=2)
+        PATEAggregator(random_state=0).calibrate()
+    caught = [w for w in caught if issubclass(w.category, PrivacyWarning)]
+    assert {w.filename for w in caught} == {__file__}
+    assert [w.lineno for w in caught] == [expected, expected, expected + 1]
+
+
+STEPS = StandardScaler(), PrivateLogisticRegression()
+
+
+def test_steps_are_drawn_one_after_the_other():
+    model = PublicPreprocessing(*STEPS)
+    for shown in (model, clone(model).set_params(reference=X).fit(X, y)):
+        _, html = shown._repr_html_().split("</style>", 1)
+        assert "sk-parallel-item" not in html
+        steps = [html.index(f"<div>{type(step).__name__}</div>") for step in STEPS]
+        assert steps == sorted(steps)
+
+
+def test_looking_for_estimators_imports_them_only_when_asked():
+    code = "import sys, skpuffer.utils; print('sklearn.linear_model' in sys.modules)"
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert out.stdout.strip() == "False"

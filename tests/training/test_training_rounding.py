@@ -1,0 +1,126 @@
+"""What a record moves a sum by, in floating point: sums that stick, and their slack."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from skpuffer.releases import GradientRelease
+from skpuffer.training import LinearGradients, PerceptronGradients, Squared
+from skpuffer.training._rows import Rows
+
+FORMS = {
+    "dense": np.asarray,
+    "csr": sparse.csr_array,
+    "intercept": np.asarray,
+    "outputs": np.asarray,
+}
+
+
+def sticky(n, lanes, whole):
+    """Entries whose sum in float32 reaches a power of two with the last of `whole`.
+
+    Then what comes is lost by rounding; short of it, half a unit less, it is not.
+    `lanes` copies of it stand side by side, as some kernels keep so many sums. Returns
+    the place where the worlds differ, too.
+    """
+    per = n // lanes
+    ones = int(np.log2(per // 2 - 2))
+    lane = np.full(per, -0.75 * 2.0 ** (ones - 24))
+    lane[: 2**ones] = 1.0
+    lane[2**ones] = 0.0
+    entries = np.zeros(n, np.float32)
+    entries[: per * lanes] = np.repeat(lane, lanes)
+    place = lanes * 2**ones
+    entries[place] = float(whole)
+    return entries, place
+
+
+def total(form, entries, d, index=None):
+    X = np.zeros((len(entries), d), np.float32)
+    X[:, 0] = entries
+    if form == "intercept":
+        # the constant is all there is to a record; its target does the rest
+        X, y = np.zeros_like(X), -entries
+        gradients = LinearGradients(Squared(), X, y)
+    else:
+        gradients = LinearGradients(
+            Squared(), FORMS[form](X), -np.ones(len(X)), intercept_scale=0.0
+        )
+    release = GradientRelease(n_records=len(X), n_steps=1, sampling="full_batch")
+    return gradients.clipped_sum(np.zeros(gradients.dim), index, release)
+
+
+@pytest.mark.parametrize("n", [1000, 4096, 4097, 30_000, 400_000])
+@pytest.mark.parametrize("form", ["dense", "csr", "intercept"])
+@pytest.mark.parametrize("d", [1, 2, 20])
+def test_one_record_moves_no_sum_that_sticks(form, d, n):
+    for lanes in (1, 2, 4, 8, 16):
+        (less, _), (more, place) = (sticky(n, lanes, world) for world in (False, True))
+        for index in (None, np.arange(n)):
+            moved = total(form, more, d, index) - total(form, less, d, index)
+            assert np.abs(moved).max() <= 1.0
+        # nor does one that is not there, so that all behind it move up
+        moved = total(form, more, d) - total(form, np.delete(more, place), d)
+        assert np.abs(moved).max() <= 1.0
+
+
+def test_the_attack_is_real():
+    """Plain sums in float32 of the same rows move by many times as much."""
+    worlds = [sticky(400_000, 1, world)[0] for world in (False, True)]
+    sums = [np.cumsum(entries, dtype=np.float32)[-1] for entries in worlds]
+    assert abs(float(sums[1]) - float(sums[0])) > 100
+
+
+@pytest.mark.parametrize("n", [1000, 30_000])
+def test_one_record_moves_no_sum_of_a_perceptron_that_sticks(n):
+    release = GradientRelease(
+        n_records=n, n_steps=1, sampling="full_batch", clip_norm=3.0
+    )
+    for lanes in (1, 4, 16):
+        sums = []
+        for world in (False, True):
+            X = np.zeros((n, 2), np.float32)
+            X[:, 0], _ = sticky(n, lanes, world)
+            gradients = PerceptronGradients(
+                Squared(), X, np.zeros(n), n_hidden=2, activation="identity"
+            )
+            w = np.zeros(gradients.dim)
+            w[gradients.blocks[0]] = 1.0  # the first hidden unit counts
+            w[-1] = -1.0  # residuals are -1
+            sums.append(gradients.clipped_sum(w, None, release))
+        assert np.linalg.norm(sums[1] - sums[0]) <= 3.0
+
+
+@given(
+    st.integers(1, 4096),
+    st.integers(1, 40),
+    st.sampled_from([(), (1,), (3,)]),
+    st.integers(0, 2**32 - 1),
+)
+def test_sums_are_off_by_no_more_than_half_the_slack(n, d, outputs, seed):
+    rng = np.random.default_rng(seed)
+    # all of one sign: sums are as large as they can be
+    X = np.abs(rng.standard_normal((n, d))).astype(np.float32)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    factors = rng.uniform(0.5, 1.0, size=(n, *outputs)).astype(np.float32)
+    rows = Rows(X)
+    ((block, _),) = rows.blocks()
+    found = rows.add_up(block, factors)
+    exact = X.astype(float).T @ factors.astype(float)
+    assert found.shape == exact.shape
+    assert found.dtype == np.float64
+    length = np.sqrt(np.prod(outputs or (1,)))
+    off = np.linalg.norm(found - exact)
+    assert off <= rows.slack(n) / 2 * length + 1e-6
+
+
+def test_slack_is_small_and_public():
+    narrow, wide = (Rows(np.zeros((10**6, 1), kind)) for kind in (np.float32, float))
+    assert narrow.slack(1000) == pytest.approx(2**-5, rel=0.1)
+    assert wide.slack(1000) < 1e-6
+    assert Rows(np.zeros((20, 3), np.float32)).slack(5) < 1e-4
+    assert Rows(np.ones((20, 3), np.float32)).slack(5) == Rows(
+        np.zeros((20, 3), np.float32)
+    ).slack(5)

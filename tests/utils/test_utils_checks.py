@@ -1,0 +1,78 @@
+"""Checks of parameters that several parts share."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skpuffer.utils._checks import (
+    check_at_least_one,
+    check_covariance,
+    check_masses,
+    check_share,
+)
+
+
+@given(st.integers(-200, 200), st.integers(1, 5), st.integers(0, 2**32 - 1))
+def test_whether_a_covariance_is_one_depends_on_no_unit(power, size, seed):
+    factor = np.random.default_rng(seed).normal(size=(size, size))
+    covariance = factor @ factor.T * 2.0**power
+    found = check_covariance(covariance=covariance)
+    assert np.array_equal(found, found.T)
+    np.testing.assert_allclose(found, covariance, rtol=1e-12)
+    with pytest.raises(ValueError, match="'cov' must be positive semi-definite"):
+        check_covariance(cov=-covariance)
+    skew = covariance + np.triu(np.full((size, size), 1e-3 * covariance.max()), 1)
+    if size > 1:
+        with pytest.raises(ValueError, match="'cov' must be symmetric"):
+            check_covariance(cov=skew)
+
+
+def test_a_small_block_must_be_symmetric_beside_a_large_one():
+    small = np.array([[1e-4, 1e-5], [-1e-5, 1e-4]])
+    covariance = np.block(
+        [[np.eye(1) * 1e3, np.zeros((1, 2))], [np.zeros((2, 1)), small]]
+    )
+    with pytest.raises(ValueError, match="symmetric"):
+        check_covariance(covariance=covariance)
+
+
+def test_point_masses_are_semi_definite_only():
+    for size in (1, 3):
+        zero = np.zeros((size, size))
+        assert np.array_equal(check_covariance(covariance=zero), zero)
+        with pytest.raises(ValueError, match="definite with a condition number below"):
+            check_covariance(least=1e-12, covariance=zero)
+    line = np.ones((2, 2))
+    assert check_covariance(covariance=line).tolist() == line.tolist()
+    with pytest.raises(ValueError, match="positive definite"):
+        check_covariance(least=1e-12, covariance=line)
+
+
+@pytest.mark.parametrize("raw", [1.0, [1.0], [[1.0, 2.0]], [[1.0], [1, 2]], "a", None])
+def test_what_is_no_matrix(raw):
+    with pytest.raises(ValueError, match="'cov' must be a square matrix"):
+        check_covariance(cov=raw)
+
+
+def test_intervals():
+    assert check_share(x=0) == 0.0
+    assert check_at_least_one(x=np.inf) == np.inf
+    for check, bad in (
+        (check_share, (1, -1e-9)),
+        (check_at_least_one, (0.99, -np.inf)),
+    ):
+        for value in bad:
+            with pytest.raises(ValueError, match="'x' must be in the range"):
+                check(x=value)
+        with pytest.raises(TypeError, match="'x' must be a real number"):
+            check(x="1")
+
+
+def test_counts_are_masses_only_where_they_are_asked_for():
+    assert check_masses(2, w=[1, 3]).tolist() == [0.25, 0.75]
+    with pytest.raises(ValueError, match=r"to 1 \(integers .* sum of 2\.0\."):
+        check_masses(2, w=[0.5, 1.5])
+    assert check_masses(2, counts=False, w=[0, 1]).tolist() == [0.0, 1.0]
+    with pytest.raises(ValueError, match=r"to 1\. Got a sum of 4\.0\."):
+        check_masses(2, counts=False, w=[1, 3])
