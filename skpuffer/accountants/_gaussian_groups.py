@@ -31,11 +31,17 @@ class _Mixture(NamedTuple):
 
     def over_normal(self, x):
         """Log of the mixture's density over N(0, 1)'s at x, and its derivative."""
-        parts = np.log(self.weights) + self.means * (x - self.means / 2)
+        ratios = self.means * (x - self.means / 2)
+        parts = np.log(self.weights) + ratios
         top = np.maximum(self.rest, parts.max(axis=1, initial=-math.inf))[:, np.newaxis]
         parts = np.exp(parts - top)
         total = parts.sum(axis=1, keepdims=True) + np.exp(self.rest - top)
-        return top + np.log(total), (parts @ self.means)[:, np.newaxis] / total
+        value = top + np.log(total)
+        # next to one, where rare records of little weight are all there is to tell
+        near = (ratios.max(axis=1, initial=-math.inf) < 1)[:, np.newaxis]
+        gain = np.expm1(np.minimum(ratios, 1.0)) @ self.weights
+        value = np.where(near, np.log1p(gain)[:, np.newaxis], value)
+        return value, (parts @ self.means)[:, np.newaxis] / total
 
 
 @lru_cache(maxsize=256)
@@ -129,7 +135,7 @@ class GaussianPoissonPair(Step):
         # with nobody ahead, the loss cannot be larger
         inside = np.flatnonzero(epsilon < (math.inf if ahead else -q.rest))
         size = max(1, _BLOCK // max(1, len(p.means), len(q.means)))
-        for part in gen_batches(len(inside), size):
+        for part in gen_batches(len(inside), size) if len(inside) else ():
             at = inside[part]
             value[at] = _mixed_delta(epsilon[at, np.newaxis], p, q)
         return value

@@ -137,6 +137,7 @@ def _draws(noise, dim, n_steps, rng):
 
 
 def _check(gradients, release, noise):
+    gradients.rows.check_size(max(release.n_records, release.batch_size))
     if gradients.n_records != release.n_records:
         raise ValueError(
             f"The release is of {release.n_records} records, but the gradients are of "

@@ -9,7 +9,7 @@ from skpuffer.utils._checks import check_count, check_option
 
 from ._base import Gradients
 from ._clipping import clip_layers
-from ._rows import entry_norms, joint_norms
+from ._rows import entry_norms, joint_norms, products
 
 __all__ = ["ACTIVATIONS", "PerceptronGradients"]
 
@@ -139,8 +139,11 @@ class PerceptronGradients(Gradients):
     def _block_sum(self, layers, rows, select, release):
         (W, b), (V, c) = layers
         activate, slope = ACTIVATIONS[self.activation]
-        hidden = activate(rows @ W + b)
-        outer = self._derivative(hidden @ V + c, self.y[select])
+        hidden = activate(products(self.rows.padded(rows), W) + b)
+        n_rows = rows.shape[0]
+        scores = (products(hidden, V) + c)[:n_rows]
+        hidden = hidden[:n_rows]
+        outer = self._derivative(scores, self.y[select])
         inner = (outer @ V.T) * slope(hidden)
 
         order, dtype = release.clip_order, rows.dtype
@@ -148,8 +151,8 @@ class PerceptronGradients(Gradients):
             self.rows.norms(order, 1.0)[select],
             joint_norms(entry_norms(hidden, order), 1.0, order).astype(dtype),
         )
-        slack = self.rows.slack(release.batch_size)
-        inner, outer = clip_layers(entering, (inner, outer), release, slack)
+        factors = (inner, outer)
+        inner, outer = clip_layers(entering, factors, release, self.rows.slack)
         return np.concatenate(
             [
                 self.rows.add_up(rows, inner).ravel(),

@@ -9,17 +9,25 @@ from sklearn.utils import gen_batches
 
 from skpuffer.utils._clipping import clip_rows
 
-__all__ = ["Rows", "entry_norms", "joint_norms"]
+__all__ = ["Rows", "entry_norms", "joint_norms", "products"]
 
 # Rows are read in blocks of so many bytes: few enough to stay in cache between the
 # product that makes the scores and the one that makes the gradients, enough to pay for
 # the calls. Sums over blocks of so many rows round little.
 _BLOCK_BYTES = 2**21
-_BLOCK_ROWS = 2**12
+_BLOCK_ROWS, _SPARSE_ROWS = 2**12, 2**17
+
+# A BLAS treats what is left over of so many rows with other instructions, that round
+# otherwise; so does a product by a matrix within larger slices than these.
+_ALIGNED = 64
+_TILE = {"f": 8, "d": 64}
 
 # Gradients in float32 are added up as such in batches of no more than a block's rows,
 # and in slices that, times the batch, are no more than this; in float64 otherwise.
 _FLOAT32_TERMS = 2**19
+
+# What sums in float64 may be off by, as a share of the clip norm.
+_WIDE_SLACK = 2.0**-11
 
 
 class Rows:
@@ -61,9 +69,13 @@ class Rows:
             self.X = clip_rows(X, self.limit, np.inf)
             self._lengths = {(2.0, 0.0): self._measure(2.0)}
         row_bytes = self.dtype.itemsize * max(1, self.n_features)
-        self._block_size = min(_BLOCK_ROWS, max(16, _BLOCK_BYTES // row_bytes))
+        size = _SPARSE_ROWS
+        if not self._sparse:
+            size = min(_BLOCK_ROWS, max(1, _BLOCK_BYTES // row_bytes))
+        self._block_size = -(-size // _ALIGNED) * _ALIGNED
         self._slice_rows = 0
-        self._buffer = np.empty((0, self.n_features), self.dtype)
+        self._buffer = self._tail = np.zeros((0, self.n_features), self.dtype)
+        self._padded = None
 
     @property
     def dtype(self):
@@ -130,35 +142,69 @@ class Rows:
         Yields
         ------
         rows : {ndarray, CSR matrix} of shape (block_size, n_features)
-            To be read before the next block: its memory is used again. In float64
-            where they are too many, or sparse, to be added up in float32.
+            To be read before the next block: its memory is used again.
         select : ndarray or slice
             Which records they are.
         """
         n_rows = self.n_records if index is None else len(index)
-        few = n_rows <= _BLOCK_ROWS
-        self._slice_rows = _FLOAT32_TERMS // max(1, n_rows)
-        if self._sparse:
-            if index is None:
-                yield _wide(self.X), slice(None)
-            elif len(index):
-                yield _wide(self.X[index]), index
+        self._slice_rows = 0
+        if n_rows <= _BLOCK_ROWS and not self._sparse:
+            self._slice_rows = _FLOAT32_TERMS // max(1, n_rows)
+        if n_rows == 0:
             return
         size = self._block_size
-        if index is None:
-            for part in gen_batches(self.n_records, size):
-                yield self.X[part] if few else _wide(self.X[part]), part
+        if self._sparse:
+            if n_rows <= size:
+                yield (self.X, slice(None)) if index is None else (self.X[index], index)
+                return
+            for part in gen_batches(n_rows, size):
+                select = part if index is None else index[part]
+                yield self.X[select], select
             return
-        largest = min(size, len(index))
+        if index is None:
+            whole = n_rows // size * size
+            for part in gen_batches(whole, size) if whole else ():
+                self._padded = self.X[part]
+                yield self._padded, part
+            if whole < n_rows:
+                yield self._last_rows(whole), slice(whole, n_rows)
+            return
+        largest = min(size, n_rows)
         if len(self._buffer) < largest:
             room = min(size, largest + largest // 4)  # the next batch may be larger
-            self._buffer = np.empty((room, self.n_features), self.dtype)
-        for start in range(0, len(index), size):
+            room = -(-room // _ALIGNED) * _ALIGNED
+            self._buffer = np.zeros((room, self.n_features), self.dtype)
+        for start in range(0, n_rows, size):
             select = index[start : start + size]
             rows = self._buffer[: len(select)]
             # any mode but the default writes into `out` without a second copy
             self.X.take(select, axis=0, out=rows, mode="clip")
-            yield rows if few else _wide(rows), select
+            self._padded = self._buffer[: -(-len(select) // _ALIGNED) * _ALIGNED]
+            yield rows, select
+
+    def _last_rows(self, start):
+        """Rows from `start` on, copied once to where there is room behind them."""
+        n_rows = self.n_records - start
+        if not len(self._tail):
+            room = -(-n_rows // _ALIGNED) * _ALIGNED
+            self._tail = np.zeros((room, self.n_features), self.dtype)
+            self._tail[:n_rows] = self.X[start:]
+        self._padded = self._tail
+        return self._tail[:n_rows]
+
+    def padded(self, rows):
+        """Return the rows of the last block, followed by others for :func:`products`.
+
+        Parameters
+        ----------
+        rows : {ndarray, CSR matrix} of shape (n, n_features)
+
+        Returns
+        -------
+        {ndarray, CSR matrix} of shape (at_least_n, n_features)
+            The first n are those given.
+        """
+        return rows if self._sparse else self._padded
 
     def add_up(self, rows, factors):
         """Return ``rows.T @ factors`` of a block, in float64.
@@ -166,58 +212,83 @@ class Rows:
         Parameters
         ----------
         rows : {ndarray, CSR matrix} of shape (n, n_features)
-            As :meth:`blocks` yields them; of a dense array of float32, or what was made
-            of it, any array will do.
+            As :meth:`blocks` yields them, or what was made of them row by row.
         factors : ndarray of shape (n,) or (n, m)
 
         Returns
         -------
         ndarray of shape (n_features,) or (n_features, m)
         """
+        size = self._slice_rows
         if rows.dtype != np.float32:
             return rows.T.dot(factors)
-        size = self._slice_rows
+        if size == 0:  # too many, or sparse
+            return rows.astype(np.float64).T.dot(factors.astype(np.float64))
         total = rows[:size].T.dot(factors[:size]).astype(np.float64)
         for start in range(size, len(rows), size):
             part = slice(start, start + size)
             total += rows[part].T.dot(factors[part])
         return total
 
-    def slack(self, batch_size):
-        """Return the share of its length by which rounding may add to a move of a sum.
+    @property
+    def slack(self):
+        """Share of its length by which rounding may add to a move of a sum.
 
-        Parameters
-        ----------
-        batch_size : int
-            Expected number of rows of a batch.
+        For sums of gradients as :meth:`blocks` and :meth:`add_up` make them.
 
-        Returns
-        -------
-        float
-            For sums of gradients as :meth:`add_up` and :meth:`blocks` make them.
-
-        Notes
-        -----
         An addition is rounded by a unit u times its result. Of terms no longer than C,
         added up in slices of s, results have a length of up to C, 2 C, ... s C in each
         slice, so that m terms are off by up to u m (s + 1) C / 2, and by u m C from the
         products. It may be one way in one world and the other way in the other: a
         record that is missing moves all others behind it to other places. With sums
         that stick at a power of two that is attained, nearly. In float64 it is next to
-        nothing; in float32 it would be many times C for large batches.
+        nothing; in float32 it would be many times C for large batches. It is the same
+        for all tables, as with another clip norm each record would move the sum.
         """
-        n_rows = max(self.n_records, batch_size)
-        slice_rows = n_rows if self._sparse else min(n_rows, self._block_size)
-        slack = 2.0**-53 * n_rows * (slice_rows + n_rows / slice_rows + 4)
-        if self.dtype == np.float32:  # if sparse as well: the same rows, the same sum
-            most = _FLOAT32_TERMS + 4 * _BLOCK_ROWS
-            slack += 2.0**-24 * min(most, n_rows * (n_rows + 4))
-        return slack
+        few = 2.0**-24 * (_FLOAT32_TERMS + 4 * _BLOCK_ROWS)
+        return _WIDE_SLACK + (few if self.dtype == np.float32 else 0.0)
+
+    def check_size(self, n_rows):
+        """Check that so many rows are added up within the slack.
+
+        Raises
+        ------
+        ValueError
+            If they are not.
+        """
+        size = self._block_size
+        if 2.0**-53 * n_rows * (size + n_rows / size + 4) > _WIDE_SLACK:
+            raise ValueError(
+                f"A sum over {n_rows} records would round too much for the privacy "
+                "analysis. Use smaller batches of fewer records."
+            )
 
 
-def _wide(rows):
-    """The rows in float64."""
-    return rows.astype(np.float64, copy=False)
+def products(rows, matrix):
+    """Return ``rows @ matrix``, each row's the same wherever it stands.
+
+    A record that comes or goes must not change how others are rounded, but a BLAS has
+    other instructions for other sizes and for what is left over.
+
+    Parameters
+    ----------
+    rows : {ndarray, CSR matrix} of shape (n, m)
+        Best of :meth:`Rows.padded`; else they are copied.
+    matrix : ndarray of shape (m,) or (m, n_outputs)
+
+    Returns
+    -------
+    ndarray of shape (n,) or (n, n_outputs)
+    """
+    if sparse.issparse(rows):
+        return rows.dot(matrix)
+    n_rows = len(rows)
+    if n_rows % _ALIGNED:
+        rows = np.pad(rows, [(0, -n_rows % _ALIGNED), (0, 0)])
+    if matrix.ndim == 1:
+        return rows.dot(matrix)[:n_rows]  # quicker to call than `@`
+    slices = rows.reshape(-1, _TILE[rows.dtype.char], rows.shape[1])
+    return (slices @ matrix).reshape(len(rows), -1)[:n_rows]
 
 
 def entry_norms(X, order):

@@ -239,3 +239,19 @@ def test_certificates_of_groups_compose():
         LaplaceNoise(10.0), run(clip_order=1, n_steps=10), RecordScenario(3)
     )
     assert compose([one, laplace]).epsilon > one.epsilon
+
+
+@pytest.mark.parametrize("rate", [1e-6, 1e-9, 1e-12])
+@pytest.mark.parametrize("first, second", [(1, 1), (3, 0), (0, 2)])
+def test_rare_records_that_hardly_move_anything_are_not_lost(rate, first, second):
+    """Where 1 + a little would be rounded to 1."""
+    found = pair(1000.0, rate, first, second).delta(np.array([0.0]))[0]
+    # to first order each record adds its rate times the trade-off of one
+    one = norm.cdf(0.0005) - norm.cdf(-0.0005)
+    assert found == pytest.approx((first + second) * rate * one, rel=2e-3)
+
+
+def test_no_epsilon_within_reach_is_no_error():
+    one_way = pair(1.0, 0.01, 0, 3)
+    beyond = np.array([1.0, 5.0])
+    np.testing.assert_array_equal(one_way.delta(beyond), [0.0, 0.0])
