@@ -14,7 +14,6 @@ from scipy.stats import binom
 from skpuffer.noise import Noise, Shift
 
 __all__ = [
-    "RARE",
     "FullStep",
     "MixtureStep",
     "PoissonStep",
@@ -22,10 +21,41 @@ __all__ = [
     "Step",
     "SubsetStep",
     "log_mixed",
+    "participation",
 ]
 
 #: Mass of a binomial tail that is not worth a term of its own.
-RARE = 1e-30
+_RARE = 1e-30
+
+
+def participation(trials, chance):
+    """Return how often something may happen in some trials, and how likely that is.
+
+    Parameters
+    ----------
+    trials : int
+    chance : float
+        Of each trial.
+
+    Returns
+    -------
+    times : ndarray of int
+        From one. The last stands for all further ones as well, and is the largest
+        possible, which is the worst.
+    weights : ndarray of float
+        Positive.
+    """
+    law, last = binom(trials, chance), 8
+    # `isf` goes by 1 - _RARE, which is one
+    while last < trials and law.sf(last) > _RARE:
+        last *= 2
+    last = min(last, trials)
+    times = np.arange(1, last + 1)
+    weights = law.pmf(times)
+    if last < trials:
+        times, weights = np.append(times, trials), np.append(weights, law.sf(last))
+    return times[weights > 0], weights[weights > 0]
+
 
 #: Below, the exponential of a loss is no float to fear for.
 _LARGE = 300.0
@@ -190,22 +220,12 @@ class MixtureStep(Step):
     trials: int
     chance: float
 
-    def _weights(self):
-        """Numbers of times and their weights; rare ones are counted as the largest."""
-        law = binom(self.trials, self.chance)
-        last = min(self.trials, int(law.isf(RARE)) + 1)
-        times = np.arange(1, last + 1)
-        weights = law.pmf(times)
-        if last < self.trials:
-            times = np.append(times, self.trials)
-            weights = np.append(weights, law.sf(last))
-        return zip(times.tolist(), weights.tolist(), strict=True)
-
     def delta(self, epsilon):
         """Return the hockey-stick divergence of the first law from the second."""
         rate = -math.expm1(self.trials * math.log1p(-self.chance))
         at = log_mixed(epsilon, 1 / rate)
-        return sum(weight * self._one(at, times) for times, weight in self._weights())
+        parts = zip(*participation(self.trials, self.chance), strict=True)
+        return sum(weight * self._one(at, int(times)) for times, weight in parts)
 
     def to_dict(self):
         """Return plain data."""

@@ -6,12 +6,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import binom
 from sklearn.utils import gen_batches
 
 from skpuffer.utils._gdp import gaussian_delta
 
-from ._amplification import RARE, Step
+from ._amplification import Step, participation
 
 __all__ = ["GaussianPoissonGroup", "GaussianPoissonPair"]
 
@@ -47,13 +46,7 @@ class _Mixture(NamedTuple):
 @lru_cache(maxsize=256)
 def _mixture(count, rate, mean):
     """Law of the sum of a group, unit noise included: records add `mean` each."""
-    law = binom(count, rate)
-    last = min(count, int(law.isf(RARE)) + 1)
-    times = np.arange(1, last + 1)
-    weights = law.pmf(times)
-    if last < count:  # the rest counts as all of the group, which is worse
-        times, weights = np.append(times, count), np.append(weights, RARE)
-    times, weights = times[weights > 0], weights[weights > 0]
+    times, weights = participation(count, rate)
     return _Mixture(count * math.log1p(-rate), weights, mean * times)
 
 

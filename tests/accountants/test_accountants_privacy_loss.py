@@ -21,6 +21,7 @@ from skpuffer.accountants._amplification import (
     PoissonStep,
     ReplacePoisson,
     SubsetStep,
+    participation,
 )
 from skpuffer.accountants._compatibility import _releases, _scenarios
 from skpuffer.accountants._gaussian_groups import GaussianPoissonPair
@@ -139,6 +140,26 @@ def test_groups_and_repeated_draws_bound_the_mixtures(noise):
         # for ordered shifts the bound of the former is attained
         assert pair.delta(at)[0] >= there - 1e-7
         assert pair.delta(at)[0] >= back - 1e-7
+
+
+@given(st.integers(1, 10**9), st.floats(1e-9, 0.9))
+def test_all_that_may_happen_is_weighted_and_little_is_listed(trials, chance):
+    trials = min(trials, int(1e4 / chance))
+    times, weights = participation(trials, chance)
+    none = math.exp(trials * math.log1p(-chance))
+    assert none + weights.sum() == pytest.approx(1, rel=1e-9)
+    assert times[-1] <= trials
+    mean = trials * chance
+    assert len(times) <= 2 * mean + 60 * (1 + math.sqrt(mean))
+
+
+def test_what_is_rare_counts_as_the_worst():
+    times, weights = participation(10**6, 1e-6)
+    assert times[-1] == 10**6
+    assert weights[-1] <= 1e-30
+    few, likely = participation(5, 0.5)
+    assert few.tolist() == [1, 2, 3, 4, 5]
+    np.testing.assert_allclose(likely, binom.pmf(few, 5, 0.5))
 
 
 PAIRS = [
