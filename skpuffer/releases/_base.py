@@ -14,15 +14,15 @@ class Release:
     `context` and `assumptions`, and says more of itself where more is known.
     """
 
-    #: What a record contributes, where it is heard by itself.
+    # What a record contributes, where it is heard by itself.
     contribution = None
-    #: Whether the release is a sum of contributions.
+    # Whether the release is a sum of contributions.
     is_sum = False
-    #: How far it moves with one contribution, where it is no sum.
+    # How far it moves with one contribution, where it is no sum.
     modulus = None
-    #: Public unit of each coordinate; None is one.
+    # Public unit of each coordinate; None is one.
     units = None
-    #: Whether it is made of whole numbers, which integer noise can hide.
+    # Whether it is made of whole numbers, which integer noise can hide.
     is_integer = False
 
     def _meet_context(self):

@@ -80,7 +80,7 @@ class QueryLaws(Fact):
         Whether the pairs are the corners of a convex set of moves, all by one
         coupling. They stand for the others in what is convex in the move, as a norm
         is; the cost of noise need not be.
-    certified, delta, confidence, assumptions : optional
+    certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
     """
 
@@ -116,7 +116,7 @@ class PairedDraws(Fact):
         (prior, i, j, outputs under i, outputs under j), the outputs of shape
         (n_draws, dim), row against row.
     secrets : tuple
-    certified, delta, confidence, assumptions : optional
+    certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
     """
 
@@ -145,7 +145,7 @@ class RecordShifts(Fact):
     count_is_certain : bool
         Whether no more records differ in any event. If not, `delta` is the mass of the
         event in which more do.
-    certified, delta, confidence, assumptions : optional
+    certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
     """
 
@@ -190,7 +190,7 @@ class OutputShift(Fact):
         the release's `slack`.
     coupling_id : str or None
         As for :class:`RecordShifts`.
-    certified, delta, confidence, assumptions : optional
+    certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
     """
 
@@ -209,7 +209,7 @@ class QueryCloud(Fact):
         Sum to one.
     groups : ndarray of shape (n_draws,)
         Index of the secret each draw was made under.
-    certified, delta, confidence, assumptions : optional
+    certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
     """
 
@@ -233,7 +233,7 @@ class Influence(Fact):
     of_output : bool
         Whether sizes of near sets are moves of the output itself, as it is, instead of
         numbers of records.
-    certified, delta, confidence, assumptions : optional
+    certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
 
     References
