@@ -144,7 +144,7 @@ class PerceptronGradients(Gradients):
         scores = (products(hidden, V) + c)[:n_rows]
         hidden = hidden[:n_rows]
         outer = self._derivative(scores, self.y[select])
-        inner = (outer @ V.T) * slope(hidden)
+        inner = products(outer, np.ascontiguousarray(V.T)) * slope(hidden)
 
         order, dtype = release.clip_order, rows.dtype
         entering = (

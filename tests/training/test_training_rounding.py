@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from skpuffer.releases import GradientRelease
-from skpuffer.training import Hinge, LinearGradients, PerceptronGradients, Squared
+from skpuffer.training import (
+    Hinge,
+    LinearGradients,
+    Multinomial,
+    PerceptronGradients,
+    Squared,
+)
 from skpuffer.training._rows import Rows, products
 
 FORMS = {
@@ -166,3 +172,35 @@ def test_more_records_than_rounding_allows_are_refused():
         Rows(np.zeros((3, 1))).check_size(10**9)
     Rows(np.zeros((3, 1))).check_size(10**8)
     Rows(sparse.csr_array((3, 1))).check_size(10**7)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("n", [64, 1024])
+def test_a_record_less_leaves_what_goes_back_through_a_perceptron(kind, n):
+    """Where classes hardly differ, errors are rounding noise that features blow up."""
+    rng, K, h, d = np.random.default_rng(0), 30, 100, 3
+    big = kind(1e6 if kind == np.float32 else 1e15)
+    for _ in range(3):
+        V = np.tile(rng.normal(size=(h, 1)) * float(big) * 0.1, (1, K))
+        c = rng.normal(size=K)
+        parameters = np.concatenate([np.zeros(d * h + h), V.ravel(), c])
+        # the rows that plain products round otherwise when all move up by one
+        leaving = np.tile(Multinomial().derivative(c[None].astype(kind), [0]), (n, 1))
+        plain = leaving @ V.astype(kind).T, leaving[1:] @ V.astype(kind).T
+        flips = 1 + np.flatnonzero(np.any(plain[0][1:] != plain[1], axis=1))
+        X = np.zeros((n, d), kind)
+        X[flips] = big
+        gradients = PerceptronGradients(
+            Multinomial(),
+            X,
+            np.zeros(n, int),
+            n_classes=K,
+            n_hidden=h,
+            activation="tanh",
+        )
+        release = GradientRelease(n_records=n, batch_size=n // 2, n_steps=1)
+        sums = [
+            gradients.clipped_sum(parameters, np.arange(first, n), release)
+            for first in (0, 1)
+        ]
+        assert np.linalg.norm(sums[0] - sums[1]) <= 1
