@@ -196,7 +196,8 @@ def test_scaler_and_model_under_one_attribute_scenario(diabetes):
     """One coupling of one scenario adds up; two maps of its records are two of them."""
     rows = diabetes.private[[*diabetes.columns, "sex"]]
     accountant = GroupPrivacy(epsilon=1.0, alpha=4.0)
-    scaler = PrivateStandardScaler(diabetes.scenario(), accountant)
+    scenario = diabetes.scenario(table="patients")
+    scaler = PrivateStandardScaler(scenario, accountant)
     scaler.set_output(transform="pandas")
     first, second = (clone(scaler).fit(rows).certificate_ for _ in range(2))
     assert first.gain > 1
@@ -204,7 +205,7 @@ def test_scaler_and_model_under_one_attribute_scenario(diabetes):
     # the prior's rows go through the public scaler too: one scenario, other units
     model = PublicPreprocessing(
         StandardScaler(),
-        PrivateLogisticRegression(diabetes.scenario(), accountant, C=0.003),
+        PrivateLogisticRegression(scenario, accountant, C=0.003),
     ).fit(rows, diabetes.private["progresses"])
     with pytest.raises(CompositionError, match="different couplings"):
         compose([first, model.certificate_])

@@ -26,6 +26,9 @@ __all__ = ["MarkovQuilt"]
 #: Losses so many times the budget are not told apart while a scale is sought.
 _BEYOND = 4.0
 
+#: What is taken for granted of several releases that are accounted for at once.
+_ONE_TABLE = "all the releases read one and the same table"
+
 _SOURCE = "Markov quilt mechanism (Song, Wang and Chaudhuri 2017, Theorem 4.3)"
 
 
@@ -187,7 +190,7 @@ class MarkovQuilt(Accountant):
         ----------
         parts : sequence of (Noise, QueryRelease)
             The releases may depend on what came out before, as long as their noise and
-            sensitivities do not.
+            sensitivities do not. All read one and the same table.
         scenario : Scenario or BoundScenario
 
         Returns
@@ -198,7 +201,8 @@ class MarkovQuilt(Accountant):
         Raises
         ------
         CompositionError
-            If there is no release, or they are of tables of different length.
+            If there is no release, or they are of tables of different length or
+            columns.
         """
         self.check()
         if not parts:
@@ -207,6 +211,12 @@ class MarkovQuilt(Accountant):
             raise CompositionError(
                 "The releases are of different numbers of records, so their quilts are "
                 "not the same; release them from one table."
+            )
+        named = {release.context.feature_names for _, release in parts} - {None}
+        if len(named) > 1:
+            raise CompositionError(
+                "The releases are of columns with different names, and what is stated "
+                "of each says nothing of both together; release them from one table."
             )
         met = [self._meet(noise, release, scenario) for noise, release in parts]
         bound, fact, _ = met[0]
@@ -320,6 +330,7 @@ class MarkovQuilt(Accountant):
         ]
         assumptions = [
             *fact.assumptions,
+            *(() if alone else (_ONE_TABLE,)),
             *evidence,
             *(a for release in releases for a in release.assumptions),
         ]

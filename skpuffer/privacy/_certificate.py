@@ -403,6 +403,10 @@ def compose(certificates, alpha=None, delta=None):
 
     Adding budgets is sound only inside one coupling of the two worlds a secret pair
     describes: every certificate must be composable and name the same `coupling_id`.
+    That of a scenario's own coupling names the table too, by the scenario's parameter
+    `table` and the number of records: of two tables about the same people one may hold
+    a fair sign U and the other sU, and together they tell s. What holds for arbitrary
+    neighbours, as under :class:`~skpuffer.scenarios.RecordScenario`, needs no name.
     Certificates that rest on a Wasserstein distance are not: two mechanisms with no
     loss each can leak everything together.
 
@@ -467,17 +471,20 @@ def compose(certificates, alpha=None, delta=None):
         if not certificate.composable:
             raise CompositionError(
                 f"{certificate!r} is not composable: it bounds each output law on its "
-                "own (a Wasserstein distance), and two such releases can reveal "
-                "together what neither reveals alone. Release both as one stacked "
-                "query, or account for both with GroupPrivacy."
+                "own (a Wasserstein distance), or rests on an event or on a coupling "
+                "of a table or of columns without names, and two such releases can "
+                "reveal together what neither reveals alone. Release both as one "
+                "stacked query, or account for both with GroupPrivacy, under a "
+                "scenario that names their table (its parameter 'table')."
             )
     ids = {c.coupling_id for c in certificates}
     if len(ids) > 1 or None in ids:
         raise CompositionError(
             "The certificates rest on different couplings of the data "
             f"({', '.join(sorted(str(i) for i in ids))}); their budgets must not be "
-            "added. Two releases share one only if they read records through the same "
-            "map, or if the statement holds for any two neighbouring tables "
+            "added. Two releases share one only if they read the same records of one "
+            "table, which the parameter 'table' of their scenario names, through the "
+            "same map, or if the statement holds for any two neighbouring tables "
             "(GroupPrivacy under one RecordScenario)."
         )
     if len(certificates) == 1 and alpha is None and delta is None:

@@ -6,7 +6,12 @@ import numpy as np
 import pandas as pd
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.utils._checks import check_count, check_option, check_probability
+from skpuffer.utils._checks import (
+    check_count,
+    check_name,
+    check_option,
+    check_probability,
+)
 
 from ._attribute_bound import LAW_TYPES, MAX_SECRETS, BoundAttribute
 from ._base import Scenario, resolve_pairs
@@ -58,6 +63,10 @@ class AttributeScenario(Scenario):
         Simulated tables, for queries that cannot be reasoned about record by record.
     random_state : int, default=0
         Seed of those public simulations. It has nothing to do with the noise.
+    table : str or None, default=None
+        Public name of the table, by which certificates of several releases that rest
+        on one coupling of it may be added up (:func:`~skpuffer.privacy.compose`). None
+        names no table, and such certificates are not added.
 
     References
     ----------
@@ -87,6 +96,7 @@ class AttributeScenario(Scenario):
         confidence=0.99,
         n_draws=100,
         random_state=0,
+        table=None,
     ):
         self.column = column
         self.level = level
@@ -97,6 +107,7 @@ class AttributeScenario(Scenario):
         self.confidence = confidence
         self.n_draws = n_draws
         self.random_state = random_state
+        self.table = table
 
     @property
     def needs_empirical(self):
@@ -110,6 +121,7 @@ class AttributeScenario(Scenario):
         check_probability(confidence=self.confidence)
         check_count(n_draws=self.n_draws, least=2)
         check_count(random_state=self.random_state, least=0)
+        check_name(table=self.table)
         if not isinstance(self.column, Hashable):
             raise _not_one(self.column)
         if isinstance(self.prior, str):
@@ -228,6 +240,8 @@ class AttributeScenario(Scenario):
         if not isinstance(self.pairs, str):
             parts.append(f"pairs={self.pairs!r}")
         parts.append(f"prior_as={self.prior_as!r}")
+        if self.table is not None:
+            parts.append(f"table={self.table!r}")
         return f"AttributeScenario({', '.join(parts)})"
 
 

@@ -13,6 +13,7 @@ from skpuffer.utils._warn import warn
 
 from ._attribute_worlds import paired_draws, query_cloud
 from ._base import BoundScenario, resolve_pairs
+from ._coupling import coupling_in_table, same_table
 from ._facts import PairedDraws, QueryCloud, QueryLaws, RecordShifts
 from ._laws import Discrete, Samples, Support, largest_distance
 from ._memo import remembered_with
@@ -322,12 +323,14 @@ class BoundAttribute(BoundScenario):
         shift, _ = largest_distance(pairs, norm, ceiling=release.shift_ceiling)
         if math.isinf(shift):
             return self._any_record(count, "the secret moves a record very far")
+        coupling, trust = self._coupling(names, norm), self.trust(laws)
+        trust["assumptions"] += same_table(coupling, self.scenario.table)
         return RecordShifts(
             count=count,
             shift=shift,
             relation="replace",
-            coupling_id=self._coupling(names, norm),
-            **self.trust(laws),
+            coupling_id=coupling,
+            **trust,
         )
 
     def _coupling(self, contributions, norm):
@@ -341,17 +344,16 @@ class BoundAttribute(BoundScenario):
         """
         if not all(table.named for table in self._tables):
             return None
-        scenario = self.scenario
-        key = (
+        return coupling_in_table(
+            self,
+            f"{self.scenario.level} {self.scenario.column}",
             [table.digest for table in self._tables],
-            self.context.feature_names,
             self._target,
             self.pairs,  # indices into the secrets, which the tables hold
             self.prior_as,
             contributions,
             float(norm),
         )
-        return f"{scenario.level}:{scenario.column}:{joblib.hash(key)}"
 
     def _any_record(self, count, reason):
         """Shifts when a record may become any other: no prior is needed."""

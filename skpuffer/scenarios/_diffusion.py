@@ -2,14 +2,14 @@
 
 import math
 
-import joblib
 import numpy as np
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import QueryRelease
-from skpuffer.utils._checks import check_option, check_positive, check_real
+from skpuffer.utils._checks import check_name, check_option, check_positive, check_real
 
 from ._base import BoundScenario, Scenario
+from ._coupling import coupling_in_table, same_table
 from ._facts import OutputShift, RecordShifts
 from ._gain import gain
 
@@ -38,6 +38,10 @@ class DiffusionScenario(Scenario):
         When the records are taken after the start; increasing and not negative.
     diameter : float
         Largest Euclidean distance of two starting points that must look alike.
+    table : str or None, default=None
+        Public name of the table, by which certificates of several releases that rest
+        on one coupling of it may be added up (:func:`~skpuffer.privacy.compose`). None
+        names no table, and such certificates are not added.
 
     Notes
     -----
@@ -60,10 +64,11 @@ class DiffusionScenario(Scenario):
     1.487282
     """
 
-    def __init__(self, curvature, times, diameter):
+    def __init__(self, curvature, times, diameter, *, table=None):
         self.curvature = curvature
         self.times = times
         self.diameter = diameter
+        self.table = table
 
     def check(self):
         """Check the parameters; see the class."""
@@ -72,6 +77,7 @@ class DiffusionScenario(Scenario):
                 f"The parameter 'curvature' must be finite. Got {self.curvature!r}."
             )
         check_positive(diameter=self.diameter)
+        check_name(table=self.table)
         times = np.asarray(self.times, dtype=float)
         if (
             times.ndim != 1
@@ -131,9 +137,10 @@ class DiffusionScenario(Scenario):
 
     def __repr__(self):
         times = f"<{len(self.times)} times>"
+        table = "" if self.table is None else f", table={self.table!r}"
         return (
             f"DiffusionScenario(curvature={self.curvature!r}, times={times}, "
-            f"diameter={self.diameter!r})"
+            f"diameter={self.diameter!r}{table})"
         )
 
 
@@ -172,10 +179,14 @@ class _BoundDiffusion(BoundScenario):
             gain(block, norm) * s for block, s in zip(blocks, shifts, strict=True)
         )
         stacked = gain(matrix, norm) * np.linalg.norm(shifts)
+        coupling = self._coupling()
         return OutputShift(
             radius=float(min(apart, stacked)),
-            coupling_id=self._coupling(),
-            assumptions=self.statements(),
+            coupling_id=coupling,
+            assumptions=(
+                *self.statements(),
+                *same_table(coupling, self.scenario.table),
+            ),
         )
 
     def _record_shifts(self, release, norm):
@@ -188,24 +199,23 @@ class _BoundDiffusion(BoundScenario):
         )
         moves = np.asarray(move(gaps, release.shift_norm(norm)), dtype=float)
         shifts = np.sort(moves)[::-1]
+        coupling = self._coupling()
         return RecordShifts(
             count=n,
             shift=float(shifts[0]),
             shifts=shifts,
             relation="replace",
-            coupling_id=self._coupling(),
+            coupling_id=coupling,
             assumptions=(
                 *self.statements(),
+                *same_table(coupling, self.scenario.table),
                 *getattr(release.contribution, "move_assumptions", ()),
             ),
         )
 
     def _coupling(self):
-        """Name of the noise that both paths share, or None for unnamed columns."""
-        if self.context.feature_names is None:
-            return None
-        key = [self.scenario.record_shifts(), self.context.feature_names]
-        return f"diffusion:{joblib.hash(key)}"
+        """Name of the noise that both paths share, or None if it has none."""
+        return coupling_in_table(self, "diffusion", self.scenario.record_shifts())
 
     def statements(self):
         """What the scenario assumes of the data and the attacker, in sentences."""

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.utils._checks import check_covariance, check_option
+from skpuffer.utils._checks import check_covariance, check_name, check_option
 
 from ._base import Scenario
 from ._gain import MOST_CORNERS, half_the_signs
@@ -46,6 +46,10 @@ class GaussianScenario(Scenario):
     protected : array-like of int, default=None
         Records whose value is secret, from zero, for ``covariance_of='records'``. None
         is all.
+    table : str or None, default=None
+        Public name of the table, by which certificates of several releases that rest
+        on one coupling of it may be added up (:func:`~skpuffer.privacy.compose`). None
+        names no table, and such certificates are not added.
 
     Notes
     -----
@@ -56,8 +60,8 @@ class GaussianScenario(Scenario):
     longest move is offered (a bound on it in norms other than 1, 2 and inf).
 
     *Other queries* are bounded by how far each record moves, under one coupling of the
-    whole table, so certificates of several releases may be added up. That needs a
-    contribution that says how far it moves with its record (a method
+    whole table, so certificates of several releases may be added up if `table` names
+    it. That needs a contribution that says how far it moves with its record (a method
     ``move(gaps, norm)`` from moves of the features, of shape (n_records, n_features),
     to those of contributions, of shape (n_records,)).
 
@@ -104,6 +108,7 @@ class GaussianScenario(Scenario):
         level="record",
         columns=None,
         protected=None,
+        table=None,
     ):
         self.mean = mean
         self.covariance = covariance
@@ -114,12 +119,14 @@ class GaussianScenario(Scenario):
         self.level = level
         self.columns = columns
         self.protected = protected
+        self.table = table
 
     def check(self):
         """Check the parameters; see the class."""
         check_option(("box", "ball", "points"), shape=self.shape)
         check_option(("columns", "records"), covariance_of=self.covariance_of)
         check_option(("record", "dataset"), level=self.level)
+        check_name(table=self.table)
         covariance = self._covariance()
         self._mean(len(covariance))
         if self.covariance_of == "columns":
@@ -278,4 +285,6 @@ class GaussianScenario(Scenario):
             parts.append(f"secret={self.secret!r}")
         domain = repr(self.domain) if np.size(self.domain) <= 4 else "<given>"
         parts += [f"domain={domain}", f"shape={self.shape!r}", f"level={self.level!r}"]
+        if self.table is not None:
+            parts.append(f"table={self.table!r}")
         return f"GaussianScenario({', '.join(parts)})"

@@ -2,7 +2,6 @@
 
 import math
 
-import joblib
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
@@ -10,6 +9,7 @@ from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import QueryRelease
 
 from ._base import BoundScenario, protected_records
+from ._coupling import coupling_in_table, same_table
 from ._facts import OutputShift, QueryLaws, RecordShifts
 from ._gain import gain
 from ._laws import Gaussian
@@ -306,10 +306,14 @@ class BoundGaussian(BoundScenario):
             gain(slopes / units, norm)
             for _, slopes, *_ in self._secrets(self._matrix(release))
         )
+        coupling = self._coupling()
         return OutputShift(
             radius=self.moves * steepest,
-            coupling_id=self._coupling(),
-            assumptions=self.statements(),
+            coupling_id=coupling,
+            assumptions=(
+                *self.statements(),
+                *same_table(coupling, self.scenario.table),
+            ),
         )
 
     def _record_shifts(self, release, norm):
@@ -325,38 +329,33 @@ class BoundGaussian(BoundScenario):
                 shifts = np.pad(shifts, (0, len(one) - len(shifts)))
             shifts[: len(one)] = np.maximum(shifts[: len(one)], one)
         shifts = shifts[: max(1, int(np.count_nonzero(shifts)))]
+        coupling = self._coupling()
         return RecordShifts(
             count=len(shifts),
             shift=float(shifts[0]),
             shifts=shifts,
             relation="replace",
-            coupling_id=self._coupling(),
+            coupling_id=coupling,
             assumptions=(
                 *self.statements(),
+                *same_table(coupling, self.scenario.table),
                 *getattr(release.contribution, "move_assumptions", ()),
             ),
         )
 
     def _coupling(self):
-        """Name of the move of the whole table, which no release changes, or None.
-
-        Whether two releases read the same columns is known by name only.
-        """
-        names = self.context.feature_names
-        if names is None:
-            return None
-        key = [
+        """Name of the move of the whole table, which no release changes, or None."""
+        return coupling_in_table(
+            self,
+            "gaussian",
             self.covariance,
             self.secret,
             self.moves,
             self.features,
-            names,
             self.scenario.covariance_of,
             self.scenario.level,
             self.protected,
-            self.context.n_records,
-        ]
-        return f"gaussian:{joblib.hash(key)}"
+        )
 
     def _any_record(self):
         one = not self.series and self.scenario.level == "record"

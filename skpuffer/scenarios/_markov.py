@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.utils._checks import check_masses, check_option, check_share
+from skpuffer.utils._checks import check_masses, check_name, check_option, check_share
 
 from ._base import Scenario, protected_records
 from ._chains import stationary_law
@@ -41,6 +41,10 @@ class MarkovChainScenario(Scenario):
         Mass, for each pair of secrets, that may be left out where laws of the whole
         series are out of reach; the certificate then states what was left out. Zero
         asks for all of it, which for long series leaves group privacy.
+    table : str or None, default=None
+        Public name of the table, by which certificates of several releases that rest
+        on one coupling of it may be added up (:func:`~skpuffer.privacy.compose`). None
+        names no table, and such certificates are not added.
 
     See Also
     --------
@@ -97,6 +101,7 @@ class MarkovChainScenario(Scenario):
         pairs="same_index",
         protected=None,
         event_delta=1e-9,
+        table=None,
     ):
         self.transition = transition
         self.initial = initial
@@ -104,11 +109,13 @@ class MarkovChainScenario(Scenario):
         self.pairs = pairs
         self.protected = protected
         self.event_delta = event_delta
+        self.table = table
 
     def check(self):
         """Check the parameters; see the class."""
         check_option(("same_index", "all"), pairs=self.pairs)
         check_share(event_delta=self.event_delta)
+        check_name(table=self.table)
         self.chains()
         self._states()
         protected_records(self.protected)
@@ -258,4 +265,6 @@ class MarkovChainScenario(Scenario):
         if self.protected is not None:
             parts.append(f"protected=<{len(self.protected)} times>")
         parts.append(f"event_delta={self.event_delta!r}")
+        if self.table is not None:
+            parts.append(f"table={self.table!r}")
         return f"MarkovChainScenario({', '.join(parts)})"

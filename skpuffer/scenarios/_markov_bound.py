@@ -2,7 +2,6 @@
 
 import math
 
-import joblib
 import numpy as np
 from scipy import sparse
 
@@ -17,6 +16,7 @@ from ._base import (
 )
 from ._chain_quilts import chain_influence
 from ._chains import Chains, marginal_laws, smallest_window
+from ._coupling import coupling_in_table, same_table
 from ._facts import Influence, QueryLaws, RecordShifts, arbitrary_coupling
 from ._markov_routes import SumProblem, laws_of, within_reach
 from ._sum_law import lattice_of
@@ -150,12 +150,12 @@ class BoundMarkovChain(BoundScenario):
         count, delta = n, 0.0
         if width is not None and 2 * width - 1 < n:
             count, delta = 2 * width - 1, self.delta
-        coupling = arbitrary_coupling("replace", n)
+        coupling, shared = arbitrary_coupling("replace", n), ()
         if count < n:
-            coupling, names = None, self.context.feature_names
-            if names is not None:
-                key = [self.chains, names, n, self.positions, width]
-                coupling = f"chain:{joblib.hash(key)}"
+            coupling = coupling_in_table(
+                self, "chain", self.chains, self.positions, width
+            )
+            shared = same_table(coupling, self.scenario.table)
         return RecordShifts(
             count=count,
             shift=self._reach(release, norm),
@@ -163,7 +163,7 @@ class BoundMarkovChain(BoundScenario):
             coupling_id=coupling,
             count_is_certain=count == n or delta == 0,
             delta=delta,
-            assumptions=self.statements(width if count < n else None),
+            assumptions=(*self.statements(width if count < n else None), *shared),
         )
 
     def _reach(self, release, norm):

@@ -137,6 +137,17 @@ def check_option(options, **named):
     return value
 
 
+def check_name(**named):
+    """Return the one named value if it is a text that names something, or None."""
+    name, value = _one(named)
+    if value is not None and not (isinstance(value, str) and value.strip()):
+        raise ValueError(
+            f"The parameter {name!r} must be a text that is not empty, or None. "
+            f"Got {value!r}."
+        )
+    return value
+
+
 def check_masses(n, *, tol=1e-9, counts=True, **named):
     """Return the one named weights as a float array of shape (n,) that sums to one.
 

@@ -22,7 +22,7 @@ from skpuffer.exceptions import (
 )
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
 from skpuffer.privacy import Notion, compose, renyi_divergence
-from skpuffer.releases import QueryRelease, Sensitivity
+from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     BayesianNetworkScenario,
     MarkovChainScenario,
@@ -451,6 +451,14 @@ def test_releases_together_share_their_quilts():
         accountant.certify_together(
             [(noise, release), (noise, count_of(50))], MarkovChainScenario(TRANSITION)
         )
+    visits = [
+        replace(release, context=PublicContext(n_records=60, feature_names=(name,)))
+        for name in ("u", "su")
+    ]
+    with pytest.raises(CompositionError, match="different names"):
+        accountant.certify_together([(noise, visit) for visit in visits], CHAIN)
+    assert any("same table" in text for text in two.assumptions)
+    assert not any("same table" in text for text in one.assumptions)
     with pytest.raises(CompositionError, match="no release"):
         accountant.certify_together([], CHAIN)
     with pytest.raises(TypeError, match="noise"):

@@ -1,13 +1,14 @@
 """Adding budgets: only inside one coupling of the two worlds."""
 
-import dataclasses
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
 from skpuffer.exceptions import CompositionError
@@ -16,10 +17,14 @@ from skpuffer.privacy import Certificate, Notion, compose
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     AttributeScenario,
+    DiffusionScenario,
     Discrete,
+    GaussianScenario,
     LawsScenario,
+    MarkovChainScenario,
     RecordScenario,
 )
+from skpuffer.summary import PrivateMean
 
 ORACLE = json.loads(
     (Path(__file__).parents[1] / "oracles" / "rpp_accountants.json").read_text("utf-8")
@@ -57,7 +62,7 @@ def bits():
 
 
 def scenario(prior, **options):
-    options = {"level": "record", "prior_as": "law"} | options
+    options = {"level": "record", "prior_as": "law", "table": "visits"} | options
     return AttributeScenario("s", prior=prior, **options)
 
 
@@ -130,13 +135,130 @@ def test_group_privacy_does_not_hide_the_same_leak_behind_equal_numbers():
     for names in ((None, None), (("u",), ("su",))):
         one = group(mean_of(names[0]), scenario(first))
         other = group(mean_of(names[1]), scenario(second))
-        with pytest.raises(CompositionError, match="different couplings"):
+        with pytest.raises(CompositionError, match="coupling"):
             compose([one, other])
+
+
+@pytest.mark.filterwarnings("ignore:PrivateMean is released exactly")
+@pytest.mark.parametrize("tables", [(None, None), ("spring", "autumn")])
+def test_two_tables_about_the_same_people_are_not_added_up(tables):
+    """U at one visit, sU at the next: each tells nothing, their product is s."""
+    prior = bits()[["s", "u"]].rename(columns={"u": "x"})
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        s, u = rng.choice([-1.0, 1.0], size=2)
+        visits = [
+            PrivateMean(
+                scenario(prior, table=table),
+                GroupPrivacy(epsilon=1.0, alpha=2.0),
+                bounds=(-1, 1),
+            ).fit(pd.DataFrame({"x": [value]}))
+            for value, table in zip((u, s * u), tables, strict=True)
+        ]
+        assert visits[0].mean_ * visits[1].mean_ == s  # given away
+        parts = [visit.certificate_ for visit in visits]
+        assert [part.epsilon for part in parts] == [0.0, 0.0]
+        with pytest.raises(CompositionError):
+            compose(parts)
+
+
+def moving(n, names, table=None):
+    """A mean whose records all say how far they move, under one coupling."""
+    X = pd.DataFrame(np.zeros((n, 1)), columns=names)
+    moved = pd.DataFrame({"s": [0, 0, 1, 1], "u": [0.0, 2.0, 1.0, 3.0]})
+    scenarios = (
+        scenario(moved, table=table),
+        GaussianScenario(
+            covariance=np.eye(n) + 1,
+            covariance_of="records",
+            domain=(0, 1),
+            columns=names,
+            table=table,
+        ),
+        DiffusionScenario(1.0, range(n), 1.0, table=table),
+    )
+    accountant = GroupPrivacy(epsilon=0.5, alpha=2.0)
+    for each in scenarios:
+        model = PrivateMean(each, accountant, bounds=(-3, 3))
+        yield model.fit(X).certificate_
+
+
+def test_releases_of_one_named_table_add_up():
+    for one in moving(8, ["u"], "visits"):
+        other = replace(one, epsilon=0.25)
+        assert "8 records of 'visits'" in one.coupling_id
+        total = compose([one, other])
+        assert total.n_releases == 2
+        said = "'visits' reads the same records"
+        assert sum(said in text for text in total.assumptions) == 1
+
+
+def test_windows_of_a_chain_need_the_name_of_their_table():
+    context = PublicContext(n_records=400, feature_names=("u",), n_features=1)
+    release = replace(known(), n_records=400, context=context)
+    chain = MarkovChainScenario([[0.5, 0.5], [0.5, 0.5]])
+    accountant = GroupPrivacy(epsilon=0.5, alpha=2.0)
+    apart = accountant.calibrate(release, chain).certificate
+    assert apart.delta == 0 and not apart.composable
+    chain.set_params(table="visits")
+    one = accountant.calibrate(release, chain).certificate
+    assert compose([one, one]).epsilon == pytest.approx(1.0)
+    assert any("'visits'" in text for text in one.assumptions)
+
+
+def test_one_name_and_two_sizes_are_two_tables():
+    pairs = zip(moving(8, ["u"], "visits"), moving(9, ["u"], "visits"), strict=True)
+    for one, other in pairs:
+        assert one.composable and other.composable
+        with pytest.raises(CompositionError, match="'table'"):
+            compose([one, other])
+
+
+def test_no_name_is_no_table():
+    for one in moving(8, ["u"]):
+        assert one.coupling_id is None and not one.composable
+        with pytest.raises(CompositionError, match="'table'"):
+            compose([one, one])
+        assert not any("same table" in text for text in one.assumptions)
+
+
+def test_arbitrary_neighbours_need_no_name_of_a_table():
+    """What holds for any two tables holds for any two of them."""
+    accountant = GroupPrivacy(epsilon=0.5, alpha=2.0)
+    parts = [
+        PrivateMean(accountant=accountant, bounds=(-1, 1))
+        .fit(pd.DataFrame(np.zeros((n, 1)), columns=[name]))
+        .certificate_
+        for n, name in ((8, "u"), (9, "su"))
+    ]
+    assert compose(parts).epsilon == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("table", ["", "  ", 3, ("a",), b"a"])
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        AttributeScenario("s", level="record", prior=bits()),
+        GaussianScenario(covariance=np.eye(2), secret=0, domain=(0, 1)),
+        DiffusionScenario(1.0, (1,), 1.0),
+        MarkovChainScenario([[0.9, 0.1], [0.2, 0.8]]),
+    ],
+    ids=lambda scenario: type(scenario).__name__,
+)
+def test_names_of_tables(scenario, table):
+    scenario = clone(scenario).set_params(table="visits")
+    scenario.check()
+    assert clone(scenario).get_params()["table"] == "visits"
+    assert "table='visits'" in repr(scenario)
+    with pytest.raises(ValueError, match="'table'"):
+        scenario.set_params(table=table).check()
 
 
 def test_columns_without_names_are_no_coupling():
     prior = bits()[["s", "u"]].to_numpy()
-    unnamed = AttributeScenario(0, level="record", prior=prior, prior_as="law")
+    unnamed = AttributeScenario(
+        0, level="record", prior=prior, prior_as="law", table="visits"
+    )
     certificate = group(mean_of(), unnamed)
     assert not certificate.composable
     assert certificate.coupling_id is None
@@ -291,7 +413,7 @@ def test_an_order_and_a_delta_make_a_delta():
 
 
 def test_deltas_that_no_noise_buys_add_up():
-    one = dataclasses.replace(
+    one = replace(
         group(known(), RecordScenario(), epsilon=1.0, alpha=None, delta=1e-5),
         event_delta=4e-6,
     )
@@ -326,7 +448,7 @@ def test_what_no_prior_was_needed_for_is_differential_privacy():
 
 
 def test_confidences_add_their_failures():
-    one = dataclasses.replace(group(known(), RecordScenario()), confidence=0.99)
+    one = replace(group(known(), RecordScenario()), confidence=0.99)
     assert compose([one, one, one]).confidence == pytest.approx(0.97)
 
 

@@ -230,7 +230,7 @@ def test_no_pair_with_mass(table):
 def test_labels(table, prior_as, law, notion, phrase, kind):
     many = pd.concat([table] * 300)
     release = mean(names=("height",), dim=1)
-    trusting = scenario(many, prior_as=prior_as)
+    trusting = scenario(many, prior_as=prior_as, table="heights")
     found = certificate(release, trusting, kind)
     assert found.notion.value == notion
     assert any(phrase in a for a in found.assumptions)

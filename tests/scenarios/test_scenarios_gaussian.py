@@ -346,11 +346,18 @@ def test_certificates_of_one_named_series_add_up():
         contribution=Clipped(), is_sum=True, n_records=20, dim=1, context=context
     )
     scenario = GaussianScenario(
-        covariance=SERIES, covariance_of="records", domain=(0, 1), columns=["load"]
+        covariance=SERIES,
+        covariance_of="records",
+        domain=(0, 1),
+        columns=["load"],
+        table="loads",
     )
     found = GroupPrivacy().calibrate(release, scenario).certificate
     assert found.composable
     assert compose([found, found]).epsilon == pytest.approx(2 * found.epsilon)
+    nameless = clone(scenario).set_params(table=None)
+    alone = GroupPrivacy().calibrate(release, nameless).certificate
+    assert alone.epsilon == found.epsilon and not alone.composable
 
 
 def test_smooth_queries_take_each_records_own_move():

@@ -1,0 +1,53 @@
+"""How a coupling is named that several releases of one table share."""
+
+import joblib
+
+__all__ = ["coupling_in_table", "same_table"]
+
+
+def coupling_in_table(bound, kind, *key):
+    """Name a coupling of the two worlds of one table, or None if it has no name.
+
+    One prior describes many tables, and two of them may depend on each other in any
+    way: of the same people one may hold U and the other sU. So a coupling belongs to
+    a table that the scenario names, and to columns that have names.
+
+    Parameters
+    ----------
+    bound : BoundScenario
+        Of a scenario with a parameter `table`.
+    kind : str
+    *key : objects
+        All else that the coupling depends on.
+
+    Returns
+    -------
+    str or None
+    """
+    table, context = bound.scenario.table, bound.context
+    if table is None or context.feature_names is None:
+        return None
+    digest = joblib.hash([*key, context.feature_names])
+    return f"{kind}, {context.n_records} records of {table!r}:{digest}"
+
+
+def same_table(coupling, table):
+    """Return the sentences on what a shared coupling takes for granted.
+
+    Parameters
+    ----------
+    coupling : str or None
+        As :func:`coupling_in_table` names it.
+    table : str or None
+
+    Returns
+    -------
+    tuple of str
+        None where nothing is shared.
+    """
+    if coupling is None:
+        return ()
+    return (
+        f"whatever is released under the name {table!r} reads the same records, one "
+        "and the same table: no more than its name and size is compared",
+    )
