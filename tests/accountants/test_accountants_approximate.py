@@ -35,6 +35,7 @@ from skpuffer.scenarios import (
     SimulatorScenario,
     Support,
 )
+from skpuffer.scenarios._sum_law import SumLaw
 from skpuffer.summary import PrivateMean
 from skpuffer.transport import quantile_coupling
 
@@ -130,6 +131,23 @@ def test_reference_gaussian_radius():
 
 
 # -- what the spared mass may be -------------------------------------------------------
+
+
+def test_masses_known_to_an_error_may_each_be_off_by_it():
+    place = np.zeros(1), np.ones(1)
+    steps, masses = np.array([0, 9]), np.array([0.9, 0.1])
+    known = LawsScenario([(Discrete(steps, masses), PointMass(0.0))])
+    rough = SumLaw(steps, masses, *place, error=0.01)
+    for both in ((rough, PointMass(0.0)), (PointMass(0.0), rough)):
+        laws = LawsScenario([both])
+        assert near(known, 0.11) == 0.0 and near(laws, 0.11) == 9.0
+        assert near(laws, 0.13) == 0.0
+
+
+def test_the_farthest_pair_counts():
+    pairs = [(Discrete([0, x], [9, 1]), PointMass(0.0)) for x in (2.0, 7.0, 3.0)]
+    assert near(LawsScenario(pairs), 0.01) == 7.0
+    assert near(LawsScenario(pairs), 0.2) == 0.0
 
 
 def test_the_monotone_coupling_is_not_the_best_here():

@@ -35,6 +35,7 @@ from skpuffer.scenarios import (
     SimulatorScenario,
     Support,
 )
+from skpuffer.scenarios._sum_law import SumLaw
 from skpuffer.summary import PrivateMean
 from skpuffer.transport import quantile_coupling
 
@@ -526,6 +527,49 @@ def test_masses_known_to_an_error(family):
     assert exact.renyi(3) < curve.renyi(3) < exact.renyi(3) + 0.2
     tiny = replace(exact, mass_error=1e-12)
     assert tiny.renyi(3) == pytest.approx(exact.renyi(3), rel=1e-9)
+
+
+@pytest.mark.parametrize("at", [0, 1])
+def test_errors_of_masses_reach_the_promise(at):
+    """Those of any law of any pair."""
+    place, steps = (np.zeros(1), np.ones(1)), np.arange(3)
+    masses = np.array([0.5, 0.3, 0.2])
+
+    def promised(error, **options):
+        law = SumLaw(steps, masses, *place, error)
+        pair = [law, PointMass(0.0)]
+        other = (Discrete([0, 1]), PointMass(0.0))
+        laws = LawsScenario([(pair[at], pair[1 - at]), other])
+        return Aware(**options).certify(LaplaceNoise(8.0), output(), laws)
+
+    for options in ({"alpha": 3}, {"delta": 0.01}):
+        assert promised(0.01, **options).epsilon > promised(0.0, **options).epsilon
+    # every ratio of densities may be off by it, and every density
+    exact, rough = promised(0.0, alpha=3).curve, promised(0.01, alpha=3).curve
+    off = math.log(1.01 / 0.99)
+    assert rough.renyi(3) == pytest.approx(exact.renyi(3) + 3 * off / 2, rel=1e-6)
+    assert rough.delta(0.1) == pytest.approx(1.01 * exact.delta(0.1 - off), rel=1e-6)
+
+
+@pytest.mark.parametrize("noise", [GaussianNoise(6.0), LaplaceNoise(6.0)])
+@pytest.mark.parametrize("options", [{"alpha": 3}, {"delta": 0.01}], ids=str)
+def test_the_dearest_of_several_couplings_counts(noise, options):
+    """In either promise, whichever order pairs and priors come in."""
+    zero = PointMass(0.0)
+    far = [Discrete([0, 9], [90, 10]), Discrete([0, 9], [60, 40]), Discrete([0, 1])]
+
+    def certify(laws):
+        return Aware(**options).certify(noise, output(), LawsScenario(laws))
+
+    alone = [certify([(law, zero)]) for law in far]
+    epsilons = [certificate.epsilon for certificate in alone]
+    assert epsilons[1] == max(epsilons) > 2 * min(epsilons)
+    for laws in ([(law, zero) for law in far], [(law, zero) for law in far[::-1]]):
+        together = certify(laws)
+        assert together.epsilon == pytest.approx(max(epsilons), rel=1e-9)
+        for epsilon in (0.05, 0.3):
+            deltas = [each.curve.delta(epsilon) for each in alone]
+            assert together.curve.delta(epsilon) == pytest.approx(max(deltas), rel=1e-9)
 
 
 def test_a_mass_within_delta_needs_no_noise():

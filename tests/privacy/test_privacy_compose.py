@@ -452,6 +452,14 @@ def test_confidences_add_their_failures():
     assert compose([one, one, one]).confidence == pytest.approx(0.97)
 
 
+def test_what_any_part_assumes_the_sum_assumes():
+    common = group(known(), RecordScenario())
+    parts = [common.assuming(f"part {i}") for i in range(3)]
+    expected = [*common.assumptions, "part 0", "part 1", "part 2"]
+    assert sorted(compose(parts).assumptions) == sorted(expected)
+    assert set(compose([common, *parts]).assumptions) == set(expected)
+
+
 def test_a_single_certificate_is_itself():
     one = group(known(), RecordScenario())
     assert compose([one]) is one

@@ -1,6 +1,7 @@
 """Releases about independent blocks of records."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -53,6 +54,13 @@ def test_deltas_are_those_of_the_worst_block():
     found = parallel(parts)
     assert (found.epsilon, found.delta) == (1.0, 1e-5)
     assert found.notion is Notion.APPROXIMATE_PUFFERFISH
+
+
+def test_confidences_add_their_failures():
+    part = replace(series(10), confidence=0.99)
+    assert parallel([part, part, part]).confidence == pytest.approx(0.97)
+    certain = parallel([series(10), part])
+    assert certain.confidence == pytest.approx(0.99)
 
 
 def test_differential_privacy_needs_no_independence():

@@ -252,6 +252,13 @@ def test_common_masses_have_one_total():
     assert a.dtype == b.dtype == np.int64
 
 
+def test_masses_that_do_not_make_a_law_have_no_denominator():
+    """Each is a quarter or two, but they are three quarters together."""
+    assert _masses._from_denominator(np.array([0.5, 0.25, 0.25])).tolist() == [2, 1, 1]
+    assert _masses._from_denominator(np.array([0.5, 0.25])) is None
+    assert _masses._from_denominator(np.array([0.5, 0.25, 0.5])) is None
+
+
 def test_atoms_of_mass_zero_do_not_count():
     assert wasserstein_distance([0, 99], [1], [1, 0]) == 1
     assert wasserstein_distance([0, 99], [1], [1.0, 0.0]) == 1
