@@ -19,8 +19,10 @@ from skpuffer.utils._sklearn import fit_context
 __all__ = [
     "DEFAULT_DELTA",
     "DEFAULT_EPSILON",
+    "FLOATING_POINT",
     "PUBLIC_TARGET",
     "SEEDED",
+    "UNTOUCHED_ROWS",
     "PrivateEstimatorMixin",
 ]
 
@@ -32,6 +34,18 @@ DEFAULT_DELTA = 1e-5
 
 #: What a certificate says of noise that can be drawn again.
 SEEDED = "the noise was drawn from a seed: whoever knows it can remove the noise"
+
+#: What a certificate says of any noise, which theorems take for a real number.
+FLOATING_POINT = (
+    "the noise is drawn in floating point: the last digits of what is released may "
+    "tell more than the promise allows"
+)
+
+#: What an estimator cannot see of the steps before it.
+UNTOUCHED_ROWS = (
+    "no record reaches the estimator changed by the others: no step before it, such as "
+    "a scaler, was fitted on the same rows without noise of its own"
+)
 
 #: What is taken for granted where a scenario bounds how far features move, and only
 #: these: a target that moved with them would move the release as well.
@@ -263,6 +277,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
 
     def _annotate(self, certificate, seeded, feature_map):
         """Write into the certificate what the estimator adds to its assumptions."""
+        certificate = certificate.assuming(UNTOUCHED_ROWS, FLOATING_POINT)
         if feature_map is not None:
             certificate = certificate.assuming(feature_map.assumption)
         if seeded:

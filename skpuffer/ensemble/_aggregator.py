@@ -3,7 +3,7 @@
 from sklearn.base import BaseEstimator
 
 from skpuffer._warnings import announce
-from skpuffer.base import SEEDED, scenario_and_accountant
+from skpuffer.base import FLOATING_POINT, SEEDED, scenario_and_accountant
 from skpuffer.releases import VoteRelease
 from skpuffer.utils._checks import check_count
 from skpuffer.utils._random import noise_generator
@@ -145,7 +145,7 @@ class PATEAggregator(BaseEstimator):
         release = self._release()
         rng, seeded = noise_generator(self.random_state)
         calibration = accountant.calibrate(release, scenario, rng)
-        certificate = calibration.certificate
+        certificate = calibration.certificate.assuming(FLOATING_POINT)
         if seeded:
             certificate = certificate.assuming(SEEDED)
         announce(self, certificate, seeded, calibration.noise.is_zero)

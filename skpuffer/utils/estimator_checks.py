@@ -25,6 +25,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.accountants import PrivacyLoss
+from skpuffer.base import FLOATING_POINT, UNTOUCHED_ROWS
 from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
 from skpuffer.releases import GradientRelease, QueryRelease
 
@@ -297,6 +298,12 @@ def check_certificate_is_plain_data(estimator):
     assert again.noise_ == fitted.noise_
 
 
+def check_certificate_names_its_limits(estimator):
+    """It says that noise is in floating point, and rows are no others' business."""
+    said = _fit(clone(estimator)).certificate_.assumptions
+    assert said.count(FLOATING_POINT) == said.count(UNTOUCHED_ROWS) == 1
+
+
 class _Recorder:
     """A callback that hears of releases, and may refuse them."""
 
@@ -347,6 +354,7 @@ _CHECKS = (
     check_bad_budget_refused,
     check_failed_refit_leaves_nothing,
     check_certificate_is_plain_data,
+    check_certificate_names_its_limits,
     check_release_is_announced,
 )
 

@@ -28,6 +28,7 @@ from skpuffer.scenarios import (
     RecordScenario,
     Samples,
 )
+from skpuffer.scenarios._sum_law import SumLaw
 from skpuffer.summary import PrivateMean
 
 from ..attack import attack, bayes_score
@@ -58,6 +59,15 @@ def test_reference_plan():
     assert best.certificate.sensitivity == pytest.approx(row["distance"], rel=1e-9)
     assert ours.noise.scale > 2 * best.noise.scale
     assert ours.certificate.notion is Notion.PURE_PUFFERFISH
+
+
+def test_masses_known_to_an_error_are_not_left_out_for_less():
+    steps, masses = np.array([0, 9]), np.array([0.9, 0.1])
+    for error, delta, sensitivity in ((0.0, 0.11, 0), (0.01, 0.11, 9), (0.01, 0.13, 0)):
+        law = SumLaw(steps, masses, np.zeros(1), np.ones(1), error)
+        for both in ((law, PointMass(0.0)), (PointMass(0.0), law)):
+            args = (LaplaceNoise(9.0), output(), LawsScenario([both]))
+            assert Kantorovich(delta=delta).certify(*args).sensitivity == sensitivity
 
 
 @few

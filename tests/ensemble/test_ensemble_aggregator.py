@@ -11,6 +11,7 @@ from scipy import stats
 from sklearn.base import clone
 
 from skpuffer.accountants import PrivacyLoss
+from skpuffer.base import FLOATING_POINT, UNTOUCHED_ROWS
 from skpuffer.ensemble import (
     PATEAggregator,
     noisy_argmax,
@@ -147,6 +148,12 @@ def test_copies_draw_noise_of_their_own():
     for other in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert not np.any(other.histograms(SURE) == model.histograms(SURE))
     assert not np.any(aggregator().histograms(SURE) == aggregator().histograms(SURE))
+
+
+def test_the_certificate_says_that_noise_is_in_floating_point():
+    said = aggregator().calibrate().certificate_.assumptions
+    assert said.count(FLOATING_POINT) == 1
+    assert UNTOUCHED_ROWS not in said  # it reads votes, no rows
 
 
 def test_a_seed_warns_and_is_certified_as_one():
