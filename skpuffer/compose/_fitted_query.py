@@ -5,6 +5,7 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from skpuffer.exceptions import ScenarioError
+from skpuffer.utils._silence import muted, silence
 
 __all__ = ["FittedQuery", "is_settable"]
 
@@ -19,7 +20,8 @@ class FittedQuery:
     """Fits a clone of an estimator and returns the vector asked for.
 
     Every fit runs from the same public seed, so that two tables differ in nothing but
-    their records, and NumPy's global state is not drawn from.
+    their records, and NumPy's global state is not drawn from. Nothing hears of it, for
+    what is fitted carries no noise.
 
     Parameters
     ----------
@@ -79,9 +81,10 @@ class FittedQuery:
             )
         if self._classes is not None and y is not None:
             y = self._classes[y]
-        fitted = clone(self._estimator).fit(X, y)
-        self._check_classes(fitted)
-        parts = [_as_array(part) for part in self._parts(fitted)]
+        with silence():
+            fitted = clone(self._estimator).fit(X, y)
+            self._check_classes(fitted)
+            parts = [_as_array(part) for part in self._parts(fitted)]
         self._check_shapes([part.shape for part in parts])
         vector = np.concatenate([part.ravel() for part in parts])
         if not np.all(np.isfinite(vector)):
@@ -145,10 +148,8 @@ def is_settable(estimator, name):
 
 
 def _seeded(estimator):
-    """A clone that draws from public seeds, and that no callback listens to."""
-    fresh = clone(estimator)
-    if hasattr(fresh, "set_callbacks"):
-        fresh.set_callbacks()  # they would hear of what carries no noise
+    """A muted clone that draws from public seeds."""
+    fresh = muted(estimator)
     seeds = {
         name: PUBLIC_SEED
         for name, value in fresh.get_params(deep=True).items()

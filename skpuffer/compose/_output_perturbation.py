@@ -43,7 +43,8 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
     estimator : estimator
         Any scikit-learn estimator. Where it has a `random_state` that is None it is
         fitted from the public seed 0, so that two tables differ in their records only.
-        Its callbacks are not called: they would hear of what carries no noise.
+        It is fitted in silence, and so is what is nested in it: no callback is called,
+        nothing is printed and no warning gets out, for none of that carries noise.
     query : str, list of str or callable
         What to release, ``'coef_'`` unless said otherwise: attributes of the fitted
         estimator, or a function of it that returns an array. Predictions need every

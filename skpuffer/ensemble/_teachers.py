@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils.parallel import Parallel, delayed
 
+from skpuffer.utils._silence import muted, silence
 from skpuffer.utils._sklearn import InvalidParameterError
 
 __all__ = [
@@ -79,10 +80,9 @@ def check_trainable(estimator, n_features, n_classes):
     """
     y = np.tile(np.arange(n_classes), 4)
     X = np.linspace(0.0, 1.0, len(y) * n_features).reshape(len(y), n_features)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with silence():
         try:
-            fit_classifier(estimator, X, y, 0)
+            fit_classifier(muted(estimator), X, y, 0)
         except (InvalidParameterError, TypeError, AttributeError) as error:
             raise ValueError(
                 f"The parameter 'estimator' ({estimator!r}) cannot be fitted: {error}"
@@ -92,13 +92,12 @@ def check_trainable(estimator, n_features, n_classes):
 
 
 # Whether a shard converges, lacks a class or is one that the estimator cannot learn
-# from is nobody else's business: no warning and no error of a teacher gets out, for
-# either would tell of its rows without any noise.
+# from is nobody else's business: no loss, no warning and no error of a teacher gets
+# out, for each would tell of its rows without any noise.
 
 
 def _fit_teacher(estimator, X, y, seed):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with silence():
         try:
             return fit_classifier(estimator, X, y, seed)
         except Exception:
@@ -106,8 +105,7 @@ def _fit_teacher(estimator, X, y, seed):
 
 
 def _predict(model, X, n_classes):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with silence():
         try:
             said = np.asarray(model.predict(X)).astype(np.int64)
             known = said.shape == (len(X),) and np.all((said >= 0) & (said < n_classes))
@@ -137,7 +135,8 @@ class Teachers:
     """
 
     def __init__(self, estimator, n_teachers, rng, *, n_jobs=None, verbose=0):
-        self._estimator, self._n_teachers, self._rng = estimator, n_teachers, rng
+        self._estimator, self._n_teachers = muted(estimator), n_teachers
+        self._rng = rng
         self._parallel = {"n_jobs": n_jobs, "verbose": verbose}
 
     def fit(self, X, y):
@@ -155,11 +154,17 @@ class Teachers:
         """
         shards = np.array_split(self._rng.permutation(len(y)), self._n_teachers)
         seeds = self._rng.integers(2**31 - 1, size=self._n_teachers).tolist()
-        self._models = Parallel(**self._parallel)(
+        self._models = self._each(
             delayed(_fit_teacher)(self._estimator, X[rows], y[rows], seed)
             for rows, seed in zip(map(np.sort, shards), seeds, strict=True)
         )
         return self
+
+    def _each(self, tasks):
+        """Run tasks of private rows, whose workers warn no more than we do here."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return Parallel(**self._parallel)(tasks)
 
     def predict(self, X, n_classes):
         """Return what each teacher says of each row.
@@ -174,7 +179,7 @@ class Teachers:
         labels : ndarray of int of shape (n_teachers, n)
             Indices of classes.
         """
-        said = Parallel(**self._parallel)(
+        said = self._each(
             delayed(_predict)(model, X, n_classes) for model in self._models
         )
         return np.stack(said)

@@ -1,5 +1,8 @@
+import logging
 import math
 import pickle
+import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -13,11 +16,12 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.feature_selection import SelectFromModel
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -204,26 +208,118 @@ def test_a_failed_fit_leaves_nothing():
     assert set(vars(model)) == before
 
 
-def test_callbacks_of_the_estimator_inside_hear_nothing():
-    class Listener:
-        heard = 0
+# -- what is fitted carries no noise, so it says nothing ----------------------------
 
-        def setup(self, estimator, context): ...
 
-        def teardown(self, estimator, context): ...
+class Listener:
+    """A callback that counts what it hears."""
 
-        def on_fit_task_begin(self, estimator, context): ...
+    def __init__(self):
+        self.heard = 0
 
-        def on_fit_task_end(self, estimator, context):
-            Listener.heard += 1
+    def setup(self, estimator, context): ...
 
+    def teardown(self, estimator, context): ...
+
+    def on_fit_task_begin(self, estimator, context): ...
+
+    def on_fit_task_end(self, estimator, context):
+        self.heard += 1
+
+
+def first_coef(fitted):
+    """The coefficients of the last estimator inside."""
+    while not hasattr(fitted, "coef_"):
+        if isinstance(fitted, Pipeline):
+            fitted = fitted[-1]
+        elif isinstance(fitted, OneVsRestClassifier):
+            fitted = fitted.estimators_[0]
+        else:
+            fitted = fitted.best_estimator_
+    return fitted.coef_
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        lambda inner: inner,
+        lambda inner: make_pipeline(StandardScaler(), inner),
+        OneVsRestClassifier,
+        lambda inner: make_pipeline(StandardScaler(), OneVsRestClassifier(inner)),
+        lambda inner: GridSearchCV(inner, {"C": [1.0]}, cv=2),
+        lambda inner: GridSearchCV(
+            Pipeline([("last", Ridge())]), {"last": [inner]}, cv=2
+        ),
+    ],
+    ids=["alone", "pipeline", "one-vs-rest", "nested", "search", "searched over"],
+)
+def test_callbacks_of_the_estimators_inside_hear_nothing(around):
     X, y = binary()
-    inner = LogisticRegression().set_callbacks(Listener())
-    inner.fit(X, y)
-    assert Listener.heard > 0
-    Listener.heard = 0
-    OutputPerturbation(inner, sensitivity=0.1).fit(X, y)
-    assert Listener.heard == 0
+    listener = Listener()
+    inner = around(LogisticRegression().set_callbacks(listener))
+    clone(inner).fit(X, y)
+    assert listener.heard > 0
+    listener.heard = 0
+    OutputPerturbation(inner, first_coef, sensitivity=0.1).fit(X, y)
+    assert listener.heard == 0
+    clone(inner).fit(X, y)
+    assert listener.heard > 0  # whose they are, they stay
+
+
+def early_stopping():
+    return SGDClassifier(early_stopping=True, verbose=2, max_iter=3, tol=None)
+
+
+class Outspoken(Ridge):
+    """Tells everybody, whatever it is asked for."""
+
+    def fit(self, X, y):
+        super().fit(X, y)
+        told = f"exactly {self.coef_}"
+        print(told)
+        print(told, file=sys.stderr)
+        warnings.warn(told, RuntimeWarning, stacklevel=2)
+        logging.getLogger("outspoken").error(told)
+        return self
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(
+    "inner",
+    [
+        Pipeline(
+            [("scale", StandardScaler()), ("sgd", early_stopping())], verbose=True
+        ),
+        OneVsRestClassifier(early_stopping(), verbose=1),
+        make_pipeline(StandardScaler(), OneVsRestClassifier(early_stopping())),
+        GridSearchCV(LogisticRegression(), {"C": [0.1, 1.0]}, cv=2, verbose=3),
+        Outspoken(),
+        MLPClassifier((), max_iter=2, verbose=True, early_stopping=True),
+    ],
+    ids=["pipeline", "one-vs-rest", "nested", "search", "outspoken", "perceptron"],
+)
+def test_estimators_inside_print_and_warn_of_nothing(inner, capfd, caplog):
+    X, y = binary()
+    y = (y == "yes").astype(int)
+
+    def query(fitted):
+        return np.zeros(2) if hasattr(fitted, "coefs_") else first_coef(fitted)
+
+    before = repr(inner.get_params())
+    with warnings.catch_warnings(record=True) as caught:
+        clone(inner).fit(X, y)
+        out, err = capfd.readouterr()
+        assert out or err or caught
+        del caught[:]
+        caplog.clear()
+        OutputPerturbation(inner, query, sensitivity=0.1).fit(X, y)
+    assert capfd.readouterr() == ("", "")
+    assert not caught and not caplog.records
+    assert repr(inner.get_params()) == before
+    print("heard")  # and all is as it was before
+    logging.getLogger("outspoken").error("heard")
+    assert capfd.readouterr().out == "heard\n"
+    assert len(caplog.records) == 1
 
 
 # -- predictions that need what was not asked for -----------------------------------
@@ -245,16 +341,12 @@ def test_an_attribute_that_cannot_be_released():
         lambda fitted: fitted.coefs_[0],
         sensitivity=0.1,
     )
-    with pytest.warns(UserWarning, match="lbfgs"):
-        model.fit(X, y)
+    model.fit(X, y)
     assert model.value_.shape == (3, 1)
     assert not hasattr(model, "predict")
     match = "'query' must give arrays of numbers.*function of the fitted"
     two = MLPClassifier((2,), max_iter=5, solver="lbfgs")
-    with (
-        pytest.warns(UserWarning, match="lbfgs"),
-        pytest.raises(ValueError, match=match),
-    ):
+    with pytest.raises(ValueError, match=match):
         OutputPerturbation(two, "coefs_", sensitivity=0.1).fit(X, y)
 
 

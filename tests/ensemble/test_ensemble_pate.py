@@ -2,15 +2,21 @@
 
 import os
 import pickle
+import sys
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.base import BaseEstimator, ClassifierMixin
+from joblib import parallel_config
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_digits, make_blobs
-from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import LabelPropagation, SelfTrainingClassifier
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
@@ -273,6 +279,92 @@ def test_no_error_of_a_teacher_gets_out():
     assert np.isfinite(model.noisy_votes_).all()
     asked = pate(estimator=_Unable(), n_teachers=3, n_queries=10).fit(X, y)
     assert asked.predict(np.full((4, 2), 9.0)).shape == (4,)
+
+
+class _Outspoken(_Unable):
+    """Tells everybody what it saw, when it learns and when it is asked."""
+
+    def _tell(self, X):
+        print(f"I saw {X.max()}")
+        print(f"I saw {X.max()}", file=sys.stderr)
+        warnings.warn(f"I saw {X.max()}", RuntimeWarning, stacklevel=2)
+
+    def fit(self, X, y):
+        self._tell(X)
+        return super().fit(X, y)
+
+    def predict(self, X):
+        self._tell(X)
+        return super().predict(X)
+
+
+@pytest.mark.filterwarnings("always")
+@pytest.mark.parametrize("backend", ["sequential", "threading"])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        _Outspoken(),
+        make_pipeline(
+            StandardScaler(), SGDClassifier(verbose=1, max_iter=2), verbose=True
+        ),
+    ],
+    ids=["outspoken", "pipeline"],
+)
+def test_teachers_print_and_warn_of_nothing(estimator, backend, capfd):
+    rng = np.random.default_rng(0)
+    X, y = rng.random((60, 2)), np.arange(60) % 2
+    with warnings.catch_warnings(record=True) as caught:
+        clone(estimator).fit(X, y)
+        assert capfd.readouterr().out and caught
+        del caught[:]
+        model = pate(estimator=estimator, n_teachers=8, n_jobs=2)
+        with parallel_config(backend=backend):
+            assert model.fit(X, y).predict(X[:5]).shape == (5,)
+    assert capfd.readouterr() == ("", "")
+    assert not caught
+
+
+class _Log:
+    """A callback that writes down how well each fit did on its own rows."""
+
+    def __init__(self):
+        self.scores = []
+
+    def setup(self, estimator, context): ...
+
+    def teardown(self, estimator, context):
+        self.scores.append(list(vars(estimator)))
+
+    def on_fit_task_begin(self, estimator, context): ...
+
+    def on_fit_task_end(self, estimator, context): ...
+
+
+def _listeners(estimator):
+    inner = estimator[-1] if hasattr(estimator, "steps") else estimator
+    return inner._skl_callbacks
+
+
+@pytest.mark.parametrize(
+    "around", [lambda inner: inner, lambda inner: make_pipeline(PCA(), inner)]
+)
+def test_no_log_of_a_teacher_is_in_the_pickle(around):
+    X, y = blobs(60)
+    log = _Log()
+    estimator = around(LogisticRegression().set_callbacks(log))
+    clone(estimator).fit(X, y)
+    assert log.scores
+    del log.scores[:]
+    model = pate(estimator=estimator, n_teachers=3, n_queries=5).fit(X, y)
+    model.predict(PUBLIC[:3])
+    assert not log.scores
+    kept = pickle.loads(pickle.dumps(model)).estimator
+    assert _listeners(kept) and not any(heard.scores for heard in _listeners(kept))
+    # a student learns from what was released, so whoever wants to may listen
+    student = pate(estimator=estimator, n_teachers=3, unlabeled=PUBLIC).fit(X, y)
+    assert len(log.scores) == 1
+    with_student = pickle.loads(pickle.dumps(student))
+    assert with_student.predict(PUBLIC[:3]).shape == (3,)
 
 
 def test_bad_parameters_of_an_estimator_do():
