@@ -16,6 +16,7 @@ from skpuffer.releases import (
 )
 from skpuffer.training import Optimiser, default_plan, train
 from skpuffer.utils._checks import check_count, check_positive
+from skpuffer.utils._fitting import forget
 from skpuffer.utils._sklearn import Interval, StrOptions
 
 __all__ = ["PrivateTrainingMixin"]
@@ -138,7 +139,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         return max(defaults.n_steps, release.steps_per_epoch)
 
     def _statements(self, context):
-        if getattr(self, "_start", None) is None:
+        if not hasattr(self, "_released"):
             return ()
         return (
             "training began at parameters released before, whose own certificate is "
@@ -148,7 +149,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
     # -- the run ------------------------------------------------------------------
 
     def _execute(self, release, noise, X, y, rng, record=None):
-        vars(self).pop("_released", None)
+        start = vars(self).pop("_released", None)
         if isinstance(release, QueryRelease):
             return super()._execute(release, noise, X, y, rng)
         gradients = self._gradients(X, y)
@@ -162,7 +163,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             noise,
             self._optimiser(release, noise),
             rng,
-            initial=self._initial(gradients),
+            initial=_checked_start(start, gradients),
             verbose=bool(self.verbose),
             record=record,
         )
@@ -197,26 +198,21 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             **{name: float(value) for name, value in chosen.items()},
         )
 
-    def _initial(self, gradients):
-        start = getattr(self, "_start", None)
-        if start is not None and start.shape != (gradients.dim,):
-            raise ValueError(
-                f"The parameter 'warm_start' needs released parameters of the same "
-                f"shape: there are {start.size}, the data asks for {gradients.dim}. "
-                "Use warm_start=False."
-            )
-        return start
-
-    def fit(self, X, y=None, *, secret=None, **refused):
-        if self.warm_start and hasattr(self, "certificate_"):
-            self._start = getattr(self, "_released", None)
-        try:
-            return super().fit(X, y, secret=secret, **refused)
-        finally:
-            vars(self).pop("_start", None)
-
-    fit.__doc__ = PrivateEstimatorMixin.fit.__doc__
+    def _forget(self):
+        """Remove what a fit has set, but for what a warm start goes on from."""
+        forget(self, keep=("_released",) if self.warm_start else ())
 
     @available_if(_refuse_partial_fit)
     def partial_fit(self, X, y=None):
         """Not available; the error says why."""
+
+
+def _checked_start(start, gradients):
+    """What a warm start goes on from, if there is one of the shape that is needed."""
+    if start is not None and start.shape != (gradients.dim,):
+        raise ValueError(
+            f"The parameter 'warm_start' needs released parameters of the same "
+            f"shape: there are {start.size}, the data asks for {gradients.dim}. "
+            "Use warm_start=False."
+        )
+    return start

@@ -12,6 +12,7 @@ from skpuffer._warnings import announce
 from skpuffer.accountants import Accountant, PrivacyLoss
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import RecordScenario, Scenario
+from skpuffer.utils._fitting import all_or_nothing, forget
 from skpuffer.utils._frame import as_table, drop_position, matching_names, row_count
 from skpuffer.utils._random import noise_generator
 from skpuffer.utils._sklearn import fit_context
@@ -87,6 +88,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
 
     # -- the template -------------------------------------------------------------
 
+    @all_or_nothing
     def fit(self, X, y=None, *, secret=None, **refused):
         """Fit under the scenario, adding the noise its accountant calibrates.
 
@@ -111,29 +113,26 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter or the data is not as it must be; nothing is fitted then.
+            If a parameter or the data is not as it must be. Whatever is raised, by a
+            callback or an interrupt too, nothing is fitted then.
         TypeError
             On any other argument.
         UnsupportedError
             If the accountant cannot work from what the scenario offers.
         """
         refuse_arguments(self, refused)
-        self._forget()  # before anything else that may fail
         return self._fit_validated(X, y, secret)
 
     @fit_context(prefer_skip_nested_validation=False)
     def _fit_validated(self, X, y, secret):
         return self._fit_private(X, y, secret)
 
+    @all_or_nothing
     @with_callbacks
     def _fit_private(self, X, y, secret, feature_map=None):
         """`fit`, with public preprocessing between the raw columns and the model."""
         self._forget()
-        try:
-            self._fit_steps(X, y, secret, feature_map)
-        except BaseException:
-            self._forget()  # nothing half-fitted
-            raise
+        self._fit_steps(X, y, secret, feature_map)
         return self
 
     def _fit_steps(self, X, y, secret, feature_map):
@@ -291,11 +290,8 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         return ()
 
     def _forget(self):
-        """Remove everything a fit has set."""
-        for name in [
-            n for n in vars(self) if n.endswith("_") and not n.startswith("_")
-        ]:
-            delattr(self, name)
+        """Remove what the fit before has set."""
+        forget(self)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "certificate_")

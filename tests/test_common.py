@@ -1,10 +1,17 @@
 """Every estimator against scikit-learn's checks and ours."""
 
+import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from skpuffer.linear_model import PrivateSGDClassifier
 from skpuffer.utils import all_estimators
-from skpuffer.utils.estimator_checks import privacy_checks
+from skpuffer.utils._fitting import all_or_nothing
+from skpuffer.utils.estimator_checks import (
+    check_interrupted_fit_leaves_nothing,
+    privacy_checks,
+)
 
 ENTRIES = all_estimators()
 
@@ -35,6 +42,36 @@ def test_scikit_learn_checks(estimator, check):
 )
 def test_privacy_checks(check):
     check()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        *[entry.instance for entry in ENTRIES if not privacy_checks(entry.instance)],
+        PrivateSGDClassifier(warm_start=True),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_interrupted_fits_of_others_leave_nothing_either(estimator):
+    """Of those that release nothing, and where a fit goes on from another."""
+    check_interrupted_fit_leaves_nothing(estimator)
+
+
+def test_a_parameter_with_an_underscore_is_no_trace_of_a_fit():
+    class Named(BaseEstimator):
+        def __init__(self, lambda_=1.0):
+            self.lambda_ = lambda_
+
+        @all_or_nothing
+        def fit(self, X, y=None):
+            self.coef_, self._rows = np.mean(X), X
+            raise KeyboardInterrupt
+
+    model = Named()
+    model.note = "the user's own"
+    with pytest.raises(KeyboardInterrupt):
+        model.fit([[1.0]])
+    assert vars(model) == {"lambda_": 1.0, "note": "the user's own"}
 
 
 def test_every_package_is_listed():

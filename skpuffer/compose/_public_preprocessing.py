@@ -10,6 +10,7 @@ from skpuffer._validation import refuse_arguments
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError
 from skpuffer.scenarios import RecordScenario
+from skpuffer.utils._fitting import all_or_nothing, forget
 from skpuffer.utils._frame import as_table, is_frame, matching_names
 from skpuffer.utils._sklearn import HasMethods, VisualBlock, fit_context
 
@@ -94,6 +95,7 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         self.estimator = estimator
         self.reference = reference
 
+    @all_or_nothing
     def fit(self, X, y=None, *, secret=None, **refused):
         """Fit the transformer on public rows, then the estimator privately.
 
@@ -114,19 +116,15 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
             The fitted estimator.
         """
         refuse_arguments(self, refused)
-        self._forget()  # before anything else that may fail
         return self._fit_validated(X, y, secret)
 
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=False)
     def _fit_validated(self, X, y, secret):
+        forget(self)
         callback = self._init_callback_context(max_subtasks=1)
         callback.call_on_fit_task_begin(estimator=self)
-        try:
-            self._fit(X, y, secret, callback.subcontext(task_name="fit-estimator"))
-        except BaseException:
-            self._forget()
-            raise
+        self._fit(X, y, secret, callback.subcontext(task_name="fit-estimator"))
         callback.call_on_fit_task_end(estimator=self)
         return self
 
@@ -245,8 +243,6 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         if hasattr(self.estimator_, "get_feature_names_out"):
             return self.estimator_.get_feature_names_out(names)
         return names
-
-    _forget = PrivateEstimatorMixin._forget
 
     def _sk_visual_block_(self):
         steps = (self.transformer, self.estimator)

@@ -6,6 +6,7 @@ from skpuffer._warnings import announce
 from skpuffer.base import FLOATING_POINT, SEEDED, scenario_and_accountant
 from skpuffer.releases import VoteRelease
 from skpuffer.utils._checks import check_count
+from skpuffer.utils._fitting import all_or_nothing, forget
 from skpuffer.utils._random import noise_generator
 
 from ._session import VoteSession, leading
@@ -122,6 +123,7 @@ class PATEAggregator(BaseEstimator):
         self.threshold_noise_ratio = threshold_noise_ratio
         self.random_state = random_state
 
+    @all_or_nothing
     def calibrate(self):
         """Set the noise for all queries; :meth:`aggregate` does so by itself.
 
@@ -139,8 +141,7 @@ class PATEAggregator(BaseEstimator):
         UnsupportedError
             If the accountant cannot work from what the scenario offers.
         """
-        for name in ("_session", "certificate_", "noise_", "release_", "accountant_"):
-            vars(self).pop(name, None)
+        forget(self)
         scenario, accountant = scenario_and_accountant(self)
         release = self._release()
         rng, seeded = noise_generator(self.random_state)

@@ -154,7 +154,8 @@ classifier, default=None
 
     A teacher that saw a single class votes for it always, and one that lacks a class
     never does. One that cannot be fitted on its rows votes for its most frequent class,
-    and no warning or error of it gets out, as either would tell of the rows.
+    and no warning or error of it gets out, as either would tell of the rows. Nor do its
+    callbacks hear of the fit, or anything of it get printed; those of a student do.
 
     References
     ----------
@@ -331,11 +332,6 @@ classifier, default=None
         self.noisy_votes_ = value
         student = vars(self).pop("_asking")
         self.student_ = student.learn(value, self.release_, self.noise_)
-
-    def _forget(self):
-        super()._forget()
-        for name in ("_answers", "_asking", "_public"):
-            vars(self).pop(name, None)
 
     # -- post-processing, or answers within the budget ----------------------------
 

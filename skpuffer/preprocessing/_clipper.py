@@ -5,6 +5,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
 from skpuffer.utils._clipping import check_clipping, clip_rows
+from skpuffer.utils._fitting import all_or_nothing
 
 __all__ = ["RowNormClipper"]
 
@@ -45,6 +46,7 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.norm = norm
         self.ord = ord
 
+    @all_or_nothing
     def fit(self, X, y=None):
         """Validate the parameters and the names of the features; learn nothing.
 

@@ -8,6 +8,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import validate_data
 
 from skpuffer.utils._checks import check_option
+from skpuffer.utils._fitting import all_or_nothing
 from skpuffer.utils._frame import column_names, is_frame, to_pandas
 
 __all__ = ["PublicOneHotEncoder"]
@@ -81,6 +82,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
         self.sparse_output = sparse_output
         self.dtype = dtype
 
+    @all_or_nothing
     def fit(self, X, y=None):
         """Validate the parameters and the names of the columns; learn nothing.
 

@@ -13,7 +13,17 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils._repr_html.estimator import _VisualBlock as VisualBlock
 
+#: What scikit-learn keeps on an estimator besides parameters and what a fit has set: a
+#: user's settings, and where the estimator stands in a fit that goes on around it.
+SETTINGS = (
+    "_metadata_request",
+    "_parent_callback_ctx",
+    "_skl_callbacks",
+    "_sklearn_output_config",
+)
+
 __all__ = [
+    "SETTINGS",
     "HasMethods",
     "Interval",
     "InvalidParameterError",

@@ -8,9 +8,12 @@ estimator falls short. Run them on an estimator of your own:
 >>> check_private_estimator(PrivateLogisticRegression())
 """
 
+import copy
 import inspect
+import itertools
 import json
 import pickle
+import sys
 import warnings
 from contextlib import contextmanager
 from functools import partial
@@ -336,6 +339,98 @@ def check_release_is_announced(estimator):
     _expect(RuntimeError, "refuses", fresh, *_arguments(fresh))
 
 
+class _Interrupter(_Recorder):
+    """A callback that raises at its n-th hook, whichever that is."""
+
+    def __init__(self, at, error):
+        self.at, self.error = at, error
+
+    def _count(self):
+        self.at -= 1
+        if self.at == 0:
+            raise self.error
+
+    def setup(self, estimator, context):
+        self._count()
+
+    def teardown(self, estimator, context):
+        self._count()
+
+    def on_fit_task_begin(self, estimator, context):
+        self._count()
+
+    def on_fit_task_end(self, estimator, context):
+        self._count()
+
+
+def _fit_with_raising_hook(estimator, at, error):
+    """Fit, but for an error at the n-th hook of a callback."""
+    estimator.set_callbacks(_Interrupter(at, error))
+    try:
+        _fit(estimator)
+    finally:
+        estimator.set_callbacks()
+
+
+def _fit_with_raising_call(estimator, at, error):
+    """Fit, but for an error at the n-th call with the estimator as first argument."""
+    arguments = _arguments(estimator)
+    left = at
+
+    def count(frame, event, _):
+        nonlocal left
+        names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
+        if event == "call" and names and frame.f_locals.get(names[0]) is estimator:
+            left -= 1
+            if left == 0:
+                sys.setprofile(None)
+                raise error
+
+    before = sys.getprofile()
+    with _quiet():
+        sys.setprofile(count)
+        try:
+            estimator.fit(*arguments)
+        finally:
+            sys.setprofile(before)
+
+
+def _interrupted(estimator, fit, error):
+    """Yield the estimator after a fit that was interrupted, at each moment in turn."""
+    fitted = _fit(clone(estimator))
+    # the call of `fit` itself is the first, when nothing has begun
+    for at in itertools.count(1 if fit is _fit_with_raising_hook else 2):
+        again = copy.copy(fitted)
+        try:
+            fit(again, at, error)
+        except type(error):
+            yield again
+        else:
+            return
+
+
+def check_interrupted_fit_leaves_nothing(estimator):
+    """A fit that is interrupted, at whatever moment, leaves nothing behind.
+
+    Interrupts come from a user, or from a callback, which may raise in its last hook as
+    well: all is released by then, but a fit that raised is no fit.
+    """
+    ways = [(_fit_with_raising_call, KeyboardInterrupt())]
+    if hasattr(estimator, "set_callbacks"):
+        ways.append((_fit_with_raising_hook, KeyboardInterrupt()))
+        ways.append((_fit_with_raising_hook, RuntimeError()))
+    unfitted = set(vars(clone(estimator)))
+    for fit, error in ways:
+        moments = 0
+        for again in _interrupted(estimator, fit, error):
+            left = sorted(set(vars(again)) - unfitted)
+            assert not left, f"a fit that was interrupted left {left}"
+            if get_tags(estimator).requires_fit:
+                _assert_unfitted(again)
+            moments += 1
+        assert moments > 1
+
+
 def _is_private(estimator):
     return "accountant" in inspect.signature(type(estimator)).parameters or any(
         key.endswith("__accountant") for key in estimator.get_params(deep=True)
@@ -356,6 +451,7 @@ _CHECKS = (
     check_certificate_is_plain_data,
     check_certificate_names_its_limits,
     check_release_is_announced,
+    check_interrupted_fit_leaves_nothing,
 )
 
 

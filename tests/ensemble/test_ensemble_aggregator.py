@@ -218,6 +218,18 @@ def test_bad_parameters_leave_nothing(changes, match):
     assert not hasattr(model, "certificate_")
 
 
+def test_an_interrupt_leaves_nothing(monkeypatch):
+    model = aggregator().calibrate()
+
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("skpuffer.ensemble._aggregator.VoteSession", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.calibrate()
+    assert set(vars(model)) == set(vars(clone(model)))
+
+
 def test_wrong_kinds_are_named():
     with pytest.raises(TypeError, match="scenario"):
         aggregator(scenario=PrivacyLoss()).calibrate()
