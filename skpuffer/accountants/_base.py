@@ -1,6 +1,5 @@
 """What every accountant is: it meets a release and a scenario, and sets the noise."""
 
-import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 
@@ -13,6 +12,10 @@ from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, Scenario
 
 __all__ = ["Accountant", "Calibration", "Unsupported", "as_asked", "bind"]
+
+# How far from the budget, in parts of it, what the noise spends may be: above it by
+# rounding alone, below it by as much as a search for the scale may leave.
+_ABOVE, _BELOW = 1e-6, 1e-2
 
 
 @dataclass(frozen=True)
@@ -173,14 +176,16 @@ def as_asked(certificate, epsilon):
     Parameters
     ----------
     certificate : Certificate
-        Of noise that was checked to keep the budget.
+        Of the noise that was found, whatever it spends.
     epsilon : float
 
     Returns
     -------
     Certificate
+        As it is, if the noise spends more than was asked or leaves some of it.
     """
-    if not math.isclose(certificate.epsilon, epsilon, rel_tol=1e-6):
+    spent = certificate.epsilon / epsilon
+    if not 1 - _BELOW <= spent <= 1 + _ABOVE:
         return certificate
     same = certificate.rpp_epsilon == certificate.epsilon
     asked = float(epsilon)

@@ -2,7 +2,6 @@
 
 import math
 from abc import abstractmethod
-from dataclasses import replace as replace_fields
 from functools import lru_cache, singledispatchmethod
 
 from scipy.optimize import brentq
@@ -15,7 +14,7 @@ from skpuffer.scenarios._facts import arbitrary_coupling
 from skpuffer.utils._solve import largest_argument, raise_until
 
 from ._accounting import meet, neighbours
-from ._base import Calibration, Unsupported, bind
+from ._base import Calibration, Unsupported, as_asked, bind
 from ._dispatch import account_for, obstacle
 from ._least_scale import least_scale
 from ._noise_parameter import check_values, chosen_noise
@@ -91,9 +90,7 @@ class _StepAccountant(_ShiftAccountant):
         scale = _memoised_scale(self, release, worlds)
         noise = chosen_noise(self).with_scale(scale)
         certificate = self._step_certificate(noise, release, bound, fact, worlds)
-        # the noise was checked to keep the budget asked for, and is just below it
-        asked = float(self.epsilon)
-        return Calibration(noise, replace_fields(certificate, epsilon=asked))
+        return Calibration(noise, as_asked(certificate, self.epsilon))
 
     @_certify.register
     def _(self, release: GradientRelease | VoteRelease, noise, scenario):
