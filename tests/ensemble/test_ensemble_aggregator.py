@@ -177,6 +177,19 @@ def test_only_agreed_queries_are_answered():
     assert model.n_answers_left_ == 100 - np.sum(labels >= 0)
 
 
+@pytest.mark.parametrize("ratio", [0.2, 5.0])
+def test_the_test_is_drawn_with_its_own_noise(ratio):
+    """Half a scale of the test's noise below it, 31 in 100 leading classes pass."""
+    n = 4000
+    model = aggregator(n_queries=n, threshold=1.0, threshold_noise_ratio=ratio)
+    scale = ratio * model.calibrate().noise_.scale
+    model.set_params(threshold=50 + 0.5 * scale).calibrate()
+    answered = model.aggregate(np.tile(SURE[0], (n, 1))) >= 0
+    assert model.noise_.scale * ratio == pytest.approx(scale)
+    passes = stats.norm.sf(0.5)
+    assert stats.binomtest(int(answered.sum()), n, passes).pvalue > 1e-7
+
+
 def test_after_the_last_answer_there_is_none():
     model = aggregator(n_queries=10, threshold=1.0, max_answers=3)
     model.set_params(accountant=PrivacyLoss(500.0, 1e-5))

@@ -200,9 +200,11 @@ def test_a_start_that_does_not_fit_is_refused(start):
 def test_a_release_of_others_is_refused():
     arguments = GaussianNoise(1.0), Optimiser(learning_rate=1.0)
     rng = np.random.default_rng(0)
-    other = GradientRelease(n_records=N + 1, batch_size=5, n_steps=3)
-    with pytest.raises(ValueError, match="41 records, but the gradients are of 40"):
-        train(linear(), other, *arguments, rng)
+    for n in (N - 1, N + 1):
+        other = GradientRelease(n_records=n, batch_size=5, n_steps=3)
+        match = f"{n} records, but the gradients are of 40"
+        with pytest.raises(ValueError, match=match):
+            train(linear(), other, *arguments, rng)
     with pytest.raises(ValueError, match="The release has 7 coordinates"):
         train(linear(), release_of(dim=7), *arguments, rng)
     with pytest.raises(ValueError, match="The noise has 2 coordinates"):
