@@ -12,6 +12,7 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
 from skpuffer.utils._frame import column_names, is_frame, to_pandas
+from skpuffer.utils._silence import silence
 
 __all__ = ["FeatureMap", "is_fixed"]
 
@@ -72,7 +73,8 @@ class FeatureMap:
             result is not numeric.
         """
         raw = self._readable(table)
-        mapped = self._transformer.transform(raw)
+        with silence():  # what it warns of would tell of the rows
+            mapped = self._transformer.transform(raw)
         if sparse.issparse(mapped):
             mapped = mapped.toarray()
         elif is_frame(mapped):

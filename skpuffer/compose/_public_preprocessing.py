@@ -12,6 +12,7 @@ from skpuffer.exceptions import ScenarioError
 from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._fitting import all_or_nothing, forget
 from skpuffer.utils._frame import as_table, is_frame, matching_names
+from skpuffer.utils._silence import muted, silence
 from skpuffer.utils._sklearn import HasMethods, VisualBlock, fit_context
 
 from ._delegation import delegates, inherit_tags
@@ -172,7 +173,8 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
                 "the preprocessing was fixed beforehand, holds nothing of the private "
                 "data and maps each record by itself"
             )
-            return transformer.fit(X, None), assumption
+            with silence():  # these rows are private
+                return muted(transformer).fit(X, None), assumption
         public, owner = self.reference, "The parameter 'reference'"
         if public is None:
             public, owner = scenario.public_table(), "The scenario's prior"

@@ -1,5 +1,6 @@
 import json
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skpuffer.accountants import GeneralWasserstein
@@ -224,6 +225,35 @@ def test_a_fixed_transformer_needs_no_rows():
     model = PublicPreprocessing(fixed, PrivateLogisticRegression()).fit(X, Y)
     assert model.estimator_.n_features_in_ == 6
     assert model.predict(X).shape == Y.shape
+
+
+def test_a_transformer_tells_nothing_of_private_rows(capfd):
+    coded = make_column_transformer((OneHotEncoder(handle_unknown="warn"), ["work"]))
+    known = PUBLIC[PUBLIC["work"] != "Self"]
+    assert "Self" in set(X["work"])
+    model = PublicPreprocessing(coded, PrivateLogisticRegression(), reference=known)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of categories the public rows lack
+        assert model.fit(X, Y).estimator_.n_features_in_ == 2
+    heard = []
+
+    class Listener:
+        def setup(self, estimator, context): ...
+
+        def teardown(self, estimator, context): ...
+
+        def on_fit_task_begin(self, estimator, context, *, X=None):
+            heard.append(X)
+
+        def on_fit_task_end(self, estimator, context): ...
+
+    steps = PublicOneHotEncoder({"work": WORK}), RowNormClipper(50.0)
+    fixed = make_pipeline(*steps, verbose=True).set_callbacks(Listener())
+    clone(fixed).fit(X)
+    assert heard and capfd.readouterr().out
+    del heard[:]
+    PublicPreprocessing(fixed, PrivateLogisticRegression()).fit(X, Y)
+    assert not heard and capfd.readouterr() == ("", "")
 
 
 def test_public_rows_must_have_the_columns():
