@@ -11,9 +11,9 @@ no file, are not counted. Noise is not seeded, for the warning of a seed is no p
 the work, and each run has a process of its own, for a second fit finds some answers
 kept from the first.
 
-    python tests/tools/trace_fit.py            # the numbers
-    python tests/tools/trace_fit.py --show     # and the functions in order
-    python tests/tools/trace_fit.py --check    # exit with 1 where a limit is passed
+    python -m tests.tools.trace_fit            # the numbers
+    python -m tests.tools.trace_fit --show     # and the functions in order
+    python -m tests.tools.trace_fit --check    # exit with 1 where a limit is passed
 """
 
 import argparse
