@@ -66,7 +66,7 @@ class A:
     def __repr__(self):
         return "A" * 2
 '''
-    assert find_faults(source, "f.py") == []
+    assert find_faults(source, "f.py") == ()
 
 
 def test_every_fault_changes_the_tree_and_compiles():
@@ -85,6 +85,14 @@ def f(a, b):
         compile(tree, "f.py", "exec")
         assert ast.unparse(tree) != ast.unparse(ast.parse(source))
         assert fault.key.startswith("f | ")
+
+
+def test_faults_that_read_the_same_have_keys_of_their_own():
+    source = "def f(a):\n    if a < 1:\n        return 1 + 1\n    return a < 1\n"
+    faults = find_faults(source, "f.py")
+    assert len({fault.key for fault in faults}) == len(faults)
+    moved = find_faults("import math\n\n\n" + source, "g.py")
+    assert [fault.key for fault in moved] == [fault.key for fault in faults]
 
 
 def test_a_fault_is_found_again_only_in_the_source_it_was_found_in():
@@ -178,12 +186,12 @@ def test_a_known_fault_is_caught_and_an_unseen_one_survives(project):
     ]
     source = (project / "pkg" / "__init__.py").read_text()
     faults = {f.key: f for f in find_faults(source, "pkg/__init__.py")}
-    sign = faults["double | sign | a + a -> a - a"]
+    sign = faults["double | sign | a + a -> a - a | return a + a"]
     wanted = [(file, [f"{file}::test_half", f"{file}::test_double"])]
     passed, failed = run(project, "pkg", sign, wanted, 120.0)
     assert [test for test, _, _ in passed] == [f"{file}::test_half"]
     assert failed[0] == f"{file}::test_double"
-    factor = faults["half | factor | a / 2 -> 2 * (a / 2)"]
+    factor = faults["half | factor | a / 2 -> 2 * (a / 2) | return a / 2"]
     assert run(project, "pkg", factor, wanted, 120.0)[1] is None
 
 

@@ -105,6 +105,24 @@ def test_whitened_ball_is_spherical():
         )
 
 
+def norm_of(values, order):
+    """The norm of that order of a vector, written out."""
+    return math.fsum(value**order for value in values) ** (1 / order)
+
+
+@pytest.mark.parametrize("norm", [2.5, 4, 10])
+def test_one_long_axis_costs_little_more_than_the_worst_displacement(norm):
+    # orthogonal columns of lengths d: the worst y has y_i**(norm - 2) ~ d_i**2, and
+    # Hölder's inequality on the Gram matrix gives the norm of order 2 norm/(norm - 1)
+    lengths = (9.0, 1.0, 0.5, 0.2)
+    noise = GaussianNoise(covariance=np.eye(4))
+    mu = noise.curve(Shift(1.0, norm, 4, weights=lengths)).gaussian_mu
+    exact = norm_of(lengths, 2 * norm / (norm - 2))
+    holder = norm_of(lengths, 2 * norm / (norm - 1))
+    assert exact <= mu * (1 + 1e-12)
+    assert mu <= holder * (1 + 1e-12)
+
+
 def test_correlated_sample():
     noise = GaussianNoise(2.0, covariance=COVARIANCE)
     draws = noise.sample((60_000, 2), np.random.default_rng(5))

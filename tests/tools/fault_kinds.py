@@ -5,8 +5,10 @@ left alone.
 """
 
 import ast
-from copy import deepcopy
+from collections import Counter
+from copy import copy, deepcopy
 from dataclasses import dataclass, field
+from functools import cache
 
 _SWAPPED = {
     ast.Add: (ast.Sub, "sign"),
@@ -53,6 +55,10 @@ class Fault:
     kind : str
     before, after : str
         The expression or the head of the statement, as source.
+    statement : str
+        Head of the statement that holds it.
+    nth : int
+        Which it is of those in its file that read the same, from one.
     function : str
         Qualified name of what holds the line; empty at the level of the module.
     block : int or None
@@ -66,6 +72,8 @@ class Fault:
     kind: str
     before: str
     after: str
+    statement: str
+    nth: int
     function: str
     block: int | None
     place: int = field(compare=False)
@@ -73,12 +81,17 @@ class Fault:
     @property
     def key(self):
         """A description that moving lines and files does not change."""
-        return f"{self.function} | {self.kind} | {self.before} -> {self.after}"
+        again = f" | {self.nth}" if self.nth > 1 else ""
+        return (
+            f"{self.function} | {self.kind} | {self.before} -> {self.after} | "
+            f"{self.statement}{again}"
+        )
 
 
+@cache
 def find_faults(source, file):
-    """List every fault that can be made of a source."""
-    return [fault for fault, _ in _Finder(source, file).found]
+    """Return every fault that can be made of a source, as a tuple."""
+    return tuple(fault for fault, _ in _Finder(source, file).found)
 
 
 def inject(source, fault):
@@ -142,8 +155,12 @@ def _is_number(node):
 
 
 def _head(node):
-    """Source of an expression, or of the first line of a statement."""
-    return ast.unparse(node).partition("\n")[0]
+    """Source of an expression, or of a statement without its blocks."""
+    node = copy(node)
+    for name in ("body", "orelse", "finalbody", "handlers", "decorator_list"):
+        if isinstance(getattr(node, name, None), list):
+            setattr(node, name, [])
+    return ast.unparse(node).strip()
 
 
 class _Finder:
@@ -153,21 +170,25 @@ class _Finder:
         self.tree = ast.parse(source)
         self.file = file
         self.found = []
+        self._alike = Counter()
         self._scope = ()
         self._block = None
+        self._statement = ""
         self._walk_fields(self.tree)
 
     def _note(self, at, kind, new, before=None, after=None):
         holder, name, index = at
         old = getattr(holder, name)
         old = old if index is None else old[index]
+        function = ".".join(self._scope)
+        said = (kind, before or _head(old), after or _head(new), self._statement)
+        self._alike[function, said] += 1
         fault = Fault(
             self.file,
             old.lineno,
-            kind,
-            before or _head(old),
-            after or _head(new),
-            ".".join(self._scope),
+            *said,
+            self._alike[function, said],
+            function,
             self._block,
             len(self.found),
         )
@@ -202,6 +223,13 @@ class _Finder:
     def _walk(self, node, at):
         if self._is_left_alone(node):
             return
+        outer = self._statement
+        if isinstance(node, ast.stmt):
+            self._statement = _head(node)
+        self._walk_inside(node, at)
+        self._statement = outer
+
+    def _walk_inside(self, node, at):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             self._scope += (node.name,)
             self._walk_fields(node)

@@ -54,7 +54,7 @@ def modules(parts=PARTS):
 def draw(sources, count, seed):
     """Draw faults: modules by their lines, then kinds, then one of the kind."""
     rng = random.Random(seed)
-    left = {file: find_faults(source, file) for file, source in sources.items()}
+    left = {file: find_faults(sources[file], file) for file in sources}
     lines = {file: _n_lines(sources[file]) for file in sources if left[file]}
     chosen = []
     total, offset = sum(lines.values()), rng.random()
@@ -230,7 +230,7 @@ def _read(path):
     if path is None or not path.exists():
         return {}
     lines = path.read_text().splitlines()
-    return {entry["key"]: entry for entry in map(json.loads, lines)}
+    return {(entry["file"], entry["key"]): entry for entry in map(json.loads, lines)}
 
 
 def _say(entry, argued):
@@ -254,13 +254,14 @@ def main():
         for fault in find_faults(source, file)
     )
     for key in argued:
-        if not known[key]:
-            print(f"{EQUIVALENT.name} argues of no fault there is: {key}")
+        if known[key] != 1:
+            print(f"{EQUIVALENT.name}: {known[key]} faults are described by {key}")
 
     sources = {f: s for f, s in sources.items() if f.startswith(arguments.only or "")}
     results = _read(arguments.resume)
     if arguments.recheck:
-        again = {k for k, e in _read(arguments.recheck).items() if not e["caught"]}
+        entries = _read(arguments.recheck).values()
+        again = {entry["key"] for entry in entries if not entry["caught"]}
         drawn = [
             fault
             for file, source in sources.items()
@@ -269,7 +270,7 @@ def main():
         ]
     else:
         drawn = draw(sources, arguments.count, arguments.seed)
-        drawn = [fault for fault in drawn if fault.key not in results]
+        drawn = [f for f in drawn if (f.file, f.key) not in results]
     covered = coverage(
         [ROOT / path for path in arguments.tests], arguments.map, arguments.jobs
     )
@@ -279,13 +280,14 @@ def main():
         ]
         for done in as_completed(waiting):
             entry = done.result()
-            results[entry["key"]] = entry
+            results[entry["file"], entry["key"]] = entry
             _say(entry, argued)
             if arguments.resume:
                 with arguments.resume.open("a") as out:
                     out.write(json.dumps(entry) + "\n")
-    equivalent = sum(k in argued and not e["caught"] for k, e in results.items())
-    caught = sum(entry["caught"] for entry in results.values())
+    survived = [e["key"] for e in results.values() if not e["caught"]]
+    equivalent = sum(key in argued for key in survived)
+    caught = len(results) - len(survived)
     real = len(results) - equivalent
     print(
         f"{caught} of {real} faults caught ({caught / max(real, 1):.1%}); "
