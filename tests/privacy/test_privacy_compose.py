@@ -323,6 +323,14 @@ def test_estimates_are_not_added_to_promises():
         compose([sampled, sampled])
 
 
+def test_an_estimate_is_not_added_even_if_it_says_it_composes():
+    certificate = group(known(), RecordScenario())
+    estimate = dataclasses.replace(certificate, notion=Notion.ESTIMATED)
+    assert estimate.composable
+    with pytest.raises(CompositionError, match="estimates cannot be added"):
+        compose([certificate, estimate])
+
+
 def test_promises_that_rest_on_an_event_are_not_added():
     rows = pd.concat([bits()] * 5000)
     certificate = group(mean_of(("u",)), scenario(rows, prior_as="confidence"))
@@ -374,6 +382,18 @@ def test_pure_promises_add():
     renyi = compose(parts, alpha=2.0)
     assert renyi.notion is Notion.RENYI_DP
     assert renyi.epsilon < total.epsilon
+
+
+def test_renyi_promises_compose_at_the_order_asked_for_or_the_smallest():
+    parts = [
+        group(known(), RecordScenario(relation="replace"), epsilon=0.5, alpha=alpha)
+        for alpha in (8.0, 4.0)
+    ]
+    mu = math.hypot(*(part.curve.gaussian_mu for part in parts))
+    for asked, alpha in ((None, 4.0), (3.0, 3.0)):
+        total = compose(parts, alpha=asked)
+        assert total.alpha == alpha
+        assert total.epsilon == pytest.approx(alpha / 2 * mu**2, rel=1e-9)
 
 
 def test_pure_order_needs_pure_parts():
