@@ -109,3 +109,19 @@ def test_bad_renyi_curve(orders, epsilons, message):
 def test_bad_gaussian_curve(mu):
     with pytest.raises(ValueError, match="mu"):
         GaussianCurve(mu)
+
+
+@pytest.mark.parametrize("curve", [GaussianCurve(0.5), RenyiCurve((2, 4), (0.1, 0.2))])
+@pytest.mark.parametrize(
+    "method, value, name",
+    [
+        ("renyi", 1.0, "alpha"),
+        ("renyi", math.nan, "alpha"),
+        ("delta", math.nan, "epsilon"),
+        ("epsilon", -0.1, "delta"),
+        ("epsilon", math.nan, "delta"),
+    ],
+)
+def test_a_curve_is_asked_for_numbers_in_range(curve, method, value, name):
+    with pytest.raises(ValueError, match=name):
+        getattr(curve, method)(value)

@@ -41,13 +41,14 @@ _OPENING = 0.5
 
 
 def modules(parts=PARTS):
-    """Source by file, of every module of the named parts of the package."""
+    """Source by file, of the modules of the named parts, but those that display."""
     found = {}
     for part in parts:
         folder = ROOT / PACKAGE / part
         files = sorted(folder.rglob("*.py")) or [folder.with_suffix(".py")]
         for path in files:
-            found[path.relative_to(ROOT).as_posix()] = path.read_text()
+            if not path.stem.endswith("display"):
+                found[path.relative_to(ROOT).as_posix()] = path.read_text()
     return found
 
 
