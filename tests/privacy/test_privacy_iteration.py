@@ -129,6 +129,14 @@ def test_linear_iteration_on_gaussian_records_is_exact():
     assert exact < found
 
 
+@pytest.mark.parametrize("best", [1_040, 1_075, 1_105, 1_140])
+def test_the_best_restart_is_found_wherever_it_lies(best):
+    # n restarted steps of one shift each cost alpha/2 (diameter + n)**2 / n at unit
+    # scale, the least where n is the diameter
+    found = joint(np.ones(20_000), 1.0, 2, diameter=float(best))
+    assert found == pytest.approx(4.0 * best, rel=2e-6)
+
+
 def test_diameter():
     case = ORACLE["diameter"]
     shifts = np.full(case["n_steps"], case["shift"])
