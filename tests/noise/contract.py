@@ -459,6 +459,11 @@ class NoiseContract:
             2, 1.0, 1.0
         )
 
+    @pytest.mark.parametrize("dim", [0, -1, 1.5])
+    def test_variance_of_no_number_of_coordinates(self, dim):
+        with pytest.raises(ValueError, match="'dim' must"):
+            self.make().variance(dim)
+
     def test_variance_of_another_dimension(self):
         with pytest.raises(ValueError, match="dim=3"):
             self.make((1, 2)).variance(3)

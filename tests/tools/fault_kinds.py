@@ -339,10 +339,12 @@ class _Finder:
             self._note(at, "off by one", new)
         if name == "assuming":
             self._note(at, "assumption", deepcopy(node.func.value))
-        if name.lstrip("_").startswith("check") and not isinstance(at[0], ast.Expr):
+        if name.lstrip("_").startswith("check"):
+            # what is checked goes by its name, so a keyword lost is no subtle fault
             values = [keyword.value for keyword in node.keywords] or node.args
-            if values:
+            if values and not isinstance(at[0], ast.Expr):
                 self._note(at, "check", deepcopy(values[-1]))
+            return
         for index, keyword in enumerate(node.keywords):
             if keyword.arg is not None and keyword.arg not in _IDLE_KEYWORDS:
                 new = deepcopy(node)
