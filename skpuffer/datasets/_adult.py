@@ -6,7 +6,8 @@ import pandas as pd
 
 from skpuffer.utils._checks import check_option
 
-from ._bunch import as_categories, as_dataset, check_fetch_options
+from ._bunch import as_categories, as_dataset, check_fetch_options, check_switches
+from ._excerpts import described, read_excerpt
 from ._fetch import RemoteTable, load_table
 
 _FLAT = "https://archive.ics.uci.edu/ml/machine-learning-databases/adult/"
@@ -283,6 +284,10 @@ def fetch_adult(
         If the table is neither at hand nor within reach, or a file is not the
         published one.
 
+    See Also
+    --------
+    load_adult : A sample of the rows, without a file.
+
     Notes
     -----
     ``?`` becomes a missing value. The categories of a column are those of the code
@@ -320,8 +325,70 @@ def fetch_adult(
                 delay=delay,
             )
         )
-        for part in (("train", "test") if subset == "all" else (subset,))
+        for part in _parts(subset)
     ]
+    return _as_adult(frames, return_X_y, as_frame, ADULT_DESCR)
+
+
+def load_adult(*, subset="train", return_X_y=False, as_frame=True):
+    """Load a sample of the Adult (census income) table, which is shipped.
+
+    4000 rows of the training part and 2000 of the test part of what :func:`fetch_adult`
+    loads in full, drawn uniformly without replacement.
+
+    Parameters
+    ----------
+    subset : {"train", "test", "all"}, default="train"
+        From which part of the publisher's split; "all" is train followed by test.
+    return_X_y : bool, default=False
+        If True, return ``(data, target)`` instead of a Bunch.
+    as_frame : bool, default=True
+        As in :func:`fetch_adult`.
+
+    Returns
+    -------
+    dataset : :class:`~sklearn.utils.Bunch`
+        As of :func:`fetch_adult`; `DESCR` says how the rows were drawn.
+    (data, target) : tuple if `return_X_y`
+        Data and target alone.
+
+    See Also
+    --------
+    fetch_adult : The whole table.
+
+    References
+    ----------
+    Becker, B. and Kohavi, R. (1996). Adult. UCI Machine Learning Repository.
+    https://doi.org/10.24432/C5XW20. CC BY 4.0.
+
+    Examples
+    --------
+    >>> from skpuffer.datasets import load_adult
+    >>> adult = load_adult()
+    >>> adult.data.shape
+    (4000, 14)
+    >>> adult.target.value_counts().to_dict()
+    {'<=50K': 3036, '>50K': 964}
+    """
+    check_option(("train", "test", "all"), subset=subset)
+    check_switches(return_X_y=return_X_y, as_frame=as_frame)
+    frames = [
+        _parse_adult(read_excerpt(f"adult_{part}_sample.csv.gz"), True)
+        for part in _parts(subset)
+    ]
+    chosen = (
+        "4000 of the 32561 rows of the training part and 2000 of the 16281 of the test "
+        "part, each drawn by np.sort(np.random.default_rng(0).choice(n_rows, size, "
+        "replace=False))"
+    )
+    return _as_adult(frames, return_X_y, as_frame, described(ADULT_DESCR, chosen))
+
+
+def _parts(subset):
+    return ("train", "test") if subset == "all" else (subset,)
+
+
+def _as_adult(frames, return_X_y, as_frame, descr):
     return as_dataset(
         pd.concat(frames, ignore_index=True),
         "income",
@@ -329,7 +396,7 @@ def fetch_adult(
         as_frame=as_frame,
         categories=ADULT_CATEGORIES,
         bounds=ADULT_BOUNDS,
-        descr=ADULT_DESCR,
+        descr=descr,
     )
 
 

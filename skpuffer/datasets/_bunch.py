@@ -6,10 +6,15 @@ from sklearn.utils import Bunch
 from skpuffer.utils._checks import check_count, check_non_negative, check_option
 
 
-def check_fetch_options(*, n_retries, delay, **switches):
-    """Check the options that all fetchers share, before disk or network is touched."""
+def check_switches(**switches):
+    """Check options that are True or False."""
     for name, value in switches.items():
         check_option((True, False), **{name: value})
+
+
+def check_fetch_options(*, n_retries, delay, **switches):
+    """Check the options that all fetchers share, before disk or network is touched."""
+    check_switches(**switches)
     check_count(least=0, n_retries=n_retries)
     check_non_negative(delay=delay)
 

@@ -7,7 +7,9 @@ verified is always the content of the table itself.
 import gzip
 import hashlib
 import os
+import re
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from http.client import HTTPException
 from io import BytesIO
@@ -18,8 +20,8 @@ from zipfile import BadZipFile, ZipFile
 
 from sklearn.datasets import fetch_file, get_data_home
 
-# An archive is opened before it can be verified; no table here is a tenth as large.
-_LARGEST_MEMBER = 2**26
+# An archive is opened before it can be verified; no table here is above half of this.
+_LARGEST_MEMBER = 2**28
 
 # Everything a refused, damaged or foreign download was seen to raise; zipfile reports
 # encryption and unknown compression as RuntimeError and its NotImplementedError.
@@ -53,6 +55,12 @@ class RemoteTable:
         File name of the same table as a ready CSV with a header row.
     ready_sha256 : str
         SHA-256 of that CSV, uncompressed.
+    part : str, default=None
+        For a table that is published as an archive of many files: the regular
+        expression of their names.
+    assemble : callable, default=None
+        With `part`: takes ``{path in the archive: content}`` of all of them and
+        returns the content of `name`, which no publisher's file holds by itself.
     """
 
     dataset: str
@@ -61,6 +69,8 @@ class RemoteTable:
     urls: tuple[str, ...]
     ready_name: str
     ready_sha256: str
+    part: str | None = None
+    assemble: Callable[[dict[str, bytes]], bytes] | None = None
 
     @property
     def folder(self):
@@ -70,11 +80,16 @@ class RemoteTable:
     @property
     def local_names(self):
         """File names under which the table is looked for, in order."""
-        return tuple(
-            name + ending
-            for name in (self.name, self.ready_name)
-            for ending in ("", ".gz")
-        )
+        names = dict.fromkeys((self.name, self.ready_name))
+        return tuple(name + ending for name in names for ending in ("", ".gz"))
+
+    def contents(self, archive):
+        """Yield what an archive holds that may be this table."""
+        if self.assemble is None:
+            for _, content in _members(archive, re.escape(self.name)):
+                yield content
+        elif parts := dict(_members(archive, self.part)):
+            yield self.assemble(parts)
 
 
 def load_table(
@@ -205,7 +220,7 @@ def _fetch_content(table, url, scratch, filename, n_retries, delay):
     if not zipped:
         return path.read_bytes()
     digests = []
-    for content in _members(path, table.name):
+    for content in table.contents(path):
         digests.append(_sha256(content))
         if digests[-1] == table.sha256:
             return content
@@ -217,18 +232,18 @@ def _fetch_content(table, url, scratch, filename, n_retries, delay):
     )
 
 
-def _members(archive, name, nested=True):
-    """Yield the content of every member with that file name, one archive deep."""
+def _members(archive, pattern, nested=True):
+    """Yield path and content of every member of such a file name, one archive deep."""
     with ZipFile(archive) as opened:
         for member in opened.infolist():
             base = PurePosixPath(member.filename).name
             inner = nested and base.endswith(".zip")
-            if not (base == name or inner):
+            if not (inner or re.fullmatch(pattern, base)):
                 continue
             if member.file_size > _LARGEST_MEMBER:
                 raise OSError(f"the archive's member {member.filename} is too large")
             content = opened.read(member)
             if inner:
-                yield from _members(BytesIO(content), name, nested=False)
+                yield from _members(BytesIO(content), pattern, nested=False)
             else:
-                yield content
+                yield member.filename, content

@@ -4,7 +4,8 @@ from io import BytesIO
 
 import pandas as pd
 
-from ._bunch import as_dataset, check_fetch_options
+from ._bunch import as_dataset, check_fetch_options, check_switches
+from ._excerpts import described, read_excerpt
 from ._fetch import RemoteTable, load_table
 
 HEART_TABLE = RemoteTable(
@@ -172,6 +173,10 @@ def fetch_heart(
         If the table is neither at hand nor within reach, or a file is not the
         published one.
 
+    See Also
+    --------
+    load_heart : The same rows, without a file.
+
     References
     ----------
     Janosi, A., Steinbrunn, W., Pfisterer, M. and Detrano, R. (1989). Heart Disease.
@@ -198,14 +203,57 @@ def fetch_heart(
         n_retries=n_retries,
         delay=delay,
     )
+    return _as_heart(_parse_heart(content, ready), return_X_y, as_frame, HEART_DESCR)
+
+
+def load_heart(*, return_X_y=False, as_frame=True):
+    """Load the Cleveland heart disease table, which is shipped in full.
+
+    Parameters
+    ----------
+    return_X_y : bool, default=False
+        If True, return ``(data, target)`` instead of a Bunch.
+    as_frame : bool, default=True
+        As in :func:`fetch_heart`.
+
+    Returns
+    -------
+    dataset : :class:`~sklearn.utils.Bunch`
+        As of :func:`fetch_heart`.
+    (data, target) : tuple if `return_X_y`
+        Data and target alone.
+
+    See Also
+    --------
+    fetch_heart : The same from the publisher's file.
+
+    References
+    ----------
+    Janosi, A., Steinbrunn, W., Pfisterer, M. and Detrano, R. (1989). Heart Disease.
+    UCI Machine Learning Repository. https://doi.org/10.24432/C52P4X. CC BY 4.0.
+
+    Examples
+    --------
+    >>> from skpuffer.datasets import load_heart
+    >>> heart = load_heart()
+    >>> heart.data.shape, int((heart.target > 0).sum())
+    ((303, 13), 139)
+    """
+    check_switches(return_X_y=return_X_y, as_frame=as_frame)
+    frame = _parse_heart(read_excerpt("heart_cleveland.csv.gz"), True)
+    descr = described(HEART_DESCR, "all rows and columns, with a header")
+    return _as_heart(frame, return_X_y, as_frame, descr)
+
+
+def _as_heart(frame, return_X_y, as_frame, descr):
     return as_dataset(
-        _parse_heart(content, ready),
+        frame,
         "num",
         return_X_y=return_X_y,
         as_frame=as_frame,
         categories=HEART_CATEGORIES,
         bounds=HEART_BOUNDS,
-        descr=HEART_DESCR,
+        descr=descr,
     )
 
 

@@ -6,7 +6,8 @@ import pandas as pd
 
 from skpuffer.utils._checks import check_option
 
-from ._bunch import as_categories, as_dataset, check_fetch_options
+from ._bunch import as_categories, as_dataset, check_fetch_options, check_switches
+from ._excerpts import described, read_excerpt
 from ._fetch import RemoteTable, load_table
 
 _URLS = ("https://archive.ics.uci.edu/static/public/320/student+performance.zip",)
@@ -181,6 +182,10 @@ def fetch_student(
         If the table is neither at hand nor within reach, or a file is not the
         published one.
 
+    See Also
+    --------
+    load_student : The same rows, without a file.
+
     References
     ----------
     Cortez, P. (2008). Student Performance. UCI Machine Learning Repository.
@@ -208,6 +213,52 @@ def fetch_student(
         n_retries=n_retries,
         delay=delay,
     )
+    return _as_student(content, return_X_y, as_frame, STUDENT_DESCR)
+
+
+def load_student(subject="mathematics", *, return_X_y=False, as_frame=True):
+    """Load a student performance table, which is shipped in full.
+
+    Parameters
+    ----------
+    subject : {"mathematics", "portuguese"}, default="mathematics"
+        The course.
+    return_X_y : bool, default=False
+        If True, return ``(data, target)`` instead of a Bunch.
+    as_frame : bool, default=True
+        As in :func:`fetch_student`.
+
+    Returns
+    -------
+    dataset : :class:`~sklearn.utils.Bunch`
+        As of :func:`fetch_student`.
+    (data, target) : tuple if `return_X_y`
+        Data and target alone.
+
+    See Also
+    --------
+    fetch_student : The same from the publisher's file.
+
+    References
+    ----------
+    Cortez, P. (2008). Student Performance. UCI Machine Learning Repository.
+    https://doi.org/10.24432/C5TG7T. CC BY 4.0.
+
+    Examples
+    --------
+    >>> from skpuffer.datasets import load_student
+    >>> student = load_student("portuguese")
+    >>> student.data.drop(columns=["G1", "G2"]).shape
+    (649, 30)
+    """
+    check_option(tuple(STUDENT_TABLES), subject=subject)
+    check_switches(return_X_y=return_X_y, as_frame=as_frame)
+    content = read_excerpt(f"{STUDENT_TABLES[subject].ready_name}.gz")
+    descr = described(STUDENT_DESCR, "both files, byte for byte")
+    return _as_student(content, return_X_y, as_frame, descr)
+
+
+def _as_student(content, return_X_y, as_frame, descr):
     frame = pd.read_csv(BytesIO(content), sep=";", keep_default_na=False)
     return as_dataset(
         as_categories(frame, STUDENT_CATEGORIES),
@@ -216,5 +267,5 @@ def fetch_student(
         as_frame=as_frame,
         categories=STUDENT_CATEGORIES,
         bounds=STUDENT_BOUNDS,
-        descr=STUDENT_DESCR,
+        descr=descr,
     )

@@ -6,6 +6,7 @@ import socket
 import threading
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BytesIO
 
@@ -140,6 +141,45 @@ def test_wrong_content_is_refused(server, tmp_path, path, served, reason):
         load(table(server.serves(path, served)), tmp_path)
     assert reason in str(caught.value)
     assert server.root + path in str(caught.value)
+    assert files_below(tmp_path) == []
+
+
+PARTS = {"b/t2": b"2, b\n", "a/t1": b"1, a\n", "readme": b"text"}
+
+
+def in_parts(*urls):
+    return replace(
+        table(*urls),
+        part=r"t\d",
+        assemble=lambda parts: b"".join(parts[path] for path in sorted(parts)),
+    )
+
+
+@pytest.mark.parametrize(
+    "path, served",
+    [
+        ("parts.zip", zipped(**PARTS)),
+        ("outer.zip", zipped(inner__zip=zipped(**PARTS))),
+    ],
+)
+def test_table_in_parts_is_assembled_then_verified(server, tmp_path, path, served):
+    what = in_parts(server.serves(path, served))
+    assert load(what, tmp_path) == (PUBLISHED, False)
+    assert files_below(tmp_path) == CACHED
+    assert load(what, tmp_path, download_if_missing=False) == (PUBLISHED, False)
+
+
+@pytest.mark.parametrize(
+    "served, reason",
+    [
+        (zipped(**{"a/t1": b"1, a\n"}), sha256(b"1, a\n")),
+        (zipped(readme="text"), "holds no toy.data"),
+    ],
+)
+def test_table_that_lacks_parts_is_refused(server, tmp_path, served, reason):
+    with pytest.raises(OSError, match="could not be downloaded") as caught:
+        load(in_parts(server.serves("parts.zip", served)), tmp_path)
+    assert reason in str(caught.value)
     assert files_below(tmp_path) == []
 
 

@@ -1,4 +1,4 @@
-"""The four fetchers: parsing of both forms, conventions, counts of the real files."""
+"""The fetchers: parsing of both forms, conventions, counts of the real files."""
 
 import gzip
 import hashlib
@@ -19,17 +19,31 @@ from sklearn.preprocessing import OneHotEncoder
 
 import skpuffer.datasets
 from skpuffer.datasets import (
+    _activity,
     _adult,
+    _german_credit,
     _heart,
+    _household_power,
     _rice,
     _student,
+    fetch_activity,
     fetch_adult,
+    fetch_german_credit,
     fetch_heart,
+    fetch_household_power,
     fetch_rice,
     fetch_student,
 )
 
-FETCHERS = [fetch_adult, fetch_heart, fetch_rice, fetch_student]
+FETCHERS = [
+    fetch_activity,
+    fetch_adult,
+    fetch_german_credit,
+    fetch_heart,
+    fetch_household_power,
+    fetch_rice,
+    fetch_student,
+]
 
 # A few rows in the publisher's form and as ready CSV; the texts follow the quirks of
 # the published files (blanks, comment line, full stops, quoted numbers, ARFF header).
@@ -73,6 +87,36 @@ RICE_ARFF = """\
 
 @DATA
 """
+GERMAN_CREDIT = """\
+A11 6 A34 A43 1169 A65 A75 4 A93 A101 4 A121 67 A143 A152 2 A173 1 A192 A201 1
+A12 48 A32 A410 5951 A61 A73 2 A92 A101 2 A121 22 A143 A152 1 A173 1 A191 A201 2
+"""
+POWER = """\
+Date;Time;Global_active_power;Global_reactive_power;Voltage;Global_intensity;\
+Sub_metering_1;Sub_metering_2;Sub_metering_3
+16/12/2006;17:58:00;4.216;0.418;234.840;18.400;0.000;1.000;17.000
+16/12/2006;17:59:00;?;?;?;?;?;?;
+16/12/2006;18:00:00;5.374;0.498;233.290;23.000;0.000;2.000;17.000
+"""
+POWER_HOURS = """\
+datetime,Global_active_power,Global_reactive_power,Voltage,Global_intensity,\
+Sub_metering_1,Sub_metering_2,Sub_metering_3,Global_active_power_filled,\
+has_missing_minutes
+2006-12-16 17:00:00,4.216,0.418,234.84,18.4,0,1,17,4.216,1
+2006-12-16 18:00:00,5.374,0.498,233.29,23,0,2,17,5.374,0
+"""
+POWER_26_DAYS = """\
+datetime,Global_active_power,Global_reactive_power,Voltage,Global_intensity,\
+Sub_metering_1,Sub_metering_2,Sub_metering_3
+2006-12-16 17:58:00,4.216,0.418,234.840,18.400,0.000,1.000,17.000
+2006-12-16 18:00:00,5.374,0.498,233.290,23.000,0.000,2.000,17.000
+"""
+ACTIVITY = """\
+room,trial,sex,time_s,activity
+S1,d1p02M,M,0,3
+S1,d1p02M,M,0.5,1
+S2,d2p01F,F,0,4
+"""
 
 
 def ready(columns, text):
@@ -99,6 +143,22 @@ SMALL = {
         "test",
         ADULT_TEST,
         ready(_adult.ADULT_COLUMNS, ADULT_TEST),
+    ),
+    "activity": (_activity, "ACTIVITY_TABLE", None, ACTIVITY, ACTIVITY),
+    "german credit": (
+        _german_credit,
+        "GERMAN_CREDIT_TABLE",
+        None,
+        GERMAN_CREDIT,
+        ready(_german_credit.GERMAN_CREDIT_COLUMNS, GERMAN_CREDIT.replace(" ", ",")),
+    ),
+    "hours": (_household_power, "HOUSEHOLD_POWER_TABLES", "hours", POWER, POWER_HOURS),
+    "minutes": (
+        _household_power,
+        "HOUSEHOLD_POWER_TABLES",
+        "minutes_26_days",
+        POWER,
+        POWER_26_DAYS,
     ),
     "heart": (_heart, "HEART_TABLE", None, HEART, ready(_heart.HEART_COLUMNS, HEART)),
     "rice": (
@@ -180,6 +240,74 @@ def test_rice_rows(small):
     assert rice.data["Area"].tolist() == [15231, 11434]
 
 
+def test_german_credit_rows(small):
+    credit = fetch_german_credit(data_home=small)
+    assert credit.target.tolist() == [1, 2]
+    assert credit.data["purpose"].tolist() == ["A43", "A410"]
+    assert credit.data["credit_amount"].tolist() == [1169, 5951]
+    assert (credit.frame.dtypes == "int64").sum() == 8
+
+
+def test_household_power_rows(small):
+    hours = fetch_household_power(data_home=small)
+    assert hours.frame.index.strftime("%d %H:%M").tolist() == ["16 17:00", "16 18:00"]
+    assert hours.target.tolist() == [4.216, 5.374]
+    assert hours.data["Global_active_power_filled"].tolist() == [4.216, 5.374]
+    assert hours.data["has_missing_minutes"].tolist() == [1, 0]
+    minutes = fetch_household_power("minutes_26_days", data_home=small)
+    # the missing minute is there, and empty
+    assert minutes.frame.index.strftime("%M").tolist() == ["58", "59", "00"]
+    assert minutes.frame.isna().all(axis=1).tolist() == [False, True, False]
+    assert minutes.data["Voltage"].iloc[[0, 2]].tolist() == [234.84, 233.29]
+    assert minutes.frame.shape == (3, 7)
+
+
+def test_all_minutes_are_the_publishers(tmp_path, monkeypatch):
+    digest = hashlib.sha256(POWER.encode()).hexdigest()
+    tables = _household_power.HOUSEHOLD_POWER_TABLES
+    for series in tables:
+        table = replace(tables[series], sha256=digest, urls=())
+        monkeypatch.setitem(tables, series, table)
+    (tmp_path / "household_power_consumption.txt").write_text(POWER)
+    # what lies beyond the days that the prepared file holds is left out of them
+    monkeypatch.setattr(_household_power, "_LAST_OF_26_DAYS", "2006-12-16 17:59")
+    everything = fetch_household_power("minutes", data_home=tmp_path).frame
+    first = fetch_household_power("minutes_26_days", data_home=tmp_path).frame
+    assert len(everything) == 3
+    assert_frame_equal(first, everything.iloc[:2])
+
+
+def test_missing_minutes_are_filled_from_the_nearest_day_that_has_them():
+    index = pd.date_range("2020-01-01", periods=3 * 1440, freq="min", name="datetime")
+    minutes = pd.DataFrame({"Global_active_power": 1.0}, index=index)
+    minutes.iloc[:1440] = 2.0
+    minutes.iloc[1440:] = np.nan
+    minutes.iloc[2 * 1440 + 60 :] = 1.0
+    hours = _household_power._by_the_hour(minutes)
+    found = hours["Global_active_power_filled"].to_numpy()
+    assert found.tolist() == [120.0] * 49 + [60.0] * 23
+    assert hours["Global_active_power"].tolist() == [120.0] * 24 + [0.0] * 25 + (
+        [60.0] * 23
+    )
+    assert hours["has_missing_minutes"].tolist() == [0] * 24 + [1] * 25 + [0] * 23
+
+
+def test_activity_rows(small):
+    activity = fetch_activity(data_home=small)
+    assert activity.target.tolist() == [3, 1, 4]
+    assert activity.data["time_s"].tolist() == [0.0, 0.5, 0.0]
+    assert activity.data["trial"].tolist() == ["d1p02M", "d1p02M", "d2p01F"]
+
+
+def test_activities_are_assembled_from_the_file_of_each_trial():
+    trials = {
+        "folder/S2_Dataset/d2p01F": b"0,0.27,1.008,-0.08,1,-63.5,2.4,924.25,4\n",
+        "folder/S1_Dataset/d1p02M": b"0,0.9,0.1,0,1,-63,2,924,3\r\n"
+        b"0.5,0.9,0.1,0,1,-63,2,924,1",
+    }
+    assert _activity._assemble_activity(trials) == ACTIVITY.encode()
+
+
 @pytest.mark.parametrize("fetch", FETCHERS)
 def test_conventions_of_scikit_learn(small, fetch):
     bunch = fetch(data_home=small)
@@ -200,7 +328,7 @@ def test_conventions_of_scikit_learn(small, fetch):
     assert arrays.target.shape == y.shape
     assert arrays.target.tolist() == y.tolist()
     assert (pd.isna(arrays.data) == X.isna().to_numpy()).all()
-    numeric = fetch in (fetch_heart, fetch_rice)
+    numeric = fetch in (fetch_heart, fetch_household_power, fetch_rice)
     assert arrays.data.dtype == (np.float64 if numeric else object)
 
 
@@ -216,7 +344,7 @@ def test_public_facts_cover_every_column(small, fetch):
         assert len(set(codes)) == len(codes) >= 2
         if column not in numeric:
             assert bunch.frame[column].cat.categories.tolist() == codes
-    for word in ("CC BY 4.0", "https://doi.org/10.24432/", "Quirks", "public"):
+    for word in ("CC BY 4.0", "Citation", "UCI", "https://", "Quirks", "public"):
         assert word in bunch.DESCR
 
 
@@ -254,6 +382,8 @@ def test_unknown_part_is_refused(tmp_path):
         fetch_adult(subset="dev", data_home=tmp_path)
     with pytest.raises(ValueError, match="subject.*'mathematics', 'portuguese'"):
         fetch_student("physics", data_home=tmp_path)
+    with pytest.raises(ValueError, match="series.*'hours', 'minutes'"):
+        fetch_household_power("days", data_home=tmp_path)
 
 
 @pytest.mark.parametrize("fetch", FETCHERS)
@@ -271,14 +401,19 @@ def test_parameters_and_exports():
         "n_retries": 3,
         "delay": 1.0,
     }
-    own = {fetch_adult: {"subset": "train"}, fetch_student: {"subject": "mathematics"}}
+    own = {
+        fetch_adult: {"subset": "train"},
+        fetch_household_power: {"series": "hours"},
+        fetch_student: {"subject": "mathematics"},
+    }
     for fetch in FETCHERS:
         found = {
             name: parameter.default
             for name, parameter in inspect.signature(fetch).parameters.items()
         }
         assert found == own.get(fetch, {}) | common
-    assert skpuffer.datasets.__all__ == sorted(f.__name__ for f in FETCHERS)
+    fetchers = [n for n in skpuffer.datasets.__all__ if n.startswith("fetch_")]
+    assert fetchers == sorted(f.__name__ for f in FETCHERS)
 
 
 # The published files themselves, when a folder of them is named.
@@ -397,11 +532,96 @@ def test_real_rice(real):
 
 
 @needs_real_files
+def test_real_german_credit(real):
+    credit = fetch_german_credit(data_home=real, download_if_missing=False)
+    assert credit.data.shape == (1000, 20)
+    assert counts(credit.target) == {1: 700, 2: 300}
+    assert missing(credit.frame) == {}
+    amount = credit.data["credit_amount"]
+    assert (amount.min(), amount.max()) == (250, 18424)
+    absent = {
+        code
+        for column, codes in credit.categories.items()
+        for code in set(codes) - set(credit.frame[column])
+    }
+    assert absent == {"A47", "A95"}
+    assert_public_facts_hold(credit)
+
+
+@needs_real_files
+def test_real_hours():
+    hours = fetch_household_power(data_home=REAL, download_if_missing=False)
+    assert hours.data.shape == (34589, 8)
+    ends = hours.frame.index[[0, -1]].strftime("%Y-%m-%d %H:%M").tolist()
+    assert ends == ["2006-12-16 17:00", "2010-11-26 21:00"]
+    # the known mean of the known number of minutes that are not missing
+    assert hours.target.sum() == pytest.approx(1.0916150 * 2049280, rel=5e-8)
+    assert hours.data["has_missing_minutes"].sum() == 502
+    assert (hours.target == 0).sum() == 421
+    assert missing(hours.frame) == {}
+    assert_public_facts_hold(hours)
+
+
+@needs_real_files
+def test_real_minutes():
+    minutes = fetch_household_power(
+        "minutes_26_days", data_home=REAL, download_if_missing=False
+    )
+    assert minutes.data.shape == (37287, 6)
+    assert set(missing(minutes.frame).values()) == {4}
+    assert (minutes.target.min(), minutes.target.max()) == (0.194, 9.132)
+    assert minutes.target.mean() == pytest.approx(1.712, abs=5e-4)
+    assert_public_facts_hold(minutes)
+
+
+@needs_real_files
+def test_real_minutes_add_up_to_the_prepared_hours(tmp_path):
+    """Our way from the publisher's form to hours is that of the prepared file."""
+    options = {"data_home": REAL, "download_if_missing": False}
+    minutes = fetch_household_power("minutes_26_days", **options).frame
+    published = minutes.assign(
+        Date=minutes.index.strftime("%d/%m/%Y"), Time=minutes.index.strftime("%H:%M:%S")
+    )[["Date", "Time", *minutes.columns]].to_csv(sep=";", na_rep="?", index=False)
+    parsed = _household_power._parse_published(published.encode())
+    assert_frame_equal(parsed, minutes, check_exact=True)
+    hours = fetch_household_power("hours", **options).frame
+    found = _household_power._by_the_hour(parsed)
+    whole = len(found) - 1  # the last hour is cut off in the file of minutes
+    assert_frame_equal(found[:whole], hours[:whole], check_exact=True)
+    assert found["has_missing_minutes"].sum() == 2
+
+
+@needs_real_files
+def test_real_activity():
+    activity = fetch_activity(data_home=REAL, download_if_missing=False)
+    assert activity.data.shape == (75128, 4)
+    assert counts(activity.target) == {1: 16406, 2: 4911, 3: 51520, 4: 2291}
+    assert counts(activity.data["room"]) == {"S1": 52482, "S2": 22646}
+    assert missing(activity.frame) == {}
+    trial = activity.data["trial"]
+    assert trial.drop_duplicates().tolist() == activity.categories["trial"]
+    sexes = trial.astype(str).str[-1]
+    assert (sexes == activity.data["sex"].astype(str)).all()
+    same = (trial == trial.shift()).to_numpy()[1:]
+    steps = pd.crosstab(
+        activity.target[:-1][same], activity.target[1:].to_numpy()[same]
+    )
+    assert steps.to_numpy().tolist() == [
+        [16173, 0, 119, 107],
+        [4, 4831, 8, 57],
+        [113, 2, 51363, 26],
+        [89, 75, 13, 2061],
+    ]
+    assert_public_facts_hold(activity)
+
+
+@needs_real_files
 @pytest.mark.parametrize(
     "fetch, options",
     [
         (fetch_adult, {"subset": "train"}),
         (fetch_adult, {"subset": "test"}),
+        (fetch_german_credit, {}),
         (fetch_heart, {}),
         (fetch_rice, {}),
     ],
