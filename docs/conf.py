@@ -1,7 +1,6 @@
 """Sphinx configuration."""
 
 import os
-import re
 import sys
 import tomllib
 from pathlib import Path
@@ -69,50 +68,14 @@ numpydoc_validation_overrides = {
     if key.startswith("override_")
 }
 
-
-def adult_is_here():
-    """Whether the Adult table can be read without a network."""
-    from skpuffer.datasets import fetch_adult
-
-    try:
-        fetch_adult(
-            data_home=os.environ.get("SKPUFFER_TEST_DATA"), download_if_missing=False
-        )
-    except OSError:
-        return False
-    return True
-
-
 # -- Gallery ------------------------------------------------------------------------
-
-ADULT_IS_HERE = adult_is_here()
-NOT_RUN = """\
-.. note::
-
-   The Adult table was not at hand when this page was built, so there is nothing to
-   show: below is the code without its output.
-
-"""
-
-
-def say_what_was_not_run(app, docname, source):
-    """Open the page of an example that was shown, not run, with a note."""
-    if not ADULT_IS_HERE and re.match(r"auto_examples/(.*/)?plot_adult", docname):
-        source[0] = NOT_RUN + source[0]
-
-
-def setup(app):
-    """Connect the hook."""
-    app.connect("source-read", say_what_was_not_run)
-
 
 # Examples read SKPUFFER_EXAMPLE_SIZE themselves: "small" for a quick build.
 os.environ.setdefault("MPLBACKEND", "Agg")
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
-    # examples on tables that are not here are shown, not run
-    "filename_pattern": r"/plot_" if ADULT_IS_HERE else r"/plot_(?!adult)",
+    "filename_pattern": r"/plot_",
     "within_subsection_order": "FileNameSortKey",
     "backreferences_dir": "generated/backreferences",
     "doc_module": ("skpuffer",),

@@ -9,9 +9,9 @@ Gaussian: exploring the generalized Gaussian mechanism for private machine learn
 (Figures 4 and 9 to 19): β has a weak effect, and about 2 is best. Here with accounting
 that holds for whole gradients.
 
-The table is read from scikit-learn's data directory, or from the directory that the
-environment variable ``SKPUFFER_TEST_DATA`` names; without it (and without a network)
-this example says so and stops.
+The table is read from the directory that the environment variable
+``SKPUFFER_TEST_DATA`` names; without one, the sample of it that is shipped with the
+library is used: 4000 private and 2000 public rows.
 """
 
 # %%
@@ -19,7 +19,7 @@ this example says so and stops.
 # ---------
 # Columns are scaled by the published test file, which stands for public rows here.
 import os
-import sys
+from functools import partial
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,7 +29,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skpuffer.accountants import PrivacyLoss
-from skpuffer.datasets import fetch_adult
+from skpuffer.datasets import fetch_adult, load_adult
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.inspection import equivalent_noises
 from skpuffer.neural_network import PrivateMLPClassifier
@@ -39,14 +39,8 @@ from skpuffer.scenarios import RecordScenario
 
 small = os.environ.get("SKPUFFER_EXAMPLE_SIZE") == "small"
 where = os.environ.get("SKPUFFER_TEST_DATA")
-try:
-    public, private = (
-        fetch_adult(subset=subset, data_home=where, n_retries=0)
-        for subset in ("test", "train")
-    )
-except OSError as error:
-    print(f"The Adult table is not here, so there is nothing to show: {error}")
-    sys.exit(0)
+adult = partial(fetch_adult, data_home=where) if where else load_adult
+public, private = adult(subset="test"), adult(subset="train")
 
 numeric = ["age", "education-num", "hours-per-week", "capital-gain", "capital-loss"]
 nominal = ["workclass", "marital-status", "occupation", "relationship", "sex"]

@@ -11,67 +11,47 @@ mechanism* compares the laws of what is released.
 After Song, Wang and Chaudhuri, *Pufferfish privacy mechanisms for correlated data*
 (2017), on other data of the same kind: one house in Sceaux, by the hour for four years
 and by the minute for 26 days (Hebrail and Berard), and activities of fourteen older
-people wearing a sensor (Shinmoto Torres, Visvanathan and Ranasinghe, 2016). The files
-are looked for in the directory that the environment variable ``SKPUFFER_TEST_DATA``
-names. Where they are not, series are made up: activities from a chain with the
-transition counts of the real ones, power from an autoregression.
+people wearing a sensor (Shinmoto Torres, Visvanathan and Ranasinghe, 2016). They are
+read from the directory that the environment variable ``SKPUFFER_TEST_DATA`` names.
+Without one, the beginning of the power series is used, a year of hours and a week of
+minutes, which is shipped with the library; the activities are not, and are left out.
 """
 
 # %%
-# Three series
-# ------------
+# Real series
+# -----------
 # Readings of power fall into equal bins. Activities are resampled to one every five
 # seconds, trial after trial.
 import math
 import os
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, MarkovQuilt
+from skpuffer.datasets import (
+    fetch_activity,
+    fetch_household_power,
+    load_household_power,
+)
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import MarkovChainScenario
 from skpuffer.summary import PrivateSummary
 
 small = os.environ.get("SKPUFFER_EXAMPLE_SIZE") == "small"
-where = Path(os.environ.get("SKPUFFER_TEST_DATA", "."))
-rng = np.random.default_rng(0)
-
-ACTIVITIES = ["on the bed", "on a chair", "lying", "walking"]
-# of the real activities, every five seconds: from each (row) to each
-COUNTS = [[1103, 4, 94, 68], [6, 1703, 10, 47], [87, 7, 3268, 31], [62, 61, 36, 822]]
+where = os.environ.get("SKPUFFER_TEST_DATA")
 
 
-def power(name, column, per_unit, persistence):
-    """Mean power (kW) of each reading."""
-    if (where / name).is_file():
-        return pd.read_csv(where / name)[column].to_numpy() / per_unit
-    print(f"{name} is not here: its series is made up.")
-    log = rng.normal(size=20_000)
-    for t in range(1, len(log)):
-        log[t] = persistence * log[t - 1] + math.sqrt(1 - persistence**2) * log[t]
-    return np.minimum(np.exp(0.9 * log - 0.1), 9.0)
-
-
-def activities(step=5.0):
-    """What a person does, by number, every so many seconds."""
-    name = "activity_older_people.csv.gz"
-    if (where / name).is_file():
-        parts = []
-        for _, trial in pd.read_csv(where / name).groupby("trial", sort=False):
-            seconds = trial["time_s"].to_numpy()
-            grid = np.arange(0.0, seconds.max() + 1e-9, step)
-            last = np.searchsorted(seconds, grid, side="right") - 1
-            parts.append(trial["activity"].to_numpy()[last] - 1)
-        return np.concatenate(parts)
-    print(f"{name} is not here: its series is made up.")
-    steps = np.cumsum(COUNTS, axis=1) / np.sum(COUNTS, axis=1, keepdims=True)
-    found = [2]
-    for u in rng.random(7495):
-        found.append(int(np.searchsorted(steps[found[-1]], u, side="right")))
-    return np.array(found)
+def activities(frame, step=5.0):
+    """What a person does, by number, every so many seconds, trial after trial."""
+    parts = []
+    for _, trial in frame.groupby("trial", sort=False, observed=True):
+        seconds = trial["time_s"].to_numpy()
+        grid = np.arange(0.0, seconds.max() + 1e-9, step)
+        last = np.searchsorted(seconds, grid, side="right") - 1
+        parts.append(trial["activity"].to_numpy()[last] - 1)
+    return np.concatenate(parts)
 
 
 def binned(values, width, n_bins):
@@ -79,15 +59,23 @@ def binned(values, width, n_bins):
     return np.minimum((values / width).astype(int), n_bins - 1)
 
 
-minutes = power("household_power_minute_26days.csv.gz", "Global_active_power", 1, 0.96)
-hours = power("household_power_hourly.csv.gz", "Global_active_power_filled", 60, 0.75)
+if where:
+    by_hour = fetch_household_power("hours", data_home=where)
+    by_minute = fetch_household_power("minutes_26_days", data_home=where)
+else:
+    by_hour, by_minute = load_household_power("hours"), load_household_power("minutes")
+# mean power of each reading, in kW
+hours = by_hour.data["Global_active_power_filled"].to_numpy() / 60
+minutes = by_minute.target.dropna().to_numpy()
 width = 0.8 if small else 0.2
 n_bins = math.ceil(9.2 / width)
 series = {
     "Power by the hour": (binned(hours, 0.5, 10), 10, 0.5),
     "Power by the minute": (binned(minutes, width, n_bins), n_bins, width),
-    "Activity": (activities(), 4, None),
 }
+if where:
+    doing = fetch_activity(data_home=where).frame
+    series["Activity"] = (activities(doing), 4, None)
 
 # %%
 # What is believed
@@ -118,11 +106,11 @@ for name, (codes, k, step) in series.items():
 # How much noise
 # --------------
 # Of power the mean is released, of activities the share of time spent lying. All three
-# mechanisms add Laplace noise, whose mean absolute error is its scale. The laws of a
-# long series are computed in a window around the secret, outside of which something is
-# left out with a probability of a millionth; its certificate says so. Where even these
-# laws are out of reach (power by the minute) the Wasserstein mechanism counts the
-# records of the window.
+# mechanisms add Laplace noise, whose mean absolute size is its scale; what the bins
+# change comes on top, and is small. The laws of a long series are computed in a window
+# around the secret, outside of which something is left out with a probability of a
+# millionth; its certificate says so. Where even these laws are out of reach (power by
+# the minute) the Wasserstein mechanism counts the records of the window.
 epsilons = [0.2, 1.0, 5.0] if small else [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
 pure = {"alpha": math.inf, "noise": "laplace"}
 mechanisms = {
@@ -140,7 +128,7 @@ def contribution(step):
     return lambda X, y: (X + 0.5) * step
 
 
-errors, truths = {}, {}
+sizes, truths = {}, {}
 for name, (chain, codes, step) in cases.items():
     n, adds = len(codes), contribution(step)
     truths[name] = float(adds(codes, None).mean())
@@ -149,58 +137,61 @@ for name, (chain, codes, step) in cases.items():
     )
     for label, (accountant, options) in mechanisms.items():
         scenario = MarkovChainScenario(chain, **options)
-        errors[name, label] = [
+        sizes[name, label] = [
             accountant.set_params(epsilon=epsilon)
             .calibrate(release, scenario)
             .noise.scale
             for epsilon in epsilons
         ]
-table = pd.DataFrame(errors, index=pd.Index(epsilons, name="epsilon")).T
+table = pd.DataFrame(sizes, index=pd.Index(epsilons, name="epsilon")).T
 at_one = table[1.0].unstack()[list(mechanisms)].loc[list(cases)]
-print("Mean absolute error at epsilon = 1, over that of group privacy:")
+print("Mean size of the noise at epsilon = 1, over that of group privacy:")
 print(at_one.div(at_one["Group privacy"], axis=0).round(4).to_string())
 
 # %%
-# The grey line is what is released itself: an error above it leaves nothing.
-figure, axes = plt.subplots(1, 3, figsize=(11, 4), layout="constrained", sharex=True)
+# The grey line is what is released itself: noise above it leaves nothing.
+n_series = len(cases)
+figure, axes = plt.subplots(
+    1, n_series, figsize=(2 + 3 * n_series, 4), layout="constrained", sharex=True
+)
 styles = dict(zip(mechanisms, ["s--", "v-", "o-", "D-"], strict=True))
 for ax, (name, (_, codes, step)) in zip(axes, cases.items(), strict=True):
     for label, style in styles.items():
-        ax.loglog(epsilons, errors[name, label], style, label=label, markersize=4)
+        ax.loglog(epsilons, sizes[name, label], style, label=label, markersize=4)
     ax.axhline(truths[name], color="0.6", linewidth=6, alpha=0.5, zorder=0)
     ax.set_title(f"{name}, {len(codes)} readings")
     ticks = [0.2, 1.0, 5.0] if small else [0.1, 1.0, 10.0]
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.minorticks_off()
     ax.set_xlabel("ε")
-    ax.set_ylabel("Mean absolute error" + (" (share)" if step is None else " (kW)"))
-figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    ax.set_ylabel("Mean size of the noise" + (" (share)" if step is None else " (kW)"))
+figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 plt.show()
 
 # %%
 # A release
 # ---------
-# The shares of all activities at ε = 1, by an estimator. A changed reading moves two
-# shares, so the noise is twice that above. With group privacy the noise alone is as
-# large as twice everything there is to share.
-chain, codes, _ = cases["Activity"]
-X = pd.DataFrame({"activity": codes.astype(float)})
-edges = np.arange(5) - 0.5
-shares, bars = {"Exact": np.bincount(codes, minlength=4) / len(codes)}, {}
+# How often the house draws how much, as shares of the hours at ε = 1, by an estimator.
+# A changed reading moves two shares. With group privacy the noise alone is as large as
+# twice everything there is to share.
+chain, codes, step = cases["Power by the hour"]
+n, k = len(codes), len(chain)
+X = pd.DataFrame({"power": codes.astype(float)})
+shares, bars = {"Exact": np.bincount(codes, minlength=k) / n}, {}
 for label in ("Markov quilts, exact", "Group privacy"):
     accountant, options = mechanisms[label]
     summary = PrivateSummary(
         MarkovChainScenario(chain, **options),
         accountant.set_params(epsilon=1.0),
         statistics=["histogram"],
-        bins=edges,
+        bins=np.arange(k + 1) - 0.5,
     ).fit(X)
-    shares[label] = summary.result_["activity"].to_numpy() / len(codes)
-    bars[label] = summary.noise_.scale / len(codes)
+    shares[label] = summary.result_["power"].to_numpy() / n
+    bars[label] = summary.noise_.scale / n
     print(f"{label}: {summary.certificate_}")
 
 figure, ax = plt.subplots(figsize=(7, 4), layout="constrained")
-at = np.arange(4)
+at = np.arange(k)
 ax.bar(at, shares.pop("Exact"), 0.7, color="0.8", label="Exact")
 for i, (label, values) in enumerate(shares.items()):
     ax.errorbar(
@@ -213,8 +204,9 @@ for i, (label, values) in enumerate(shares.items()):
         label=label,
     )
 ax.axhline(0, color="0.3", linewidth=0.8)
-ax.set_xticks(at, ACTIVITIES)
-ax.set(ylabel="Share of time", title="One release at ε = 1, with the noise's mean size")
+ax.set_xticks(at, [f"{step * b:g}" for b in at])
+ax.set(xlabel="Mean power of the hour, from … kW", ylabel="Share of the hours")
+ax.set_title("One release at ε = 1, with the noise's mean size")
 ax.legend(loc="upper left", ncols=3)
 ax.margins(y=0.2)
 plt.show()
