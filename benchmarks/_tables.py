@@ -40,15 +40,20 @@ def _gaussian_clusters():
     )
 
 
-def _adult():
-    """Complete rows of the training part, categories one-hot, numbers as they are."""
-    directory = os.environ.get(DATA_DIRECTORY)
-    if not directory:
-        raise OSError(f"{DATA_DIRECTORY} names no folder of the published files")
-    X, y = fetch_adult(data_home=directory, download_if_missing=False, return_X_y=True)
+def encoded_adult(X, y):
+    """Complete rows, categories one-hot, numbers as they are."""
     complete = X.notna().all(axis=1)
     encoded = pd.get_dummies(X[complete], dtype=float)
     return encoded.to_numpy(), y[complete].cat.codes.to_numpy()
+
+
+def _adult():
+    """The whole training part."""
+    directory = os.environ.get(DATA_DIRECTORY)
+    if not directory:
+        raise OSError(f"{DATA_DIRECTORY} names no folder of the published files")
+    options = {"data_home": directory, "download_if_missing": False}
+    return encoded_adult(*fetch_adult(**options, return_X_y=True))
 
 
 LOADERS = {

@@ -15,7 +15,7 @@ CPU time on one thread, nothing remembered from one question to the next:
 Peak memory is that of Python's allocations. prv-accountant answers where it is
 installed. Stores the figures with versions in ``benchmarks/results/accounting.csv``.
 ``--quick`` takes a few questions, no peer, and stores nothing; peers that are missing
-are skipped.
+are skipped. What must hold on every machine is checked in every run.
 """
 
 import argparse
@@ -153,6 +153,25 @@ def scales(budgets, peers, n_steps):
     return pd.DataFrame(rows)
 
 
+def check(found, noise):
+    """What must hold on every machine: of answers, and of the memory they take."""
+    for _, cells in found.groupby(["noise", "rate"]):
+        assert cells.sort_values("steps")["ours"].is_monotonic_increasing, cells
+    assert found["mebibytes"].max() < 200, found
+    for row in noise.itertuples():
+        accountant = PrivacyLoss(delta=DELTA)
+        certificate = accountant.certify(
+            GaussianNoise(row.ours),
+            release(row.rate, row.steps),
+            RecordScenario(relation=row.relation),
+        )
+        # the noise found buys the budget asked for, and little more
+        assert 0.999 < certificate.epsilon / row.epsilon <= 1, row
+    if "theirs" in found:
+        apart = (found["ours"] - found["theirs"]).abs() / found["theirs"].clip(1e-6)
+        assert apart.max() < 0.01, found
+
+
 def show(frame, what):
     print(f"\n{what}: CPU seconds on one thread")
     print_table(
@@ -184,6 +203,7 @@ def main():
             their_epsilon(1.0, 0.01, 2)
         found = epsilons(cells, peers and not quick)
         noise = scales(BUDGETS[1:2] if quick else BUDGETS, peers and not quick, 10_000)
+        check(found, noise)
     show(found, f"epsilon, {len(found)} cells")
     for relation, part in noise.groupby("relation"):
         show(part, f"noise multiplier, {relation}")

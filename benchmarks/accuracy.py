@@ -22,8 +22,8 @@ SKPUFFER_DIFFPRIVLIB_PYTHON or SKPUFFER_OPACUS_PYTHON; without one, its stored f
 are shown with their version. A mean over fewer seeds is over the first of them: repeat
 ours with as many (``--seeds``) before comparing. Adult is skipped unless
 SKPUFFER_TEST_DATA names the folder of its files. ``--quick`` takes one small table, 2
-seeds and no peers, and stores nothing; any other run stores its figures in
-``benchmarks/results``.
+seeds and no peers, checks what must hold on every machine, and stores nothing; any
+other run stores its figures in ``benchmarks/results``.
 """
 
 import argparse
@@ -190,6 +190,19 @@ def _arguments(arguments):
     return parser.parse_args(arguments)
 
 
+def check(frame):
+    """What must hold on every machine, whatever the seeds: privacy costs little."""
+    by_model = frame.set_index(["model", "relation", "epsilon"])["accuracy"]
+    best = by_model[REFERENCE].max()
+    for name in (model.__name__ for model in OURS):
+        for relation in RELATIONS:
+            for epsilon, least in (
+                (EPSILONS[0], best - 0.15),
+                (EPSILONS[-1], best - 0.05),
+            ):
+                assert by_model[name, relation, epsilon] > least, by_model
+
+
 def _peers_at_hand(options):
     if options.quick or options.only == "ours":
         return []
@@ -234,6 +247,8 @@ def main(arguments=None):
                 parts.append(part)
         if parts:
             frames[name] = pd.concat(parts, ignore_index=True)
+            if options.quick:
+                check(frames[name])
             verdicts.append(show(name, frames[name]))
     if verdicts and not options.quick:
         met, of, gaps = zip(*verdicts, strict=True)

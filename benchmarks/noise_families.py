@@ -14,7 +14,7 @@ CPU time on one thread, the median of several runs, nothing remembered in betwee
 
 Stores the figures with versions in ``benchmarks/results/noise_families.csv``.
 ``--quick`` takes few shapes and runs, no peer, and stores nothing; peers that are
-missing are skipped.
+missing are skipped. What must hold on every machine is checked in every run.
 """
 
 import argparse
@@ -179,6 +179,16 @@ def votes(betas, n_runs, n_queries):
     return pd.DataFrame(rows)
 
 
+def check(first, many, elected):
+    """What must hold on every machine: of answers, and as ratios of times."""
+    # at one scale, a rounder shape has lighter tails and is given away sooner
+    assert first.sort_values("beta")["epsilon"].is_monotonic_increasing, first
+    # the noise found buys the budget asked for, and little more
+    assert many["epsilon"].between(0.999 * EPSILON, EPSILON).all(), many
+    # a vote is its noise, and little more
+    assert (elected["seconds"] / elected["sampling_seconds"]).max() < 5, elected
+
+
 def milliseconds(seconds):
     return "" if math.isnan(seconds) else f"{1e3 * seconds:.2f}"
 
@@ -218,6 +228,7 @@ def main():
         first = single(betas, n_runs)
         many = composed(betas, n_runs, peers=not quick)
         elected = votes(betas, n_runs, 1000 if quick else 10_000)
+    check(first, many, elected)
     show(first, ["seconds"])
     peers = [c for c in many if c.endswith("_seconds")]
     show(many, ["seconds", *peers])

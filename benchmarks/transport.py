@@ -5,19 +5,26 @@
 On the line, the yardstick is two `np.sort` calls on the same values, taken in turn with
 ours in one run. In the plane, W_inf of 500 and 500 points in CPU seconds, and, where
 POT is installed, as a ratio to its exact W_2 (which is another distance: POT has no
-W_inf). With a directory that holds `adult_train.csv.gz` (``--data``, or the
-environment variable SKPUFFER_TEST_DATA): three columns at once, all pairs of races.
+W_inf). Last, three columns of Adult at once, all pairs of races: the whole training
+table from ``--data`` or the directory that the environment variable SKPUFFER_TEST_DATA
+names, else the sample that is shipped.
+
+Stores the figures with versions in ``benchmarks/results/transport.csv``; ``--quick``
+takes small sizes and the sample, checks what must hold on every machine, and stores
+nothing.
 """
 
 import argparse
 import itertools
 import os
 import time
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
+from benchmarks._report import print_table, versions, write_csv
+from skpuffer.datasets import fetch_adult, load_adult
 from skpuffer.transport import bottleneck_transport, wasserstein_distance
 
 try:
@@ -25,88 +32,115 @@ try:
 except ImportError:
     ot = None
 
+COLUMNS = ["task", "what", "seconds", "ratio", "to"]
 
-def in_turn(*calls, repeats, clock=time.perf_counter):
-    """Median seconds of each call, taken in turn so that all meet the same machine."""
+
+def in_turn(*calls, repeats):
+    """Median CPU seconds of each call, taken in turn to meet the same machine."""
     seconds = np.empty((repeats, len(calls)))
     for row in seconds:
         for k, call in enumerate(calls):
-            start = clock()
+            start = time.process_time()
             call()
-            row[k] = clock() - start
+            row[k] = time.process_time() - start
     return np.median(seconds, axis=0)
 
 
 def line(n, m, name, draw, repeats):
+    """Rows for two samples on the line."""
     x, y = draw(n), draw(m)
-
-    def ratio(p):
+    for p, what in ((np.inf, "W_inf"), (2, "W_2")):
         sorts, ours = in_turn(
             lambda: (np.sort(x), np.sort(y)),
-            lambda: wasserstein_distance(x, y, p=p),
+            lambda p=p: wasserstein_distance(x, y, p=p),
             repeats=repeats,
         )
-        return f"{ours / sorts:5.2f} x"
-
-    print(
-        f"line   {n:>9,} x {m:<9,} {name:8s} W_inf {ratio(np.inf)} two sorts   "
-        f"W_2 {ratio(2)} two sorts"
-    )
+        if n == m:  # the monotone coupling pairs sorted values
+            apart = np.abs(np.sort(x) - np.sort(y))
+            exact = apart.max() if p == np.inf else np.sqrt(np.mean(apart**2))
+            assert np.isclose(wasserstein_distance(x, y, p=p), exact)
+        yield f"line, {n:,} x {m:,} {name}", what, ours, ours / sorts, "two sorts"
 
 
 def plane(n, name, U, V, repeats):
+    """A row for two clouds of points in the plane."""
     calls = [lambda: bottleneck_transport(U, V)]
     if ot is not None:
         costs = ot.dist(U, V)
         calls.append(lambda: ot.emd2([], [], costs))
-    ours, *pot = in_turn(*calls, repeats=repeats, clock=time.process_time)
-    ratio = f"   {ours / pot[0]:5.2f} x POT's emd2" if pot else "   (POT not installed)"
-    print(f"plane  {n:>9,} x {n:<9,} {name:8s} W_inf {ours:.4f} s CPU{ratio}")
+    ours, *pot = in_turn(*calls, repeats=repeats)
+    found = bottleneck_transport(U, V)
+    assert found.exact
+    if pot:  # the largest move is no less than the root of the mean squared one
+        assert found.distance >= np.sqrt(ot.emd2([], [], costs)) * (1 - 1e-9)
+    to = "POT's emd2" if pot else ""
+    yield (
+        f"plane, {n:,} x {n:,} {name}",
+        "W_inf",
+        ours,
+        ours / pot[0] if pot else np.nan,
+        to,
+    )
 
 
-def adult(directory):
+def adult(data):
+    """A row for three columns of Adult, over all pairs of races."""
+    bunch = fetch_adult(data_home=data, download_if_missing=False) if data else None
     columns = ["age", "hours-per-week", "education-num"]
-    table = pd.read_csv(directory / "adult_train.csv.gz")
-    races = {
-        race: np.unique(part[columns].to_numpy(float), axis=0, return_counts=True)
-        for race, part in table.groupby("race")
-    }
+    races = [
+        np.unique(part[columns].to_numpy(float), axis=0, return_counts=True)
+        for _, part in (bunch or load_adult()).frame.groupby("race", observed=True)
+    ]
     start = time.process_time()
     exact = [
         bottleneck_transport(U, V, u_counts, v_counts).exact
-        for (U, u_counts), (V, v_counts) in itertools.combinations(races.values(), 2)
+        for (U, u_counts), (V, v_counts) in itertools.combinations(races, 2)
     ]
-    print(
-        f"Adult  {', '.join(columns)}, {len(exact)} pairs of races: W_inf "
-        f"{time.process_time() - start:.2f} s CPU, {sum(exact)} exact"
-    )
+    seconds = time.process_time() - start
+    assert all(exact)
+    rows = sum(counts.sum() for _, counts in races)
+    task = f"Adult, {rows:,.0f} rows, 3 columns, {len(exact)} pairs of races"
+    yield task, "W_inf", seconds, np.nan, ""
+
+
+def measure(quick, data):
+    """Yield every row."""
+    repeats = 3 if quick else 15
+    unit = 10**5 if quick else 10**6
+    rng = np.random.default_rng(0)
+    sizes = [(unit, unit), (2 * unit, 2 * unit), (unit, unit - 17), (unit, unit // 3)]
+    for n, m in sizes:
+        yield from line(n, m, "normal", lambda size: rng.normal(size=size), repeats)
+        yield from line(n, m, "uniform", rng.random, repeats)
+    for n in (100, 500) if quick else (500, 2000):
+        uniform, normal = rng.random((2, n, 2)), rng.normal(size=(3, n, 2))
+        yield from plane(n, "uniform", *uniform, repeats)
+        yield from plane(n, "normal", *normal[:2], repeats)
+        yield from plane(n, "shifted", normal[0], normal[2] + 1, repeats)
+    yield from adult(None if quick else data)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, few repeats")
-    parser.add_argument("--data", type=Path, help="directory of adult_train.csv.gz")
+    parser.add_argument("--data", default=os.environ.get("SKPUFFER_TEST_DATA"))
     options = parser.parse_args()
-    repeats = 3 if options.quick else 15
-    unit = 10**5 if options.quick else 10**6
-    rng = np.random.default_rng(0)
-
-    sizes = [(unit, unit), (2 * unit, 2 * unit), (unit, unit - 17), (unit, unit // 3)]
-    for n, m in sizes:
-        line(n, m, "normal", lambda size: rng.normal(size=size), repeats)
-        line(n, m, "uniform", lambda size: rng.random(size), repeats)
-
-    for n in (100, 500) if options.quick else (500, 2000):
-        plane(n, "uniform", rng.random((n, 2)), rng.random((n, 2)), repeats)
-        plane(n, "normal", rng.normal(size=(n, 2)), rng.normal(size=(n, 2)), repeats)
-        shifted = rng.normal(size=(n, 2)) + 1
-        plane(n, "shifted", rng.normal(size=(n, 2)), shifted, repeats)
-
-    directory = options.data or os.environ.get("SKPUFFER_TEST_DATA")
-    if directory:
-        adult(Path(directory))
-    else:
-        print("Adult  skipped: name a directory by --data")
+    with threadpool_limits(1):
+        frame = pd.DataFrame(measure(options.quick, options.data), columns=COLUMNS)
+    print_table(
+        [
+            [r.task, r.what, f"{r.seconds:.4f}", f"{r.ratio:.2f} x" if r.to else "-"]
+            + [r.to]
+            for r in frame.itertuples()
+        ],
+        ("", "", "seconds", "ratio", "to"),
+    )
+    for what, at_most in (("W_inf", 5), ("W_2", 20)):
+        sorts = frame.loc[(frame["to"] == "two sorts") & (frame["what"] == what)]
+        assert sorts["ratio"].max() < at_most, sorts
+    if not options.quick:
+        used = versions("numpy", "scipy", *(["POT"] if ot is not None else []))
+        write_csv(frame.assign(**used).round(5), "transport.csv")
 
 
 if __name__ == "__main__":
