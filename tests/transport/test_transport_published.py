@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from scipy.spatial import KDTree
 
+from skpuffer.datasets import load_adult, load_heart, load_student
 from skpuffer.transport import bottleneck_distance, wasserstein_distance
 
 
@@ -57,23 +58,23 @@ def test_adult_income(oracles):
 
 
 def grouped(table, column, secret):
-    return [(part.to_numpy(), None) for _, part in table.groupby(secret)[column]]
+    parts = table.groupby(secret, observed=True)[column]
+    return [(part.to_numpy(), None) for _, part in parts]
 
 
-def test_student_file(oracles, data_dir):
+def test_student_file(oracles):
     student = oracles["student"]
-    for file, inf, two in (
-        ("student_mat.csv", student["inf"], student["2"]),
-        ("student_por.csv", student["portuguese_inf"], student["portuguese_2"]),
+    for subject, inf, two in (
+        ("mathematics", student["inf"], student["2"]),
+        ("portuguese", student["portuguese_inf"], student["portuguese_2"]),
     ):
-        laws = grouped(pd.read_csv(data_dir / file, sep=";"), "G3", "paid")
+        laws = grouped(load_student(subject).frame, "G3", "paid")
         assert largest_over_pairs(laws, math.inf) == inf
         assert largest_over_pairs(laws, 2) == pytest.approx(two, abs=5e-5)
 
 
-def test_heart_file(oracles, data_dir):
-    table = pd.read_csv(data_dir / "heart_cleveland.csv")
-    laws = grouped(table, "age", "num")
+def test_heart_file(oracles):
+    laws = grouped(load_heart().frame, "age", "num")
     assert largest_over_pairs(laws, math.inf) == oracles["heart"]["max_inf"]
     assert largest_over_pairs(laws, 2) == pytest.approx(
         oracles["heart"]["max_2"], abs=5e-5
@@ -90,11 +91,11 @@ def test_adult_file(oracles, data_dir):
     )
 
 
-def test_adult_file_jointly(data_dir):
+def test_adult_rows_jointly():
     """Three columns at once are no closer than each of them."""
     columns = ["age", "hours-per-week", "education-num"]
-    table = pd.read_csv(data_dir / "adult_train.csv.gz")
-    races = {race: part[columns].to_numpy() for race, part in table.groupby("race")}
+    by_race = load_adult().frame.groupby("race", observed=True)
+    races = {race: part[columns].to_numpy() for race, part in by_race}
     for first, second in itertools.combinations(races, 2):
         U, V = races[first], races[second]
         marginals = [wasserstein_distance(u, v) for u, v in zip(U.T, V.T, strict=True)]
