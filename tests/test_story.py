@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
 from skpuffer.compose import PublicPreprocessing
-from skpuffer.datasets import fetch_adult
+from skpuffer.datasets import load_adult
 from skpuffer.exceptions import CompositionError
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.privacy import compose
@@ -53,12 +53,12 @@ def diabetes():
 
 
 @pytest.fixture(scope="module")
-def adult(data_dir):
-    bunch = fetch_adult(data_home=data_dir, download_if_missing=False)
+def adult():
+    bunch = load_adult(subset="all")
     columns = ["age", "education-num", "hours-per-week"]
-    table = bunch.frame[[*columns, "race"]].iloc[:6000].copy()
+    table = bunch.frame[[*columns, "race"]].copy()
     table["race"] = table["race"].astype(str)
-    table["income"] = (bunch.target.iloc[:6000] == ">50K").astype(int).to_numpy()
+    table["income"] = (bunch.target == ">50K").astype(int).to_numpy()
     return Story(table, "race", "income", columns)
 
 
