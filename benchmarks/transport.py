@@ -1,6 +1,6 @@
 """Speed of the Wasserstein distances, as ratios to what cannot be avoided.
 
-    python -m benchmarks.transport [--quick] [--data DIR]
+    python -m benchmarks.transport [--quick] [--repeats N] [--data DIR]
 
 On the line, the yardstick is two `np.sort` calls on the same values, taken in turn with
 ours in one run. In the plane, W_inf of 500 and 500 points in CPU seconds, and, where
@@ -103,9 +103,8 @@ def adult(data):
     yield task, "W_inf", seconds, np.nan, ""
 
 
-def measure(quick, data):
+def measure(quick, data, repeats):
     """Yield every row."""
-    repeats = 3 if quick else 15
     unit = 10**5 if quick else 10**6
     rng = np.random.default_rng(0)
     sizes = [(unit, unit), (2 * unit, 2 * unit), (unit, unit - 17), (unit, unit // 3)]
@@ -123,10 +122,13 @@ def measure(quick, data):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes, few repeats")
+    parser.add_argument("--repeats", type=int, help="15, or 3 if quick")
     parser.add_argument("--data", default=os.environ.get("SKPUFFER_TEST_DATA"))
     options = parser.parse_args()
+    repeats = options.repeats or (3 if options.quick else 15)
     with threadpool_limits(1):
-        frame = pd.DataFrame(measure(options.quick, options.data), columns=COLUMNS)
+        rows = measure(options.quick, options.data, repeats)
+        frame = pd.DataFrame(rows, columns=COLUMNS).assign(repeats=repeats)
     print_table(
         [
             [r.task, r.what, f"{r.seconds:.4f}", f"{r.ratio:.2f} x" if r.to else "-"]

@@ -1,0 +1,63 @@
+"""The benchmarks: what the released error is, and that figures of each are stored."""
+
+import importlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[1]
+NAMES = sorted(path.stem for path in (ROOT / "benchmarks").glob("[a-z]*.py"))
+
+
+@pytest.fixture
+def benchmark(monkeypatch):
+    """Give a benchmark's module by its name."""
+    monkeypatch.syspath_prepend(ROOT)
+    return lambda name: importlib.import_module(f"benchmarks.{name}")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figures_are_stored_with_versions(name):
+    stored = pd.read_csv(ROOT / "benchmarks" / "results" / f"{name}.csv")
+    assert len(stored) > 1
+    assert {"numpy", "versions"} & set(stored.columns)
+
+
+@pytest.fixture
+def series(benchmark):
+    """Give a sticky series, recorded a twentieth above the middle of its bins."""
+    rng = np.random.default_rng(0)
+    codes = np.cumsum(rng.random(2000) < 0.2) % 3
+    values = np.arange(3.0)[:, None]
+    return benchmark("correlated").Series(values[codes] + 0.05, codes, values, "kW")
+
+
+def test_released_error_holds_what_binning_changes(benchmark, series):
+    found = benchmark("correlated").released_errors(series, 500)
+    of_mean = {name: error for (q, name), error in found.items() if q == "mean"}
+    assert of_mean["binning alone"] == pytest.approx(0.05)
+    # one reading of 1000, in [0, 2], at epsilon = 1: noise of 0.002, unlike its error
+    assert of_mean["plain DP"] == pytest.approx(0.05, rel=0.01)
+    assert all(error >= 0.05 * 0.99 for error in of_mean.values())
+    assert found["shares", "binning alone"] == 0
+    assert found["shares", "plain DP"] == pytest.approx(0.002, rel=0.1)
+    benchmark("correlated").check(found)
+
+
+def test_quilts_that_are_no_better_than_groups_are_told(benchmark, series):
+    correlated = benchmark("correlated")
+    found = correlated.released_errors(series, 500)
+    found["shares", "quilts"] = found["shares", "group privacy"]
+    with pytest.raises(AssertionError):
+        correlated.check(found)
+
+
+def test_without_a_directory_the_shipped_series_are_used(benchmark):
+    found = benchmark("correlated").real_series(None)
+    assert list(found) == ["power by the hour", "power by the minute"]
+    assert [len(one.codes) for one in found.values()] == [8760, 10078]
+    for one in found.values():
+        apart = np.abs(one.values[one.codes] - one.recorded).mean()
+        assert 0 < apart < 0.5
