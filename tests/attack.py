@@ -3,9 +3,13 @@
 Whoever sees one noisy output and guesses which of two worlds it came from has, for
 each rule of guessing, a true-positive rate (he says "first" in the first world) and a
 false-positive rate (he says so in the second). A promise bounds ``TPR - e^eps * FPR``
-for every eps by a delta. Here the rule is chosen on one half of the draws and measured
-on the other, with an exact (Clopper-Pearson) lower bound of what was measured: if that
+for every eps by a delta. Here the rule is chosen on a fifth of the draws and measured
+on the others, with an exact (Clopper-Pearson) lower bound of what was measured: if that
 exceeds what is allowed, the promise is broken beyond reasonable doubt.
+
+An attack that finds nothing says little unless it would have found something. So each
+one is made twice, by `assert_tight`: with the noise that was certified, and with a
+share of it, which the same attacker must catch.
 """
 
 import math
@@ -22,6 +26,9 @@ from skpuffer.privacy import Notion, renyi_to_delta
 
 #: Where an attacker looks, unless told: from "guess better at all" to rare certainty.
 EPSILONS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0)
+
+#: The part of the certified noise that every attacker must find to be too little.
+SHARE = 0.7
 
 _PURE = (Notion.PURE_DP, Notion.PURE_PUFFERFISH)
 _RENYI = (
@@ -125,7 +132,7 @@ def attack(
     rng,
     epsilons=EPSILONS,
     score=None,
-    confidence=0.99,
+    confidence=1 - 1e-6,
     whole_curve=True,
 ):
     """Attack a promise with draws of the released output in two worlds.
@@ -136,7 +143,7 @@ def attack(
         Return noisy outputs of shape (n,) or (n, dim), each from a fresh world.
     certificate : Certificate
     n_draws : int
-        Draws in each world; half of them choose the rule, half measure it.
+        Draws in each world; a fifth of them choose the rule, the others measure it.
     rng : numpy.random.Generator
     epsilons : sequence of float
         Where to compare; the confidence is shared out over all comparisons.
@@ -144,7 +151,7 @@ def attack(
         Grows with the odds of the first world; the log-likelihood ratio makes the
         Bayes attacker. None learns one: a coordinate itself, or a quadratic logistic
         regression in several dimensions.
-    confidence : float, default=0.99
+    confidence : float, default=1 - 1e-6
         That no finding of the report is wrong.
     whole_curve : bool, default=True
         As in `allowed_delta`.
@@ -157,9 +164,9 @@ def attack(
         np.asarray(draw(n_draws, rng), dtype=float).reshape(n_draws, -1)
         for draw in (first, second)
     )
-    half = n_draws // 2
+    head = n_draws // 5
     if score is None:
-        score = _learned(p[:half], q[:half])
+        score = _learned(p[:head], q[:head])
     # The promise is about real arithmetic: the last bits of a double can give a value
     # away (Mironov, 2012), and an optimal rule finds them.
     p, q = np.round(score(p), 9), np.round(score(q), 9)
@@ -168,9 +175,9 @@ def attack(
     findings = []
     for direction, a, b in (("first", p, q), ("second", -q, -p)):
         for epsilon in epsilons:
-            cut = _best_cut(a[:half], b[:half], epsilon)
-            hits, false = int((a[half:] > cut).sum()), int((b[half:] > cut).sum())
-            trials = n_draws - half
+            cut = _best_cut(a[:head], b[:head], epsilon)
+            hits, false = int((a[head:] > cut).sum()), int((b[head:] > cut).sum())
+            trials = n_draws - head
             low, _ = clopper_pearson(hits, trials, failure)
             _, high = clopper_pearson(false, trials, failure)
             findings.append(
@@ -184,6 +191,65 @@ def attack(
                 )
             )
     return Report(tuple(findings))
+
+
+def assert_within(certificate, first, second, **options):
+    """Attack, and hold that nothing exceeds what is allowed; return the report.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    first, second : callable of (n, rng)
+    **options : dict
+        Of `attack`.
+    """
+    report = attack(first, second, certificate, **options)
+    assert not report.broken, f"an attacker beats the certificate {report}"
+    return report
+
+
+def assert_beaten(certificate, first, second, **options):
+    """Attack, and hold that more is achieved than allowed; arguments as above."""
+    report = attack(first, second, certificate, **options)
+    assert report.broken, f"an attacker should beat the certificate, but {report}"
+    return report
+
+
+def weakened(noise, share=SHARE):
+    """Noise of the same family with so much less of a scale."""
+    return noise.with_scale(np.multiply(noise.scale, share).tolist())
+
+
+def assert_tight(
+    certificate, noise, worlds, *, seed, score=None, share=SHARE, **options
+):
+    """Attack the certified noise, which must do, and a share of it, which must not.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    noise : Noise
+        What was certified.
+    worlds : callable of a noise
+        Returns two samplers of outputs with that noise.
+    seed : int
+    score : callable of a noise, default=None
+        Returns the attacker's score if he knows that noise.
+    share : float, default=SHARE
+    **options : dict
+        Of `attack`.
+    """
+    for check, used in (
+        (assert_within, noise),
+        (assert_beaten, weakened(noise, share)),
+    ):
+        check(
+            certificate,
+            *worlds(used),
+            score=None if score is None else score(used),
+            rng=np.random.default_rng(seed),
+            **options,
+        )
 
 
 def _stated(certificate):
