@@ -48,3 +48,20 @@ def n_trials():
         return min(full, max(least, math.ceil(fraction * full)))
 
     return scale
+
+
+@pytest.hookimpl(trylast=True)  # of what the markers leave
+def pytest_collection_modifyitems(config, items):
+    """Leave every K-th test where SKPUFFER_TEST_EVERY is K: a quick look at all parts.
+
+    The CI looks so at other versions than those the whole suite runs with.
+    """
+    every = int(os.environ.get("SKPUFFER_TEST_EVERY", "1"))
+    if every < 1:
+        raise pytest.UsageError(
+            f"SKPUFFER_TEST_EVERY must be a whole number from 1. Got {every!r}."
+        )
+    kept = items[::every]
+    chosen = set(map(id, kept))
+    config.hook.pytest_deselected(items=[i for i in items if id(i) not in chosen])
+    items[:] = kept

@@ -1,13 +1,14 @@
 """Per-example gradients built one by one: what the engine's shortcuts must equal."""
 
 import numpy as np
+from scipy import sparse
 
 from skpuffer.training._perceptron import ACTIVATIONS
 
 
 def row_of(gradients, i):
-    row = gradients.rows.X[i]
-    return np.asarray(row.todense() if hasattr(row, "todense") else row, float).ravel()
+    row = gradients.rows.X[[i]]  # of two dimensions: SciPy 1.14 has no sparse vectors
+    return np.asarray(row.toarray() if sparse.issparse(row) else row, float).ravel()
 
 
 def linear_gradient(gradients, parameters, i):
