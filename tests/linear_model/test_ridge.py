@@ -1,0 +1,381 @@
+"""Private ridge regression: its moments, its noise, what an attacker sees of it."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse, stats
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+from skpuffer.accountants import GroupPrivacy, PrivacyLoss
+from skpuffer.linear_model import PrivateRidge
+from skpuffer.privacy import Notion
+from skpuffer.releases import PublicContext
+from skpuffer.scenarios import RecordScenario
+
+from ..attack import attack
+
+NO_NOISE = GroupPrivacy(epsilon=1e24, alpha=2.0)
+BOUNDS = (-3.0, 5.0)
+
+
+class Recording(PrivateRidge):
+    """Keeps what it must not: the exact moments and the noisy ones."""
+
+    def _execute(self, release, noise, X, y, rng):
+        self.exact = release.run(X, y)
+        self.noisy = super()._execute(release, noise, X, y, rng)
+        return self.noisy
+
+
+def table(seed=0, n=200, d=3):
+    """Rows and targets of which some are beyond the bounds."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * rng.uniform(0.1, 1.5, size=(n, 1))
+    return X, 1 + X @ np.arange(1, d + 1) + rng.normal(size=n)
+
+
+def release_of(model, X, y):
+    """The release a model would make of a table, and the rows and targets it reads."""
+    model = clone(model)
+    X, t = model._validate(X, y)
+    context = PublicContext(n_records=len(X), n_features=X.shape[1])
+    return model._release(RecordScenario(), context, X), X, t
+
+
+# -- the fit --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [0.01, 3.0])
+@pytest.mark.parametrize("intercept", [None, 1.0, 0.4])
+def test_without_noise_it_is_scikit_learns(alpha, intercept):
+    X, y = table()
+    model = PrivateRidge(
+        accountant=NO_NOISE,
+        alpha=alpha,
+        data_norm=2.0,
+        target_bounds=BOUNDS,
+        fit_intercept=intercept is not None,
+        intercept_scaling=intercept or 1.0,
+    ).fit(X, y)
+    rows = X * np.minimum(1, 2.0 / np.linalg.norm(X, axis=1, keepdims=True))
+    assert np.any(rows != X)
+    column = np.full((len(X), 1), intercept or 0.0)
+    target = (np.clip(y, *BOUNDS) - 1.0) / 4.0
+    assert np.any(np.abs(target) == 1)
+    twin = Ridge(alpha=alpha, fit_intercept=False, solver="cholesky")
+    twin.fit(np.hstack([rows / 2.0, column]), target)
+    np.testing.assert_allclose(model.coef_, 4.0 * twin.coef_[:3] / 2.0, rtol=1e-8)
+    constant = (intercept or 0.0) * twin.coef_[3]
+    assert model.intercept_ == pytest.approx(1.0 + 4.0 * constant, rel=1e-8)
+    np.testing.assert_allclose(
+        model.predict(X), rows @ model.coef_ + model.intercept_, rtol=1e-12
+    )
+
+
+def test_the_penalty_that_noise_adds_is_its_spectral_norm():
+    # of square moments alone: the released matrix, solved with what is documented
+    X, y = table()
+    model = Recording(target_bounds=BOUNDS, fit_intercept=False, random_state=0)
+    model.fit(X, y)
+    square, cross = model._moments(3).unpack(model.noisy)
+    noise, _ = model._moments(3).unpack(model.noisy - model.exact)
+    ridge = 1.0 + np.sqrt(2 * 3) * model.noise_.scale
+    assert np.linalg.norm(noise, ord=2) < 1.5 * (ridge - 1)
+    values, vectors = np.linalg.eigh(square)
+    positive = vectors @ np.diag(np.maximum(values, 0)) @ vectors.T
+    weights = np.linalg.solve(positive + ridge * np.eye(3), cross)
+    np.testing.assert_allclose(model.coef_, 4.0 * weights)
+
+
+def test_the_unit_of_the_data_does_not_matter():
+    X, y = table()
+    one = PrivateRidge(target_bounds=BOUNDS, random_state=0).fit(X, y)
+    other = PrivateRidge(data_norm=10.0, target_bounds=(-30, 50), random_state=0)
+    other.fit(10 * X, 10 * y)
+    np.testing.assert_allclose(other.coef_, one.coef_)
+    assert other.intercept_ == pytest.approx(10 * one.intercept_)
+    assert other.noise_ == one.noise_
+
+
+# -- how far a record moves the moments -----------------------------------------------
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_moments_are_those_of_each_record_summed(intercept):
+    moments = PrivateRidge(data_norm=2.0, fit_intercept=intercept)._moments(3)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3)) * rng.choice([0.1, 10.0], size=(200, 1))
+    t = rng.choice([-1.0, 1.0], size=200)
+    norms = np.linalg.norm(moments(X, t), axis=1)
+    assert np.all(norms <= moments.norm * (1 + 1e-12))
+    assert norms.max() > 0.99 * moments.norm
+    for rows in (X, sparse.csr_matrix(X), sparse.csr_array(X)):
+        np.testing.assert_allclose(moments.total(rows, t), moments(X, t).sum(axis=0))
+    square, cross = moments.unpack(moments.total(X, t))
+    z = moments.rows(X)
+    np.testing.assert_allclose(square, z.T @ z)
+    np.testing.assert_allclose(cross, z.T @ t)
+
+
+@settings(max_examples=50)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    scaling=st.sampled_from([None, 0.3, 1.0, 2.0]),
+    size=st.sampled_from([0.1, 1.0, 100.0]),
+)
+def test_no_neighbouring_table_is_further_away(seed, scaling, size):
+    X, y = table(seed, n=8)
+    model = PrivateRidge(
+        data_norm=1.5,
+        target_bounds=BOUNDS,
+        fit_intercept=scaling is not None,
+        intercept_scaling=scaling or 1.0,
+    )
+    rng = np.random.default_rng(seed)
+    X2, y2 = X.copy(), y.copy()
+    X2[-1] = size * rng.normal(size=3)
+    y2[-1] = rng.choice([*BOUNDS, 1e6, -1e6])
+    release, *one = release_of(model, X, y)
+    _, *replaced = release_of(model, X2, y2)
+    value = release.run(*one)
+    removed = release.run(one[0][:-1], one[1][:-1])
+    for other, relation in (
+        (release.run(*replaced), "replace"),
+        (removed, "add_remove"),
+    ):
+        bound = release.record_move(np.inf, 2, relation)
+        assert np.linalg.norm(value - other) <= bound * (1 + 1e-12)
+
+
+@pytest.mark.parametrize(
+    "scaling, squared", [(None, 2.0), (1.0, 6.0), (2.0, 30.0), (0.5, 2.8125)]
+)
+def test_the_bound_is_attained(scaling, squared):
+    # |z z'|**2 + |z t|**2 with |z|**2 = 1 + scaling**2 and |t| = 1
+    model = PrivateRidge(
+        data_norm=7.0,
+        target_bounds=BOUNDS,
+        fit_intercept=scaling is not None,
+        intercept_scaling=scaling or 1.0,
+    )
+    X, y = table(n=5)
+    X[0], y[0] = [0.0, 0.0, -1e3], BOUNDS[0]
+    release, X, t = release_of(model, X, y)
+    value = release.run(X, t)
+    moved = np.linalg.norm(value - release.run(X[1:], t[1:]))
+    assert moved == pytest.approx(np.sqrt(squared))
+    assert release.record_move(np.inf, 2, "add_remove") == pytest.approx(moved)
+    # the best replacement: opposite targets, and rows in between same and opposite
+    grid = np.linspace(0, np.pi, 181)
+    opposite = np.append(1.0, t[1:])
+    others = np.column_stack([np.sin(grid), 0 * grid, np.cos(grid)])
+    moves = [
+        np.linalg.norm(value - release.run(np.vstack([7 * row, X[1:]]), opposite))
+        for row in others
+    ]
+    bound = release.record_move(np.inf, 2, "replace")
+    assert 0.6 * bound < max(moves) <= bound
+
+
+# -- noise ----------------------------------------------------------------------------
+
+
+def test_the_certificate_is_what_the_release_accounts_for():
+    X, y = table()
+    accountant = GroupPrivacy(epsilon=0.5, alpha=4.0)
+    model = PrivateRidge(RecordScenario(k=2), accountant, target_bounds=BOUNDS)
+    model.fit(X, y)
+    assert model.certificate_.notion is Notion.RENYI_DP
+    assert model.certificate_.sensitivity == pytest.approx(2 * np.sqrt(6))
+    # the Renyi divergence of two Gaussians: alpha * shift**2 / (2 * scale**2)
+    assert model.noise_.scale == pytest.approx(2 * np.sqrt(6) * np.sqrt(4 / (2 * 0.5)))
+    release, *_ = release_of(model, X, y)
+    again = accountant.certify(model.noise_, release, RecordScenario(k=2))
+    assert again.epsilon == pytest.approx(model.certificate_.epsilon)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_the_default_accounting_is_that_of_one_gaussian(epsilon):
+    accountant = PrivacyLoss(epsilon=epsilon, delta=1e-5)
+    model = PrivateRidge(accountant=accountant, target_bounds=BOUNDS).fit(*table())
+    mu = np.sqrt(6) / model.noise_.scale
+    # Balle and Wang (2018), Theorem 8
+    delta = stats.norm.cdf(mu / 2 - epsilon / mu) - np.exp(epsilon) * stats.norm.cdf(
+        -mu / 2 - epsilon / mu
+    )
+    assert delta == pytest.approx(1e-5, rel=1e-3)
+
+
+def test_more_budget_is_less_noise_and_a_better_fit():
+    X, y = table(n=2000)
+    scales, scores = [], []
+    for epsilon in (0.01, 0.3, 10.0):
+        model = PrivateRidge(
+            accountant=PrivacyLoss(epsilon=epsilon), target_bounds=BOUNDS
+        )
+        scores.append(model.set_params(random_state=0).fit(X, y).score(X, y))
+        scales.append(model.noise_.scale)
+        assert model.certificate_.epsilon == epsilon
+    assert scales[0] > 10 * scales[1] > 100 * scales[2]
+    assert scores[0] < scores[1] < scores[2]
+
+
+@pytest.mark.parametrize("family", ["gaussian", "laplace"])
+def test_the_noise_drawn_is_the_noise_named(family):
+    X, y = table()
+    accountant = GroupPrivacy(epsilon=1.0, alpha=2.0, noise=family)
+    draws = []
+    for _ in range(100):
+        model = Recording(accountant=accountant, target_bounds=BOUNDS).fit(X, y)
+        draws.append((model.noisy - model.exact) / model.noise_.scale)
+    draws = np.array(draws)
+    assert draws.shape == (100, 14)
+    assert model.noise_.family == family
+    law = {"gaussian": stats.norm, "laplace": stats.laplace}[family]
+    assert stats.kstest(draws.ravel(), law.cdf).pvalue > 1e-4
+    # independent in every coordinate and every fit
+    assert len(np.unique(draws)) == draws.size
+    correlations = np.corrcoef(draws.T)[np.triu_indices(14, 1)]
+    assert np.abs(correlations).max() < 0.5
+
+
+def test_the_noise_does_not_depend_on_the_data():
+    noise = []
+    for seed in (0, 1):
+        model = Recording(target_bounds=BOUNDS, random_state=3).fit(*table(seed))
+        noise.append(model.noisy - model.exact)
+    np.testing.assert_allclose(*noise, atol=1e-12)
+
+
+@pytest.mark.parametrize("relation", ["add_remove", "replace"])
+def test_no_canary_beats_the_certificate(relation):
+    X, y = np.zeros((6, 2)), np.full(6, 1.0)
+    X2, y2 = X.copy(), y.copy()
+    X2[-1], y2[-1] = [1.0, 0.0], BOUNDS[1]
+    if relation == "replace":
+        X[-1], y[-1] = [0.5, np.sqrt(0.75)], BOUNDS[0]  # as far away as there is
+    else:
+        X, y = X[:-1], y[:-1]
+    model = PrivateRidge(
+        RecordScenario(relation=relation),
+        PrivacyLoss(epsilon=8.0, delta=1e-5),
+        target_bounds=BOUNDS,
+        fit_intercept=False,
+    ).fit(X2, y2)
+    worlds = [release_of(model, *world) for world in ((X2, y2), (X, y))]
+    one, other = (release.run(*rows) for release, *rows in worlds)
+
+    def sees(world, noise):
+        release, *rows = world
+
+        def draw(n, rng):
+            return [model._execute(release, noise, *rows, rng) for _ in range(n)]
+
+        return draw
+
+    broken = {}
+    for share in (1.0, 0.7, 0.5):
+        noise = model.noise_.with_scale(share * model.noise_.scale)
+        report = attack(
+            sees(worlds[0], noise),
+            sees(worlds[1], noise),
+            model.certificate_,
+            n_draws=1000,
+            score=lambda values: values @ (one - other),
+            rng=np.random.default_rng(0),
+        )
+        broken[share] = report.broken
+    # a record that leaves is found at once by less noise; the bound on one replaced is
+    # within a factor of sqrt(2) of the worst there is
+    assert broken == {1.0: False, 0.7: relation == "add_remove", 0.5: True}
+
+
+# -- in scikit-learn ------------------------------------------------------------------
+
+
+def test_forms_of_a_table_are_one_table():
+    X, y = table()
+    names = ["a", "b", "c"]
+    make = PrivateRidge(target_bounds=BOUNDS, random_state=0)
+    dense = clone(make).fit(X, y)
+    frame = pd.DataFrame(X, columns=names)
+    forms = [sparse.csr_matrix(X), sparse.csr_array(X), frame, pl.from_pandas(frame)]
+    for form in forms:
+        other = clone(make).fit(form, y)
+        np.testing.assert_allclose(other.coef_, dense.coef_, rtol=1e-9)
+        assert other.intercept_ == pytest.approx(dense.intercept_)
+        np.testing.assert_allclose(other.predict(form), dense.predict(X), rtol=1e-9)
+    assert list(other.feature_names_in_) == names
+
+
+def test_a_seed_repeats_the_noise_and_none_does_not():
+    X, y = table()
+    make = PrivateRidge(target_bounds=BOUNDS)
+    seeded = [clone(make).set_params(random_state=5).fit(X, y) for _ in range(2)]
+    np.testing.assert_array_equal(seeded[0].coef_, seeded[1].coef_)
+    assert any("seed" in a for a in seeded[0].certificate_.assumptions)
+    free = [clone(make).fit(X, y) for _ in range(2)]
+    assert np.all(free[0].coef_ != free[1].coef_)
+    assert not any("seed" in a for a in free[0].certificate_.assumptions)
+
+
+def test_clones_and_pickles():
+    X, y = table()
+    model = PrivateRidge(
+        accountant=PrivacyLoss(epsilon=2.0), alpha=0.5, target_bounds=BOUNDS
+    ).fit(X, y)
+    fresh = clone(model)
+    assert not hasattr(fresh, "coef_")
+    assert fresh.alpha == 0.5
+    assert fresh.accountant.epsilon == 2.0
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert again.certificate_ == model.certificate_
+
+
+def test_in_a_grid_over_budgets():
+    X, y = table(n=600)
+    grid = GridSearchCV(
+        make_pipeline(
+            FunctionTransformer(np.tanh),
+            PrivateRidge(target_bounds=BOUNDS, random_state=0),
+        ),
+        {"privateridge__accountant__epsilon": [0.01, 20.0]},
+        error_score="raise",
+        cv=3,
+    ).fit(X, y)
+    assert grid.best_params_ == {"privateridge__accountant__epsilon": 20.0}
+    assert grid.best_score_ > 0.5
+    assert grid.best_estimator_[-1].certificate_.epsilon == 20.0
+
+
+@pytest.mark.parametrize(
+    "changes, match",
+    [
+        ({"alpha": -1.0}, "alpha"),
+        ({"alpha": np.nan}, "alpha"),
+        ({"data_norm": 0.0}, "data_norm"),
+        ({"data_norm": np.inf}, "data_norm"),
+        ({"intercept_scaling": 0.0}, "intercept_scaling"),
+        ({"fit_intercept": "no"}, "fit_intercept"),
+        ({"target_bounds": (2.0, 1.0)}, "target_bounds"),
+        ({"target_bounds": (0.0, np.inf)}, "target_bounds"),
+        ({"target_bounds": 3.0}, "target_bounds"),
+        ({"accountant": PrivacyLoss(epsilon=-1.0)}, "epsilon"),
+        ({"scenario": RecordScenario(k=0)}, "k"),
+    ],
+)
+def test_bad_parameters_are_named(changes, match):
+    model = PrivateRidge(target_bounds=BOUNDS).set_params(**changes)
+    with pytest.raises(ValueError, match=f"'{match}'"):
+        model.fit(*table())
+    assert not vars(model).keys() & {"coef_", "certificate_", "noise_"}

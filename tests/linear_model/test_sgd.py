@@ -333,40 +333,6 @@ def test_the_range_of_the_target_must_be_given(make, skip):
         make().fit(unread, unread)
 
 
-def test_ridge_without_noise_is_ridge():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(-0.5, 0.5, size=(500, 3))
-    y = np.clip(X @ [0.5, -0.25, 0.1] + 0.2, -1, 1)
-    model = PrivateRidge(
-        accountant=PrivacyLoss(epsilon=1e6, delta=0.1),
-        alpha=1e-6,
-        target_bounds=(-1, 1),
-        random_state=0,
-    ).fit(X, y)
-    np.testing.assert_allclose(model.coef_, [0.5, -0.25, 0.1], atol=0.02)
-    assert model.intercept_ == pytest.approx(0.2, abs=0.02)
-
-
-@pytest.mark.parametrize("intercept", [True, False])
-def test_no_record_moves_the_moments_further(intercept):
-    model = PrivateRidge(data_norm=2.0, fit_intercept=intercept)
-    moments = model._moments(3)
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 3)) * rng.choice([0.1, 10.0], size=(200, 1))
-    y = rng.choice([-1.0, 1.0], size=200)
-    norms = np.linalg.norm(moments(X, y), axis=1)
-    assert np.all(norms <= moments.norm * (1 + 1e-12))
-    assert norms.max() > 0.99 * moments.norm
-    np.testing.assert_allclose(moments.total(X, y), moments(X, y).sum(axis=0))
-    np.testing.assert_allclose(
-        moments.total(sparse.csr_matrix(X), y), moments(X, y).sum(axis=0)
-    )
-    square, cross = moments.unpack(moments.total(X, y))
-    z = moments.rows(X)
-    np.testing.assert_allclose(square, z.T @ z)
-    np.testing.assert_allclose(cross, z.T @ y)
-
-
 def test_classical_accounting_is_one_line():
     run = GradientRelease(n_records=60_000, batch_size=600, n_steps=1000)
     with warnings.catch_warnings():
