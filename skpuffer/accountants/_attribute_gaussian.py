@@ -206,7 +206,9 @@ class AttributeGaussian(_ShiftAccountant):
             none = variances <= 1e-14 * max(variances[-1], 0.0)
             if np.any(none & (np.abs(parts) > 1e-12 * np.linalg.norm(step))):
                 return math.inf
-            worst = max(worst, float(np.sum(parts[~none] ** 2 / variances[~none])))
+            with np.errstate(over="ignore"):  # infinitely far, as good as
+                squared = np.sum(parts[~none] ** 2 / variances[~none])
+            worst = max(worst, float(squared))
         return math.sqrt(worst)
 
     def _prior_certificate(self, noise, moved, pairs, release, bound):

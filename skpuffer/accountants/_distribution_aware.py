@@ -165,7 +165,9 @@ class DistributionAwareWasserstein(_ShiftAccountant):
         fact, moved, aware = self._moves(release, bound, noise.norm)
         worst = self._certificate(noise, moved, release, bound)
         spent = self.delta is not None and aware.delta >= self.delta
-        if moved.radius == 0 or noise.is_zero or spent:
+        # without noise only a delta may cover what moves
+        bare = noise.is_zero and self.delta is None
+        if moved.radius == 0 or bare or spent:
             return worst
         coupled = couplings(fact, moved, release, noise.norm)
         moves = coupled.moves()
