@@ -1,6 +1,11 @@
 """What every release is: something computed from a table whose public facts it has."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
+
+from skpuffer.utils._types import Floats
 
 from ._context import PublicContext
 
@@ -14,34 +19,37 @@ class Release:
     `context` and `assumptions`, and says more of itself where more is known.
     """
 
+    n_records: int
+    context: PublicContext | None
     # What a record contributes, where it is heard by itself.
-    contribution = None
+    contribution: Callable[[Any, Any], Any] | None = None
     # Whether the release is a sum of contributions.
-    is_sum = False
+    is_sum: bool = False
     # How far it moves with one contribution, where it is no sum.
-    modulus = None
+    modulus: Callable[[float], float] | None = None
     # Public unit of each coordinate; None is one.
-    units = None
+    units: tuple[float, ...] | None = None
     # Whether it is made of whole numbers, which integer noise can hide.
-    is_integer = False
+    is_integer: bool = False
 
-    def _meet_context(self):
+    def _meet_context(self) -> None:
         """Take the public facts of the table, making them where none are given."""
-        if self.context is None:
+        context = self.context
+        if context is None:
             context = PublicContext(n_records=self.n_records)
             object.__setattr__(self, "context", context)
-        if self.context.n_records != self.n_records:
+        if context.n_records != self.n_records:
             raise ValueError(
                 f"The parameter 'n_records' is {self.n_records}, but the context is of "
-                f"{self.context.n_records} records."
+                f"{context.n_records} records."
             )
 
     @property
-    def unit_array(self):
+    def unit_array(self) -> Floats | float:
         """The units as an array, or 1.0."""
         return 1.0 if self.units is None else np.asarray(self.units)
 
     @property
-    def moves_with_contributions(self):
+    def moves_with_contributions(self) -> bool:
         """Whether it is known how far it moves when one contribution does."""
         return self.is_sum or self.modulus is not None

@@ -32,10 +32,10 @@ class PublicContext:
     """
 
     n_records: int
-    feature_names: tuple | None = None
+    feature_names: tuple[str, ...] | None = None
     n_features: int | None = None
     target_name: str | None = None
-    classes: tuple | None = None
+    classes: tuple[Any, ...] | None = None
     bounds: Any = None
-    feature_map: Callable | None = None
-    empirical: tuple | None = field(default=None, repr=False, compare=False)
+    feature_map: Callable[[Any], Any] | None = None
+    empirical: tuple[Any, ...] | None = field(default=None, repr=False, compare=False)

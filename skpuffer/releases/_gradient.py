@@ -80,15 +80,15 @@ class GradientRelease(Release):
     n_steps: int
     batch_size: int | None = None
     sampling: str = "poisson"
-    clip_norm: float | tuple = 1.0
+    clip_norm: float | tuple[float, ...] = 1.0
     clip_order: float = 2.0
-    blocks: tuple | None = None
+    blocks: tuple[int, ...] | None = None
     dim: int | None = None
     name: str = "gradients"
     context: PublicContext | None = field(default=None, compare=False)
-    assumptions: tuple = field(default=(), compare=False)
+    assumptions: tuple[str, ...] = field(default=(), compare=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_count(n_records=self.n_records)
         check_count(n_steps=self.n_steps)
         check_option(SAMPLING_SCHEMES, sampling=self.sampling)
@@ -96,7 +96,7 @@ class GradientRelease(Release):
         self._check_clipping()
         self._meet_context()
 
-    def _check_batch_size(self):
+    def _check_batch_size(self) -> None:
         n, size = self.n_records, self.batch_size
         if self.sampling == "full_batch":
             if size not in (None, n):
@@ -120,7 +120,7 @@ class GradientRelease(Release):
                 f"records ({n}). Use at most {n}, or sampling='full_batch'."
             )
 
-    def _check_clipping(self):
+    def _check_clipping(self) -> None:
         order = self.clip_order
         if not (isinstance(order, int | float) and order >= 1):
             raise ValueError(
@@ -151,37 +151,42 @@ class GradientRelease(Release):
             )
 
     @property
-    def sampling_rate(self):
+    def _records(self) -> int:
+        """Records of a step, as `batch_size` or all."""
+        return self.n_records if self.batch_size is None else self.batch_size
+
+    @property
+    def sampling_rate(self) -> float:
         """Probability that a record is in a step's batch."""
         if self.sampling == "with_replacement":
-            return -math.expm1(self.batch_size * math.log1p(-1 / self.n_records))
+            return -math.expm1(self._records * math.log1p(-1 / self.n_records))
         return self.divisor / self.n_records
 
     @property
-    def divisor(self):
+    def divisor(self) -> float:
         """Public number a step's sum is divided by: the expected size of a batch."""
         if self.sampling == "shuffled_epochs":
             return self.n_records / self.steps_per_epoch
-        return float(self.batch_size)
+        return float(self._records)
 
     @property
-    def steps_per_epoch(self):
+    def steps_per_epoch(self) -> int:
         """Steps in which as many records are visited as there are, rounded up."""
-        return math.ceil(self.n_records / self.batch_size)
+        return math.ceil(self.n_records / self._records)
 
     @property
-    def n_epochs(self):
+    def n_epochs(self) -> int:
         """Epochs begun: how often a record takes part under 'shuffled_epochs'."""
         return math.ceil(self.n_steps / self.steps_per_epoch)
 
     @property
-    def total_clip_norm(self):
+    def total_clip_norm(self) -> float:
         """Largest norm of one example's gradient over all blocks."""
-        if self.blocks is None:
-            return self.clip_norm
-        return float(np.linalg.norm(self.clip_norm, ord=self.clip_order))
+        if isinstance(self.clip_norm, tuple):
+            return float(np.linalg.norm(self.clip_norm, ord=self.clip_order))
+        return self.clip_norm
 
     @property
-    def sensitivity(self):
+    def sensitivity(self) -> Sensitivity:
         """Move of one step's sum when an arbitrary record joins or leaves the batch."""
         return Sensitivity(add_remove={self.clip_order: self.total_clip_norm})

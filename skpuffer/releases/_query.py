@@ -3,10 +3,13 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skpuffer.utils._checks import check_count
+from skpuffer.utils._types import Floats
 
 from ._base import Release
 from ._context import PublicContext
@@ -64,24 +67,24 @@ class QueryRelease(Release):
     """
 
     n_records: int
-    query: Callable | None = None
+    query: Callable[[Any, Any], ArrayLike] | None = None
     dim: int | None = None
     name: str = "query"
-    contribution: Callable | None = None
+    contribution: Callable[[Any, Any], Any] | None = None
     is_sum: bool = False
     factor: float = 1.0
-    modulus: Callable | None = None
+    modulus: Callable[[float], float] | None = None
     modulus_norm: float = 2.0
     shift_ceiling: float = math.inf
     sensitivity: Sensitivity | None = None
-    units: tuple | None = None
+    units: tuple[float, ...] | None = None
     slack: float = 0.0
-    linear: np.ndarray | None = None
+    linear: Floats | None = None
     context: PublicContext | None = None
-    assumptions: tuple = ()
+    assumptions: tuple[str, ...] = ()
     is_integer: bool = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_count(n_records=self.n_records)
         if self.is_sum and self.contribution is None:
             raise ValueError("A release that is a sum needs its 'contribution'.")
@@ -94,7 +97,7 @@ class QueryRelease(Release):
             object.__setattr__(self, "units", units)
         self._meet_context()
 
-    def run(self, X, y=None):
+    def run(self, X: Any, y: Any = None) -> Floats:
         """Compute the exact vector from a table. Its result must not leave unnoised.
 
         Parameters
@@ -111,19 +114,21 @@ class QueryRelease(Release):
         total = self.factor * self._sum_of_contributions(X, y)
         return total * self.unit_array
 
-    def _sum_of_contributions(self, X, y):
+    def _sum_of_contributions(self, X: Any, y: Any) -> Any:
         """Sum over records, block by block: contributions may be wider than rows."""
+        contribution = self.contribution
+        assert contribution is not None  # a sum has one
         n, step = len(X), max(1, _BLOCK // (self.dim or _BLOCK))
         if n <= step or not isinstance(X, np.ndarray):
-            return self.contribution(X, y).sum(axis=0)
+            return contribution(X, y).sum(axis=0)
         return sum(
-            self.contribution(
-                X[i : i + step], None if y is None else y[i : i + step]
-            ).sum(axis=0)
+            contribution(X[i : i + step], None if y is None else y[i : i + step]).sum(
+                axis=0
+            )
             for i in range(0, n, step)
         )
 
-    def record_move(self, shift, norm, relation):
+    def record_move(self, shift: float, norm: float, relation: str) -> float:
         """Bound the move of the vector, in `units`, when one record changes.
 
         Parameters
@@ -155,10 +160,10 @@ class QueryRelease(Release):
             moved = math.inf
         return min(arbitrary, moved)
 
-    def shift_norm(self, norm):
+    def shift_norm(self, norm: float) -> float:
         """Norm in which contributions must be compared for a result in `norm`."""
         return norm if self.is_sum else self.modulus_norm
 
-    def total_slack(self, norm):
+    def total_slack(self, norm: float) -> float:
         """The optimiser's tolerance, in `norm`."""
         return convert_norm(self.slack, self.modulus_norm, norm, self.dim)

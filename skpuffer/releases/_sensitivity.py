@@ -8,7 +8,9 @@ from skpuffer.utils._checks import check_non_negative, check_option
 __all__ = ["Sensitivity", "convert_norm"]
 
 
-def convert_norm(value, from_norm, to_norm, dim):
+def convert_norm(
+    value: float, from_norm: float, to_norm: float, dim: int | None
+) -> float:
     """Bound a vector's norm by another norm of it.
 
     Parameters
@@ -59,10 +61,10 @@ class Sensitivity:
     1.0
     """
 
-    add_remove: dict
-    replace: dict | None = None
+    add_remove: dict[float, float]
+    replace: dict[float, float] | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for name in ("add_remove", "replace"):
             given = getattr(self, name)
             if given is not None:
@@ -72,7 +74,7 @@ class Sensitivity:
                 }
                 object.__setattr__(self, name, held)
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(
             tuple(
                 None if held is None else tuple(sorted(held.items()))
@@ -80,11 +82,11 @@ class Sensitivity:
             )
         )
 
-    def value(self, relation, norm, dim):
+    def value(self, relation: str, norm: float, dim: int | None) -> float:
         """Return the largest move in `norm` under `relation`."""
         check_option(("add_remove", "replace"), relation=relation)
 
-        def best(held):
+        def best(held: dict[float, float]) -> float:
             bounds = [convert_norm(v, n, float(norm), dim) for n, v in held.items()]
             return min(bounds, default=math.inf)
 

@@ -2,10 +2,13 @@
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skpuffer.utils._checks import check_count, check_option, check_positive, check_real
+from skpuffer.utils._types import Indices
 
 from ._base import Release
 from ._context import PublicContext
@@ -84,9 +87,9 @@ class VoteRelease(Release):
     threshold_noise_ratio: float = 5.0
     name: str = "votes"
     context: PublicContext | None = field(default=None, compare=False)
-    assumptions: tuple = field(default=(), compare=False)
+    assumptions: tuple[str, ...] = field(default=(), compare=False)
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         for key, least in (
             ("n_records", 1),
             ("n_teachers", 1),
@@ -113,7 +116,7 @@ class VoteRelease(Release):
         self._check_threshold()
         self._meet_context()
 
-    def _check_threshold(self):
+    def _check_threshold(self) -> None:
         if self.threshold is not None and math.isinf(
             check_real(threshold=self.threshold)
         ):
@@ -141,23 +144,23 @@ class VoteRelease(Release):
     is_integer = True
 
     @property
-    def dim(self):
+    def dim(self) -> int:
         """Length of one histogram."""
         return self.n_classes
 
     @property
-    def sensitivity(self):
+    def sensitivity(self) -> Sensitivity:
         """Move of one query's counts when the data of one teacher changes."""
         moved = {1: 2.0, 2: math.sqrt(2), math.inf: 1.0}
         if self.relation == "replace_vote":
             return Sensitivity(add_remove=moved, replace=moved)
         return Sensitivity(add_remove={1: 1.0}, replace=moved)
 
-    def test_noise(self, noise):
+    def test_noise(self, noise: Any) -> Any:
         """Return the noise of the threshold's test, given that of the counts."""
         return noise.with_scale(noise.scale * self.threshold_noise_ratio)
 
-    def check_votes(self, votes):
+    def check_votes(self, votes: ArrayLike) -> Indices:
         """Return votes as an integer array, or raise.
 
         Parameters

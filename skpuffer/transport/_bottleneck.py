@@ -6,6 +6,8 @@ The smallest t such that all mass can travel along pairs of atoms at most t apar
 import math
 from dataclasses import dataclass
 
+from numpy.typing import ArrayLike
+
 from skpuffer.utils._checks import check_at_least_one, check_real
 
 from ._line import wasserstein_distance
@@ -35,15 +37,15 @@ class BottleneckResult:
 
 
 def bottleneck_distance(
-    U,
-    V,
-    u_weights=None,
-    v_weights=None,
-    ord=2,
+    U: ArrayLike,
+    V: ArrayLike,
+    u_weights: ArrayLike | None = None,
+    v_weights: ArrayLike | None = None,
+    ord: float = 2,
     *,
-    coordinate_scale=None,
-    max_cells=2.5e7,
-):
+    coordinate_scale: ArrayLike | None = None,
+    max_cells: float = 2.5e7,
+) -> float:
     """W_inf between two discrete laws whose atoms are rows.
 
     Parameters
@@ -106,16 +108,16 @@ def bottleneck_distance(
 
 
 def bottleneck_transport(
-    U,
-    V,
-    u_weights=None,
-    v_weights=None,
-    ord=2,
+    U: ArrayLike,
+    V: ArrayLike,
+    u_weights: ArrayLike | None = None,
+    v_weights: ArrayLike | None = None,
+    ord: float = 2,
     *,
-    coordinate_scale=None,
-    max_cells=2.5e7,
-    ceiling=math.inf,
-):
+    coordinate_scale: ArrayLike | None = None,
+    max_cells: float = 2.5e7,
+    ceiling: float = math.inf,
+) -> BottleneckResult:
     """W_inf between two discrete laws whose atoms are rows, and how it was found.
 
     Parameters

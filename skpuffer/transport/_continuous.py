@@ -1,12 +1,14 @@
 """Wasserstein distances between continuous laws on the line, bounded from above."""
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy import stats
 from scipy.stats import rv_continuous
 
 from skpuffer.utils._checks import check_probability, check_share
+from skpuffer.utils._types import Floats
 
 __all__ = ["continuous_near_radius", "continuous_wasserstein"]
 
@@ -21,7 +23,7 @@ _LARGEST_GRID = 2**17
 _NOT_BY_LOCATION = frozenset({"levy_stable", "vonmises", "wrapcauchy"})
 
 
-def continuous_wasserstein(u, v, *, rtol=1e-3):
+def continuous_wasserstein(u: Any, v: Any, *, rtol: float = 1e-3) -> float:
     """W_inf between two continuous laws on the line, or a bound from above.
 
     Parameters
@@ -77,7 +79,9 @@ def continuous_wasserstein(u, v, *, rtol=1e-3):
     return _radius(u, v, 0.0, rtol)
 
 
-def continuous_near_radius(u, v, delta, *, rtol=1e-3):
+def continuous_near_radius(
+    u: Any, v: Any, delta: float, *, rtol: float = 1e-3
+) -> float:
     """Distance within which two continuous laws can be coupled but for a mass.
 
     Parameters
@@ -123,7 +127,7 @@ def continuous_near_radius(u, v, delta, *, rtol=1e-3):
     return _radius(u, v, delta, rtol)
 
 
-def _radius(u, v, delta, rtol):
+def _radius(u: Any, v: Any, delta: float, rtol: float) -> float:
     rtol = check_probability(rtol=rtol)
     for name, law in (("u", u), ("v", v)):
         if not isinstance(getattr(law, "dist", None), rv_continuous):
@@ -141,7 +145,7 @@ def _radius(u, v, delta, rtol):
     return min(_by_levels(u, v, delta, rtol), math.inf if whole is None else whole)
 
 
-def _within_family(u, v):
+def _within_family(u: Any, v: Any) -> float | None:
     """W_inf of laws that differ in location and scale only, or None if others do."""
     if u.dist.name != v.dist.name or not (_is_named(u) and _is_named(v)):
         return None
@@ -156,13 +160,13 @@ def _within_family(u, v):
     return max(abs(shift + stretch * float(end)) for end in ends)
 
 
-def _is_named(law):
+def _is_named(law: Any) -> bool:
     """Whether shapes, location and scale are all that tells a law from its family.
 
     A histogram or a class of somebody's own may hold more, its shapes being equal.
     """
     name = law.dist.name
-    named = getattr(stats, name, None)
+    named: Any = getattr(stats, name, None)
     return (
         name not in _NOT_BY_LOCATION
         and type(named) is type(law.dist)
@@ -170,13 +174,13 @@ def _is_named(law):
     )
 
 
-def _parameters(law):
+def _parameters(law: Any) -> tuple[tuple[float, ...], float, float]:
     """Return shapes, location and scale of a frozen law."""
     shapes, at, scale = law.dist._parse_args(*law.args, **law.kwds)
     return tuple(map(float, shapes)), float(at), float(scale)
 
 
-def _by_levels(u, v, delta, rtol):
+def _by_levels(u: Any, v: Any, delta: float, rtol: float) -> float:
     """Bound the gap of the quantile functions but for levels of length delta."""
     tail = 0.5 ** np.arange(2, _HALVINGS)
     levels = np.unique(np.r_[0, tail, 1 - tail, np.linspace(0, 1, _EVEN + 1)])
@@ -205,13 +209,13 @@ def _by_levels(u, v, delta, rtol):
     return best * (1 + _QUANTILE_ERROR)
 
 
-def _but_for(heights, lengths, delta):
+def _but_for(heights: Floats, lengths: Floats, delta: float) -> float:
     """Return the largest height once the highest intervals of length delta are out."""
     order = np.argsort(-heights, kind="stable")
     left_out = np.cumsum(lengths[order]) <= delta * (1 - 1e-12)
     return float(heights[order[left_out.sum()]])
 
 
-def _quantiles(law, levels):
+def _quantiles(law: Any, levels: Floats) -> Floats:
     # from the nearer end, or the upper tail would end where levels round to one
     return np.where(levels <= 0.5, law.ppf(levels), law.isf(1 - levels))

@@ -9,10 +9,13 @@ minutes on 2000 uniform points in the plane where the flow takes milliseconds.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, maximum_flow
+
+from skpuffer.utils._types import Booleans, Indices, Integers
 
 # Two opposite edges of this capacity still add up within SciPy's 32 bits.
 _CAPACITY = 2**30 - 1
@@ -30,22 +33,22 @@ class Transport:
         Atoms of the first and of the second law that exchange mass.
     complete : bool
         Whether all the mass arrived.
-    stuck, reached : ndarray of bool, of shape (n,) and (m,), or None
+    stuck, reached : ndarray of bool, of shape (n,) and (m,)
         If not complete, a set of atoms of the first law and all their neighbours in
-        the second, which together hold less mass than the set does.
-    mass : ndarray of shape (k,) or None
+        the second, which together hold less mass than the set does; else no atoms.
+    mass : ndarray of shape (k,)
         What `i` and `j` exchange, above zero, in the integers of the masses.
     """
 
-    i: np.ndarray
-    j: np.ndarray
+    i: Indices
+    j: Indices
     complete: bool
-    stuck: np.ndarray | None = None
-    reached: np.ndarray | None = None
-    mass: np.ndarray | None = None
+    stuck: Booleans
+    reached: Booleans
+    mass: Integers
 
 
-def send(i, j, supply, demand):
+def send(i: Indices, j: Indices, supply: Integers, demand: Integers) -> Transport:
     """Send the masses `supply` to the masses `demand` along the edges (i, j).
 
     Parameters
@@ -78,15 +81,15 @@ def send(i, j, supply, demand):
         if shift == 0:
             break
         shift = max(0, shift - finer)
-    if not network.supply.any():
-        return Transport(network.i_used, network.j_used, True, mass=network.sent)
-    graph, _ = network.residual(0)
+    complete = not network.supply.any()
     seen = np.zeros(n + m + 2, dtype=bool)
-    seen[breadth_first_order(graph, 0, return_predecessors=False)] = True
+    if not complete:
+        graph, _ = network.residual(0)
+        seen[breadth_first_order(graph, 0, return_predecessors=False)] = True
     return Transport(
         network.i_used,
         network.j_used,
-        False,
+        complete,
         seen[1 : n + 1],
         seen[n + 1 : -1],
         network.sent,
@@ -96,13 +99,15 @@ def send(i, j, supply, demand):
 class _Network:
     """What is left to send, and what has been sent along which edge."""
 
-    def __init__(self, i, j, supply, demand):
+    def __init__(
+        self, i: Indices, j: Indices, supply: Integers, demand: Integers
+    ) -> None:
         self.i, self.j = i.astype(np.int32), j.astype(np.int32)
         self.supply, self.demand = supply.copy(), demand.copy()
         self.i_used = self.j_used = np.zeros(0, dtype=np.int64)
         self.sent = supply[:0]
 
-    def residual(self, shift):
+    def residual(self, shift: int) -> tuple[Any, bool]:
         """Return the free capacities over ``2**shift``, and if any was clipped.
 
         Node 0 is the source, then come the two laws, and the sink last.
@@ -129,7 +134,7 @@ class _Network:
         shape = (n + m + 2, n + m + 2)
         return csr_array((capacity, (tail, head)), shape=shape), clipped
 
-    def add(self, net, shift):
+    def add(self, net: Any, shift: int) -> bool:
         """Book a flow of the network ``residual(shift)``, and say if there is any."""
         m = len(self.demand)
         some = net.data != 0

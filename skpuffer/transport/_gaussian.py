@@ -3,9 +3,11 @@
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import orthogonal_procrustes
 
 from skpuffer.utils._checks import check_at_least_one, check_covariance, check_real
+from skpuffer.utils._types import Floats
 
 # Two covariances are one when their entries agree to this fraction of the standard
 # deviations involved: room for the round-off of conditioning, and for nothing else,
@@ -13,7 +15,15 @@ from skpuffer.utils._checks import check_at_least_one, check_covariance, check_r
 _SAME = 1e-12
 
 
-def gaussian_wasserstein(mean_u, cov_u, mean_v, cov_v, p=np.inf, *, ord=2):
+def gaussian_wasserstein(
+    mean_u: ArrayLike,
+    cov_u: ArrayLike,
+    mean_v: ArrayLike,
+    cov_v: ArrayLike,
+    p: float = np.inf,
+    *,
+    ord: float = 2,
+) -> float:
     r"""Wasserstein distance between two Gaussian laws.
 
     .. math:: W_\infty &= \|m_u - m_v\| \text{ if } \Sigma_u = \Sigma_v,
@@ -93,7 +103,7 @@ def gaussian_wasserstein(mean_u, cov_u, mean_v, cov_v, p=np.inf, *, ord=2):
     return shift if same.all() else math.inf
 
 
-def _law(side, mean, cov):
+def _law(side: str, mean: ArrayLike, cov: ArrayLike) -> tuple[Floats, Floats]:
     mean = np.atleast_1d(np.asarray(mean, dtype=float))
     cov = np.asarray(cov, dtype=float)
     cov = cov.reshape(1, 1) if cov.ndim == 0 else cov
@@ -110,7 +120,7 @@ def _law(side, mean, cov):
     return mean, check_covariance(**{f"cov_{side}": cov})
 
 
-def _bures(cov_u, cov_v):
+def _bures(cov_u: Floats, cov_v: Floats) -> float:
     """Distance of two covariances in the Bures metric.
 
     As the distance of their square roots after the best rotation, which is the same
@@ -121,7 +131,7 @@ def _bures(cov_u, cov_v):
     return float(np.linalg.norm(root_v @ rotation - root_u))
 
 
-def _square_root(cov):
+def _square_root(cov: Floats) -> Floats:
     """Return R of shape (d, d) with ``R @ R.T == cov``."""
     values, vectors = np.linalg.eigh(cov)
     return vectors * np.sqrt(np.maximum(values, 0.0))

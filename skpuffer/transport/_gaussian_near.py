@@ -3,11 +3,13 @@
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import ndtr, ndtri
 from scipy.stats import chi2
 
 from skpuffer.utils._checks import check_option, check_share
+from skpuffer.utils._types import Floats
 
 from ._gaussian import _law, _square_root, gaussian_wasserstein
 
@@ -21,8 +23,15 @@ _SHARE = 1e-9
 
 
 def gaussian_near_radius(
-    mean_u, cov_u, mean_v, cov_v, delta, *, ord=2, coupling="optimal"
-):
+    mean_u: ArrayLike,
+    cov_u: ArrayLike,
+    mean_v: ArrayLike,
+    cov_v: ArrayLike,
+    delta: float,
+    *,
+    ord: float = 2,
+    coupling: str = "optimal",
+) -> float:
     r"""Distance within which two Gaussian laws can be coupled but for a mass.
 
     Parameters
@@ -101,15 +110,15 @@ def gaussian_near_radius(
     if math.isfinite(shift):  # of one covariance
         radius = _moved_together(mean, cov_u, delta, shift) if best else shift
     elif len(mean) == 1:
-        deviations = (math.sqrt(max(cov.item(), 0.0)) for cov in (cov_u, cov_v))
-        radius = _on_the_line(abs(mean.item()), *sorted(deviations), delta, best)
+        narrow, wide = sorted(math.sqrt(max(c.item(), 0.0)) for c in (cov_u, cov_v))
+        radius = _on_the_line(abs(mean.item()), narrow, wide, delta, best)
     else:
         factor = max(1.0, len(mean) ** (1 / float(ord) - 1 / 2))
         radius = factor * _euclidean_radius(mean, cov_u, cov_v, delta)
     return radius if radius == shift else radius * (1 + _MARGIN)
 
 
-def _moved_together(mean, cov, delta, shift):
+def _moved_together(mean: Floats, cov: Floats, delta: float, shift: float) -> float:
     """Radius of laws of one covariance, of which all but delta overlaps in the end."""
     values, vectors = np.linalg.eigh(cov)
     parts = vectors.T @ mean
@@ -122,7 +131,9 @@ def _moved_together(mean, cov, delta, shift):
     return shift * max(0.0, 1 - overlap / deviations)
 
 
-def _on_the_line(m, narrow, wide, delta, best):
+def _on_the_line(
+    m: float, narrow: float, wide: float, delta: float, best: bool
+) -> float:
     """Radius of laws with unequal standard deviations and means a distance m apart."""
     d = wide - narrow
     # at most the larger tail twice, and the tail of no float is beyond 40
@@ -138,12 +149,12 @@ def _on_the_line(m, narrow, wide, delta, best):
     return brentq(lambda z: _lost(z, m, narrow, wide) - target, 0.0, high, rtol=1e-14)
 
 
-def _moved_beyond(z, m, d):
+def _moved_beyond(z: float, m: float, d: float) -> float:
     """Mass that monotone coupling moves further than z."""
     return ndtr(-(z - m) / d) + ndtr(-(z + m) / d)
 
 
-def _lost(z, m, narrow, wide):
+def _lost(z: float, m: float, narrow: float, wide: float) -> float:
     """Mass of N(m, wide²) and of N(0, narrow²) that is further than z apart at best."""
     lost = 0.0
     for centre in (m + z, z - m):  # either tail, as the left one
@@ -152,7 +163,7 @@ def _lost(z, m, narrow, wide):
     return lost
 
 
-def _left_crossing(centre, narrow, wide):
+def _left_crossing(centre: float, narrow: float, wide: float) -> float:
     """Lower point at which the densities N(0, narrow²) and N(centre, wide²) meet."""
     gap = (wide - narrow) * (wide + narrow)
     b = narrow**2 * centre
@@ -162,7 +173,9 @@ def _left_crossing(centre, narrow, wide):
     return -(b + root) / gap if b >= 0 else c / (b - root)
 
 
-def _euclidean_radius(mean, cov_u, cov_v, delta):
+def _euclidean_radius(
+    mean: Floats, cov_u: Floats, cov_v: Floats, delta: float
+) -> float:
     """Bound on the quantile of the displacement's norm under the coupling of W_2."""
     root_u, root_v = _square_root(cov_u), _square_root(cov_v)
     left, _, right = np.linalg.svd(root_v.T @ root_u)
@@ -174,7 +187,7 @@ def _euclidean_radius(mean, cov_u, cov_v, delta):
     by_chi = length + math.sqrt(largest * chi2.isf(delta, len(mean)))
     squares = (vectors.T @ mean) ** 2
 
-    def bound(share):
+    def bound(share: float) -> float:
         """Smallest square radius that an exponential moment vouches for."""
         tilt = share / (2 * largest)
         rest = 1 - 2 * tilt * values

@@ -8,8 +8,10 @@ and masses compared as integers (see `_masses`).
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skpuffer.utils._checks import check_at_least_one
+from skpuffer.utils._types import Floats, Indices, Integers
 
 from ._masses import common_masses
 
@@ -17,7 +19,13 @@ _BLOCK = 16384  # atoms handled at once: the temporaries stay in cache
 _STRETCH = 256  # atoms bounded together before any is looked at
 
 
-def wasserstein_distance(u_values, v_values, u_weights=None, v_weights=None, p=np.inf):
+def wasserstein_distance(
+    u_values: ArrayLike,
+    v_values: ArrayLike,
+    u_weights: ArrayLike | None = None,
+    v_weights: ArrayLike | None = None,
+    p: float = np.inf,
+) -> float:
     r"""Wasserstein distance of order `p` between two discrete laws on the line.
 
     .. math:: W_p = \Big(\int_0^1 |F^{-1}(t) - G^{-1}(t)|^p\,dt\Big)^{1/p}, \qquad
@@ -100,7 +108,12 @@ def wasserstein_distance(u_values, v_values, u_weights=None, v_weights=None, p=n
     return float(largest * mean ** (1 / order))
 
 
-def quantile_coupling(u_values, v_values, u_weights=None, v_weights=None):
+def quantile_coupling(
+    u_values: ArrayLike,
+    v_values: ArrayLike,
+    u_weights: ArrayLike | None = None,
+    v_weights: ArrayLike | None = None,
+) -> tuple[Floats, Floats, Floats]:
     """Monotone coupling of two discrete laws on the line.
 
     The largest atoms meet the largest. Optimal for every convex increasing cost of the
@@ -149,12 +162,12 @@ def quantile_coupling(u_values, v_values, u_weights=None, v_weights=None):
     return x[i], y[j], _shares(mass)
 
 
-def _shares(mass):
+def _shares(mass: Integers) -> Floats:
     # divided first: a float may not hold what a Python integer does
     return (mass / mass.sum()).astype(float)
 
 
-def _values(**named):
+def _values(**named: ArrayLike) -> Floats:
     ((name, raw),) = named.items()
     values = np.asarray(raw, dtype=float)
     if values.ndim != 1 or len(values) == 0:
@@ -165,7 +178,7 @@ def _values(**named):
     return values
 
 
-def _check_ends(x, y):
+def _check_ends(x: Floats, y: Floats) -> None:
     """Raise on values that are not finite: a sort leaves those at the ends."""
     for name, values in (("u_values", x), ("v_values", y)):
         if not math.isfinite(values[0]) or not math.isfinite(values[-1]):
@@ -175,7 +188,9 @@ def _check_ends(x, y):
             )
 
 
-def _atoms(x, u_weights, y, v_weights):
+def _atoms(
+    x: Floats, u_weights: ArrayLike | None, y: Floats, v_weights: ArrayLike | None
+) -> tuple[Floats, Integers, Floats, Integers]:
     """Return sorted atoms and their integer masses, without the atoms of mass zero."""
     a, b = common_masses(len(x), u_weights, len(y), v_weights)
     first, second = np.argsort(x), np.argsort(y)
@@ -184,12 +199,12 @@ def _atoms(x, u_weights, y, v_weights):
     return x[a > 0], a[a > 0], y[b > 0], b[b > 0]
 
 
-def _merge(x, a):
+def _merge(x: Floats, a: Integers) -> tuple[Floats, Integers]:
     starts = np.flatnonzero(np.diff(x, prepend=-np.inf))
     return x[starts], np.add.reduceat(a, starts)
 
 
-def _match(a, b):
+def _match(a: Integers, b: Integers) -> tuple[Indices, Indices, Integers]:
     """Couple integer masses of equal totals in order.
 
     Returns
@@ -210,7 +225,7 @@ def _match(a, b):
     return i, ended - i, mass
 
 
-def _largest_gap(x, y):
+def _largest_gap(x: Floats, y: Floats) -> float:
     """W_inf between sorted atoms of equal masses.
 
     With n <= m atoms, atom i of the smaller law meets atoms ``floor(i m / n)`` to
@@ -234,7 +249,7 @@ def _largest_gap(x, y):
     return largest
 
 
-def _gap_within(x, y, start, stop):
+def _gap_within(x: Floats, y: Floats, start: int, stop: int) -> float:
     """Largest gap that the atoms from `start` to `stop` of the smaller law meet."""
     n, m = len(x), len(y)
     part = x[start:stop]

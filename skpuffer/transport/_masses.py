@@ -11,8 +11,10 @@ from fractions import Fraction
 from numbers import Rational
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from skpuffer.utils._checks import check_masses
+from skpuffer.utils._types import Floats, Indices, Integers
 
 # Common denominators looked for in float weights. Far below 2**26, above which some
 # fraction lies within round-off of every float and the search would mean nothing.
@@ -21,7 +23,9 @@ _LARGEST_DENOMINATOR = 10**7
 _INT64_TOTAL = 2**62
 
 
-def common_masses(n, u_weights, m, v_weights):
+def common_masses(
+    n: int, u_weights: ArrayLike | None, m: int, v_weights: ArrayLike | None
+) -> tuple[Integers, Integers]:
     """Return the masses of two laws as integers that add up to the same total.
 
     Parameters
@@ -60,12 +64,12 @@ def common_masses(n, u_weights, m, v_weights):
     return _rescale(a, total_a, total), _rescale(b, total_b, total)
 
 
-def _rescale(masses, old_total, total):
+def _rescale(masses: Integers, old_total: int, total: int) -> Integers:
     kind = np.int64 if total < _INT64_TOTAL else object
     return masses.astype(kind) * (total // old_total)
 
 
-def _integers(n, **named):
+def _integers(n: int, **named: ArrayLike | None) -> tuple[Integers, int]:
     """Return the one named weights as integers without common factor, and their sum."""
     ((name, raw),) = named.items()
     if raw is None:
@@ -80,14 +84,13 @@ def _integers(n, **named):
             masses = values.astype(np.int64 if small else object)
         else:
             values = values.astype(float)
-            masses = _from_denominator(values)
-            if masses is None:
-                masses = _from_binary(values)
+            counts = _from_denominator(values)
+            masses = _from_binary(values) if counts is None else counts
     masses = masses // np.gcd.reduce(masses)
     return masses, int(masses.sum())
 
 
-def _from_rationals(n, values, name):
+def _from_rationals(n: int, values: NDArray[np.object_], name: str) -> Integers:
     if values.shape != (n,):
         raise ValueError(
             f"The parameter {name!r} must have one entry for each of the {n} points. "
@@ -109,7 +112,7 @@ def _from_rationals(n, values, name):
     return masses
 
 
-def _from_denominator(values):
+def _from_denominator(values: Floats) -> Indices | None:
     """Return counts with ``counts / counts.sum() == values`` to round-off, or None."""
     denominator = 1
     while True:
@@ -127,7 +130,7 @@ def _from_denominator(values):
     return counts if counts.sum() == denominator else None
 
 
-def _from_binary(values):
+def _from_binary(values: Floats) -> Integers:
     """Return the exact binary values of floats, over their common power of two."""
     mantissa, exponent = np.frexp(values)
     exponent[values == 0] = exponent.max()

@@ -6,13 +6,16 @@ optimal here, so the search is over flows: which mass can travel within z at all
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skpuffer.utils._checks import check_at_least_one, check_real
+from skpuffer.utils._types import Floats, Integers
 
 from ._line import _atoms, _merge, wasserstein_distance
 from ._masses import _LARGEST_DENOMINATOR, common_masses
@@ -51,16 +54,16 @@ class NearResult:
 
 
 def near_radius(
-    U,
-    V,
-    delta,
-    u_weights=None,
-    v_weights=None,
-    ord=2,
+    U: ArrayLike,
+    V: ArrayLike,
+    delta: float | Fraction,
+    u_weights: ArrayLike | None = None,
+    v_weights: ArrayLike | None = None,
+    ord: float = 2,
     *,
-    coordinate_scale=None,
-    max_cells=2.5e7,
-):
+    coordinate_scale: ArrayLike | None = None,
+    max_cells: float = 2.5e7,
+) -> float:
     """Smallest distance within which two discrete laws can be coupled but for a mass.
 
     Parameters
@@ -136,16 +139,16 @@ def near_radius(
 
 
 def near_transport(
-    U,
-    V,
-    delta,
-    u_weights=None,
-    v_weights=None,
-    ord=2,
+    U: ArrayLike,
+    V: ArrayLike,
+    delta: float | Fraction,
+    u_weights: ArrayLike | None = None,
+    v_weights: ArrayLike | None = None,
+    ord: float = 2,
     *,
-    coordinate_scale=None,
-    max_cells=2.5e7,
-):
+    coordinate_scale: ArrayLike | None = None,
+    max_cells: float = 2.5e7,
+) -> NearResult:
     """`near_radius`, how it was found, and the mass that it keeps.
 
     Parameters
@@ -202,14 +205,15 @@ def near_transport(
     a, b = common_masses(len(U), u_weights, len(V), v_weights)
     total = int(a.sum())
     spare = math.floor(share * total)
-    radius, kept, width = smallest_radius(U, a, V, b, norm, max_cells, spare)
-    if kept is not None:
-        x, y, counts = kept
+    radius, found, width = smallest_radius(U, a, V, b, norm, max_cells, spare)
+    kept = None
+    if found is not None:
+        x, y, counts = found
         kept = TransportPlan(x * scale, y * scale, counts, total)
     return NearResult(radius, width == 0, width, kept)
 
 
-def _fraction(delta):
+def _fraction(delta: float | Fraction) -> Fraction:
     """Return delta as the fraction that was meant."""
     if not isinstance(delta, Rational):
         check_real(delta=delta)
@@ -224,7 +228,13 @@ def _fraction(delta):
     return simple if float(simple) == delta else Fraction(delta)
 
 
-def _on_the_line(x, y, u_weights, v_weights, share):
+def _on_the_line(
+    x: Floats,
+    y: Floats,
+    u_weights: ArrayLike | None,
+    v_weights: ArrayLike | None,
+    share: Fraction,
+) -> tuple[float, tuple[Floats, Floats, Integers, int]]:
     """Return the radius between laws on the line, and what stays within it.
 
     Returns
@@ -260,7 +270,9 @@ def _on_the_line(x, y, u_weights, v_weights, share):
     return low, (x[i], y[j], counts, total)
 
 
-def _greedy(x, a, y, b, radius):
+def _greedy(
+    x: list[float], a: list[int], y: list[float], b: list[int], radius: float
+) -> Iterator[tuple[int, int, int]]:
     """Yield how atoms of sorted lists are matched within the radius, as (i, j, mass).
 
     Distances are compared as they round, which keeps their order.
@@ -284,11 +296,18 @@ def _greedy(x, a, y, b, radius):
                 free = b[j]
 
 
-def _reaches(x, a, y, b, radius, need):
+def _reaches(
+    x: list[float],
+    a: list[int],
+    y: list[float],
+    b: list[int],
+    radius: float,
+    need: int,
+) -> bool:
     return sum(share for _, _, share in _greedy(x, a, y, b, radius)) >= need
 
 
-def _gaps(x, y, low, high):
+def _gaps(x: Floats, y: Floats, low: float, high: float) -> Floats | None:
     """Return the distances in (low, high] of sorted atoms, sorted; None if too many.
 
     If the interval cannot be halved any more there are few, as no atom repeats.
@@ -304,10 +323,10 @@ def _gaps(x, y, low, high):
     few = max(_FEW, 8 * (len(x) + len(y)))
     if size > few and low < (low + high) / 2 < high:
         return None
-    gaps = []
+    found = []
     for one, other, first, counts in pieces:
         starts = np.cumsum(counts) - counts
         where = np.arange(counts.sum()) - np.repeat(starts - first, counts)
-        gaps.append(other[where] - np.repeat(one, counts))
-    gaps = np.concatenate(gaps)
+        found.append(other[where] - np.repeat(one, counts))
+    gaps = np.concatenate(found)
     return np.unique(gaps[(gaps > low) & (gaps <= high)])

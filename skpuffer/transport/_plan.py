@@ -9,13 +9,16 @@ should travel. How much does is then settled in integers, by an exact flow.
 import importlib.util
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment, linprog
 from scipy.sparse import csr_array, eye_array, kron, vstack
 
 from skpuffer.utils._checks import check_at_least_one, check_option, check_real
+from skpuffer.utils._types import Booleans, Floats, Indices, Integers
 
 from ._bottleneck import bottleneck_distance
 from ._flow import send
@@ -24,6 +27,12 @@ from ._masses import common_masses
 from ._points import check_points, finest_grid, merge, round_to_grid
 
 __all__ = ["TransportPlan", "transport_distance", "transport_plan"]
+
+#: The power of a distance that is paid, or what a displacement costs.
+Cost = float | Callable[[Floats], ArrayLike]
+
+# Pairs in use, the prices of either side, and whether the solver came to an end.
+_Prices = tuple[Booleans, Floats, Floats, bool]
 
 # A pair is as good as the pairs in use if its cost is above theirs by this fraction of
 # the largest cost: the round-off of a solver's prices.
@@ -51,24 +60,26 @@ class TransportPlan:
         Whether no plan costs less, up to the round-off of costs.
     """
 
-    x: np.ndarray
-    y: np.ndarray
-    counts: np.ndarray
+    x: Floats
+    y: Floats
+    counts: Integers
     total: int
     optimal: bool = True
 
     @property
-    def mass(self):
+    def mass(self) -> Floats:
         """What the atoms share, as floats: sums to one if nothing is left out."""
         # divided first: a float may not hold what a Python integer does
         return (self.counts / self.total).astype(float)
 
     @property
-    def displacements(self):
+    def displacements(self) -> Floats:
         """Differences ``x - y``, of shape (k, d)."""
         return (self.x - self.y).reshape(len(self.counts), -1)
 
-    def distance(self, p=2, ord=2, coordinate_scale=None):
+    def distance(
+        self, p: float = 2, ord: float = 2, coordinate_scale: ArrayLike | None = None
+    ) -> float:
         """Return how far mass travels, as a mean of order `p`.
 
         Parameters
@@ -100,17 +111,17 @@ class TransportPlan:
 
 
 def transport_plan(
-    U,
-    V,
-    u_weights=None,
-    v_weights=None,
-    cost=2,
-    ord=2,
+    U: ArrayLike,
+    V: ArrayLike,
+    u_weights: ArrayLike | None = None,
+    v_weights: ArrayLike | None = None,
+    cost: Cost = 2,
+    ord: float = 2,
     *,
-    coordinate_scale=None,
-    max_cells=4e6,
-    solver="auto",
-):
+    coordinate_scale: ArrayLike | None = None,
+    max_cells: float = 4e6,
+    solver: str = "auto",
+) -> TransportPlan:
     """Cheapest way to carry one discrete law into another, with exact marginals.
 
     Parameters
@@ -202,8 +213,15 @@ def transport_plan(
 
 
 def transport_distance(
-    U, V, p=2, u_weights=None, v_weights=None, ord=2, *, coordinate_scale=None
-):
+    U: ArrayLike,
+    V: ArrayLike,
+    p: float = 2,
+    u_weights: ArrayLike | None = None,
+    v_weights: ArrayLike | None = None,
+    ord: float = 2,
+    *,
+    coordinate_scale: ArrayLike | None = None,
+) -> float:
     """Wasserstein distance of any order between discrete laws in any dimension.
 
     Parameters
@@ -251,14 +269,14 @@ def transport_distance(
     return plan.distance(order, ord, coordinate_scale)
 
 
-def as_rows(U, V):
+def as_rows(U: ArrayLike, V: ArrayLike) -> tuple[Floats, Floats, bool]:
     """Return two sets of atoms as rows, and whether both were values on the line."""
     U, V = np.asarray(U, dtype=float), np.asarray(V, dtype=float)
     line = U.ndim == 1 and V.ndim == 1
     return (U[:, None], V[:, None], line) if line else (U, V, line)
 
 
-def _check_cost(cost):
+def _check_cost(cost: Cost) -> Cost:
     if callable(cost):
         return cost
     power = check_real(cost=cost)
@@ -270,13 +288,15 @@ def _check_cost(cost):
     return power
 
 
-def _lengths(moves, ord):
+def _lengths(moves: Floats, ord: float) -> Floats:
     # powers of numbers near one neither vanish nor overflow
     unit = float(np.abs(moves).max()) or 1.0
     return unit * np.linalg.norm(moves / unit, ord=ord, axis=-1)
 
 
-def _costs(U, V, cost, ord, scale):
+def _costs(
+    U: Floats, V: Floats, cost: Cost, ord: float, scale: Floats | float
+) -> Floats:
     """Return costs of all pairs, of shape (n, m), divided by the largest."""
     if callable(cost):
         costs = np.asarray(cost(U[:, None] - V), dtype=float)
@@ -303,7 +323,9 @@ def _costs(U, V, cost, ord, scale):
     return costs / largest if largest > 0 else costs
 
 
-def _cheapest(costs, a, b, solver):
+def _cheapest(
+    costs: Floats, a: Integers, b: Integers, solver: str
+) -> tuple[Indices, Indices, Integers, bool]:
     """Return a plan of integer masses of least cost.
 
     Returns
@@ -321,8 +343,8 @@ def _cheapest(costs, a, b, solver):
     spare = costs - u[:, None] - v
     # prices that undercut a cost are no prices: then only the solver's plan counts
     tight = spare <= _TIGHT if spare.min() >= -_TIGHT else False
-    i, j = np.nonzero(used | tight)
-    flow = send(i, j, a, b)
+    rows, columns = np.nonzero(used | tight)
+    flow = send(rows, columns, a, b)
     i, j, counts = flow.i, flow.j, flow.mass
     if flow.complete:
         return i, j, counts, solved
@@ -340,7 +362,7 @@ def _cheapest(costs, a, b, solver):
     )
 
 
-def _prices_by_pot(costs, a, b):
+def _prices_by_pot(costs: Floats, a: Floats, b: Floats) -> _Prices:
     """Solve by POT: pairs in use, prices of either side, whether it came to an end."""
     try:
         from ot.lp import emd
@@ -355,7 +377,7 @@ def _prices_by_pot(costs, a, b):
     return plan > 0, log["u"], log["v"], not (warned or log["warning"])
 
 
-def _prices_by_scipy(costs, a, b):
+def _prices_by_scipy(costs: Floats, a: Floats, b: Floats) -> _Prices:
     """As `_prices_by_pot`, by SciPy's linear programs."""
     n, m = costs.shape
     rows = kron(eye_array(n), csr_array(np.ones((1, m))))
@@ -375,7 +397,17 @@ def _prices_by_scipy(costs, a, b):
     return used, prices[:n], prices[n:], result.status == 0
 
 
-def _by_cells(U, a, V, b, cost, ord, scale, max_cells, solver):
+def _by_cells(
+    U: Floats,
+    a: Integers,
+    V: Floats,
+    b: Integers,
+    cost: Cost,
+    ord: float,
+    scale: Floats | float,
+    max_cells: float,
+    solver: str,
+) -> tuple[Indices, Indices, Integers]:
     """Couple the cells of a grid at the least cost, and the atoms in them in order."""
     first, second = U / scale, V / scale
     corner, width = finest_grid(first, second, max_cells)

@@ -1,9 +1,14 @@
 """Points with integer masses: checked, merged, rounded to a grid."""
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from skpuffer.utils._types import Floats, Integers
 
 
-def check_points(coordinate_scale=None, **named):
+def check_points(
+    coordinate_scale: ArrayLike | None = None, **named: ArrayLike
+) -> tuple[Floats, Floats]:
     """Return the two named point sets as float arrays of rows, scaled.
 
     Raises
@@ -45,7 +50,7 @@ def check_points(coordinate_scale=None, **named):
     return first / scale, second / scale
 
 
-def merge(points, masses):
+def merge(points: Floats, masses: Integers) -> tuple[Floats, Integers]:
     """Return the distinct rows with mass above zero, and their masses added up."""
     points, masses = points[masses > 0], masses[masses > 0]
     order = np.lexsort(points.T)
@@ -55,7 +60,9 @@ def merge(points, masses):
     return points[new], np.add.reduceat(masses, np.flatnonzero(new))
 
 
-def finest_grid(first, second, max_cells):
+def finest_grid(
+    first: Floats, second: Floats, max_cells: float
+) -> tuple[Floats, float]:
     """Return the corner and the width of the finest grid that keeps few pairs of cells.
 
     Parameters
@@ -86,7 +93,7 @@ def finest_grid(first, second, max_cells):
     return corner, fits
 
 
-def _count_cells(points, corner, width):
+def _count_cells(points: Floats, corner: Floats, width: float) -> int:
     cells = np.floor((points - corner) / width).astype(np.int64).astype(np.uint64)
     # a hash of each row: to choose a width, a count that is right but for collisions do
     weights = np.uint64(0x9E3779B97F4A7C15) ** np.arange(
@@ -95,6 +102,6 @@ def _count_cells(points, corner, width):
     return len(np.unique(cells @ weights))
 
 
-def round_to_grid(points, corner, width):
+def round_to_grid(points: Floats, corner: Floats, width: float) -> Floats:
     """Return the centres of the cells that hold the points, row by row."""
     return corner + (np.floor((points - corner) / width) + 0.5) * width

@@ -4,11 +4,12 @@ With nothing to spare it is W_inf: bottleneck transport. Hand-written because no
 library offers it: POT returns NaN for an infinite order.
 """
 
-import itertools
 import math
 
 import numpy as np
 from scipy.spatial import KDTree
+
+from skpuffer.utils._types import Floats, Indices, Integers
 
 from ._flow import send
 from ._points import finest_grid, merge, round_to_grid
@@ -23,7 +24,16 @@ _CUTS_ALONE = 12
 _WORTH_COUNTING = 40
 
 
-def smallest_radius(U, a, V, b, norm, max_pairs, spare=0, ceiling=math.inf):
+def smallest_radius(
+    U: Floats,
+    a: Integers,
+    V: Floats,
+    b: Integers,
+    norm: float,
+    max_pairs: float,
+    spare: int = 0,
+    ceiling: float = math.inf,
+) -> tuple[float, tuple[Floats, Floats, Integers] | None, float]:
     """Return the radius between two laws, on a grid where it takes too many pairs.
 
     The search goes from below. A radius that does not let enough mass through leaves a
@@ -59,10 +69,10 @@ def smallest_radius(U, a, V, b, norm, max_pairs, spare=0, ceiling=math.inf):
     found = _search(U, a, V, b, norm, max_pairs, spare, ceiling)
     if found is not None:
         radius, kept = found
-        if kept is not None:
-            i, j, counts = kept
-            kept = U[i], V[j], counts
-        return radius, kept, 0.0
+        if kept is None:
+            return radius, None, 0.0
+        i, j, counts = kept
+        return radius, (U[i], V[j], counts), 0.0
     corner, width = finest_grid(U, V, max_pairs)
     centres = [round_to_grid(points, corner, width) for points in (U, V)]
     # a coupling of the rounded laws, glued to the roundings, keeps the same mass
@@ -70,13 +80,25 @@ def smallest_radius(U, a, V, b, norm, max_pairs, spare=0, ceiling=math.inf):
         width * _norm((points - rounded) / width, norm).max()
         for points, rounded in zip((U, V), centres, strict=True)
     )
-    cells = [*merge(centres[0], a), *merge(centres[1], b)]
     # rounded laws are further apart than the ceiling by what rounding may have added
-    radius, _ = _search(*cells, norm, math.inf, spare, ceiling + moved)
+    ceiling += moved
+    (U, a), (V, b) = merge(centres[0], a), merge(centres[1], b)
+    found = _search(U, a, V, b, norm, math.inf, spare, ceiling)
+    assert found is not None  # no number of pairs is too many
+    radius, _ = found
     return float(radius + moved), None, width
 
 
-def _search(U, a, V, b, norm, max_pairs, spare, ceiling):
+def _search(
+    U: Floats,
+    a: Integers,
+    V: Floats,
+    b: Integers,
+    norm: float,
+    max_pairs: float,
+    spare: int,
+    ceiling: float,
+) -> tuple[float, tuple[Indices, Indices, Integers] | None] | None:
     """Return the radius between distinct atoms, or None if it takes too many pairs.
 
     Returns
@@ -100,7 +122,9 @@ def _search(U, a, V, b, norm, max_pairs, spare, ceiling):
         _enough(_nearest(tree_u, V, norm), b, need),
     )
     high, kept = math.inf, None
-    for step in itertools.count():
+    step = -1
+    while True:
+        step += 1
         if low * unit >= ceiling:
             return math.inf, None
         probe = low
@@ -134,7 +158,7 @@ def _search(U, a, V, b, norm, max_pairs, spare, ceiling):
             return high * unit, kept
 
 
-def _unit(U, V):
+def _unit(U: Floats, V: Floats) -> float:
     """Return a power of two near the smallest distance that matters."""
     nearest = max(
         _nearest(KDTree(V), U, math.inf).max(), _nearest(KDTree(U), V, math.inf).max()
@@ -143,16 +167,16 @@ def _unit(U, V):
     return float(2.0 ** np.frexp(nearest or spread or 1.0)[1])
 
 
-def _nearest(tree, points, norm):
+def _nearest(tree: KDTree, points: Floats, norm: float) -> Floats:
     """Return the distance of each point to the nearest point of the tree."""
     return tree.query(points, p=norm)[0]
 
 
-def _norm(differences, norm):
+def _norm(differences: Floats, norm: float) -> Floats:
     return np.linalg.norm(differences, ord=norm, axis=1)
 
 
-def _enough(distances, masses, need):
+def _enough(distances: Floats, masses: Integers, need: int) -> float:
     """Return the least distance within which the masses add up to `need`."""
     order = np.argsort(distances)
     within = np.searchsorted(np.cumsum(masses[order]), need)
