@@ -79,11 +79,13 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
 
     def _check_parameters(self, scenario):
         super()._check_parameters(scenario)
-        for name in ("batch_size", "n_steps"):
-            if getattr(self, name) is not None:
-                check_count(**{name: getattr(self, name)})
-        if self.clip_norm is not None:
-            check_positive(clip_norm=self.clip_norm)
+        for check, names in (
+            (check_count, ("batch_size", "n_steps", "max_iter")),
+            (check_positive, ("clip_norm", "learning_rate")),
+        ):
+            for name in names:
+                if getattr(self, name) is not None:
+                    check(**{name: getattr(self, name)})
 
     def _defaults(self, context, multiplier, **decided):
         """Return the rule for what was not said; see :func:`default_plan`."""

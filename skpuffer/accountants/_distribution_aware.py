@@ -230,7 +230,9 @@ class DistributionAwareWasserstein(_ShiftAccountant):
             return math.inf, None
         if math.isinf(start):
             start = 1.0
-        target = self.epsilon if self.delta is None else self._noise_delta(aware)
+        target = float(self.epsilon)
+        if self.delta is not None:
+            target = self._noise_delta(aware)
         shift = self._shift(aware, release)
         moves, best, best_moves = coupled.moves(), math.inf, None
         for _ in range(_ROUNDS):

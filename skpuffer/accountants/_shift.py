@@ -157,7 +157,7 @@ class _ShiftAccountant(Accountant):
                 "the mass outside the event on which the prior is known. Use more "
                 "public rows or a larger 'delta'."
             )
-        return self.delta - moved.delta
+        return float(self.delta) - moved.delta
 
     def _notion(self, moved):
         if not moved.certified:

@@ -214,7 +214,7 @@ class PrivateRidge(LinearRegressorParts, PrivateEstimatorMixin):
 
     def _release(self, scenario, context, X):
         moments = self._moments(context.n_features)
-        low, high = self.target_bounds
+        low, high = map(float, self.target_bounds)
         return QueryRelease(
             query=moments.total,
             name="second moments of features and target",

@@ -11,7 +11,7 @@ from skpuffer._trained import PrivateTrainingMixin
 from skpuffer._validation import validate_rows
 from skpuffer.base import PrivateClassifierParts, mark_noisy
 from skpuffer.training import LinearGradients
-from skpuffer.utils._checks import check_positive
+from skpuffer.utils._checks import check_interval, check_positive, check_real
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import Interval
 
@@ -154,15 +154,12 @@ def target_scale(bounds):
             "of the target, such as the ends of its scale, from what is known without "
             "the data. Values outside are clipped, and the noise grows with the range."
         )
-    bounds = np.asarray(bounds, dtype=float)
-    if (
-        bounds.shape != (2,)
-        or not np.all(np.isfinite(bounds))
-        or bounds[0] >= bounds[1]
-    ):
+    ends = [check_real(target_bounds=end) for end in bounds]
+    if len(ends) != 2 or not np.all(np.isfinite(ends)) or ends[0] >= ends[1]:
         raise ValueError(
             "The parameter 'target_bounds' must be two finite numbers, the lower "
-            f"first. Got {bounds.tolist()!r}."
+            f"first. Got {bounds!r}."
         )
-    low, high = bounds
+    low, high = ends
+    check_interval(low, high, "target_bounds")
     return (low + high) / 2, (high - low) / 2

@@ -4,7 +4,12 @@ from numbers import Real
 
 import numpy as np
 
-from skpuffer.utils._checks import check_non_negative, check_probability, check_real
+from skpuffer.utils._checks import (
+    check_extent,
+    check_non_negative,
+    check_probability,
+    check_real,
+)
 
 
 def check_each(check, **named):
@@ -39,6 +44,8 @@ def check_delta(**named):
 def check_scale(scale):
     """Return a finite scale >= 0 as a float, or one for each coordinate as a tuple."""
     array = check_each(check_non_negative, scale=scale)
+    for value in np.unique(array):
+        check_extent(scale=float(value))
     if not np.all(np.isfinite(array)):
         raise ValueError(f"The parameter 'scale' must be finite. Got {scale!r}.")
     if np.ndim(array) == 0:

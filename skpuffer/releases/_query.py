@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.utils._checks import check_count
+from skpuffer.utils._checks import check_count, check_positive
 from skpuffer.utils._types import Floats
 
 from ._base import Release
@@ -91,9 +91,7 @@ class QueryRelease(Release):
         if self.query is None and not self.is_sum:
             raise ValueError("A release that is not a sum needs its 'query'.")
         if self.units is not None:
-            units = tuple(float(u) for u in self.units)
-            if not all(0 < u < math.inf for u in units):
-                raise ValueError("The 'units' must be positive and finite.")
+            units = tuple(check_positive(units=float(u)) for u in self.units)
             object.__setattr__(self, "units", units)
         self._meet_context()
 

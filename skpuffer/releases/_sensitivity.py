@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from skpuffer.utils._checks import check_non_negative, check_option
+from skpuffer.utils._checks import check_extent, check_option
 
 __all__ = ["Sensitivity", "convert_norm"]
 
@@ -68,10 +68,7 @@ class Sensitivity:
         for name in ("add_remove", "replace"):
             given = getattr(self, name)
             if given is not None:
-                held = {
-                    float(n): check_non_negative(sensitivity=v)
-                    for n, v in given.items()
-                }
+                held = {float(n): check_extent(sensitivity=v) for n, v in given.items()}
                 object.__setattr__(self, name, held)
 
     def __hash__(self) -> int:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ._checks import check_option
+from ._checks import check_interval, check_option
 
 __all__ = [
     "BOUNDS_LEAK",
@@ -118,7 +118,7 @@ def check_bounds(bounds, name="bounds"):
     try:
         low, high = bounds
         low, high = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(
             f"The parameter {name!r} must be a pair (low, high) of numbers, or of "
             "arrays of one number for each feature, all lows before all highs; or a "
@@ -144,6 +144,7 @@ def check_bounds(bounds, name="bounds"):
             f"The parameter {name!r} must be a pair (low, high) with low < high for "
             f"each feature. Got {bounds!r}."
         )
+    check_interval(low, high, name)
     if low.shape == high.shape == (2,) and _looks_like_pairs(bounds):
         raise ValueError(
             f"The parameter {name!r} can be read as lows and highs, or as a pair for "

@@ -10,6 +10,16 @@ from numbers import Real
 
 import numpy as np
 
+#: Sizes that can be worked with: their squares, and the quotients of those, are floats
+#: that are neither zero nor infinite.
+LEAST_SIZE, LARGEST_SIZE = 1e-70, 1e70
+
+#: Probabilities down to this one have all their digits, as have what they are cut into.
+_LEAST_PROBABILITY = 1e-300
+
+#: Whole numbers up to this one are floats, each its own.
+_LARGEST_COUNT = 2**53
+
 
 def _one(named):
     ((name, value),) = named.items()
@@ -33,7 +43,7 @@ def check_real(**named):
     TypeError
         If the value is not a real number.
     ValueError
-        If the value is NaN.
+        If the value is NaN, or a number beyond the range of floats.
     """
     name, value = _one(named)
     if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
@@ -41,20 +51,68 @@ def check_real(**named):
             f"The parameter {name!r} must be a real number. "
             f"Got {value!r} of type {type(value).__name__}."
         )
-    value = float(value)
-    if math.isnan(value):
+    try:
+        number = float(value)
+    except OverflowError:
+        number = None
+    if number is None:
+        raise ValueError(
+            f"The parameter {name!r} must be a number within the range of floats, "
+            "which end at 1.8e308."
+        )
+    if math.isnan(number):
         raise ValueError(f"The parameter {name!r} must be a number. Got nan.")
-    return value
+    return number
 
 
 def check_positive(*, finite=True, **named):
-    """Return the one named value as a float in (0, inf), (0, inf] if not `finite`."""
+    """Return the one named value as a float in (0, inf), (0, inf] if not `finite`.
+
+    Noise, bounds and budgets are multiplied, squared and divided by each other: what is
+    too small or, if `finite`, too large for that is refused. NaN, infinite noise or a
+    loss of zero would come of it.
+    """
     name, raw = _one(named)
     value = check_real(**named)
     if value <= 0 or (finite and math.isinf(value)):
         end = ")" if finite else "]"
         raise ValueError(
             f"The parameter {name!r} must be in the range (0, inf{end}. Got {raw!r}."
+        )
+    return _workable(name, value, raw, finite)
+
+
+def check_extent(**named):
+    """Return the one named value as a float: zero, infinity, or a workable size."""
+    name, raw = _one(named)
+    value = check_non_negative(**named)
+    return _workable(name, value, raw, finite=True) if 0 < value < math.inf else value
+
+
+def check_interval(low, high, name):
+    """Refuse ends of intervals that cannot be worked with.
+
+    Half of their distance is a unit of the noise.
+
+    Parameters
+    ----------
+    low, high : float or ndarray
+        Finite, ``low < high``.
+    name : str
+        Of the parameter, for the message.
+    """
+    for end in np.unique(np.abs([*np.ravel(low), *np.ravel(high)])):
+        check_extent(**{name: float(end)})
+    for half in np.unique(high / 2 - low / 2):
+        check_positive(**{name: float(half)})
+
+
+def _workable(name, value, raw, finite):
+    if value < LEAST_SIZE or (finite and value > LARGEST_SIZE):
+        raise ValueError(
+            f"The parameter {name!r} must be in the range [{LEAST_SIZE:g}, "
+            f"{LARGEST_SIZE:g}], where squares and quotients neither overflow nor "
+            f"vanish. Got {raw!r}. Use another unit."
         )
     return value
 
@@ -89,6 +147,11 @@ def check_probability(**named):
         raise ValueError(
             f"The parameter {name!r} must be in the range (0, 1). Got {raw!r}."
         )
+    if value < _LEAST_PROBABILITY:
+        raise ValueError(
+            f"The parameter {name!r} must be at least {_LEAST_PROBABILITY:g}, below "
+            f"which floats have no digits left. Got {raw!r}."
+        )
     return value
 
 
@@ -122,6 +185,11 @@ def check_count(*, least=1, **named):
         raise ValueError(
             f"The parameter {name!r} must be an integer of at least {least}. "
             f"Got {raw!r}."
+        )
+    if value > _LARGEST_COUNT:
+        raise ValueError(
+            f"The parameter {name!r} must be at most 2**53, beyond which floats do not "
+            "count."
         )
     return int(value)
 
@@ -211,7 +279,7 @@ def check_covariance(*, least=-1e-10, **named):
     name, raw = _one(named)
     try:
         array = np.asarray(raw, dtype=float)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         array = np.empty(0)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
         raise ValueError(

@@ -19,7 +19,7 @@ def check_clipping(norm, ord):
     ValueError
         If `norm` is not in (0, inf) or `ord` is not 1, 2 or inf.
     """
-    if not any(ord == known for known in (1, 2, np.inf)):
+    if np.ndim(ord) or not any(ord == known for known in (1, 2, np.inf)):
         raise ValueError(f"The parameter 'ord' must be one of 1, 2, inf. Got {ord!r}.")
     return check_positive(norm=norm)
 

@@ -66,6 +66,8 @@ def gaussian_epsilon(delta, mu):
         return math.inf
     # a plain tail bound: P(loss > epsilon) <= delta at this upper end
     upper = mu**2 / 2 + mu * math.sqrt(2 * math.log(1 / delta)) + 1.0
+    if mu > 1e8:  # it is as good as exact, and the curve has lost its digits
+        return upper * (1 + 1e-12)
     return root_above(lambda e: gaussian_delta(e, mu), delta, 0.0, upper)
 
 
