@@ -13,7 +13,13 @@ from skpuffer.accountants import Accountant, PrivacyLoss
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import RecordScenario, Scenario
 from skpuffer.utils._fitting import all_or_nothing, forget
-from skpuffer.utils._frame import as_table, drop_position, matching_names, row_count
+from skpuffer.utils._frame import (
+    as_table,
+    drop_position,
+    matching_names,
+    refuse_mask,
+    row_count,
+)
 from skpuffer.utils._random import noise_generator
 from skpuffer.utils._sklearn import fit_context
 
@@ -178,6 +184,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         exact = calibration.noise.is_zero
         announce(self, certificate, seeded, exact, self._leaks())
         noisy = self._execute(release, calibration.noise, X, y, rng)
+        self._check_released(noisy)
         self.certificate_ = certificate
         self.noise_ = calibration.noise
         self.accountant_ = accountant
@@ -205,7 +212,27 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
             All that leaves.
         """
         exact = release.run(X, y)
+        if not np.all(np.isfinite(exact)):
+            raise ValueError(
+                f"The release {release.name!r} is NaN or infinite on this table, which "
+                "no noise hides: look for records that the query cannot take."
+            )
         return exact + noise.sample(exact.shape, rng)
+
+    def _check_released(self, value):
+        """Refuse to publish what is not finite.
+
+        By then noise has been drawn, and where the release is a run of many steps it
+        cannot be known before. The refusal is made of the noisy vector alone, so it
+        tells no more than the certificate allows; a ledger that was told of the release
+        keeps it.
+        """
+        if not np.all(np.isfinite(value)):
+            raise ValueError(
+                f"{type(self).__name__} came to NaN or infinity and publishes nothing; "
+                "the budget of this release is spent. Bring bounds, norms and rates of "
+                "the parameters nearer to the units of the data."
+            )
 
     @abstractmethod
     def _release(self, scenario, context, X):
@@ -252,6 +279,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
     def _split_secret(self, scenario, X, secret):
         """Drop the secret column from the data, if it is there."""
         table = as_table(X)
+        refuse_mask(secret, "secret")
         if len(table.shape) != 2:
             return X, secret
         position = scenario.secret_position(matching_names(table), table.shape[1])

@@ -12,9 +12,13 @@ from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
 from skpuffer.utils._frame import column_names, is_frame, to_pandas
-from skpuffer.utils._silence import silence
+from skpuffer.utils._reading import floats
+from skpuffer.utils._unquoted import unquoted
 
-__all__ = ["FeatureMap", "is_fixed"]
+__all__ = ["TRANSFORMER", "FeatureMap", "is_fixed"]
+
+#: Whose code it is that maps records, for messages.
+TRANSFORMER = "The parameter 'transformer'"
 
 
 class FeatureMap:
@@ -73,23 +77,20 @@ class FeatureMap:
             result is not numeric.
         """
         raw = self._readable(table)
-        with silence():  # what it warns of would tell of the rows
-            mapped = self._transformer.transform(raw)
+        mapped = unquoted(TRANSFORMER, self._transformer.transform, raw)
         if sparse.issparse(mapped):
             mapped = mapped.toarray()
         elif is_frame(mapped):
             mapped = to_pandas(mapped)
-        try:
-            mapped = np.asarray(mapped, dtype=float)
-        except (TypeError, ValueError):
+        mapped = floats(mapped)
+        if mapped is None:
             raise ValueError(
-                "The parameter 'transformer' leaves columns that are not numeric: "
-                "encode them, by public categories with "
-                "preprocessing.PublicOneHotEncoder."
-            ) from None
+                f"{TRANSFORMER} leaves columns that are not numeric: encode them, by "
+                "public categories with preprocessing.PublicOneHotEncoder."
+            )
         if mapped.ndim != 2 or len(mapped) != len(raw):
             raise ValueError(
-                "The parameter 'transformer' must return one row for each record. Got "
+                f"{TRANSFORMER} must return one row for each record. Got "
                 f"shape {mapped.shape} for {len(raw)} records."
             )
         return mapped
@@ -130,7 +131,7 @@ class FeatureMap:
             )
             if not same:
                 raise ValueError(
-                    "The parameter 'transformer' maps a record differently when other "
+                    f"{TRANSFORMER} maps a record differently when other "
                     "records are around, so it carries private values from one to "
                     "another. Use a transformer that maps each record by itself."
                 )

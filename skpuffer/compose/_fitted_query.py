@@ -5,7 +5,9 @@ from sklearn.base import clone
 from sklearn.utils import get_tags
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.utils._silence import muted, silence
+from skpuffer.utils._reading import floats
+from skpuffer.utils._silence import muted
+from skpuffer.utils._unquoted import unquoted
 
 __all__ = ["FittedQuery", "is_settable"]
 
@@ -81,10 +83,10 @@ class FittedQuery:
             )
         if self._classes is not None and y is not None:
             y = self._classes[y]
-        with silence():
-            fitted = clone(self._estimator).fit(X, y)
-            self._check_classes(fitted)
-            parts = [_as_array(part) for part in self._parts(fitted)]
+        name = type(self._estimator).__name__
+        fitted = unquoted(name, clone(self._estimator).fit, X, y)
+        self._check_classes(fitted)
+        parts = [_as_array(part) for part in self._parts(fitted)]
         self._check_shapes([part.shape for part in parts])
         vector = np.concatenate([part.ravel() for part in parts])
         if not np.all(np.isfinite(vector)):
@@ -105,7 +107,7 @@ class FittedQuery:
 
     def _parts(self, fitted):
         if self.names is None:
-            return [self._query(fitted)]
+            return [unquoted("The parameter 'query'", self._query, fitted)]
         missing = [name for name in self.names if not hasattr(fitted, name)]
         if missing:
             raise ValueError(
@@ -159,10 +161,10 @@ def _seeded(estimator):
 
 
 def _as_array(part):
-    try:
-        return np.asarray(part, dtype=float)
-    except (TypeError, ValueError):
+    array = floats(part)
+    if array is None:
         raise ValueError(
             "The parameter 'query' must give arrays of numbers. Got an object of type "
             f"{type(part).__name__}; stack it by a function of the fitted estimator."
-        ) from None
+        )
+    return array

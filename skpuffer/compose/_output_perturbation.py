@@ -18,6 +18,7 @@ from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario, RecordScenario
 from skpuffer.utils._checks import check_count, check_positive
 from skpuffer.utils._frame import is_frame
+from skpuffer.utils._reading import read_numbers
 from skpuffer.utils._sklearn import HasMethods, Interval
 
 from ._delegation import delegates, inherit_tags, offered
@@ -323,7 +324,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
         check_is_fitted(self)
         method = getattr(self.estimator_, name)
         if name != "inverse_transform":
-            X = self._without_secret(X)
+            X = read_numbers(self._without_secret(X))
             if not is_frame(X):
                 X = validate_rows(self, X, reset=False, dtype=np.float64)
         try:

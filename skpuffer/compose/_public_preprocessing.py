@@ -12,11 +12,13 @@ from skpuffer.exceptions import ScenarioError
 from skpuffer.scenarios import RecordScenario
 from skpuffer.utils._fitting import all_or_nothing, forget
 from skpuffer.utils._frame import as_table, is_frame, matching_names
-from skpuffer.utils._silence import muted, silence
+from skpuffer.utils._reading import read_table
+from skpuffer.utils._silence import muted
 from skpuffer.utils._sklearn import HasMethods, VisualBlock, fit_context
+from skpuffer.utils._unquoted import unquoted
 
 from ._delegation import delegates, inherit_tags
-from ._feature_map import FeatureMap, is_fixed
+from ._feature_map import TRANSFORMER, FeatureMap, is_fixed
 from ._public_rows import rows_like
 
 __all__ = ["PublicPreprocessing"]
@@ -173,8 +175,8 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
                 "the preprocessing was fixed beforehand, holds nothing of the private "
                 "data and maps each record by itself"
             )
-            with silence():  # these rows are private
-                return muted(transformer).fit(X, None), assumption
+            # these rows are private
+            return unquoted(TRANSFORMER, muted(transformer).fit, X, None), assumption
         public, owner = self.reference, "The parameter 'reference'"
         if public is None:
             public, owner = scenario.public_table(), "The scenario's prior"
@@ -194,6 +196,7 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
 
     def _validate(self, X, reset):
         """Check the names and the number of raw columns, whatever they hold."""
+        X = read_table(X)
         if is_frame(X):
             return validate_data(self, X, reset=reset, skip_check_array=True)
         return validate_data(self, X, reset=reset, dtype=None, ensure_all_finite=False)

@@ -230,6 +230,9 @@ classifier, default=None
         self.verbose = verbose
         self.random_state = random_state
 
+    #: What is not for others, by the notes above: teachers that are still to be asked.
+    _curator_only = ("_answers",)
+
     # -- what is checked before anything is looked at -----------------------------
 
     def _check_parameters(self, scenario):
@@ -325,6 +328,9 @@ classifier, default=None
         asked = self._asking.rows[self._asking.asked]
         votes = teachers.vote(asked, release.n_classes, self._asking.groups)
         return session.histograms(votes)
+
+    def _check_released(self, value):
+        """Votes are whole numbers: NaN stands for queries without an answer."""
 
     def _publish(self, value, context):
         if value is None:

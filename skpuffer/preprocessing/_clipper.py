@@ -6,6 +6,7 @@ from sklearn.utils.validation import validate_data
 
 from skpuffer.utils._clipping import check_clipping, clip_rows
 from skpuffer.utils._fitting import all_or_nothing
+from skpuffer.utils._reading import all_finite, read_numbers
 
 __all__ = ["RowNormClipper"]
 
@@ -80,8 +81,15 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return clip_rows(self._validate(X, reset=False, copy=True), self.norm, self.ord)
 
     def _validate(self, X, **options):
-        dtypes = [np.float64, np.float32]
-        return validate_data(self, X, dtype=dtypes, accept_sparse="csr", **options)
+        options |= {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
+        options |= {"ensure_all_finite": False}
+        X = validate_data(self, read_numbers(X), **options)
+        if not all_finite(X):
+            raise ValueError(
+                "The parameter 'X' contains NaN or infinity, which cannot be scaled "
+                "down. Fill missing values before, by public ones."
+            )
+        return X
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 from skpuffer.utils._checks import check_option
 from skpuffer.utils._fitting import all_or_nothing
 from skpuffer.utils._frame import column_names, is_frame, to_pandas
+from skpuffer.utils._reading import as_numbers, read_table
 
 __all__ = ["PublicOneHotEncoder"]
 
@@ -204,17 +205,11 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
 
     def _table(self, X, reset):
         """Validate `X`; return it as a pandas frame, and the names of its columns."""
+        X = read_table(X)
         if is_frame(X):
             validate_data(self, X, skip_check_array=True, reset=reset)
             return to_pandas(X), list(column_names(X))
-        X = validate_data(
-            self,
-            X,
-            # an array of a list that mixes numbers and text would turn all into text
-            dtype=None if hasattr(X, "dtype") else object,
-            ensure_all_finite=False,
-            reset=reset,
-        )
+        X = validate_data(self, X, dtype=None, ensure_all_finite=False, reset=reset)
         return pd.DataFrame(X), list(range(X.shape[1]))
 
     def _positions(self, names):
@@ -308,16 +303,14 @@ def _objects(values):
 
 def _as_number(column, name, dtype):
     """A column as numbers; text and dates are none, even if NumPy could read them."""
+    values = column.to_numpy()
+    text = values.dtype.kind in "OU" and any(isinstance(v, str) for v in values)
     dates = pd.api.types.is_datetime64_any_dtype(
         column
     ) or pd.api.types.is_timedelta64_dtype(column)
-    values = column.to_numpy()
-    text = values.dtype.kind in "OU" and any(isinstance(v, str) for v in values)
     if dates or text or isinstance(column.dtype, pd.CategoricalDtype):
         raise ValueError(
             f"The column {name!r} is not numeric: give its public categories, "
             f"categories={{{name!r}: [...]}}, or leave it out."
         )
-    if values.dtype.kind == "O":
-        values = np.where(pd.isna(values), np.nan, values)
-    return values.astype(dtype)
+    return as_numbers(values, f"The column {name!r}").astype(dtype)

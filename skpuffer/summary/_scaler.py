@@ -6,6 +6,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._validation import validate_rows
 from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.utils._reading import read_numbers
 from skpuffer.utils._sklearn import StrOptions
 
 from ._bounded import BoundedColumns
@@ -207,7 +208,7 @@ class PrivateStandardScaler(
         ndarray of shape (n_records, n_features)
         """
         check_is_fitted(self)
-        X = np.array(X, dtype=np.float64)
+        X = np.array(read_numbers(X), dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != self.n_features_in_:
             raise ValueError(
                 "The parameter 'X' must have shape (n_records, "

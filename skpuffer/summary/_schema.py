@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from skpuffer.utils._frame import is_frame
+from skpuffer.utils._reading import floats
 
 __all__ = ["Column", "TableEncoder", "check_levels", "column_kinds"]
 
@@ -189,13 +190,12 @@ def _numbers(column, values, missing):
             "a public rule, or leave the records out, before they reach this "
             "estimator."
         )
-    try:
-        numbers = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
+    numbers = floats(values)
+    if numbers is None:
         raise ValueError(
             f"The column {column.name!r} is not numeric: list its levels in "
             "'categories', or name the columns to be read in 'columns'."
-        ) from None
+        )
     if not np.all(np.isfinite(numbers)):
         raise ValueError(f"The column {column.name!r} contains infinity.")
     return numbers

@@ -12,6 +12,7 @@ from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios import LawsScenario
 from skpuffer.utils._bounds import BOUNDS_LEAK, are_empirical
 from skpuffer.utils._frame import is_frame, row_count
+from skpuffer.utils._reading import read_numbers, read_table
 from skpuffer.utils._sklearn import StrOptions
 
 from ._parameters import (
@@ -209,16 +210,16 @@ class PrivateSummary(PrivateEstimatorMixin):
         return (BOUNDS_LEAK,) if are_empirical(self.bounds) else ()
 
     def _validate(self, X, y):
+        X = read_table(X)
         if is_frame(X):
             validate_data(self, X, skip_check_array=True)
             if row_count(X) == 0:
                 raise ValueError("Found a table with 0 records; at least 1 is needed.")
         else:
-            dtype = np.float64
-            if self.categories:  # rows of plain values keep their types
-                dtype = None if hasattr(X, "dtype") else object
+            if not self.categories:
+                X = read_numbers(X)
             # numbers are checked by column
-            X = validate_data(self, X, dtype=dtype, ensure_all_finite=False)
+            X = validate_data(self, X, dtype=None, ensure_all_finite=False)
         # public: names, positions and levels as the parameters give them
         self._encoder = self._make_encoder(column_kinds(X))
         return self._encoder(X), None

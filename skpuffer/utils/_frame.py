@@ -12,6 +12,7 @@ __all__ = [
     "drop_position",
     "is_frame",
     "matching_names",
+    "refuse_mask",
     "row_count",
     "to_pandas",
 ]
@@ -27,7 +28,17 @@ def as_table(X):
 
     A secret column must be found in it and its text kept.
     """
+    refuse_mask(X, "X")
     return X if hasattr(X, "shape") or is_frame(X) else np.asarray(X, dtype=object)
+
+
+def refuse_mask(values, name):
+    """Refuse a masked array, of which what is hidden would be read."""
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"The parameter {name!r} is a masked array, whose masked values would be "
+            "read. Fill them by public values: filled(...)."
+        )
 
 
 def column_names(X):

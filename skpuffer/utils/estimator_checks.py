@@ -31,6 +31,7 @@ from skpuffer.accountants import PrivacyLoss
 from skpuffer.base import FLOATING_POINT, UNTOUCHED_ROWS
 from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
 from skpuffer.releases import GradientRelease, QueryRelease
+from skpuffer.utils._canaries import NUMBER, TEXT, listen, reachable, sings
 
 __all__ = ["check_private_estimator", "privacy_checks"]
 
@@ -179,34 +180,137 @@ def check_parameters_unchanged(estimator):
     assert joblib.hash(fresh.get_params(deep=True)) == before
 
 
-def _public_attributes(estimator):
-    out = {}
-    for name, value in vars(estimator).items():
-        if name.endswith("_") and not name.startswith("_"):
-            try:
-                out[name] = np.asarray(value, dtype=float)
-            except (TypeError, ValueError):
-                continue
-    return out
+def _held(estimator):
+    """What can be reached from a fitted estimator, but for what stays with the curator.
+
+    Whatever an attribute is called, whoever is given the object has it.
+    """
+    kept = getattr(estimator, "_curator_only", ())
+    held = {name: value for name, value in vars(estimator).items() if name not in kept}
+    return reachable(held)
 
 
 def check_nothing_unprivatised_on_self(estimator):
-    """A number that does not vary with the noise does not vary with the data."""
+    """What does not vary with the noise does not vary with the data, in any attribute.
+
+    Private names and whatever the attributes refer to included.
+    """
     fits = {
-        (seed, data): _public_attributes(_fit(_set(estimator, random_state=seed), data))
+        (seed, data): _held(_fit(_set(estimator, random_state=seed), data))
         for seed in (0, 1)
         for data in (0, 1)
     }
 
-    def same(a, b):
-        return a.shape == b.shape and np.array_equal(a, b, equal_nan=True)
+    def same(one, other, path):
+        a, b = fits[one].get(path), fits[other].get(path)
+        return type(a) is type(b) and np.array_equal(a, b, equal_nan=_is_float(a))
 
-    for name, value in fits[0, 0].items():
-        if same(value, fits[1, 0][name]):
-            assert same(value, fits[0, 1][name]), (
-                f"the attribute {name!r} depends on the private data but carries no "
-                "noise"
+    for path in set().union(*fits.values()):
+        if same((0, 0), (1, 0), path):
+            assert same((0, 0), (0, 1), path), (
+                f"{path} of the fitted estimator depends on the private data but "
+                "carries no noise"
             )
+
+
+def _is_float(value):
+    return getattr(getattr(value, "dtype", None), "kind", "") == "f"
+
+
+def _with_canaries(estimator):
+    """Data that sings: one record of it is a number that nobody says by chance."""
+    X, *rest = _arguments(estimator)
+    X[5] = NUMBER, 0.0, 0.0
+    return X, *rest
+
+
+def check_no_canary_is_held(estimator):
+    """No attribute, no pickle and nothing that `fit` says holds a private value."""
+    fresh = _set(estimator, random_state=0)
+    with listen() as said:
+        fresh.fit(*_with_canaries(estimator))
+    assert said.error is None, f"{said.error!r} on good data"
+    assert not said.songs, f"a private value was quoted in {said.songs}"
+    for path, leaf in _held(fresh).items():
+        text = leaf if isinstance(leaf, str) else None
+        data = leaf if isinstance(leaf, bytes) else np.asarray(leaf).tobytes()
+        quoted = sings(data) if text is None else sings(text)
+        assert not quoted and not sings(path), f"{path} holds a private value"
+    for name in getattr(fresh, "_curator_only", ()):
+        vars(fresh).pop(name, None)
+    assert not sings(pickle.dumps(fresh)), "a pickle holds a private value"
+
+
+def _bad_arguments(estimator):
+    """Arguments of `fit` that cannot be taken, each with canaries and a name."""
+    X, *rest = _with_canaries(estimator)
+    cells = X.astype(object)
+    for name, cell in {
+        "text": TEXT,
+        "an object": {TEXT: NUMBER},
+        "a complex number": NUMBER + 1j,
+        "a missing value": None,
+        "NaN": np.nan,
+        "infinity": np.inf,
+    }.items():
+        bad = cells.copy()
+        bad[4, 1] = cell
+        yield f"{name} in X", (bad, *rest)
+        if rest:
+            target = np.array(rest[0], dtype=object)
+            target[[3, 4]] = cell, NUMBER
+            yield f"{name} in y", (X, target)
+    for name, table in {
+        "one dimension": X[5],
+        "three dimensions": X[None],
+        "a number": NUMBER,
+        "complex X": X + 1j,
+        "complex objects": cells + 1j,
+        "text": np.full(X.shape, TEXT),
+        "ragged rows": [[NUMBER], [NUMBER, TEXT]],
+        "a dict": {TEXT: X[5]},
+        "a mask": np.ma.masked_equal(X, 0.0),
+        "dates and text": np.array([[np.datetime64("NaT"), TEXT, NUMBER]] * len(X)),
+    }.items():
+        yield name, (table, *rest)
+    for name, target in {
+        "text as y": np.full(len(X), TEXT),
+        "complex y": np.full(len(X), NUMBER + 1j),
+        "numbers as y": X[:, 0],
+        "a short y": np.full(3, NUMBER),
+        "two columns of y": X[:, :2] + 1j,
+        "sets as y": [{TEXT, NUMBER}] * len(X),
+    }.items():
+        if rest:
+            yield name, (X, target)
+
+
+def check_no_canary_is_quoted(estimator):
+    """Bad data is refused, or warned of, without a word of what is in it.
+
+    Neither in `fit` nor in what a fitted estimator does to other rows, and nothing is
+    fitted by it.
+    """
+    takes_classes = "classes" in clone(estimator).get_params(deep=False)
+    fitted = _fit(clone(estimator))
+    for name, arguments in _bad_arguments(estimator):
+        fresh = clone(estimator)
+        if takes_classes:  # else labels are public by default
+            fresh.set_params(classes=[0, 1])
+        with listen() as said:
+            fresh.fit(*arguments)
+        assert not said.songs, f"{name}: a private value was quoted in {said.songs}"
+        if said.error is not None:
+            assert isinstance(said.error, ValueError | TypeError), (
+                f"{name}: {said.error!r}"
+            )
+            if _is_private(estimator):  # what learns nothing is never unfitted
+                _assert_unfitted(fresh)
+        for method in ("predict", "transform"):
+            if hasattr(fitted, method):
+                with listen() as said:
+                    getattr(fitted, method)(arguments[0])
+                assert not said.songs, f"{name}: {method} quoted in {said.songs}"
 
 
 def check_fresh_noise_every_time(estimator):
@@ -443,6 +547,8 @@ _CHECKS = (
     check_noise_does_not_depend_on_data,
     check_parameters_unchanged,
     check_nothing_unprivatised_on_self,
+    check_no_canary_is_held,
+    check_no_canary_is_quoted,
     check_fresh_noise_every_time,
     check_seed_warns,
     check_refit_independent,
@@ -466,12 +572,11 @@ def privacy_checks(estimator):
     Returns
     -------
     checks : list of (str, callable)
-        Names, and functions without arguments. Empty for an estimator that releases
-        nothing, such as a stateless transformer.
+        Names, and functions without arguments. For an estimator that releases nothing,
+        such as a stateless transformer, those of what it says of the data it is given.
     """
-    if not _is_private(estimator):
-        return []
-    return [(check.__name__, partial(check, estimator)) for check in _CHECKS]
+    checks = _CHECKS if _is_private(estimator) else (check_no_canary_is_quoted,)
+    return [(check.__name__, partial(check, estimator)) for check in checks]
 
 
 def check_private_estimator(estimator):

@@ -1,0 +1,272 @@
+"""Private values read as cells or as numbers: what cannot be is named, never quoted.
+
+The checks of scikit-learn and NumPy quote what they refuse, so nothing reaches them
+that they would.
+"""
+
+from decimal import Decimal
+from numbers import Complex, Real
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn import config_context
+from sklearn.utils import assert_all_finite
+
+from ._frame import is_frame, refuse_mask
+
+__all__ = [
+    "all_finite",
+    "as_numbers",
+    "floats",
+    "read_labels",
+    "read_numbers",
+    "read_table",
+]
+
+
+def read_table(X):
+    """Return a table whose cells are of any kind, in two dimensions.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, data frame} of shape (n_records, n_columns)
+
+    Returns
+    -------
+    {ndarray, sparse matrix, data frame}
+
+    Raises
+    ------
+    ValueError
+        If it is no table, is masked, or holds complex numbers.
+    """
+    if is_frame(X):
+        return X
+    X = _as_array(X, "X")
+    if X.ndim < 2:
+        what = "scalar" if X.ndim == 0 else f"{X.ndim}D"
+        raise ValueError(
+            f"Expected 2D array, got {what} array instead (dtype {X.dtype}): the "
+            "parameter 'X' must be a table with a row for each record. Reshape your "
+            "data, X.reshape(-1, 1) if it is a single column; make a list of a "
+            "generator, and a data frame of a dict."
+        )
+    return X
+
+
+def read_numbers(X):
+    """Return a table whose cells are numbers, NaN where one is missing.
+
+    Parameters
+    ----------
+    X : {array-like, sparse matrix, data frame} of shape (n_records, n_columns)
+
+    Returns
+    -------
+    {ndarray, sparse matrix, data frame}
+        As it is, if its types say that it holds numbers.
+
+    Raises
+    ------
+    ValueError
+        As :func:`read_table`, or if a column holds text or dates.
+    TypeError
+        If a column holds other objects.
+    """
+    X = read_table(X)
+    if is_frame(X):
+        return _numeric_frame(X)
+    if sparse.issparse(X) or X.dtype.kind in "biuf":
+        return X
+    if X.ndim > 2:
+        return as_numbers(X, "The parameter 'X'")
+    columns = [
+        as_numbers(column, f"The column {i} of the parameter 'X'")
+        for i, column in enumerate(X.T)
+    ]
+    return np.column_stack(columns) if columns else np.empty(X.shape)
+
+
+def read_labels(y, *, numeric=False):
+    """Return targets of any kind, or only such as are finite numbers.
+
+    Parameters
+    ----------
+    y : array-like or None
+    numeric : bool, default=False
+
+    Returns
+    -------
+    {ndarray, sparse matrix} or None
+
+    Raises
+    ------
+    ValueError, TypeError
+        As :func:`read_numbers`, and if a target is missing.
+    """
+    if y is None or sparse.issparse(y):
+        return y
+    y = _as_array(y, "y")
+    if numeric:
+        y = as_numbers(y, "The parameter 'y'")
+    missing = ~np.isfinite(y) if y.dtype.kind == "f" else _missing(y)
+    if np.any(missing):
+        raise ValueError(
+            f"The parameter 'y' (dtype {y.dtype}) contains NaN, infinity or missing "
+            "values. Leave those records out, by a rule that is public."
+        )
+    return y
+
+
+def as_numbers(values, where):
+    """Return an array of numbers, NaN where one is missing.
+
+    Text that reads as a number is one; dates are none, even if NumPy could read them.
+
+    Parameters
+    ----------
+    values : ndarray
+    where : str
+        What holds them, for the message.
+
+    Returns
+    -------
+    ndarray
+        As it is, if its dtype says that it holds numbers.
+
+    Raises
+    ------
+    ValueError
+        On text, dates or numbers beyond the range of floats.
+    TypeError
+        On other objects.
+    """
+    _refuse_complex(values, where)
+    kind = values.dtype.kind
+    if kind in "biuf":
+        return values
+    where = f"{where} (dtype {values.dtype})"
+    missing = _missing(values)
+    present = values[~missing]
+    if kind == "O":
+        held = {type(value) for value in present}
+        others = [h for h in held if not issubclass(h, (Real, Decimal, str, bytes))]
+        if any(issubclass(h, (np.datetime64, np.timedelta64)) for h in others):
+            kind = "M"
+        elif others:
+            raise TypeError(
+                f"{where} holds objects of other types. The argument must be numbers, "
+                "or text, a string that reads as a number."
+            )
+    if kind in "mMV":
+        raise ValueError(
+            f"{where} holds dates or structures, which are no numbers: make numbers of "
+            "them by a public rule, or leave the column out."
+        )
+    numbers = np.full(values.shape, np.nan)
+    read = floats(present)
+    if read is None:
+        raise ValueError(
+            f"{where} holds text, or numbers beyond the range of floats. Encode text "
+            "by public categories (preprocessing.PublicOneHotEncoder), or leave the "
+            "column out."
+        )
+    numbers[~missing] = read
+    return numbers
+
+
+def all_finite(X):
+    """Whether all numbers of an array or a sparse matrix are finite."""
+    # asked whatever scikit-learn's switches say: clipping, and so the promise, needs it
+    with config_context(assume_finite=False):
+        try:
+            assert_all_finite(X)
+        except ValueError:
+            return False
+    return True
+
+
+def floats(values):
+    """Return values as an array of floats, or None if they are not."""
+    try:
+        values = np.asarray(values)
+        return None if values.dtype.kind in "cmM" else values.astype(float)
+    except (TypeError, ValueError, ArithmeticError):
+        return None
+
+
+def _missing(values):
+    try:
+        return pd.isna(values)
+    except ArithmeticError:  # a signalling NaN, which is no number either
+        return np.zeros(values.shape, dtype=bool)
+
+
+def _as_array(values, name):
+    """An array, if it is not sparse, of which nothing is hidden by a mask."""
+    if sparse.issparse(values):
+        _refuse_complex(values, f"The parameter {name!r}")
+        return values
+    refuse_mask(values, name)
+    if isinstance(values, np.matrix):
+        raise TypeError(
+            f"np.matrix is not supported for the parameter {name!r}: please convert it "
+            "with np.asarray."
+        )
+    array = _plain_array(values)
+    if array is None:
+        raise ValueError(
+            f"The parameter {name!r} must be an array. An object of type "
+            f"{type(values).__name__} could not be made one: see that all rows are of "
+            "one length."
+        )
+    _refuse_complex(array, f"The parameter {name!r}")
+    return array
+
+
+def _plain_array(values):
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "US" and not hasattr(values, "dtype"):
+            # a list that mixes numbers and text: none becomes the other
+            array = np.asarray(values, dtype=object)
+    except Exception:
+        return None
+    return array
+
+
+def _refuse_complex(array, where):
+    kinds = {array.dtype.type}
+    if array.dtype.kind == "O":
+        kinds = set(map(type, array.flat))
+    if any(issubclass(k, Complex) and not issubclass(k, Real) for k in kinds):
+        raise ValueError(
+            f"Complex data not supported: {where} (dtype {array.dtype}) holds complex "
+            "numbers. Give their real and imaginary parts as columns."
+        )
+
+
+def _numeric_frame(X):
+    """The frame, or one of its columns as numbers where a type is not one of them."""
+    frame = nw.from_native(X, eager_only=True)
+    if all(_is_number(X, name, dtype) for name, dtype in frame.schema.items()):
+        return X
+    columns = {
+        name: as_numbers(
+            frame.get_column(name).to_numpy(),
+            f"The column {name!r} of the parameter 'X'",
+        )
+        for name in frame.columns
+    }
+    return pd.DataFrame(columns)
+
+
+def _is_number(X, name, dtype):
+    if isinstance(X, pd.DataFrame):
+        dtype = X.dtypes[name]
+        return pd.api.types.is_numeric_dtype(
+            dtype
+        ) and not pd.api.types.is_complex_dtype(dtype)
+    return dtype.is_numeric() or dtype == nw.Boolean

@@ -1,0 +1,74 @@
+"""Other people's code on private values: what it says of them is not passed on."""
+
+import traceback
+
+from scipy import sparse
+from sklearn.exceptions import NotFittedError
+
+from ._silence import silence
+
+__all__ = ["unquoted"]
+
+
+def unquoted(owner, call, *args):
+    """Call a function of private values and withhold the words of what it raises.
+
+    An error of a transformer or an estimator may quote a cell of the table. Its kind is
+    passed on, its words are not, and no chained error holds them. Our own errors quote
+    nothing and pass. Of warnings, prints and logs nothing is passed on, as that there
+    were any tells of the rows.
+
+    Parameters
+    ----------
+    owner : str
+        Whose code it is, for the message.
+    call : callable
+    *args : tuple
+
+    Returns
+    -------
+    object
+        What the call returns.
+
+    Raises
+    ------
+    ValueError
+        If it raises.
+    """
+    raised = kind = None
+    with silence():
+        try:
+            returned = call(*args)
+        except Exception as error:
+            kind = type(error).__name__
+            if _is_ours(error):
+                raised = error
+    if raised is not None:
+        raised.__cause__ = raised.__context__ = None
+        raise raised
+    if kind is not None:
+        # outside of `except`, so that the error is not chained to this one
+        raise ValueError(f"{owner} raised {kind}{_given(args)}; {_WITHHELD}")
+    return returned
+
+
+_WITHHELD = (
+    "what it said is withheld, as it may quote private values. Run it on public rows "
+    "to read it."
+)
+
+
+def _given(args):
+    """What is public of the table it was given."""
+    shape = getattr(args[0], "shape", ())
+    if len(shape) != 2:
+        return ""
+    kind = "sparse" if sparse.issparse(args[0]) else "dense"
+    return f" on {kind} data of n_samples={shape[0]} and n_features={shape[1]}"
+
+
+def _is_ours(error):
+    if isinstance(error, NotFittedError):
+        return True  # said before data is looked at
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    return frame.f_globals.get("__name__", "").startswith("skpuffer.")
