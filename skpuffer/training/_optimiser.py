@@ -83,7 +83,12 @@ class Optimiser:
     radius: float | None = None
 
     def __post_init__(self):
-        check_positive(learning_rate=self.learning_rate)
+        # of any size: training itself says when a step overflows
+        if not 0 < check_real(learning_rate=self.learning_rate) < math.inf:
+            raise ValueError(
+                "The parameter 'learning_rate' must be in the range (0, inf). "
+                f"Got {self.learning_rate!r}."
+            )
         check_option(tuple(SCHEDULES), schedule=self.schedule)
         if not 0 <= check_real(momentum=self.momentum) < 1:
             raise ValueError(

@@ -11,8 +11,9 @@ from numbers import Real
 import numpy as np
 
 #: Sizes that can be worked with: their squares, and the quotients of those, are floats
-#: that are neither zero nor infinite.
-LEAST_SIZE, LARGEST_SIZE = 1e-70, 1e70
+#: that are neither zero nor infinite. A scenario may find that next to nothing moves;
+#: of that the square alone must be a float.
+_LEAST_SIZE, _LEAST_EXTENT, _LARGEST_SIZE = 1e-70, 1e-150, 1e70
 
 #: Probabilities down to this one have all their digits, as have what they are cut into.
 _LEAST_PROBABILITY = 1e-300
@@ -79,14 +80,19 @@ def check_positive(*, finite=True, **named):
         raise ValueError(
             f"The parameter {name!r} must be in the range (0, inf{end}. Got {raw!r}."
         )
-    return _workable(name, value, raw, finite)
+    return _workable(name, value, raw, _LEAST_SIZE, finite)
 
 
 def check_extent(**named):
-    """Return the one named value as a float: zero, infinity, or a workable size."""
+    """Return the one named value as a float: zero, infinity, or a workable size.
+
+    Of a move, or of noise.
+    """
     name, raw = _one(named)
     value = check_non_negative(**named)
-    return _workable(name, value, raw, finite=True) if 0 < value < math.inf else value
+    if value == 0 or math.isinf(value):
+        return value
+    return _workable(name, value, raw, _LEAST_EXTENT, finite=True)
 
 
 def check_interval(low, high, name):
@@ -107,11 +113,11 @@ def check_interval(low, high, name):
         check_positive(**{name: float(half)})
 
 
-def _workable(name, value, raw, finite):
-    if value < LEAST_SIZE or (finite and value > LARGEST_SIZE):
+def _workable(name, value, raw, least, finite):
+    if value < least or (finite and value > _LARGEST_SIZE):
         raise ValueError(
-            f"The parameter {name!r} must be in the range [{LEAST_SIZE:g}, "
-            f"{LARGEST_SIZE:g}], where squares and quotients neither overflow nor "
+            f"The parameter {name!r} must be in the range [{least:g}, "
+            f"{_LARGEST_SIZE:g}], where squares and quotients neither overflow nor "
             f"vanish. Got {raw!r}. Use another unit."
         )
     return value
