@@ -129,16 +129,14 @@ def test_words_of_our_own_transformers_are_passed_on():
     assert "'categories' does not name" in message
 
 
-def test_warnings_of_a_transformer_are_passed_on_without_words():
+def test_warnings_of_a_transformer_are_not_passed_on():
     def tell(table):
         warnings.warn(f"seen {table.tolist()}", RuntimeWarning, stacklevel=2)
         return table
 
     model = PublicPreprocessing(FunctionTransformer(tell), mean())
-    with pytest.warns(RuntimeWarning, match="'transformer' warned.*withheld"):
-        model.fit(X)
     with listen() as said:
-        model.fit(X)
+        model.fit(X)  # where warnings are errors
     assert not said.songs
 
 
