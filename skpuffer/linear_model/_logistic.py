@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
-from scipy import sparse
 
 from skpuffer._scores import ScoreProbabilities
 from skpuffer.releases import QueryRelease, Sensitivity
@@ -12,6 +11,7 @@ from skpuffer.scenarios import RecordScenario
 from skpuffer.training import make_loss
 from skpuffer.utils._checks import check_positive
 from skpuffer.utils._clipping import clip_rows
+from skpuffer.utils._norms import row_norms
 from skpuffer.utils._sklearn import Interval, StrOptions
 
 from ._logistic_loss import LogisticConstants, LogisticRecord, minimise
@@ -282,7 +282,7 @@ class PrivateLogisticRegression(ScoreProbabilities, LinearClassifier):
     def _release(self, scenario, context, X):
         norm = self.data_norm
         if self._norm_from_data:
-            norm = float(np.sqrt(_squared_norms(X).max()))
+            norm = float(row_norms(X, 2).max())
         intercept = self._output_intercept
         n_classes = len(self.classes_)
         constants = LogisticConstants(
@@ -342,7 +342,3 @@ class PrivateLogisticRegression(ScoreProbabilities, LinearClassifier):
         if self.fit_intercept:
             self.coef_ = weights[:, :-1].copy()
             self.intercept_ = weights[:, -1] * self._output_intercept
-
-
-def _squared_norms(X):
-    return np.asarray((X.multiply(X) if sparse.issparse(X) else X * X).sum(axis=1))

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from ._clipping import check_blocks
+from ._clipping import check_release
 from ._rows import Rows
 
 __all__ = ["Gradients"]
@@ -107,7 +107,8 @@ class Gradients(ABC):
         Raises
         ------
         ValueError
-            If the release clips blocks that are not those of the model.
+            If the release clips blocks that are not those of the model, or to a norm
+            that is too short for the dtype of the rows.
 
         Notes
         -----
@@ -117,7 +118,7 @@ class Gradients(ABC):
         may be moved as one likes; a sum that overflowed would be what it is for all
         records at once.
         """
-        check_blocks(release, self.blocks)
+        check_release(release, self.blocks, self.rows.dtype)
         limit = self.rows.limit
         # a quicker look for a large entry than at each; what overflows is found as well
         if not parameters.dot(parameters) <= limit * limit:

@@ -2,23 +2,29 @@
 
 import numpy as np
 
-from ._rows import entry_norms, joint_norms
+from skpuffer.utils._norms import joint_norms, least_norm, row_norms
 
-__all__ = ["check_blocks", "clip_layers", "clip_rows", "largest_factor"]
+__all__ = ["check_release", "clip_layers", "clip_rows", "largest_factor"]
 
 
-def check_blocks(release, blocks):
-    """Check that a release clips the whole vector, or just the parts a model has.
+def check_release(release, blocks, dtype):
+    """Check that a release clips what a model has, to what its numbers can hold.
 
     Raises
     ------
     ValueError
-        If it clips other parts.
+        If it clips other parts than the whole vector or those a model has, or to a norm
+        so short that numbers of `dtype` would be rounded by more than the slack.
     """
     if release.blocks not in (None, blocks):
         raise ValueError(
             f"The parameter 'blocks' of the release must be {blocks}, the parts these "
             f"gradients can be clipped by, or None. Got {release.blocks}."
+        )
+    if np.min(release.clip_norm) < least_norm(dtype):
+        raise ValueError(
+            f"The parameter 'clip_norm' must be at least {least_norm(dtype):.3g} for "
+            f"gradients in {np.dtype(dtype).name}. Got {release.clip_norm}."
         )
 
 
@@ -67,7 +73,7 @@ def clip_rows(factors, caps, order):
     if factors.ndim == 1:
         clipped = np.minimum(factors, caps)
         return np.maximum(clipped, -caps, out=clipped)  # `clip` costs more than both
-    excess = entry_norms(factors, order).astype(factors.dtype, copy=False) / caps
+    excess = row_norms(factors, order).astype(factors.dtype, copy=False) / caps
     return factors / np.maximum(excess, 1)[:, None]
 
 
@@ -102,7 +108,7 @@ def clip_layers(entering, leaving, release, slack):
             for factor, cap in zip(leaving, caps, strict=True)
         ]
     lengths = [
-        entry_norms(factor, order) * norm
+        row_norms(factor, order) * norm
         for factor, norm in zip(leaving, entering, strict=True)
     ]
     total = joint_norms(*lengths, order).astype(leaving[0].dtype)

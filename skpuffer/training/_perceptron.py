@@ -6,10 +6,11 @@ import numpy as np
 from scipy.special import expit
 
 from skpuffer.utils._checks import check_count, check_option
+from skpuffer.utils._norms import joint_norms, row_norms
 
 from ._base import Gradients
 from ._clipping import clip_layers
-from ._rows import entry_norms, joint_norms, products
+from ._rows import products
 
 __all__ = ["ACTIVATIONS", "PerceptronGradients"]
 
@@ -149,7 +150,7 @@ class PerceptronGradients(Gradients):
         order, dtype = release.clip_order, rows.dtype
         entering = (
             self.rows.norms(order, 1.0)[select],
-            joint_norms(entry_norms(hidden, order), 1.0, order).astype(dtype),
+            joint_norms(row_norms(hidden, order), 1.0, order).astype(dtype),
         )
         factors = (inner, outer)
         inner, outer = clip_layers(entering, factors, release, self.rows.slack)

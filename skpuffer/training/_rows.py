@@ -1,15 +1,13 @@
 """The records of a run, kept so that a batch is read, and its norms known, fast."""
 
-import math
-
 import numpy as np
 from scipy import sparse
-from scipy.sparse import linalg as sparse_linalg
 from sklearn.utils import gen_batches
 
 from skpuffer.utils._clipping import clip_rows
+from skpuffer.utils._norms import joint_norms, row_norms, row_parts
 
-__all__ = ["Rows", "entry_norms", "joint_norms", "products"]
+__all__ = ["Rows", "products"]
 
 # Rows are read in blocks of so many bytes: few enough to stay in cache between the
 # product that makes the scores and the one that makes the gradients, enough to pay for
@@ -116,19 +114,19 @@ class Rows:
         return self._lengths[key]
 
     def _measure(self, order):
-        """Norm of each row, rounded up; with no copy of all rows."""
+        """Norm of each row, rounded up; with no copy of all dense rows."""
+        if self._sparse:
+            return self._rounded_up(row_norms(self.X, order))
         lengths = np.empty(self.n_records, self.dtype)
-        size = max(1, _BLOCK_BYTES // (32 * max(1, self.n_features)))
-        for part in gen_batches(self.n_records, size):
-            lengths[part] = self._rounded_up(entry_norms(self.X[part], order))
+        for part in row_parts(self.X):
+            lengths[part] = self._rounded_up(row_norms(self.X[part], order))
         return lengths
 
     def _rounded_up(self, lengths):
         info = np.finfo(self.dtype)
-        # also where the squares of small entries may have underflowed
-        least = max(math.sqrt(1e-307 * (self.n_features + 1)), float(info.tiny))
         with np.errstate(over="ignore"):
-            lengths = np.maximum(lengths, least) * (1 + 2 * float(info.eps))
+            # below `tiny` numbers are too few to round to
+            lengths = np.maximum(lengths, info.tiny) * (1 + 2 * float(info.eps))
             return lengths.astype(self.dtype, copy=False)
 
     def blocks(self, index=None):
@@ -289,49 +287,3 @@ def products(rows, matrix):
         return rows.dot(matrix)[:n_rows]  # quicker to call than `@`
     slices = rows.reshape(-1, _TILE[rows.dtype.char], rows.shape[1])
     return (slices @ matrix).reshape(len(rows), -1)[:n_rows]
-
-
-def entry_norms(X, order):
-    """Return the norm of each row, in float64.
-
-    Parameters
-    ----------
-    X : {ndarray, CSR matrix} of shape (n, m)
-    order : float
-        In [1, inf].
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        inf or NaN where a row is too long to be measured, or has such an entry.
-    """
-    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-        if order not in (1, 2, math.inf):
-            return _general_norms(X, order)
-        if sparse.issparse(X):
-            return sparse_linalg.norm(X.astype(np.float64), ord=order, axis=1)
-        X = np.asarray(X, np.float64)
-        if order == 2:
-            return np.sqrt(np.einsum("ij,ij->i", X, X))
-        return np.linalg.norm(X, ord=order, axis=1)
-
-
-def _general_norms(X, order):
-    """Norm of any order; the largest entries go first, as a high power overflows."""
-    largest = entry_norms(X, math.inf)
-    scale = np.where(largest > 0, largest, 1.0)
-    if sparse.issparse(X):
-        shares = X.astype(np.float64)
-        shares.data = np.abs(shares.data) / np.repeat(scale, np.diff(X.indptr))
-        powers = np.asarray(shares.power(order).sum(axis=1)).ravel()
-    else:
-        powers = ((np.abs(X) / scale[:, None]) ** order).sum(axis=1)
-    return largest * powers ** (1 / order)
-
-
-def joint_norms(a, b, order):
-    """Return the norm of the vectors whose two parts have the norms `a` and `b`."""
-    if order == 2:
-        return np.hypot(a, b)
-    a, b = np.broadcast_arrays(a, b)
-    return entry_norms(np.stack([a, b], axis=1), order)

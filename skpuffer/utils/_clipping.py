@@ -2,9 +2,9 @@
 
 import numpy as np
 from scipy import sparse
-from scipy.sparse import linalg as sparse_linalg
 
 from ._checks import check_positive
+from ._norms import least_norm, row_norms, row_parts
 
 __all__ = ["check_clipping", "clip_rows"]
 
@@ -42,20 +42,21 @@ def clip_rows(X, norm, ord=2):
     Returns
     -------
     {ndarray, CSR matrix} of shape (n_records, n_features)
-        Floats; sparse stays sparse. `X` itself if it is so already and no row exceeds
-        the bound; `X` is never changed.
+        Floats; sparse stays sparse. `X` itself if it is so already, in canonical
+        format, and no row exceeds the bound; `X` is never changed.
 
     Raises
     ------
     TypeError
         If `norm` is not a real number.
     ValueError
-        If `norm` is not in (0, inf), `ord` is not one of the three, or `X` has NaN or
-        infinity: such a row would pass a comparison of norms unclipped.
+        If `norm` is not in (0, inf) or too short for the dtype of `X`, `ord` is not one
+        of the three, or `X` has NaN or infinity: such a row would pass a comparison of
+        norms unclipped.
 
     Notes
     -----
-    The bound holds up to the rounding of the dtype of `X`.
+    The bound holds up to the rounding of the dtype of `X`, at any scale.
 
     Examples
     --------
@@ -67,29 +68,53 @@ def clip_rows(X, norm, ord=2):
     """
     norm = check_clipping(norm, ord)
     X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
-    if X.dtype.kind != "f":
+    if X.dtype not in (np.float32, np.float64):
         X = X.astype(np.float64)
-    lengths = _lengths(X, ord)
-    if not np.all(np.isfinite(lengths)):
-        if not np.all(np.isfinite(_lengths(X, np.inf))):
-            raise ValueError("X contains NaN or infinity: its rows cannot be clipped.")
-        # a square overflowed; a first clip along the same ray brings it into range
-        X = clip_rows(X, norm, np.inf)
-        lengths = _lengths(X, ord)
-    if np.all(lengths <= norm):
-        return X
-    factors = np.ones_like(lengths)
-    np.divide(norm, lengths, out=factors, where=lengths > norm)
+    if norm < least_norm(X.dtype):
+        raise ValueError(
+            f"The parameter 'norm' must be at least {least_norm(X.dtype):.3g} for rows "
+            f"in {X.dtype.name}, which hold no shorter ones exactly. Got {norm}. Scale "
+            "the features, or use float64."
+        )
+    if sparse.issparse(X):
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()  # entries stored in parts would be measured too short
+        factors = _factors(X, norm, ord)
+        return X if factors is None else _scaled(X, factors)
+    result = X
+    for part in row_parts(X):
+        factors = _factors(X[part], norm, ord)
+        if factors is not None:
+            result = X.copy() if result is X else result
+            result[part] = _scaled(X[part], factors)
+    return result
+
+
+def _factors(X, norm, ord):
+    """Two factors of each row that shorten it, one after the other; None for ones."""
+    long = ~(row_norms(X, ord) <= norm)
+    if not np.any(long):
+        return None
+    largest = row_norms(X, np.inf)
+    if not np.all(np.isfinite(largest)):
+        raise ValueError("X contains NaN or infinity: its rows cannot be clipped.")
+    # with a power of two that brings any length into range, exactly
+    units = np.where(long, np.ldexp(1.0, np.frexp(largest)[1] - 1), 1.0)
+    factors = np.ones(len(units))
+    lengths = row_norms(_scaled(X, (units, factors), np.float64), ord)
+    np.divide(norm, lengths, out=factors, where=long)
+    return units, factors
+
+
+def _scaled(X, factors, dtype=None):
+    """Rows divided by a number each, then multiplied by another."""
+    dtype = dtype or X.dtype
+    units, factors = factors
     if not sparse.issparse(X):
-        return X * factors[:, None]
-    X = X.copy()
-    X.data *= np.repeat(factors, np.diff(X.indptr))
-    return X
-
-
-def _lengths(X, ord):
-    """Norm of each row, of shape (n_records,)."""
-    with np.errstate(over="ignore"):
-        if sparse.issparse(X):
-            return np.asarray(sparse_linalg.norm(X, ord=ord, axis=1)).ravel()
-        return np.linalg.norm(X, ord=ord, axis=1)
+        return (X / units[:, None] * factors[:, None]).astype(dtype)
+    n_entries = np.diff(X.indptr)
+    X = X.astype(np.float64)
+    X.data /= np.repeat(units, n_entries)
+    X.data *= np.repeat(factors, n_entries)
+    return X.astype(dtype)

@@ -1,0 +1,122 @@
+"""Norms of rows, whatever their scale: what clipping and noise rest on."""
+
+import math
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse import linalg as sparse_linalg
+from sklearn.utils import gen_batches
+
+__all__ = ["joint_norms", "least_norm", "row_norms", "row_parts"]
+
+# Squares of entries that underflow are nothing beside one of a row as long as this.
+_LEAST_LENGTH = 2.0**-480
+
+# Temporaries of so many entries stay in cache.
+_PART_ENTRIES = 2**16
+
+
+def row_parts(X):
+    """Yield slices of so many rows that a copy of them is small.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, m)
+
+    Yields
+    ------
+    slice
+    """
+    yield from gen_batches(len(X), max(1, _PART_ENTRIES // max(1, X.shape[1])))
+
+
+def row_norms(X, order):
+    """Return the norm of each row, in float64.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n, m)
+        float32 or float64.
+    order : float
+        In [1, inf].
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        inf or NaN where a row is too long for float64, or has such an entry.
+
+    Notes
+    -----
+    Powers of an entry may overflow, and vanish. Rows where they may are divided by
+    their largest entries first; with squares, few are.
+    """
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        if order not in (1, 2, math.inf):
+            return _scaled_norms(X, order)
+        lengths = _plain_norms(X, order)
+        if order == 2 and X.dtype != np.float32:  # float64 holds any square of those
+            sure = (lengths >= _LEAST_LENGTH) & (lengths < math.inf)
+            if not sure.all():
+                again = np.flatnonzero(~sure)
+                lengths[again] = _scaled_norms(X[again], order)
+        return lengths
+
+
+def _plain_norms(X, order):
+    if sparse.issparse(X):
+        return sparse_linalg.norm(X.astype(np.float64), ord=order, axis=1)
+    X = np.asarray(X, np.float64)
+    if order == 2:
+        return np.sqrt(np.einsum("ij,ij->i", X, X))
+    return np.linalg.norm(X, ord=order, axis=1)
+
+
+def _scaled_norms(X, order):
+    """Norms by way of what share of its row's largest entry each entry is."""
+    largest = _plain_norms(X, math.inf)
+    scale = np.where(largest > 0, largest, 1.0)
+    if sparse.issparse(X):
+        shares = X.astype(np.float64)
+        shares.data = np.abs(shares.data) / np.repeat(scale, np.diff(X.indptr))
+        powers = np.asarray(shares.power(order).sum(axis=1)).ravel()
+    else:
+        powers = ((np.abs(X) / scale[:, None]) ** order).sum(axis=1)
+    return largest * powers ** (1 / order)
+
+
+def joint_norms(a, b, order):
+    """Return the norm of the vectors whose two parts have the norms `a` and `b`.
+
+    Parameters
+    ----------
+    a, b : ndarray of shape (n,) or float
+    order : float
+        In [1, inf].
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    if order == 2:
+        return np.hypot(a, b)
+    a, b = np.broadcast_arrays(a, b)
+    return row_norms(np.stack([a, b], axis=1), order)
+
+
+def least_norm(dtype):
+    """Return how short a vector of a dtype may be clipped.
+
+    A vector as long as this has entries so small that their spacing no longer shrinks
+    with them; of a shorter one, rounding would be a large share.
+
+    Parameters
+    ----------
+    dtype : dtype
+        float32 or float64.
+
+    Returns
+    -------
+    float
+    """
+    info = np.finfo(dtype)
+    return float(info.tiny) / float(info.eps)

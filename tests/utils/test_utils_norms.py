@@ -1,0 +1,139 @@
+"""Rows of any scale are measured, and clipped, as rows of length one are."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from skpuffer.releases import GradientRelease
+from skpuffer.training import LinearGradients, PerceptronGradients, Squared
+from skpuffer.utils._clipping import clip_rows
+from skpuffer.utils._norms import joint_norms, least_norm, row_norms
+
+FORMS = {"dense": np.asarray, "csr": sparse.csr_matrix, "array": sparse.csr_array}
+SCALES = [
+    (np.float32, 1e-30),
+    (np.float32, 1e-23),
+    (np.float32, 1e30),
+    (np.float64, 1e-290),
+    (np.float64, 1e-160),
+    (np.float64, 1e160),
+    (np.float64, 1e300),
+]
+
+
+def exact_norm(row, order):
+    """Norm as a number times a power of two that keeps it near one."""
+    entries = [abs(Fraction(float(x))) for x in row]
+    largest = max(entries)
+    if largest == 0 or order == math.inf:
+        return largest
+    shares = [float(x / largest) for x in entries]
+    return largest * Fraction(math.fsum(x**order for x in shares) ** (1 / order))
+
+
+def rows(dtype, scale, n=40, d=6):
+    """Rows of lengths from a hundredth of a scale to a thousand times it."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d)) * 10.0 ** rng.uniform(-2, 3, (n, 1))
+    X[::7] = 0.0
+    return (X * scale).astype(dtype)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("order", [1, 1.5, 2, 3, 40, math.inf])
+@pytest.mark.parametrize("dtype, scale", SCALES)
+def test_a_row_is_measured_at_any_scale(dtype, scale, order, form):
+    X = rows(dtype, scale)
+    for row, length in zip(X, row_norms(FORMS[form](X), order), strict=True):
+        truth = exact_norm(row, order)
+        assert abs(Fraction(float(length)) - truth) <= truth * Fraction(1e-14)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("order", [1, 2, math.inf])
+@pytest.mark.parametrize("dtype, scale", SCALES)
+def test_no_row_exceeds_the_bound_at_any_scale(dtype, scale, order, form):
+    bound = Fraction(scale) * (1 + Fraction(4 * float(np.finfo(dtype).eps)))
+    X = rows(dtype, scale)
+    clipped = clip_rows(FORMS[form](X), scale, order)
+    assert clipped.dtype == dtype
+    clipped = clipped if form == "dense" else clipped.toarray()
+    for row, before in zip(clipped, X, strict=True):
+        length = exact_norm(row, order)
+        assert length <= bound
+        if exact_norm(before, order) > scale:  # and the bound is used
+            assert length >= 2 * Fraction(scale) - bound
+
+
+def test_rows_as_short_as_squares_that_vanish_are_clipped():
+    """In float32 each square of these entries, and so their sum, would be zero."""
+    X = np.full((1, 16), 0.9e-23, np.float32)
+    assert float(exact_norm(clip_rows(X, 1e-23)[0], 2)) <= 1e-23 * (1 + 1e-6)
+
+
+def test_a_mixed_table_is_clipped_row_by_row():
+    """Blocks of rows that are short, long, tiny and huge, in one table."""
+    X = np.zeros((70_000, 3))
+    X[5], X[40_000], X[-1] = 1e200, [3e-200, 0, 0], [0.1, 5.0, 0.0]
+    clipped = clip_rows(X, 1.0)
+    np.testing.assert_allclose(clipped[5], math.sqrt(1 / 3))
+    np.testing.assert_array_equal(clipped[40_000], X[40_000])
+    assert exact_norm(clipped[-1], 2) <= 1 + 1e-15
+
+
+def test_entries_stored_in_parts_are_measured_together():
+    parts = sparse.csr_matrix(([1.0, 1.0], [0, 0], [0, 2]), shape=(1, 2))
+    np.testing.assert_allclose(clip_rows(parts, 1.0).toarray(), [[1.0, 0.0]])
+    assert parts.nnz == 2  # of the caller's
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_bound_too_short_for_the_dtype_is_refused(dtype):
+    least = least_norm(dtype)
+    clip_rows(np.ones((2, 2), dtype), least)
+    with pytest.raises(ValueError, match="'norm' must be at least"):
+        clip_rows(np.zeros((2, 2), dtype), least / 2)
+    gradients = LinearGradients(Squared(), np.ones((2, 2), dtype), np.ones(2))
+    release = GradientRelease(
+        n_records=2, n_steps=1, sampling="full_batch", clip_norm=least / 2
+    )
+    with pytest.raises(ValueError, match="'clip_norm' must be at least"):
+        gradients.clipped_sum(np.zeros(3), None, release)
+
+
+@pytest.mark.parametrize("order", [1, 1.5, 2, math.inf])
+def test_norms_of_two_parts(order):
+    a, b = np.array([3e-200, 3e200, 0.0]), np.array([4e-200, 4e200, 2.0])
+    expected = [
+        float(exact_norm(pair, order)) for pair in zip(a.tolist(), b, strict=True)
+    ]
+    np.testing.assert_allclose(joint_norms(a, b, order), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("order", [1.0, 1.5, 2.0, math.inf])
+@pytest.mark.parametrize("dtype, clip", [(np.float32, 1e-23), (np.float64, 1e-170)])
+@pytest.mark.parametrize("model", ["linear", "perceptron"])
+def test_no_gradient_exceeds_a_tiny_clip_norm(model, dtype, clip, order):
+    """A record of many features and a target so small that its gradient is tiny too."""
+    X = np.zeros((1, 300), dtype)
+    X[:] = 0.7
+    for y in (np.array([clip]), np.array([100 * clip])):
+        if model == "linear":
+            gradients = LinearGradients(Squared(), X * clip, y * 0 + 1)
+            start = np.zeros(gradients.dim)
+        else:
+            gradients = PerceptronGradients(Squared(), X, y, n_hidden=50)
+            start = np.zeros(gradients.dim)
+            start[: 300 * 50] = 0.01
+        release = GradientRelease(
+            n_records=1,
+            n_steps=1,
+            sampling="full_batch",
+            clip_norm=clip,
+            clip_order=order,
+        )
+        total = gradients.clipped_sum(start, None, release)
+        assert float(exact_norm(total, order)) <= clip
