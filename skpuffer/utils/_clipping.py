@@ -80,41 +80,42 @@ def clip_rows(X, norm, ord=2):
         if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()  # entries stored in parts would be measured too short
-        factors = _factors(X, norm, ord)
-        return X if factors is None else _scaled(X, factors)
+        return _clipped(X, norm, ord)
     result = X
     for part in row_parts(X):
-        factors = _factors(X[part], norm, ord)
-        if factors is not None:
+        clipped = _clipped(X[part], norm, ord)
+        if not np.may_share_memory(clipped, X):
             result = X.copy() if result is X else result
-            result[part] = _scaled(X[part], factors)
+            result[part] = clipped
     return result
 
 
-def _factors(X, norm, ord):
-    """Two factors of each row that shorten it, one after the other; None for ones."""
-    long = ~(row_norms(X, ord) <= norm)
+def _clipped(X, norm, ord):
+    """Rows of a small table, clipped; the very rows if none is long."""
+    lengths, dtype = row_norms(X, ord), X.dtype
+    long = ~(lengths <= norm)
     if not np.any(long):
-        return None
-    largest = row_norms(X, np.inf)
-    if not np.all(np.isfinite(largest)):
-        raise ValueError("X contains NaN or infinity: its rows cannot be clipped.")
-    # with a power of two that brings any length into range, exactly
-    units = np.where(long, np.ldexp(1.0, np.frexp(largest)[1] - 1), 1.0)
-    factors = np.ones(len(units))
-    lengths = row_norms(_scaled(X, (units, factors), np.float64), ord)
-    np.divide(norm, lengths, out=factors, where=long)
-    return units, factors
+        return X
+    factors = np.ones(len(lengths))
+    with np.errstate(invalid="ignore"):
+        np.divide(norm, lengths, out=factors, where=long)
+    far = np.flatnonzero(~(factors >= np.finfo(float).tiny))
+    if len(far):
+        largest = row_norms(X[far], np.inf)
+        if not np.all(np.isfinite(largest)):
+            raise ValueError("X contains NaN or infinity: its rows cannot be clipped.")
+        # a power of two that brings any length into range, exactly
+        units = np.ones(len(lengths))
+        units[far] = np.ldexp(1.0, np.frexp(largest)[1] - 1)
+        X = _scaled(X.astype(np.float64), 1 / units)
+        factors[far] = norm / row_norms(X[far], ord)
+    return _scaled(X, factors).astype(dtype, copy=False)
 
 
-def _scaled(X, factors, dtype=None):
-    """Rows divided by a number each, then multiplied by another."""
-    dtype = dtype or X.dtype
-    units, factors = factors
+def _scaled(X, factors):
+    """Rows times a number each."""
     if not sparse.issparse(X):
-        return (X / units[:, None] * factors[:, None]).astype(dtype)
-    n_entries = np.diff(X.indptr)
-    X = X.astype(np.float64)
-    X.data /= np.repeat(units, n_entries)
-    X.data *= np.repeat(factors, n_entries)
-    return X.astype(dtype)
+        return X * factors[:, None]
+    X = X.astype(np.float64)  # a copy
+    X.data *= np.repeat(factors, np.diff(X.indptr))
+    return X
