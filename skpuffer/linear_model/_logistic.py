@@ -23,6 +23,9 @@ __all__ = ["PrivateLogisticRegression"]
 _OUTPUT_C = 0.01
 _OUTPUT_MAX_ITER = 1000
 
+# What a record adds to the rounding of gradients, as a share of its own: with room.
+_ROUNDING = 2.0**-40
+
 
 @dataclass(frozen=True)
 class _Rows:
@@ -89,8 +92,8 @@ class PrivateLogisticRegression(ScoreProbabilities, LinearClassifier):
         where the sampling named takes fewer.
     max_iter : int, default=None
         Number of epochs; None leaves the number of steps to the rule in the notes. For
-        the output, iterations (1000 if None) after which `fit` fails rather than miss
-        the tolerance.
+        the output, iterations (1000 if None) of a first, rough stage; whatever it
+        leaves, slower ones reach the tolerance, and `fit` does not fail for it.
     n_steps : int, default=None
         Number of steps; takes precedence over `max_iter`.
     clip_norm : float, default=None
@@ -293,13 +296,17 @@ class PrivateLogisticRegression(ScoreProbabilities, LinearClassifier):
         )
         prepare = _Rows(float(norm), intercept)
         move = constants.C * constants.lipschitz
-        gradient_tol = float(self.tol) * move
+        tol, least = float(self.tol), context.n_records * _ROUNDING
+        if tol < least:
+            raise ValueError(
+                f"The parameter 'tol' must be at least {least:.3g} for "
+                f"{context.n_records} records, whose sums are no more exact. "
+                f"Got {tol:g}."
+            )
         max_iter = self._output_iterations
 
         def query(X, y):
-            return minimise(
-                prepare(X), y, n_classes, constants.C, gradient_tol, max_iter
-            )
+            return minimise(prepare(X), y, constants, tol, max_iter)
 
         blocks = 1 if n_classes == 2 else n_classes
         return QueryRelease(
@@ -312,7 +319,7 @@ class PrivateLogisticRegression(ScoreProbabilities, LinearClassifier):
             shift_ceiling=constants.shift_ceiling,
             sensitivity=Sensitivity(add_remove={2: move}),
             # both minimisers may be off by the tolerance
-            slack=2 * gradient_tol,
+            slack=2 * tol * move,
             context=context,
             assumptions=(
                 f"rows longer than {norm:g} are scaled down to it; the class labels "

@@ -24,11 +24,12 @@ from skpuffer.exceptions import (
     PrivacyLeakWarning,
     ScenarioError,
 )
-from skpuffer.linear_model import PrivateLogisticRegression
+from skpuffer.linear_model import PrivateLogisticRegression, _logistic_loss
 from skpuffer.linear_model._logistic import _Rows
 from skpuffer.linear_model._logistic_loss import (
     LogisticConstants,
     LogisticRecord,
+    _objective,
     minimise,
 )
 from skpuffer.noise import GaussianNoise
@@ -125,8 +126,8 @@ def test_the_minimiser_stays_within_its_norm_bound():
     for n_classes in (2, 4):
         X, y = table(rng, 40, 3, n_classes)
         X /= np.linalg.norm(X, axis=1, keepdims=True)
-        w = minimise(X, y, n_classes, 5.0, 1e-8, 500)
         constants = LogisticConstants(40, n_classes, 1.0, 5.0)
+        w = minimise(X, y, constants, 1e-8, 500)
         assert np.linalg.norm(w) <= constants.weight_norm
 
 
@@ -183,12 +184,38 @@ def test_a_public_class_may_be_absent_from_the_data():
         PrivateLogisticRegression(classes=[0, 1]).fit(X, y)
 
 
-def test_a_missed_tolerance_fails_rather_than_underestimates():
+@pytest.mark.parametrize("max_iter", [1, 1000])
+def test_the_tolerance_is_met_however_few_the_iterations(max_iter):
+    """Failing for some tables and not for others would tell them apart."""
     X, y = load_breast_cancer(return_X_y=True)
-    model = PrivateLogisticRegression(solver="output", max_iter=1, tol=1e-9, C=10.0)
-    with pytest.raises(RuntimeError, match="gradient tolerance"):
+    model = PrivateLogisticRegression(
+        solver="output", max_iter=max_iter, tol=1e-9, C=10.0, accountant=NO_NOISE
+    ).fit(scale(X), y)
+    release, rows, codes = fitted_release(model, scale(X), y)
+    w = release.run(rows, codes)
+    gradient = _objective(w, _Rows(1.0, 1.0)(rows), codes, 2, 10.0)[1]
+    assert np.linalg.norm(gradient) <= 1e-9 * 10.0 * np.sqrt(2)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_descent_alone_meets_the_tolerance(n_classes, monkeypatch):
+    """Where the quick stages find nothing at all, in as many steps as are allowed."""
+    monkeypatch.setattr(_logistic_loss, "_newton", lambda w, *_: np.full_like(w, 1e3))
+    rng = np.random.default_rng(0)
+    constants = LogisticConstants(200, n_classes, 3.0, 5.0)
+    for scale_of_rows in (1.0, 1e-3):
+        X, y = table(rng, 200, 4, n_classes)
+        X *= 3 * scale_of_rows / np.linalg.norm(X, axis=1, keepdims=True)
+        w = minimise(X, y, constants, 1e-6, 10)
+        gradient = _objective(w, X, y, n_classes, 5.0)[1]
+        assert np.linalg.norm(gradient) <= 1e-6 * 5.0 * constants.lipschitz
+
+
+def test_a_tolerance_below_rounding_is_refused():
+    X, y = load_breast_cancer(return_X_y=True)
+    model = PrivateLogisticRegression(solver="output", tol=1e-10)
+    with pytest.raises(ValueError, match="'tol' must be at least"):
         model.fit(scale(X), y)
-    assert not hasattr(model, "coef_")
     assert not hasattr(model, "n_features_in_")
 
 
