@@ -26,8 +26,7 @@ from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
 from skpuffer.datasets import fetch_adult, load_adult
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.scenarios import AttributeScenario, ReferenceTable
-from skpuffer.scenarios import _attribute_bound as bound_module
-from skpuffer.scenarios import _laws as laws_module
+from skpuffer.scenarios._memo import MEMORY
 from skpuffer.summary import PrivateMean
 
 
@@ -53,10 +52,7 @@ def seconds(action, repeats):
 
 def forget():
     """Empty the caches, so that every calibration is the first one."""
-    bound_module._contribution_laws.cache_clear()
-    bound_module._scaled_cached.cache_clear()
-    laws_module.cached_law_distance.cache_clear()
-    laws_module._coordinate_reaches.cache_clear()
+    MEMORY.clear()
 
 
 def calibration_time(estimator, X, y, repeats):

@@ -175,14 +175,17 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         certificate = calibration.certificate
         if y is not None and bound.target_assumption is not None:
             certificate = certificate.assuming(bound.target_assumption)
-        certificate = self._annotate(certificate, seeded, feature_map)
+        leaks = (*self._leaks(), *bound.leaks(X, secret))
+        if feature_map is not None:
+            leaks = (*leaks, *feature_map.leaks)
+        certificate = self._annotate(certificate, seeded, feature_map, leaks)
 
         # a ledger that listens may refuse here, before any noise is drawn
         task = callback.subcontext(task_name="release")
         metadata = {"certificate": certificate}
         task.call_on_fit_task_begin(estimator=self, metadata=metadata)
         exact = calibration.noise.is_zero
-        announce(self, certificate, seeded, exact, self._leaks())
+        announce(self, certificate, seeded, exact, leaks)
         noisy = self._execute(release, calibration.noise, X, y, rng)
         self._check_released(noisy)
         self.certificate_ = certificate
@@ -302,14 +305,14 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         position = scenario.secret_position(tuple(names), len(names))
         return names if position is None else np.delete(names, position)
 
-    def _annotate(self, certificate, seeded, feature_map):
+    def _annotate(self, certificate, seeded, feature_map, leaks):
         """Write into the certificate what the estimator adds to its assumptions."""
         certificate = certificate.assuming(UNTOUCHED_ROWS, FLOATING_POINT)
         if feature_map is not None:
             certificate = certificate.assuming(feature_map.assumption)
         if seeded:
             certificate = certificate.assuming(SEEDED)
-        for leak in self._leaks():
+        for leak in leaks:
             certificate = certificate.as_estimate(leak)
         return certificate
 

@@ -217,6 +217,8 @@ class _StepAccountant(_ShiftAccountant):
 
 def _memoised_scale(accountant, release, worlds):
     """Calibrate once for equal parameters: model selection asks again and again."""
+    # without the facts of the table, which hold private rows under an empirical prior
+    release = replace_fields(release, context=None)
     params = tuple(sorted(accountant.get_params(deep=False).items()))
     return _scale_of(type(accountant), params, release, worlds)
 

@@ -35,6 +35,8 @@ class FeatureMap:
         Columns of a data frame that it reads; None for arrays.
     assumption : str
         What makes it public, for the certificate.
+    leaks : tuple of str, default=()
+        What of the private data it was fitted on, in sentences.
 
     Notes
     -----
@@ -43,7 +45,8 @@ class FeatureMap:
     holds a lambda) makes a map that equals its own copies only.
     """
 
-    def __init__(self, transformer, columns, assumption):
+    def __init__(self, transformer, columns, assumption, leaks=()):
+        self.leaks = leaks
         self._transformer = transformer
         self._columns = columns
         self._assumption = assumption

@@ -10,6 +10,7 @@ from skpuffer._validation import refuse_arguments
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError
 from skpuffer.scenarios import RecordScenario
+from skpuffer.scenarios._overlap import REFERENCE_OVERLAP, columns_of, shares_records
 from skpuffer.utils._fitting import all_or_nothing, forget
 from skpuffer.utils._frame import as_table, is_frame, matching_names
 from skpuffer.utils._reading import read_table
@@ -143,8 +144,9 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         scenario, _ = inner._parameters()
         X, secret = inner._split_secret(scenario, as_table(X), secret)
         X = self._validate(X, reset=True)
-        self.transformer_, assumption = self._public_transformer(inner, scenario, X)
-        features = FeatureMap(self.transformer_, matching_names(X), assumption)
+        fitted = self._public_transformer(inner, scenario, X)
+        self.transformer_, assumption, leaks = fitted
+        features = FeatureMap(self.transformer_, matching_names(X), assumption, leaks)
         features.check_by_record(X)
         with task.propagate_callback_context(inner):
             # the inner root task and this one are one and the same: callbacks that
@@ -159,7 +161,7 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         self.accountant_ = inner.accountant_
 
     def _public_transformer(self, inner, scenario, X):
-        """The transformer, fitted without private rows, and what makes it public."""
+        """The transformer, fitted on public rows; what makes it public, or not."""
         transformer = clone(self.transformer)
         if is_fixed(transformer):
             # it learns the columns at most; whether a column transformer returns sparse
@@ -176,7 +178,8 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
                 "data and maps each record by itself"
             )
             # these rows are private
-            return unquoted(TRANSFORMER, muted(transformer).fit, X, None), assumption
+            fixed = unquoted(TRANSFORMER, muted(transformer).fit, X, None)
+            return fixed, assumption, ()
         public, owner = self.reference, "The parameter 'reference'"
         if public is None:
             public, owner = scenario.public_table(), "The scenario's prior"
@@ -192,7 +195,10 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         what = "a reference table" if self.reference is not None else "the prior"
         assumption = f"the preprocessing was fitted on {what}, which is public, "
         assumption += "and maps each record by itself"
-        return transformer.fit(rows_like(public, X, owner), None), assumption
+        public, leaks = rows_like(public, X, owner), ()
+        if self.reference is not None and shares_records(*map(columns_of, (X, public))):
+            leaks = (REFERENCE_OVERLAP,)  # a prior is looked at with the scenario
+        return transformer.fit(public, None), assumption, leaks
 
     def _validate(self, X, reset):
         """Check the names and the number of raw columns, whatever they hold."""

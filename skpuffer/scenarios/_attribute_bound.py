@@ -1,10 +1,11 @@
 """An attribute scenario that has met a table: laws, shifts and simulated tables."""
 
 import math
-from functools import lru_cache
+from dataclasses import dataclass, field
 
 import joblib
 import numpy as np
+import pandas as pd
 
 from skpuffer.exceptions import EmpiricalPriorWarning, ScenarioError
 from skpuffer.releases import QueryRelease
@@ -16,7 +17,8 @@ from ._base import BoundScenario, resolve_pairs
 from ._coupling import coupling_in_table, same_table
 from ._facts import PairedDraws, QueryCloud, QueryLaws, RecordShifts
 from ._laws import Discrete, Samples, Support, largest_distance
-from ._memo import remembered_with
+from ._memo import life_of, remembered_with
+from ._overlap import PRIOR_OVERLAP, columns_of, shares_records
 from ._priors import ReferenceTable, ordered, prior_arrays, secret_values
 
 __all__ = ["BoundAttribute"]
@@ -40,26 +42,19 @@ _LEVELS = {
 _LEAK = "the training data was taken as the prior: the noise scale leaks"
 
 
+@dataclass(frozen=True)
 class PriorRows:
     """The rows of one prior as the model sees them, comparable by content."""
 
-    def __init__(self, X, y, codes, digest):
-        self.X, self.y, self.codes, self.digest = X, y, codes, digest
-
-    def __eq__(self, other):
-        return isinstance(other, PriorRows) and self.digest == other.digest
-
-    def __hash__(self):
-        return hash(self.digest)
+    X: np.ndarray = field(compare=False)
+    y: np.ndarray | None = field(compare=False)
+    codes: np.ndarray = field(compare=False)
+    digest: str
 
 
-@lru_cache(maxsize=64)
-def _contribution_laws(rows, n_secrets, contribution, prior_as):
-    """Laws of one record's contribution given each secret, and a name of the values.
-
-    Cached in the module on the content of the prior, because a search over budgets
-    asks for the same laws at every candidate and every fold.
-    """
+@remembered_with(1)
+def _contribution_laws(life, rows, n_secrets, contribution, prior_as):
+    """Laws of one record's contribution given each secret, and a name of the values."""
     values = np.asarray(contribution(rows.X, rows.y), dtype=float)
     if not np.all(np.isfinite(values)):
         raise ScenarioError(
@@ -166,9 +161,7 @@ class BoundAttribute(BoundScenario):
 
     def _bind_prior(self, table, target):
         X, y = prior_arrays(self.scenario, table, target, self.context)
-        code = {secret: i for i, secret in enumerate(self.secrets)}
-        secret = table._frame[self.scenario.column]
-        codes = np.array([code[v] for v in secret.tolist()])
+        codes = self._codes(table._frame[self.scenario.column])
         return PriorRows(X, y, codes, joblib.hash((X, y, codes)))
 
     @property
@@ -176,6 +169,25 @@ class BoundAttribute(BoundScenario):
         return "sample" if self._empirical else self.scenario.prior_as
 
     # -- facts --------------------------------------------------------------------
+
+    def leaks(self, X, secret=None):
+        """Say so if a prior is the private table, or has half of its rows."""
+        if self._empirical:
+            return ()  # said so already
+        mine = list(columns_of(X))
+        known = [] if secret is None else [pd.Series(self._codes(secret))]
+        for rows in self.priors:
+            theirs = [*columns_of(rows.X), pd.Series(rows.codes)]
+            if secret is None:
+                theirs.pop()
+            if shares_records([*mine, *known], theirs):
+                return (PRIOR_OVERLAP,)
+        return ()
+
+    def _codes(self, secret):
+        """Secrets by number; -1 for one that no prior has."""
+        code = {value: i for i, value in enumerate(self.secrets)}
+        return np.array([code.get(v, -1) for v in np.asarray(secret).tolist()])
 
     def provides(self, release):
         if release.contribution is None:
@@ -200,13 +212,9 @@ class BoundAttribute(BoundScenario):
 
     def _laws(self, release):
         """Laws of a record's contribution by prior and secret, and their names."""
-        laws_of = _contribution_laws
-        if self._empirical:
-            laws_of = _contribution_laws.__wrapped__  # private rows are not kept
-        found = [
-            laws_of(rows, len(self.secrets), release.contribution, self.prior_as)
-            for rows in self.priors
-        ]
+        life = None if self._empirical else life_of(self.scenario)  # no private rows
+        of = len(self.secrets), release.contribution, self.prior_as
+        found = [_contribution_laws(life, rows, *of) for rows in self.priors]
         return tuple(zip(*found, strict=True))
 
     def statements(self):

@@ -10,6 +10,7 @@ from skpuffer.exceptions import ScenarioError
 from skpuffer.utils._checks import check_option
 
 from ._facts import Fact
+from ._memo import share_life
 
 __all__ = [
     "BoundScenario",
@@ -39,6 +40,12 @@ class Scenario(BaseEstimator, ABC):
     clone it, print it and search its parameters. Bound to the public facts of a table
     it offers facts about a query.
     """
+
+    # what was found of its laws is found for its clones
+    def __sklearn_clone__(self):
+        clone = super().__sklearn_clone__()
+        share_life(self, clone)
+        return clone
 
     #: Whether calibration reads the private rows; only an empirical prior does.
     needs_empirical = False
@@ -159,6 +166,23 @@ class BoundScenario(ABC):
             Without quoting a row: it may be private.
         """
         return X
+
+    def leaks(self, X, secret=None):
+        """Say what of the private rows is in the parameters of the scenario.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_records, n_features)
+            Private rows, as the query reads them.
+        secret : array-like of shape (n_records,), default=None
+            Their secrets, where known.
+
+        Returns
+        -------
+        tuple of str
+            Sentences that quote no value. With any, nothing is certified.
+        """
+        return ()
 
     def fact(self, kind, release, norm=2):
         """Return one fact about a release.

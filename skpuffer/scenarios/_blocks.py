@@ -163,6 +163,16 @@ class _BoundBlocks(BoundScenario):
         stack = sparse.vstack if sparse.issparse(parts[0]) else np.concatenate
         return stack(parts)
 
+    def leaks(self, X, secret=None):
+        """Say so if the prior of a block has the rows of the table, or of a block."""
+        ends = np.cumsum([0, *self.scenario.block_sizes(self.context.n_records)])
+        parts = [slice(0, ends[-1]), *map(slice, ends[:-1], ends[1:])]
+        found = (
+            self.blocks[0].leaks(X[part], None if secret is None else secret[part])
+            for part in parts
+        )
+        return next((leaks for leaks in found if leaks), ())
+
     def provides(self, release):
         offered = None
         for block, part in self._parts(release):

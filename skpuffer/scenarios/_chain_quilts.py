@@ -1,7 +1,7 @@
 """Quilts of Markov chains, with exact influences."""
 
 import math
-from functools import lru_cache
+from functools import cached_property
 
 import numpy as np
 
@@ -9,6 +9,7 @@ from skpuffer.exceptions import ScenarioError
 
 from ._chains import irreducible_law
 from ._facts import Influence
+from ._memo import MEMORY, remembered_with
 from ._mixing_quilts import MixingQuilts
 from ._side_quilts import SideQuilts
 
@@ -89,7 +90,7 @@ class ChainQuilts(SideQuilts):
         """Return P, P^2, ... up to `reach` at least, and where they have mass."""
         k = len(self.initial)
         none = np.empty((0, k, k)), np.empty((0, k, k), dtype=bool)
-        powers, possible = self._cache.get("powers", none)
+        powers, possible = MEMORY.held((self,), "powers", none)
         if len(powers) < reach:
             reach = min(max(reach, 2 * len(powers)), self.n_records)
             more = np.empty((reach, k, k))
@@ -100,18 +101,19 @@ class ChainQuilts(SideQuilts):
                     more[0], on[0] = self.transition, self.transition > 0
                 else:
                     more[t], on[t] = more[t - 1] @ more[0], on[t - 1] @ on[0]
-            self._cache["powers"] = powers, possible = more, on
+            powers, possible = more, on
+            MEMORY.keep((self,), "powers", (powers, possible))
         return powers, possible
 
     def _after(self, measure, reach):
         key = ("after", measure)
-        held = self._cache.get(key)
+        held = MEMORY.held((self,), key)
         if held is None or len(held) < reach:
             powers, possible = self._power(reach)
             done = 0 if held is None else len(held)
             more = measure.table(powers[done:], possible[done:])
             held = more if held is None else np.concatenate([held, more])
-            self._cache[key] = held
+            MEMORY.keep((self,), key, held)
         return held
 
     def _backward(self, earlier, power, now):
@@ -147,9 +149,11 @@ class ChainQuilts(SideQuilts):
 
     def approximate(self):
         """Return the same quilts with influences bounded by the mixing time."""
-        if "approximate" not in self._cache:
-            self._cache["approximate"] = MixingQuilts(self)
-        return self._cache["approximate"]
+        return self._mixing
+
+    @cached_property
+    def _mixing(self):
+        return MixingQuilts(self)
 
     def to_dict(self):
         """Return plain data that JSON can hold."""
@@ -169,6 +173,7 @@ def chain_influence(
     protected=None,
     pairs=None,
     assumptions=(),
+    life=None,
 ):
     """Return the quilts of records along Markov chains as a fact.
 
@@ -184,6 +189,8 @@ def chain_influence(
     pairs : array-like of shape (k, k) or None, default=None
         Which states must look alike, as flags; None is all.
     assumptions : tuple of str, default=()
+    life : object, default=None
+        Quilts are kept as long as it lives, with what is found of them; see `life_of`.
 
     Returns
     -------
@@ -204,7 +211,9 @@ def chain_influence(
     worlds, nothing = [], None
     for q, step in chains:
         try:
-            quilts = _chain_quilts(key(q), key(step), int(n_records), protected, pairs)
+            quilts = _chain_quilts(
+                life, key(q), key(step), int(n_records), protected, pairs
+            )
         except ScenarioError as error:
             nothing = error  # under this belief there is nothing to keep apart
         else:
@@ -216,8 +225,8 @@ def chain_influence(
     )
 
 
-@lru_cache(maxsize=8)
-def _chain_quilts(initial, transition, n_records, protected, pairs):
+@remembered_with(1)
+def _chain_quilts(life, initial, transition, n_records, protected, pairs):
     """Quilts that are kept with all that was found of them."""
 
     def array(key, dtype=float):

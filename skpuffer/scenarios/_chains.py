@@ -2,10 +2,11 @@
 
 import math
 from fractions import Fraction
-from functools import lru_cache
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
+
+from ._memo import remembered_with
 
 __all__ = [
     "Chains",
@@ -166,12 +167,14 @@ def window_delta(marginals, transition, width):
     return min(1.0, worst + 8 * _EPS * (k + 2) * (width + k))
 
 
-@lru_cache(maxsize=64)
-def smallest_window(chains, event_delta):
+@remembered_with(1)
+def smallest_window(life, chains, event_delta):
     """Find the smallest window outside of which two worlds rarely differ.
 
     Parameters
     ----------
+    life : object
+        What keeps the result; see `life_of`.
     chains : Chains
     event_delta : float
         Mass that may be left out.

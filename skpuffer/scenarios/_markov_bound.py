@@ -19,6 +19,7 @@ from ._chains import Chains, marginal_laws, smallest_window
 from ._coupling import coupling_in_table, same_table
 from ._facts import Influence, QueryLaws, RecordShifts, arbitrary_coupling
 from ._markov_routes import SumProblem, laws_of, within_reach
+from ._memo import life_of
 from ._sum_law import lattice_of
 
 __all__ = ["BoundMarkovChain"]
@@ -59,7 +60,9 @@ class BoundMarkovChain(BoundScenario):
         n, scenario = self.context.n_records, self.scenario
         if scenario.pairs == "all":
             return None, 0.0
-        return smallest_window(Chains(self.chains, n), float(scenario.event_delta))
+        return smallest_window(
+            life_of(scenario), Chains(self.chains, n), float(scenario.event_delta)
+        )
 
     def check_rows(self, X):
         """Return the states that records are; refuse others."""
@@ -86,7 +89,7 @@ class BoundMarkovChain(BoundScenario):
             ):
                 facts.add(Influence)
         problem = self._problem(release)
-        if problem is not None and within_reach(problem):
+        if problem is not None and within_reach(life_of(self.scenario), problem):
             facts.add(QueryLaws)
         return frozenset(facts)
 
@@ -128,7 +131,7 @@ class BoundMarkovChain(BoundScenario):
         )
 
     def _query_laws(self, release, norm):
-        laws = laws_of(self._problem(release))
+        laws = laws_of(life_of(self.scenario), self._problem(release))
         if laws is None:
             raise ScenarioError(
                 f"Some values of the release {release.name!r} are too unlikely under "
@@ -181,6 +184,7 @@ class BoundMarkovChain(BoundScenario):
             shift=self._reach(release, norm),
             protected=self.scenario.protected,
             assumptions=self.statements(),
+            life=life_of(self.scenario),
         )
 
     def statements(self, width=None):

@@ -2,12 +2,12 @@
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 
 from ._chains import Chains, exact_entries
 from ._markov_laws import TINY, exact_sum_laws, float_sum_laws, window_sum_laws
+from ._memo import remembered_with
 from ._sum_law import SumLaw, law_error
 
 __all__ = ["SumProblem", "laws_of", "within_reach"]
@@ -64,19 +64,17 @@ def _ways(problem):
     return [(way, windows) for way, windows in ways if able[way](problem)]
 
 
-def within_reach(problem):
+def within_reach(life, problem):
     """Whether the laws of a sum can be computed, for less than computing them."""
     # that no atom is too light is known only once the laws are computed
     ways = _ways(problem)
     if problem.lossy or (ways and ways[0][0] is _exact_laws):
         return bool(ways)
-    return laws_of(problem) is not None
+    return laws_of(life, problem) is not None
 
 
-# Laws depend on the chain and the query only, and a search over budgets asks for the
-# same ones at every candidate and every fold.
-@lru_cache(maxsize=8)
-def laws_of(problem):
+@remembered_with(1)
+def laws_of(life, problem):
     """Laws of a sum under the chains, or None where they are out of reach."""
     for way, windows in _ways(problem):
         found, lost = [], 0.0

@@ -6,6 +6,7 @@ from abc import abstractmethod
 import numpy as np
 
 from ._influences import measure_of
+from ._memo import MEMORY
 from ._quilts import QuiltChoice, Quilts
 
 __all__ = ["SideQuilts"]
@@ -18,9 +19,6 @@ _SAME = 1e-12
 
 #: Distances that are looked at to begin with.
 _FIRST_REACH = 256
-
-#: Arrays of one number for each record that are kept, at most.
-_MAX_KEPT = 2048
 
 
 class SideQuilts(Quilts):
@@ -44,10 +42,10 @@ class SideQuilts(Quilts):
         if protected is not None:
             self._protected[:] = False
             self._protected[np.asarray(protected, dtype=int)] = True
-        self._cache = {}
+        self._known = {}  # quilts that were the best of some record
 
     def __getstate__(self):
-        return {**self.__dict__, "_cache": {}}
+        return {**self.__dict__, "_known": {}}
 
     @property
     def smallest(self):
@@ -96,9 +94,11 @@ class SideQuilts(Quilts):
     def _of_quilt(self, measure, a, b):
         """Influence of the quilt at distances (a, b) on each record; inf if none."""
         key = ("of", measure, a, b)
-        if key not in self._cache:
-            self._cache[key] = self._find(measure, a, b)
-        return self._cache[key]
+        found = MEMORY.held((self,), key)
+        if found is None:
+            found = self._find(measure, a, b)
+            MEMORY.keep((self,), key, found)
+        return found
 
     def _find(self, measure, a, b):
         n = self.n_records
@@ -233,8 +233,6 @@ class SideQuilts(Quilts):
         measure = self._measure(order)
         n = self.n_records
         cost = _Remembered(cost, n)
-        if len(self._cache) > _MAX_KEPT:
-            self._cache.clear()
         limit = n if max_distance is None else max_distance
         index = np.arange(n)
         # no record needs more than the trivial quilt, whose cost bounds all sizes
@@ -242,7 +240,7 @@ class SideQuilts(Quilts):
         concerned = self._concerned()
         prices = np.where(concerned, whole, -math.inf)
         chosen = np.full(n, -1)
-        known = self._cache.setdefault(("known", measure, limit), [])
+        known = list(self._known.get((measure, limit), ()))
 
         def try_quilt(number):
             a, b = known[number]
@@ -269,6 +267,7 @@ class SideQuilts(Quilts):
             at = int(np.argmax(prices))
             if prices[at] <= needed * (1 + _SAME) or needed > ceiling:
                 break
+        self._known[measure, limit] = known
         a, b = (None, None) if chosen[at] < 0 else known[chosen[at]]
         quilt = [] if a is None else [at - a]
         quilt += [] if b is None else [at + b]

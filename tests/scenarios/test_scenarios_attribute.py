@@ -716,20 +716,22 @@ def test_being_used_does_not_change_a_reference_table(table):
 
 
 def test_laws_are_found_once_for_all_folds_and_budgets(table):
-    """Folds of other sizes, other budgets and copies of all things: one prior."""
+    """Folds of other sizes, other budgets, clones and copies of a prior: one law."""
     CALLS.clear()
-    sensitivities = set()
+    sensitivities, first = set(), scenario(table)
     for n in (10, 11, 200):
         for epsilon in (0.5, 1.0):
             for prior in (table, table.copy(), ReferenceTable(table)):
                 release = mean(n, contribution=Columns(-77.0, 1000))
-                found = certificate(release, scenario(prior), epsilon=epsilon)
+                again = clone(first).set_params(prior=prior)
+                found = certificate(release, again, epsilon=epsilon)
                 sensitivities.add(round(n * found.sensitivity, 9))
     assert CALLS == [6]
     assert len(sensitivities) == 1
     # another prior or another map is another law
-    certificate(mean(contribution=Columns(-78.0, 1000)), scenario(table))
-    certificate(mean(contribution=Columns(-77.0, 1000)), scenario(table.iloc[1:]))
+    certificate(mean(contribution=Columns(-78.0, 1000)), first)
+    other = clone(first).set_params(prior=table.iloc[1:])
+    certificate(mean(contribution=Columns(-77.0, 1000)), other)
     assert CALLS == [6, 6, 5]
 
 

@@ -17,10 +17,16 @@ from skpuffer.accountants import MarkovQuilt
 from skpuffer.exceptions import ScenarioError, UnsupportedError
 from skpuffer.privacy import renyi_divergence
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import BayesianNetworkScenario, Influence, RecordShifts
+from skpuffer.scenarios import (
+    BayesianNetworkScenario,
+    Influence,
+    MarkovChainScenario,
+    RecordShifts,
+)
 from skpuffer.scenarios._chain_quilts import ChainQuilts, chain_influence
 from skpuffer.scenarios._chains import irreducible_law
 from skpuffer.scenarios._graph import Graph
+from skpuffer.scenarios._memo import MEMORY, life_of
 from skpuffer.scenarios._mixing_quilts import mixing
 
 ORACLES = json.loads(
@@ -173,7 +179,7 @@ def test_long_chains_are_searched_as_short_ones():
         for b in (None, *range(1, n - index, 5)):
             price = quilts.influence(index, a, b, 2.0)
             best = min(best, price + slope * quilts.size(index, a, b))
-        quilts._cache.clear()
+        MEMORY.clear()
     assert found.price <= best
     assert found.price >= 0.9 * best
 
@@ -292,12 +298,14 @@ def test_several_chains_are_each_at_their_best():
 
 def test_what_was_found_is_kept_and_not_pickled():
     arguments = [([0.5, 0.5], [[0.6, 0.4], [0.4, 0.6]])], 40
-    fact = chain_influence(*arguments)
-    assert chain_influence(*arguments).worlds[0] is fact.worlds[0]
+    life = life_of(MarkovChainScenario(np.eye(2)))
+    fact = chain_influence(*arguments, life=life)
+    assert chain_influence(*arguments, life=life).worlds[0] is fact.worlds[0]
+    assert chain_influence(*arguments).worlds[0] is not fact.worlds[0]
     cost = lambda sizes: sizes / 30  # noqa: E731
     found = fact.worst(2.0, cost)
     again = pickle.loads(pickle.dumps(fact))
-    assert not again.worlds[0]._cache
+    assert not again.worlds[0]._known
     assert again.worst(2.0, cost).price == found.price
     assert copy.deepcopy(fact).worst(2.0, cost).price == found.price
 

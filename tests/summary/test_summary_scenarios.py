@@ -233,8 +233,8 @@ def test_the_secret_cannot_be_summarised(options):
 
 
 def test_a_secret_column_whose_name_is_a_number():
-    data = table(200).set_axis(range(4), axis=1)
-    secret = AttributeScenario(2, level="record", prior=data, prior_as="law")
+    public, data = (made.set_axis(range(4), axis=1) for made in (table(), table(200)))
+    secret = AttributeScenario(2, level="record", prior=public, prior_as="law")
     options = {"bounds": {1: (20, 80)}, "categories": {0: REGIONS, 2: ["F", "M"]}}
     model = PrivateSummary(secret, statistics=["rate"], columns=[3], **options)
     assert list(model.fit(data).result_.columns) == [3]
