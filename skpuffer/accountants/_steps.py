@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from dataclasses import replace as replace_fields
 from functools import lru_cache, singledispatchmethod
 
 from scipy.optimize import brentq

@@ -325,7 +325,7 @@ def test_estimates_are_not_added_to_promises():
 
 def test_an_estimate_is_not_added_even_if_it_says_it_composes():
     certificate = group(known(), RecordScenario())
-    estimate = dataclasses.replace(certificate, notion=Notion.ESTIMATED)
+    estimate = replace(certificate, notion=Notion.ESTIMATED)
     assert estimate.composable
     with pytest.raises(CompositionError, match="estimates cannot be added"):
         compose([certificate, estimate])
