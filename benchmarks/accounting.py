@@ -30,9 +30,10 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from benchmarks._report import print_table, write_csv
-from skpuffer.accountants import PrivacyLoss, _steps
+from skpuffer.accountants import PrivacyLoss
+from skpuffer.accountants.composition import _base as _steps
 from skpuffer.noise import GaussianNoise
-from skpuffer.privacy import _loss_curve
+from skpuffer.privacy_loss import _distribution as _loss_curve
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
 

@@ -165,7 +165,7 @@ def _store(fresh, file):
 
 
 def _with_stored(fresh, file, name, hidden):
-    """Add stored figures of what was not measured in this run, but for some models."""
+    """Add stored figures of what was not measured in this run, except some models."""
     stored = read_csv(file, KEY)
     shown = (stored["data"] == name) & ~stored["model"].isin(hidden)
     stored = stored[shown].assign(stored=True)

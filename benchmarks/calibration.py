@@ -24,9 +24,9 @@ from threadpoolctl import threadpool_limits
 from benchmarks._report import print_table, versions, write_csv
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
 from skpuffer.datasets import fetch_adult, load_adult
+from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.scenarios import AttributeScenario, ReferenceTable
-from skpuffer.scenarios._memo import MEMORY
 from skpuffer.summary import PrivateMean
 
 

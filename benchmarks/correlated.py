@@ -6,7 +6,7 @@ CPU seconds on one thread, nothing remembered in between:
 
 * the noise of a mean by Markov quilts, for chains of 10,000 and 100,000 records;
 * the exact laws of a count over a chain, by window for long ones;
-* the radius within which two laws of 500 points in the plane are, but for a small mass;
+* the radius within which two laws of 500 points in the plane are, except a small mass;
 * the move of a logistic regression under a Gaussian series.
 
 On real series, at epsilon = 1 and pure privacy, the *released error*: the mean absolute
@@ -42,11 +42,7 @@ from skpuffer.datasets import (
 )
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import (
-    GaussianScenario,
-    MarkovChainScenario,
-    RecordScenario,
-)
+from skpuffer.scenarios import GaussianScenario, MarkovChainScenario, RecordScenario
 from skpuffer.transport import near_radius
 
 PURE = {"epsilon": 1.0, "alpha": math.inf, "noise": "laplace"}

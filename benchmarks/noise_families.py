@@ -29,16 +29,14 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from benchmarks._report import print_table, versions, write_csv
-from skpuffer.accountants import PrivacyLoss, _steps
-from skpuffer.accountants._amplification import FullStep
+from skpuffer.accountants import PrivacyLoss
+from skpuffer.accountants.composition import _base as _steps
 from skpuffer.ensemble import noisy_argmax
-from skpuffer.noise import (
-    GeneralizedGaussianNoise,
-    Shift,
-    _generalized_gaussian,
-    _gg_splits,
-)
-from skpuffer.privacy import _loss_curve
+from skpuffer.noise import GeneralizedGaussianNoise, Shift
+from skpuffer.noise.generalized_gaussian import _noise as _generalized_gaussian
+from skpuffer.noise.generalized_gaussian import _splits as _gg_splits
+from skpuffer.privacy_loss import _distribution as _loss_curve
+from skpuffer.privacy_loss._dominating_pairs import ShiftPair
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
 
@@ -103,7 +101,7 @@ def finest_step(noise):
 
 def one_grid(noise, step):
     """Epsilon by that one grid, from the noise's trade-off on."""
-    steps = ((FullStep(noise, Shift(1.0)), N_STEPS),)
+    steps = ((ShiftPair(noise, Shift(1.0)), N_STEPS),)
     return _loss_curve._epsilon_on(steps, DELTA, step, 1e7)[0]
 
 

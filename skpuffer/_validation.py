@@ -29,7 +29,7 @@ def refuse_arguments(estimator, arguments):
 
 
 def validate_rows(estimator, X, *y, **options):
-    """Validate as scikit-learn does, but for its advice on missing values.
+    """Validate as scikit-learn does, except for its advice on missing values.
 
     Parameters
     ----------

@@ -7,8 +7,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.validation import check_consistent_length
 
-from skpuffer._validation import refuse_arguments, validate_labels, validate_rows
-from skpuffer._warnings import announce
 from skpuffer.accountants import Accountant, PrivacyLoss
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import RecordScenario, Scenario
@@ -22,6 +20,9 @@ from skpuffer.utils._frame import (
 )
 from skpuffer.utils._random import noise_generator
 from skpuffer.utils._sklearn import fit_context
+
+from ._validation import refuse_arguments, validate_labels, validate_rows
+from ._warnings import announce
 
 __all__ = [
     "DEFAULT_DELTA",
@@ -359,7 +360,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         return tags
 
 
-class PrivateClassifierParts(ClassifierMixin):
+class PrivateClassifierMixin(ClassifierMixin):
     """What private classifiers share: public labels, encoded for the query."""
 
     def _validate(self, X, y):

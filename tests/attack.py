@@ -22,7 +22,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from skpuffer.privacy import Notion, renyi_to_delta
+from skpuffer.privacy import Notion
+from skpuffer.privacy_loss import renyi_to_delta
 
 #: Where an attacker looks, unless told: from "guess better at all" to rare certainty.
 EPSILONS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0)

@@ -21,8 +21,7 @@ from skpuffer.ensemble import PATEAggregator
 from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.summary import PrivateMean
-from skpuffer.utils import all_estimators
-from skpuffer.utils.estimator_checks import privacy_checks
+from skpuffer.testing import all_estimators, privacy_checks
 
 PRIVATE = [e.instance for e in all_estimators() if privacy_checks(e.instance)]
 

@@ -6,12 +6,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skpuffer.linear_model import PrivateSGDClassifier
-from skpuffer.utils import all_estimators
+from skpuffer.testing import all_estimators, privacy_checks
+from skpuffer.testing._estimator_checks import check_interrupted_fit_leaves_nothing
 from skpuffer.utils._fitting import all_or_nothing
-from skpuffer.utils.estimator_checks import (
-    check_interrupted_fit_leaves_nothing,
-    privacy_checks,
-)
 
 ENTRIES = all_estimators()
 

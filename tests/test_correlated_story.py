@@ -17,13 +17,13 @@ from skpuffer.accountants import (
 )
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.datasets import fetch_activity, load_household_power
+from skpuffer.distributions import Discrete
 from skpuffer.exceptions import CompositionError, ScenarioError, SeededNoiseWarning
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.privacy import Notion, compose
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     BlocksScenario,
-    Discrete,
     GaussianScenario,
     JointTableScenario,
     LawsScenario,

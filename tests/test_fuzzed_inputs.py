@@ -11,8 +11,8 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from skpuffer.utils import all_estimators
-from skpuffer.utils._canaries import NUMBER, TEXT, listen, reachable
+from skpuffer.testing import all_estimators
+from skpuffer.testing._canaries import NUMBER, TEXT, listen, reachable
 
 ENTRIES = all_estimators()
 N_INPUTS, N_RECORDS = 30, 24
@@ -134,7 +134,7 @@ def malformed(rng):
 
 
 def numbers(estimator):
-    """What a fit has set, but for losses that nothing bounds and infinite orders."""
+    """What a fit has set, except for losses that nothing bounds and infinite orders."""
     held = {
         name: value
         for name, value in vars(estimator).items()

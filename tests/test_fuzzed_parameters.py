@@ -16,7 +16,8 @@ from skpuffer.accountants import Accountant
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.summary import PrivateMean
-from skpuffer.utils import _checks, all_estimators
+from skpuffer.testing import all_estimators
+from skpuffer.utils import _checks
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning"),

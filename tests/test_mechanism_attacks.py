@@ -24,6 +24,7 @@ from skpuffer.accountants import (
     RenyiDP,
 )
 from skpuffer.compose import OutputPerturbation
+from skpuffer.distributions import PointMass
 from skpuffer.linear_model import (
     PrivateLogisticRegression,
     PrivateRidge,
@@ -31,12 +32,7 @@ from skpuffer.linear_model import (
 )
 from skpuffer.noise import GeneralizedCauchyNoise
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import (
-    LawsScenario,
-    MarkovChainScenario,
-    PointMass,
-    RecordScenario,
-)
+from skpuffer.scenarios import LawsScenario, MarkovChainScenario, RecordScenario
 from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
 from skpuffer.svm import PrivateLinearSVC
 

@@ -12,7 +12,7 @@ from skpuffer.compose import OutputPerturbation, PublicPreprocessing
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
 from skpuffer.preprocessing import PublicOneHotEncoder, RowNormClipper
 from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
-from skpuffer.utils._canaries import NUMBER, TEXT, listen
+from skpuffer.testing._canaries import NUMBER, TEXT, listen
 
 pytestmark = pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
 

@@ -18,11 +18,8 @@ from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.privacy import compose
 from skpuffer.scenarios import AttributeScenario, ReferenceTable
 from skpuffer.summary import PrivateMean, PrivateStandardScaler
-from skpuffer.utils import all_estimators
-from skpuffer.utils.estimator_checks import (
-    check_noise_is_of_the_certified_scale,
-    privacy_checks,
-)
+from skpuffer.testing import all_estimators, privacy_checks
+from skpuffer.testing._estimator_checks import check_noise_is_of_the_certified_scale
 
 from .attack import SHARE, assert_beaten, assert_within, bayes_score
 

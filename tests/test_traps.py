@@ -12,6 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
 from skpuffer.compose import PublicPreprocessing
+from skpuffer.distributions import PointMass
 from skpuffer.exceptions import PrivacyWarning, ScenarioError, UnsupportedError
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import Shift
@@ -19,7 +20,6 @@ from skpuffer.privacy import compose
 from skpuffer.scenarios import (
     AttributeScenario,
     LawsScenario,
-    PointMass,
     RecordScenario,
     SimulatorScenario,
 )

@@ -21,15 +21,17 @@ MODULES = [
     "skpuffer.compose",
     "skpuffer.inspection",
     "skpuffer.datasets",
+    "skpuffer.papers",
     "skpuffer.training",
     "skpuffer.releases",
     "skpuffer.privacy",
     "skpuffer.noise",
+    "skpuffer.distributions",
+    "skpuffer.privacy_loss",
     "skpuffer.transport",
     "skpuffer.base",
     "skpuffer.exceptions",
-    "skpuffer.utils",
-    "skpuffer.utils.estimator_checks",
+    "skpuffer.testing",
 ]
 
 HEAD = """\

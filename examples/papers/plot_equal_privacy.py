@@ -22,13 +22,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from skpuffer.accountants import PrivacyLoss, SampledPrivacyLoss
-from skpuffer.inspection import (
-    EquivalentNoiseDisplay,
-    equivalent_noises,
-    lightest_tail,
-)
+from skpuffer.accountants import PrivacyLoss
+from skpuffer.inspection import EquivalentNoiseDisplay, equivalent_noises, lightest_tail
 from skpuffer.noise import GeneralizedGaussianNoise
+from skpuffer.papers import SampledPrivacyLoss
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
 

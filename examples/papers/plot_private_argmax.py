@@ -21,12 +21,8 @@ import os
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skpuffer.inspection import (
-    VoteUtilityDisplay,
-    equivalent_noises,
-    hardmax_utility,
-    make_vote_histograms,
-)
+from skpuffer.inspection import equivalent_noises
+from skpuffer.papers import VoteUtilityDisplay, hardmax_utility, make_vote_histograms
 
 small = os.environ.get("SKPUFFER_EXAMPLE_SIZE") == "small"
 

@@ -24,11 +24,7 @@ import math
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skpuffer.accountants import (
-    GeneralWasserstein,
-    GroupPrivacy,
-    MarkovQuilt,
-)
+from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, MarkovQuilt
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (

@@ -30,16 +30,12 @@ from skpuffer.accountants import (
     GeneralWasserstein,
     GroupPrivacy,
 )
+from skpuffer.distributions import Discrete
 from skpuffer.exceptions import CompositionError
 from skpuffer.noise import GeneralizedCauchyNoise
 from skpuffer.privacy import compose
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import (
-    Discrete,
-    JointTableScenario,
-    LawsScenario,
-    RecordScenario,
-)
+from skpuffer.scenarios import JointTableScenario, LawsScenario, RecordScenario
 
 ONE = Sensitivity({1: 1.0}, {1: 1.0})
 well = Discrete([0, 1, 2, 3], [8, 9, 20, 3])

@@ -28,9 +28,10 @@ import pandas as pd
 
 from skpuffer.accountants import DistributionAwareWasserstein, GeneralWasserstein
 from skpuffer.datasets import fetch_adult, load_adult, load_heart, load_student
+from skpuffer.distributions import Discrete
 from skpuffer.noise import GeneralizedCauchyNoise
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import Discrete, LawsScenario, RecordScenario
+from skpuffer.scenarios import LawsScenario, RecordScenario
 from skpuffer.transport import wasserstein_distance
 
 where = os.environ.get("SKPUFFER_TEST_DATA")

@@ -5,19 +5,14 @@ from functools import lru_cache
 import numpy as np
 import pandas as pd
 
-from skpuffer.releases import (
-    GradientRelease,
-    QueryRelease,
-    Sensitivity,
-    VoteRelease,
-)
+from skpuffer.distributions import Discrete
+from skpuffer.releases import GradientRelease, QueryRelease, Sensitivity, VoteRelease
 from skpuffer.scenarios import (
     AttributeScenario,
     BayesianNetworkScenario,
     BlocksScenario,
     DependenceScenario,
     DiffusionScenario,
-    Discrete,
     GaussianScenario,
     JointTableScenario,
     LawsScenario,

@@ -10,7 +10,11 @@ from skpuffer._validation import refuse_arguments
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError
 from skpuffer.scenarios import RecordScenario
-from skpuffer.scenarios._overlap import REFERENCE_OVERLAP, columns_of, shares_records
+from skpuffer.scenarios.priors._overlap import (
+    REFERENCE_OVERLAP,
+    columns_of,
+    shares_records,
+)
 from skpuffer.utils._fitting import all_or_nothing, forget
 from skpuffer.utils._frame import as_table, is_frame, matching_names
 from skpuffer.utils._reading import read_table

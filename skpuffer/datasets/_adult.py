@@ -50,7 +50,7 @@ ADULT_COLUMNS = (
     "income",
 )
 
-# The publisher's code book (adult.names), spelt as there, with its order, but for
+# The publisher's code book (adult.names), spelt as there, with its order, except for
 # education, which follows education-num 1..16.
 ADULT_CATEGORIES = {
     "workclass": (

@@ -149,7 +149,7 @@ def fetch_heart(
         Dictionary-like object, with the following attributes.
 
         - `data` : DataFrame or ndarray of shape (303, 13)
-              Whole numbers are integers in the frame, but for ca and thal, whose
+              Whole numbers are integers in the frame, except for ca and thal, whose
               missing cells are NaN.
         - `target` : Series or ndarray of shape (303,)
               ``num``, 0 to 4.

@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._validation import validate_rows
-from skpuffer.base import PrivateClassifierParts, PrivateEstimatorMixin
+from skpuffer.base import PrivateClassifierMixin, PrivateEstimatorMixin
 from skpuffer.releases import PublicContext, VoteRelease
 from skpuffer.utils._checks import check_count, check_option
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
@@ -47,7 +47,7 @@ def _has_probabilities(estimator):
     )
 
 
-class PATEClassifier(PrivateClassifierParts, PrivateEstimatorMixin):
+class PATEClassifier(PrivateClassifierMixin, PrivateEstimatorMixin):
     """Private aggregation of teacher ensembles, on any classifier of scikit-learn.
 
     The private rows are dealt to teachers, each of which learns from its own alone.

@@ -5,7 +5,7 @@ from numbers import Real
 
 import numpy as np
 
-from skpuffer._scores import ScoreProbabilities
+from skpuffer._prediction import ScoreProbabilities
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import RecordScenario
 from skpuffer.training import make_loss

@@ -12,7 +12,7 @@ from skpuffer.utils._checks import check_non_negative, check_positive
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import Interval
 
-from ._training import LinearRegressorParts, target_scale, with_intercept
+from ._training import LinearRegressorMixin, target_scale, with_intercept
 
 __all__ = ["PrivateRidge"]
 
@@ -102,7 +102,7 @@ class _Moments:
         return square + np.triu(square, 1).T, value[len(i) :]
 
 
-class PrivateRidge(LinearRegressorParts, PrivateEstimatorMixin):
+class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
     """Ridge regression on noisy second moments.
 
     The sums of x x' and of x y, all that a least-squares fit depends on, are released

@@ -5,14 +5,14 @@ from numbers import Real
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from skpuffer._scores import ScoreProbabilities
+from skpuffer._prediction import ScoreProbabilities
 from skpuffer.training import make_loss
 from skpuffer.utils._checks import check_non_negative, check_positive
 from skpuffer.utils._sklearn import Interval, StrOptions
 
 from ._training import (
     LinearClassifier,
-    LinearRegressorParts,
+    LinearRegressorMixin,
     LinearTraining,
     target_scale,
 )
@@ -224,7 +224,7 @@ class PrivateSGDClassifier(ScoreProbabilities, LinearClassifier):
         return np.log(self.predict_proba(X))
 
 
-class PrivateSGDRegressor(LinearRegressorParts, LinearTraining):
+class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
     """A linear regressor trained by noisy clipped gradients.
 
     Parameters

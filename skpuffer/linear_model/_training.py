@@ -6,18 +6,19 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import RegressorMixin
 
-from skpuffer._scores import ScoreLabels, linear_scores
-from skpuffer._trained import PrivateTrainingMixin
+from skpuffer._prediction import LinearLabelsMixin, linear_scores
 from skpuffer._validation import validate_rows
-from skpuffer.base import PrivateClassifierParts, mark_noisy
+from skpuffer.base import PrivateClassifierMixin, mark_noisy
 from skpuffer.training import LinearGradients
 from skpuffer.utils._checks import check_interval, check_positive, check_real
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import Interval
 
+from ._base_sgd import PrivateTrainingMixin
+
 __all__ = [
     "LinearClassifier",
-    "LinearRegressorParts",
+    "LinearRegressorMixin",
     "LinearTraining",
     "target_scale",
     "with_intercept",
@@ -88,7 +89,7 @@ class LinearTraining(PrivateTrainingMixin):
             self.intercept_ = value[weights:] * self._intercept_scale
 
 
-class LinearClassifier(PrivateClassifierParts, ScoreLabels, LinearTraining):
+class LinearClassifier(PrivateClassifierMixin, LinearLabelsMixin, LinearTraining):
     """A linear classifier; a subclass has the parameter `classes` as well."""
 
     _parameter_constraints: dict = {
@@ -97,7 +98,7 @@ class LinearClassifier(PrivateClassifierParts, ScoreLabels, LinearTraining):
     }
 
 
-class LinearRegressorParts(RegressorMixin):
+class LinearRegressorMixin(RegressorMixin):
     """What linear regressors share: a target that is clipped to public bounds."""
 
     _accept_sparse = "csr"

@@ -5,10 +5,10 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._scores import ScoreLabels, ScoreProbabilities
-from skpuffer._trained import PrivateTrainingMixin
+from skpuffer._prediction import LinearLabelsMixin, ScoreProbabilities
 from skpuffer._validation import validate_rows
-from skpuffer.base import PrivateClassifierParts
+from skpuffer.base import PrivateClassifierMixin
+from skpuffer.linear_model._base_sgd import PrivateTrainingMixin
 from skpuffer.training import PerceptronGradients, make_loss
 from skpuffer.training._perceptron import ACTIVATIONS
 from skpuffer.utils._checks import check_count, check_non_negative, check_positive
@@ -19,7 +19,7 @@ __all__ = ["PrivateMLPClassifier"]
 
 
 class PrivateMLPClassifier(
-    PrivateClassifierParts, ScoreLabels, ScoreProbabilities, PrivateTrainingMixin
+    PrivateClassifierMixin, LinearLabelsMixin, ScoreProbabilities, PrivateTrainingMixin
 ):
     """A perceptron with one hidden layer, trained by noisy clipped gradients.
 

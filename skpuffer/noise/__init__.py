@@ -13,10 +13,10 @@ from ._base import Noise
 from ._curve import ShiftCurve
 from ._discrete_laplace import DiscreteLaplaceNoise
 from ._gaussian import GaussianNoise
-from ._generalized_cauchy import GeneralizedCauchyNoise
-from ._generalized_gaussian import GeneralizedGaussianNoise
 from ._laplace import LaplaceNoise
 from ._shift import Shift
+from .generalized_cauchy import GeneralizedCauchyNoise
+from .generalized_gaussian import GeneralizedGaussianNoise
 
 __all__ = [
     "DiscreteLaplaceNoise",

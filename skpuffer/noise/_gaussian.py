@@ -7,8 +7,12 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from skpuffer.privacy_loss._gaussian import (
+    gaussian_delta,
+    gaussian_epsilon,
+    gaussian_mu,
+)
 from skpuffer.utils._checks import check_covariance
-from skpuffer.utils._gdp import gaussian_delta, gaussian_epsilon, gaussian_mu
 
 from ._base import Noise
 

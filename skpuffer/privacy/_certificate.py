@@ -6,9 +6,9 @@ from enum import StrEnum
 from typing import Any
 
 from skpuffer.exceptions import CompositionError, UncertifiedError
+from skpuffer.privacy_loss._curves import compose_curves
 from skpuffer.utils._checks import check_order, check_probability
 
-from ._curves import compose_curves
 from ._display import certificate_html, certificate_text
 from ._robustness import shifted
 
@@ -52,7 +52,7 @@ _TITLES = {
     Notion.ESTIMATED: "an estimate, no guarantee",
 }
 
-# Direct implications, at the same order, epsilon and delta but for those from a Rényi
+# Direct implications, at the same order, epsilon and delta except those from a Rényi
 # notion to an approximate one; `implies` closes them. A differential-privacy promise
 # holds for each pair of neighbouring tables, hence, averaged, for any prior of
 # independent records and a secret of one of them.
@@ -192,7 +192,7 @@ class Certificate:
     def implies(self, notion):
         """Whether a promise in `notion` follows from this one.
 
-        At the same numbers, but for the step from a Rényi notion to an (epsilon,
+        At the same numbers, except for the step from a Rényi notion to an (epsilon,
         delta) one, whose numbers :meth:`to_approximate` gives.
 
         Parameters
@@ -324,7 +324,8 @@ class Certificate:
         >>> from skpuffer.accountants import GeneralWasserstein
         >>> from skpuffer.noise import GaussianNoise
         >>> from skpuffer.releases import QueryRelease
-        >>> from skpuffer.scenarios import LawsScenario, PointMass
+        >>> from skpuffer.scenarios import LawsScenario
+        >>> from skpuffer.distributions import PointMass
         >>> release = QueryRelease(query=lambda X, y: X.sum(), n_records=4, dim=1)
         >>> scenario = LawsScenario([(PointMass(0.0), PointMass(1.0))])
         >>> accountant = GeneralWasserstein(alpha=2)
@@ -419,7 +420,7 @@ def compose(certificates, alpha=None, delta=None):
     delta : float, default=None
         For an (epsilon, delta) promise. None takes the largest among the parts, if any
         has one: epsilon is read off the curve of all of them, so deltas need not be
-        added, but for what is outside of the events they rest on.
+        added, except for what is outside of the events they rest on.
 
     Returns
     -------

@@ -7,14 +7,13 @@ import numpy as np
 from scipy.optimize import minimize
 
 from skpuffer.exceptions import UncertifiedError
+from skpuffer.privacy_loss._curves import RenyiCurve
 from skpuffer.utils._checks import (
     check_non_negative,
     check_option,
     check_probability,
     check_real,
 )
-
-from ._curves import RenyiCurve
 
 __all__ = ["METHODS", "shifted"]
 

@@ -1,66 +1,47 @@
 """What is secret, and what follows for a query when the secret changes."""
 
-from ._attribute import AttributeScenario
 from ._base import BoundScenario, Scenario
 from ._blocks import BlocksScenario
 from ._dependence import DependenceScenario
-from ._diffusion import DiffusionScenario
 from ._explicit import LawsScenario
 from ._facts import (
+    Adjacency,
+    CoupledSamples,
     Fact,
-    Influence,
-    OutputShift,
-    PairedDraws,
-    QueryCloud,
-    QueryLaws,
-    RecordShifts,
+    MaxInfluence,
+    OutputDistributions,
+    OutputSamples,
+    OutputSensitivity,
 )
-from ._gaussian import GaussianScenario
 from ._joint import JointTableScenario
-from ._laws import (
-    Continuous,
-    Discrete,
-    Gaussian,
-    Law,
-    PointMass,
-    Samples,
-    Support,
-    law_distance,
-)
-from ._markov import MarkovChainScenario
-from ._network import BayesianNetworkScenario
-from ._priors import ReferenceTable
 from ._record import RecordScenario
 from ._simulator import SimulatorScenario
+from .attribute import AttributeScenario
+from .bayesian_network import BayesianNetworkScenario
+from .gaussian import DiffusionScenario, GaussianScenario
+from .markov import MarkovChainScenario
+from .priors import ReferenceTable
 
 __all__ = [
+    "Adjacency",
     "AttributeScenario",
     "BayesianNetworkScenario",
     "BlocksScenario",
     "BoundScenario",
-    "Continuous",
+    "CoupledSamples",
     "DependenceScenario",
     "DiffusionScenario",
-    "Discrete",
     "Fact",
-    "Gaussian",
     "GaussianScenario",
-    "Influence",
     "JointTableScenario",
-    "Law",
     "LawsScenario",
     "MarkovChainScenario",
-    "OutputShift",
-    "PairedDraws",
-    "PointMass",
-    "QueryCloud",
-    "QueryLaws",
+    "MaxInfluence",
+    "OutputDistributions",
+    "OutputSamples",
+    "OutputSensitivity",
     "RecordScenario",
-    "RecordShifts",
     "ReferenceTable",
-    "Samples",
     "Scenario",
     "SimulatorScenario",
-    "Support",
-    "law_distance",
 ]

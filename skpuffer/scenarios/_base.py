@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from skpuffer.distributions._weak_cache import share_life
 from skpuffer.exceptions import ScenarioError
 from skpuffer.utils._checks import check_option
 
 from ._facts import Fact
-from ._memo import share_life
 
 __all__ = [
     "BoundScenario",

@@ -10,7 +10,7 @@ from skpuffer.releases import QueryRelease
 from skpuffer.utils._checks import check_count
 
 from ._base import BoundScenario, Scenario
-from ._facts import Influence, QueryLaws, RecordShifts, arbitrary_coupling
+from ._facts import Adjacency, MaxInfluence, OutputDistributions, arbitrary_coupling
 
 __all__ = ["BlocksScenario"]
 
@@ -134,9 +134,9 @@ class BlocksScenario(Scenario):
 
 class _BoundBlocks(BoundScenario):
     _facts = {
-        QueryLaws: "_query_laws",
-        RecordShifts: "_record_shifts",
-        Influence: "_influence",
+        OutputDistributions: "_output_distributions",
+        Adjacency: "_adjacency",
+        MaxInfluence: "_influence",
     }
 
     def __init__(self, scenario, context):
@@ -179,8 +179,8 @@ class _BoundBlocks(BoundScenario):
             facts = block.provides(part)
             offered = facts if offered is None else offered & facts
         # the worlds of a query that is no sum are those of a whole table
-        laws = {QueryLaws} if self._is_sum(release) else set()
-        return frozenset(offered & {RecordShifts, Influence, *laws})
+        laws = {OutputDistributions} if self._is_sum(release) else set()
+        return frozenset(offered & {Adjacency, MaxInfluence, *laws})
 
     @staticmethod
     def _is_sum(release):
@@ -200,9 +200,10 @@ class _BoundBlocks(BoundScenario):
                 )
             yield block, part
 
-    def _query_laws(self, release, norm):
+    def _output_distributions(self, release, norm):
         found = [
-            block.fact(QueryLaws, part, norm) for block, part in self._parts(release)
+            block.fact(OutputDistributions, part, norm)
+            for block, part in self._parts(release)
         ]
         laws, secrets, pairs, chances = None, [], [], None
         for size, fact in zip(self.sizes, found, strict=True):
@@ -211,7 +212,7 @@ class _BoundBlocks(BoundScenario):
             pairs += [(start + i, start + j) for i, j in fact.pairs]
             laws = _joined(laws, fact.laws)
             chances = _joined(chances, fact.probabilities)
-        return QueryLaws(
+        return OutputDistributions(
             laws=laws,
             secrets=tuple(secrets),
             pairs=tuple(pairs),
@@ -222,9 +223,9 @@ class _BoundBlocks(BoundScenario):
             **self._trust(found),
         )
 
-    def _record_shifts(self, release, norm):
+    def _adjacency(self, release, norm):
         found = [
-            block.fact(RecordShifts, part, norm) for block, part in self._parts(release)
+            block.fact(Adjacency, part, norm) for block, part in self._parts(release)
         ]
         worst = max(found, key=lambda fact: fact.count)
         one = len(found) == 1
@@ -238,7 +239,7 @@ class _BoundBlocks(BoundScenario):
             coupling = (
                 f"{self.context.n_records} in blocks:{coupling}" if known else None
             )
-        return RecordShifts(
+        return Adjacency(
             count=worst.count,
             shift=max(fact.shift for fact in found),
             shifts=found[0].shifts if one else None,
@@ -250,10 +251,10 @@ class _BoundBlocks(BoundScenario):
 
     def _influence(self, release, norm):
         found = [
-            block.fact(Influence, part, norm) for block, part in self._parts(release)
+            block.fact(MaxInfluence, part, norm) for block, part in self._parts(release)
         ]
         # a belief is one for each block, so the worst block under its worst is enough
-        return Influence(
+        return MaxInfluence(
             worlds=tuple(world for fact in found for world in fact.worlds),
             shift=max(fact.shift for fact in found),
             of_output=found[0].of_output,

@@ -5,7 +5,7 @@ from skpuffer.releases import QueryRelease, convert_norm
 from skpuffer.utils._checks import check_at_least_one, check_non_negative, check_option
 
 from ._base import BoundScenario, Scenario
-from ._facts import OutputShift
+from ._facts import OutputSensitivity
 
 __all__ = ["DependenceScenario"]
 
@@ -82,13 +82,13 @@ class DependenceScenario(Scenario):
 
 
 class _BoundDependence(BoundScenario):
-    _facts = {OutputShift: "_output_shift"}
+    _facts = {OutputSensitivity: "_output_sensitivity"}
 
     def provides(self, release):
         known = isinstance(release, QueryRelease) and release.sensitivity is not None
-        return frozenset({OutputShift} if known else ())
+        return frozenset({OutputSensitivity} if known else ())
 
-    def _output_shift(self, release, norm):
+    def _output_sensitivity(self, release, norm):
         scenario = self.scenario
         one = release.sensitivity.value("replace", norm, release.dim)
         distance = float(scenario.distance)
@@ -97,7 +97,7 @@ class _BoundDependence(BoundScenario):
         distance = convert_norm(distance, float(scenario.norm), norm, release.dim)
         across = scenario.pairs == "all"
         which = "values of any two records" if across else "two values of one record"
-        return OutputShift(
+        return OutputSensitivity(
             radius=2 * distance + (2 if across else 1) * one,
             coupling_id=None,
             assumptions=(

@@ -1,11 +1,11 @@
 """Output laws given outright."""
 
+from skpuffer.distributions._distributions import Distribution
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import QueryRelease
 
 from ._base import BoundScenario, Scenario
-from ._facts import QueryLaws
-from ._laws import Law
+from ._facts import OutputDistributions
 
 __all__ = ["LawsScenario"]
 
@@ -18,7 +18,7 @@ class LawsScenario(Scenario):
 
     Parameters
     ----------
-    laws : list of (Law, Law)
+    laws : list of (Distribution, Distribution)
         Each pair in one (prior, secret pair) world, in the units of the output.
 
     References
@@ -27,7 +27,8 @@ class LawsScenario(Scenario):
 
     Examples
     --------
-    >>> from skpuffer.scenarios import Discrete, LawsScenario
+    >>> from skpuffer.distributions import Discrete
+    >>> from skpuffer.scenarios import LawsScenario
     >>> healthy = Discrete([0, 1, 2, 3], [8, 9, 20, 3])
     >>> infected = Discrete([1, 2, 3, 4], [3, 20, 9, 8])
     >>> scenario = LawsScenario([(healthy, infected)])
@@ -43,7 +44,7 @@ class LawsScenario(Scenario):
         except TypeError:
             pairs = []
         if not pairs or any(
-            len(pair) != 2 or not all(isinstance(law, Law) for law in pair)
+            len(pair) != 2 or not all(isinstance(law, Distribution) for law in pair)
             for pair in pairs
         ):
             raise ScenarioError(
@@ -64,7 +65,7 @@ class LawsScenario(Scenario):
 
 
 class _BoundLaws(BoundScenario):
-    _facts = {QueryLaws: "_query_laws"}
+    _facts = {OutputDistributions: "_output_distributions"}
 
     @property
     def _dim(self):
@@ -73,9 +74,9 @@ class _BoundLaws(BoundScenario):
     def provides(self, release):
         if not isinstance(release, QueryRelease):
             return frozenset()  # the worlds and laws are those of one output
-        return frozenset({QueryLaws})
+        return frozenset({OutputDistributions})
 
-    def _query_laws(self, release, norm):
+    def _output_distributions(self, release, norm):
         if release.dim != self._dim:
             raise ScenarioError(
                 f"The parameter 'laws' describes an output of {self._dim} "
@@ -83,7 +84,7 @@ class _BoundLaws(BoundScenario):
             )
         flat = tuple(law for pair in self.scenario.laws for law in pair)
         n = len(flat)
-        return QueryLaws(
+        return OutputDistributions(
             laws=(flat,),
             secrets=tuple(range(n)),
             pairs=tuple((i, i + 1) for i in range(0, n, 2)),

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 __all__ = [
+    "Adjacency",
+    "CoupledSamples",
     "Fact",
-    "Influence",
-    "OutputShift",
-    "PairedDraws",
-    "QueryCloud",
-    "QueryLaws",
-    "RecordShifts",
+    "MaxInfluence",
+    "OutputDistributions",
+    "OutputSamples",
+    "OutputSensitivity",
     "arbitrary_coupling",
 ]
 
@@ -57,7 +57,7 @@ class Fact:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueryLaws(Fact):
+class OutputDistributions(Fact):
     """The law of the query's output given each secret, under each prior.
 
     Parameters
@@ -92,7 +92,7 @@ class QueryLaws(Fact):
     scale: float = 1.0
     corners: bool = False
 
-    def pairs_of_laws(self):
+    def pairs_of_distributions(self):
         """Go through the pairs of laws to compare, skipping secrets without mass.
 
         Yields
@@ -107,7 +107,7 @@ class QueryLaws(Fact):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairedDraws(Fact):
+class CoupledSamples(Fact):
     """Joint draws of the output under two secrets, from one coupling of two worlds.
 
     Parameters
@@ -125,7 +125,7 @@ class PairedDraws(Fact):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordShifts(Fact):
+class Adjacency(Fact):
     """How many records differ between two worlds, and how far each moves.
 
     Parameters
@@ -168,7 +168,7 @@ class RecordShifts(Fact):
 
         Returns
         -------
-        RecordShifts
+        Adjacency
         """
         return cls(
             count=count,
@@ -180,7 +180,7 @@ class RecordShifts(Fact):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputShift(Fact):
+class OutputSensitivity(Fact):
     """How far the output moves between two worlds, whatever its laws are.
 
     Parameters
@@ -189,7 +189,7 @@ class OutputShift(Fact):
         Bound on the move, in the release's own units and the norm asked for, without
         the release's `slack`.
     coupling_id : str or None
-        As for :class:`RecordShifts`.
+        As for :class:`Adjacency`.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
     """
@@ -199,7 +199,7 @@ class OutputShift(Fact):
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueryCloud(Fact):
+class OutputSamples(Fact):
     """Weighted draws of the output's marginal law: all secrets mixed by their mass.
 
     Parameters
@@ -219,7 +219,7 @@ class QueryCloud(Fact):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Influence(Fact):
+class MaxInfluence(Fact):
     """Markov quilts: what other records tell of a protected one, and which are near.
 
     Parameters

@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
+from skpuffer.distributions._distributions import Discrete
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import QueryRelease
+from skpuffer.scenarios.priors._tables import bound_arrays
 from skpuffer.utils._checks import check_masses, check_option
 
 from ._base import (
@@ -19,9 +21,7 @@ from ._base import (
     matched_rows,
     protected_records,
 )
-from ._facts import QueryLaws, RecordShifts
-from ._laws import Discrete
-from ._priors import bound_arrays
+from ._facts import Adjacency, OutputDistributions
 
 __all__ = ["JointTableScenario"]
 
@@ -184,7 +184,7 @@ def _rows(tables, context):
 
 
 class _BoundJointTable(BoundScenario):
-    _facts = {QueryLaws: "_query_laws", RecordShifts: "_record_shifts"}
+    _facts = {OutputDistributions: "_output_distributions", Adjacency: "_adjacency"}
 
     def __init__(self, scenario, context):
         super().__init__(scenario, context)
@@ -227,9 +227,9 @@ class _BoundJointTable(BoundScenario):
     def provides(self, release):
         facts = set()
         if release.sensitivity is not None:
-            facts.add(RecordShifts)
+            facts.add(Adjacency)
         if isinstance(release, QueryRelease) and self._readable(release):
-            facts.add(QueryLaws)
+            facts.add(OutputDistributions)
         return frozenset(facts)
 
     def _readable(self, release):
@@ -277,7 +277,7 @@ class _BoundJointTable(BoundScenario):
         units = release.unit_array
         return release.factor * sums * units
 
-    def _query_laws(self, release, norm):
+    def _output_distributions(self, release, norm):
         outputs, where = np.unique(self._outputs(release), axis=0, return_inverse=True)
         where = where.reshape(-1)
         laws, probabilities = [], []
@@ -290,7 +290,7 @@ class _BoundJointTable(BoundScenario):
             probabilities.append(
                 tuple(float(sum(masses[world]) / total) for world in self.worlds)
             )
-        return QueryLaws(
+        return OutputDistributions(
             laws=tuple(laws),
             secrets=tuple(self.secrets),
             pairs=self.pairs,
@@ -298,8 +298,8 @@ class _BoundJointTable(BoundScenario):
             assumptions=self.statements(),
         )
 
-    def _record_shifts(self, release, norm):
-        return RecordShifts.arbitrary(self.context.n_records, self.statements())
+    def _adjacency(self, release, norm):
+        return Adjacency.arbitrary(self.context.n_records, self.statements())
 
     def statements(self):
         """What the scenario assumes of the data and the attacker, in sentences."""

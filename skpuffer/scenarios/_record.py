@@ -3,7 +3,7 @@
 from skpuffer.utils._checks import check_count, check_option
 
 from ._base import BoundScenario, Scenario
-from ._facts import RecordShifts
+from ._facts import Adjacency
 
 __all__ = ["RecordScenario"]
 
@@ -46,13 +46,13 @@ class RecordScenario(Scenario):
 
 
 class _BoundRecord(BoundScenario):
-    _facts = {RecordShifts: "_record_shifts"}
+    _facts = {Adjacency: "_adjacency"}
 
     def provides(self, release):
         known = release.sensitivity is not None
-        return frozenset({RecordShifts} if known else ())
+        return frozenset({Adjacency} if known else ())
 
-    def _record_shifts(self, release, norm):
+    def _adjacency(self, release, norm):
         k, relation = int(self.scenario.k), self.scenario.relation
         what = "added or removed" if relation == "add_remove" else "replaced"
         who = "one record is" if k == 1 else f"up to {k} records are"
@@ -61,4 +61,4 @@ class _BoundRecord(BoundScenario):
             f"({self.context.n_records}), of features, the class labels and every "
             "divisor are public"
         )
-        return RecordShifts.arbitrary(k, (public,), relation)
+        return Adjacency.arbitrary(k, (public,), relation)

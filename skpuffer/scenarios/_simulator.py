@@ -2,15 +2,15 @@
 
 import numpy as np
 
+from skpuffer.distributions._distributions import Samples, distribution_distance
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import QueryRelease
+from skpuffer.scenarios.priors._tables import bound_arrays
 from skpuffer.utils._checks import check_count, check_probability
 from skpuffer.utils._frame import row_count
 
 from ._base import BoundScenario, Scenario, finite_output, resolve_pairs
-from ._facts import PairedDraws, QueryCloud, QueryLaws
-from ._laws import Samples, law_distance
-from ._priors import bound_arrays
+from ._facts import CoupledSamples, OutputDistributions, OutputSamples
 
 __all__ = ["SimulatorScenario"]
 
@@ -100,16 +100,18 @@ class SimulatorScenario(Scenario):
 
 class _BoundSimulator(BoundScenario):
     _facts = {
-        PairedDraws: "_paired_draws",
-        QueryLaws: "_query_laws",
-        QueryCloud: "_query_cloud",
+        CoupledSamples: "_coupled_samples",
+        OutputDistributions: "_output_distributions",
+        OutputSamples: "_output_samples",
     }
 
     def provides(self, release):
         if not isinstance(release, QueryRelease):
             return frozenset()  # the worlds and laws are those of one output
         paired = self.scenario.draw_pair is not None
-        return frozenset({PairedDraws if paired else QueryLaws, QueryCloud})
+        return frozenset(
+            {CoupledSamples if paired else OutputDistributions, OutputSamples}
+        )
 
     def _pairs(self):
         scenario = self.scenario
@@ -125,7 +127,7 @@ class _BoundSimulator(BoundScenario):
             )
         return finite_output(release, *bound_arrays(self.context, X, y))
 
-    def _paired_draws(self, release, norm):
+    def _coupled_samples(self, release, norm):
         scenario = self.scenario
         rng = np.random.default_rng(scenario.random_state)
         pairs, draws = self._pairs(), []
@@ -145,11 +147,11 @@ class _BoundSimulator(BoundScenario):
             f"the worlds are those of the simulator ({scenario.n_draws} paired draws)"
         )
         if scenario.confidence is None:
-            return PairedDraws(certified=False, assumptions=(text,), **common)
+            return CoupledSamples(certified=False, assumptions=(text,), **common)
         beta = (1 - scenario.confidence) / len(pairs)
         # with probability 1 - beta the largest of n draws leaves no more mass above it
         delta = -np.expm1(np.log(beta) / scenario.n_draws)
-        return PairedDraws(
+        return CoupledSamples(
             delta=float(delta),
             confidence=float(scenario.confidence),
             assumptions=(text,),
@@ -170,15 +172,15 @@ class _BoundSimulator(BoundScenario):
             for secret in scenario.secrets
         ]
 
-    def _query_laws(self, release, norm):
+    def _output_distributions(self, release, norm):
         worlds = self._worlds(release)
         laws = tuple(Samples(outputs) for outputs in worlds)
         again = tuple(Samples(outputs) for outputs in self._worlds(release, 1))
         null = max(
-            law_distance(u, v, norm, release.units)
+            distribution_distance(u, v, norm, release.units)
             for u, v in zip(laws, again, strict=True)
         )
-        return QueryLaws(
+        return OutputDistributions(
             laws=(laws,),
             secrets=tuple(self.scenario.secrets),
             pairs=self._pairs(),
@@ -191,11 +193,11 @@ class _BoundSimulator(BoundScenario):
             ),
         )
 
-    def _query_cloud(self, release, norm):
+    def _output_samples(self, release, norm):
         worlds = self._worlds(release)
         draws = np.concatenate(worlds)
         n = self.scenario.n_draws
-        return QueryCloud(
+        return OutputSamples(
             draws=draws,
             weights=np.full(len(draws), 1 / len(draws)),
             groups=np.repeat(np.arange(len(worlds)), n),

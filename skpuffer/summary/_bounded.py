@@ -59,7 +59,7 @@ class BoundedColumns:
             is_sum=True,
             factor=1 / n,
             units=moments.units,
-            sensitivity=moments.reach.sensitivity(1 / n),
+            sensitivity=moments.sensitivity.of_sum(1 / n),
             n_records=n,
             dim=moments.dim,
             name=name,

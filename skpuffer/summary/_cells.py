@@ -5,25 +5,29 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._reach import Reach, grouped_reach, stacked_reach
+from ._sensitivity import (
+    ContributionSensitivity,
+    grouped_sensitivity,
+    stacked_sensitivity,
+)
 
 __all__ = ["Bins", "Grouped", "Levels", "Ones", "Signs", "Stacked"]
 
-_ONE_HOT = Reach(
+_ONE_HOT = ContributionSensitivity(
     alone={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
     apart={1.0: 2.0, 2.0: math.sqrt(2.0), math.inf: 1.0},
 )
-_SIGN = Reach(
+_SIGN = ContributionSensitivity(
     alone={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
     apart={1.0: 2.0, 2.0: 2.0, math.inf: 2.0},
 )
-_CONSTANT = Reach(
+_CONSTANT = ContributionSensitivity(
     alone={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
     apart={1.0: 0.0, 2.0: 0.0, math.inf: 0.0},
 )
 
 
-def _stepwise(gaps, positions, reach, norm):
+def _stepwise(gaps, positions, sensitivity, norm):
     """Moves of contributions that jump: none where no column they read moves.
 
     Parameters
@@ -32,7 +36,7 @@ def _stepwise(gaps, positions, reach, norm):
         Largest move of each feature.
     positions : sequence of int
         Columns that are read.
-    reach : Reach
+    reach : ContributionSensitivity
         Of the contribution.
     norm : float
 
@@ -40,7 +44,7 @@ def _stepwise(gaps, positions, reach, norm):
     -------
     ndarray of shape (n,)
     """
-    apart = reach.sensitivity(1.0).value("replace", norm, None)
+    apart = sensitivity.of_sum(1.0).value("replace", norm, None)
     return np.where(np.any(gaps[:, list(positions)] > 0, axis=1), apart, 0.0)
 
 
@@ -57,7 +61,7 @@ class Ones:
     dim = 1
     units = (1.0,)
     is_count = True
-    reach = _CONSTANT
+    sensitivity = _CONSTANT
 
     def __call__(self, X, y=None):
         """Contributions, of shape (n, 1)."""
@@ -95,9 +99,9 @@ class Signs:
         return (0.5,) * self.dim
 
     @property
-    def reach(self):
-        """See :class:`Reach`."""
-        return stacked_reach([_SIGN] * self.dim)
+    def sensitivity(self):
+        """See :class:`ContributionSensitivity`."""
+        return stacked_sensitivity([_SIGN] * self.dim)
 
     def __call__(self, X, y=None):
         """Contributions, of shape (n, dim)."""
@@ -127,7 +131,7 @@ class Bins:
     edges: tuple[float, ...]
 
     is_count = True
-    reach = _ONE_HOT
+    sensitivity = _ONE_HOT
 
     @property
     def dim(self):
@@ -147,7 +151,7 @@ class Bins:
 
     def move(self, gaps, norm):
         """How far contributions move with their records; see :class:`Moments`."""
-        return _stepwise(gaps, [self.position], self.reach, norm)
+        return _stepwise(gaps, [self.position], self.sensitivity, norm)
 
 
 @dataclass(frozen=True)
@@ -166,7 +170,7 @@ class Levels:
     dim: int
 
     is_count = True
-    reach = _ONE_HOT
+    sensitivity = _ONE_HOT
 
     @property
     def units(self):
@@ -179,7 +183,7 @@ class Levels:
 
     def move(self, gaps, norm):
         """How far contributions move with their records; see :class:`Moments`."""
-        return _stepwise(gaps, [self.position], self.reach, norm)
+        return _stepwise(gaps, [self.position], self.sensitivity, norm)
 
 
 @dataclass(frozen=True)
@@ -209,9 +213,9 @@ class Stacked:
         return tuple(unit for block in self.blocks for unit in block.units)
 
     @property
-    def reach(self):
-        """See :class:`Reach`."""
-        return stacked_reach(block.reach for block in self.blocks)
+    def sensitivity(self):
+        """See :class:`ContributionSensitivity`."""
+        return stacked_sensitivity(block.sensitivity for block in self.blocks)
 
     def __call__(self, X, y=None):
         """Contributions, of shape (n, dim)."""
@@ -262,9 +266,9 @@ class Grouped:
         return self.block.units * self.n_cells
 
     @property
-    def reach(self):
-        """See :class:`Reach`."""
-        return grouped_reach(self.block.reach)
+    def sensitivity(self):
+        """See :class:`ContributionSensitivity`."""
+        return grouped_sensitivity(self.block.sensitivity)
 
     def __call__(self, X, y=None):
         """Contributions, of shape (n, dim), cell after cell."""
@@ -277,5 +281,5 @@ class Grouped:
 
     def move(self, gaps, norm):
         """How far contributions move with their records; see :class:`Moments`."""
-        across = _stepwise(gaps, self.positions, self.reach, norm)
+        across = _stepwise(gaps, self.positions, self.sensitivity, norm)
         return np.maximum(across, self.block.move(gaps, norm))

@@ -7,7 +7,7 @@ import numpy as np
 
 from skpuffer.utils._bounds import Bounds
 
-from ._reach import Reach, stacked_reach
+from ._sensitivity import ContributionSensitivity, stacked_sensitivity
 
 __all__ = [
     "MINIMAL_VARIANCE",
@@ -25,12 +25,12 @@ MINIMAL_VARIANCE = 1e-6
 # and its l1 norm |u| + |u^2 - 1/2|, both largest at |u| = 1. Apart, with d = |u - v|
 # and s = |u + v| <= 2 - d: the squared l2 norm is d^2 (1 + s^2) <= d^2 (1 + (2 - d)^2),
 # largest at d = 2, and the l1 norm d (1 + s) <= d (3 - d), largest at d = 3/2.
-_REACH = {
-    1: Reach(
+_SENSITIVITY = {
+    1: ContributionSensitivity(
         alone={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
         apart={1.0: 2.0, 2.0: 2.0, math.inf: 2.0},
     ),
-    2: Reach(
+    2: ContributionSensitivity(
         alone={1.0: 1.5, 2.0: math.sqrt(1.25), math.inf: 1.0},
         apart={1.0: 2.25, 2.0: 2.0, math.inf: 2.0},
     ),
@@ -75,9 +75,9 @@ class Moments:
         )
 
     @property
-    def reach(self):
-        """See :class:`Reach`."""
-        return stacked_reach([_REACH[self.order]] * len(self.positions))
+    def sensitivity(self):
+        """See :class:`ContributionSensitivity`."""
+        return stacked_sensitivity([_SENSITIVITY[self.order]] * len(self.positions))
 
     def __call__(self, X, y=None):
         """Contributions, of shape (n, dim)."""

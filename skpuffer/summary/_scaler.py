@@ -10,12 +10,7 @@ from skpuffer.utils._reading import read_numbers
 from skpuffer.utils._sklearn import StrOptions
 
 from ._bounded import BoundedColumns
-from ._moments import (
-    MINIMAL_VARIANCE,
-    bounded_variance,
-    column_means,
-    column_moments,
-)
+from ._moments import MINIMAL_VARIANCE, bounded_variance, column_means, column_moments
 
 __all__ = ["PrivateStandardScaler"]
 

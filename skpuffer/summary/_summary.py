@@ -298,7 +298,7 @@ class PrivateSummary(PrivateEstimatorMixin):
             factor=factor,
             is_integer=counts,
             units=None if counts else contribution.units,
-            sensitivity=contribution.reach.sensitivity(factor),
+            sensitivity=contribution.sensitivity.of_sum(factor),
             n_records=n,
             dim=contribution.dim,
             name="counts" if counts else "summary",

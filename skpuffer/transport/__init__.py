@@ -11,11 +11,7 @@ least cost in several dimensions come from POT where it is installed and from Sc
 otherwise, and are then made exact.
 """
 
-from ._bottleneck import (
-    BottleneckResult,
-    bottleneck_distance,
-    bottleneck_transport,
-)
+from ._bottleneck import BottleneckResult, bottleneck_distance, bottleneck_transport
 from ._continuous import continuous_near_radius, continuous_wasserstein
 from ._gaussian import gaussian_wasserstein
 from ._gaussian_near import gaussian_near_radius

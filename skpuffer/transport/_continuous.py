@@ -50,7 +50,7 @@ def continuous_wasserstein(u: Any, v: Any, *, rtol: float = 1e-3) -> float:
 
     See Also
     --------
-    continuous_near_radius : A finite bound but for a little mass, on any support.
+    continuous_near_radius : A finite bound except for a little mass, on any support.
     wasserstein_distance : Laws of finitely many atoms.
 
     Notes
@@ -82,7 +82,7 @@ def continuous_wasserstein(u: Any, v: Any, *, rtol: float = 1e-3) -> float:
 def continuous_near_radius(
     u: Any, v: Any, delta: float, *, rtol: float = 1e-3
 ) -> float:
-    """Distance within which two continuous laws can be coupled but for a mass.
+    """Distance within which two continuous laws can be coupled except for a mass.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def _parameters(law: Any) -> tuple[tuple[float, ...], float, float]:
 
 
 def _by_levels(u: Any, v: Any, delta: float, rtol: float) -> float:
-    """Bound the gap of the quantile functions but for levels of length delta."""
+    """Bound the gap of the quantile functions except for levels of length delta."""
     tail = 0.5 ** np.arange(2, _HALVINGS)
     levels = np.unique(np.r_[0, tail, 1 - tail, np.linspace(0, 1, _EVEN + 1)])
     best = math.inf

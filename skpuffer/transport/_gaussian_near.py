@@ -1,4 +1,4 @@
-"""How far apart Gaussian laws are but for a little mass."""
+"""How far apart Gaussian laws are except for a little mass."""
 
 import math
 
@@ -32,7 +32,7 @@ def gaussian_near_radius(
     ord: float = 2,
     coupling: str = "optimal",
 ) -> float:
-    r"""Distance within which two Gaussian laws can be coupled but for a mass.
+    r"""Distance within which two Gaussian laws can be coupled except for a mass.
 
     Parameters
     ----------

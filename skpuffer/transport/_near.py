@@ -1,4 +1,4 @@
-"""How far apart two laws are but for a little mass: (z, delta)-nearness, exactly.
+"""How far apart two laws are except for a little mass: (z, delta)-nearness, exactly.
 
 The smallest z such that some coupling keeps all but a mass delta within a distance z.
 The monotone coupling of the line, optimal for every Wasserstein distance, is not
@@ -64,7 +64,7 @@ def near_radius(
     coordinate_scale: ArrayLike | None = None,
     max_cells: float = 2.5e7,
 ) -> float:
-    """Smallest distance within which two discrete laws can be coupled but for a mass.
+    """Smallest distance within which two discrete laws can be coupled except a mass.
 
     Parameters
     ----------

@@ -240,7 +240,7 @@ def transport_distance(
     Returns
     -------
     distance : float
-        Of a coupling that exists, hence never below the distance but for the round-off
+        Of a coupling that exists, hence never below the distance except the round-off
         of its sum.
 
     Raises
@@ -382,7 +382,7 @@ def _prices_by_scipy(costs: Floats, a: Floats, b: Floats) -> _Prices:
     n, m = costs.shape
     rows = kron(eye_array(n), csr_array(np.ones((1, m))))
     columns = kron(csr_array(np.ones((1, n))), eye_array(m))
-    # the last equation follows from the others, but for round-off
+    # the last equation follows from the others, except for round-off
     result = linprog(
         costs.ravel(),
         A_eq=vstack([rows, columns]).tocsr()[:-1],

@@ -95,7 +95,7 @@ def finest_grid(
 
 def _count_cells(points: Floats, corner: Floats, width: float) -> int:
     cells = np.floor((points - corner) / width).astype(np.int64).astype(np.uint64)
-    # a hash of each row: to choose a width, a count that is right but for collisions do
+    # a hash of each row: to choose a width, a count that is right except collisions do
     weights = np.uint64(0x9E3779B97F4A7C15) ** np.arange(
         1, points.shape[1] + 1, dtype=np.uint64
     )

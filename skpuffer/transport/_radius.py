@@ -1,4 +1,4 @@
-"""The smallest radius within which two laws can be coupled, but for a mass to spare.
+"""The smallest radius within which two laws can be coupled, except for a mass to spare.
 
 With nothing to spare it is W_inf: bottleneck transport. Hand-written because no
 library offers it: POT returns NaN for an infinite order.

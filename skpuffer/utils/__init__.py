@@ -1,5 +1,3 @@
-"""Utilities for writing and checking private estimators."""
+"""What every part leans on, and knows of none of them."""
 
-from ._discovery import EstimatorEntry, all_estimators
-
-__all__ = ["EstimatorEntry", "all_estimators"]
+__all__ = []

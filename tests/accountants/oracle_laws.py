@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from skpuffer.distributions import Discrete
 from skpuffer.noise import GaussianNoise, GeneralizedCauchyNoise, LaplaceNoise
 from skpuffer.releases import QueryRelease
-from skpuffer.scenarios import AttributeScenario, Discrete, LawsScenario
+from skpuffer.scenarios import AttributeScenario, LawsScenario
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "rpp_mechanisms.json").read_text("utf-8")

@@ -14,7 +14,16 @@ from scipy.stats import norm as normal
 from sklearn.model_selection import GridSearchCV
 
 from skpuffer.accountants import ApproximateWasserstein, GeneralWasserstein
-from skpuffer.accountants._approximate import _law_radius
+from skpuffer.accountants.additive._approximate import _law_radius
+from skpuffer.distributions import (
+    Continuous,
+    Discrete,
+    Gaussian,
+    PointMass,
+    Samples,
+    Support,
+)
+from skpuffer.distributions._lattice_sum import SumLaw
 from skpuffer.exceptions import (
     CompositionError,
     InfiniteDistanceError,
@@ -25,17 +34,10 @@ from skpuffer.privacy import Notion, compose
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     AttributeScenario,
-    Continuous,
-    Discrete,
-    Gaussian,
     LawsScenario,
-    PointMass,
     RecordScenario,
-    Samples,
     SimulatorScenario,
-    Support,
 )
-from skpuffer.scenarios._sum_law import SumLaw
 from skpuffer.summary import PrivateMean
 from skpuffer.transport import quantile_coupling
 

@@ -7,12 +7,11 @@ import pandas as pd
 import pytest
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.distributions import Discrete, PointMass
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     AttributeScenario,
-    Discrete,
     LawsScenario,
-    PointMass,
     RecordScenario,
     SimulatorScenario,
 )

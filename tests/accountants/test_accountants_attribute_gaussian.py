@@ -9,19 +9,15 @@ from hypothesis import strategies as st
 from sklearn.model_selection import GridSearchCV
 
 from skpuffer.accountants import AttributeGaussian, GeneralWasserstein
+from skpuffer.distributions import Discrete, Gaussian, Samples
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
 from skpuffer.noise import GaussianNoise, LaplaceNoise
-from skpuffer.privacy import Notion, gaussian_renyi_divergence
+from skpuffer.privacy import Notion
+from skpuffer.privacy_loss import gaussian_renyi_divergence
+from skpuffer.privacy_loss._gaussian import gaussian_delta
 from skpuffer.releases import QueryRelease
-from skpuffer.scenarios import (
-    Discrete,
-    Gaussian,
-    GaussianScenario,
-    LawsScenario,
-    Samples,
-)
+from skpuffer.scenarios import GaussianScenario, LawsScenario
 from skpuffer.summary import PrivateMean
-from skpuffer.utils._gdp import gaussian_delta
 
 from ..attack import attack
 from .oracle_laws import ORACLES, attribute, output, scenario, table

@@ -8,15 +8,11 @@ import pytest
 import sklearn
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, Unsupported
+from skpuffer.distributions import PointMass
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
-from skpuffer.scenarios import (
-    AttributeScenario,
-    LawsScenario,
-    PointMass,
-    RecordScenario,
-)
+from skpuffer.scenarios import AttributeScenario, LawsScenario, RecordScenario
 
 LAWS = LawsScenario([(PointMass(0.0), PointMass(1.0))])
 KINDS = pytest.mark.parametrize("kind", [GeneralWasserstein, GroupPrivacy])
@@ -129,7 +125,7 @@ def test_a_release_without_bounds():
 def test_who_would_do_instead():
     reason = GroupPrivacy().supports(release(), LAWS)
     assert isinstance(reason, Unsupported) and not reason
-    for word in ("GroupPrivacy", "RecordShifts", "LawsScenario", "QueryLaws"):
+    for word in ("GroupPrivacy", "Adjacency", "LawsScenario", "OutputDistributions"):
         assert word in reason
     assert reason.endswith(" would do.") and "GeneralWasserstein" in reason
     with pytest.raises(UnsupportedError, match="GeneralWasserstein or .* would do"):

@@ -57,17 +57,22 @@ def works(accountant, scenario, release):
 
 def test_a_few_rows_by_hand():
     wasserstein, group = "GeneralWasserstein", "GroupPrivacy"
-    assert works(group, "RecordScenario", "any query, with a") == "RecordShifts"
+    assert works(group, "RecordScenario", "any query, with a") == "Adjacency"
     assert not works(group, "RecordScenario", "any query, without")
-    assert works(wasserstein, "AttributeScenario, level='record'", "sum") == "QueryLaws"
     assert (
-        works(wasserstein, "AttributeScenario, level='dataset'", "sum")
-        == "RecordShifts"
+        works(wasserstein, "AttributeScenario, level='record'", "sum")
+        == "OutputDistributions"
+    )
+    assert (
+        works(wasserstein, "AttributeScenario, level='dataset'", "sum") == "Adjacency"
     )
     assert (
         works(wasserstein, "AttributeScenario, level='record'", "any query, without")
-        == "PairedDraws"
+        == "CoupledSamples"
     )
     assert not works(group, "SimulatorScenario, draw_pair", "sum")
-    assert works(wasserstein, "SimulatorScenario, draw_pair", "sum") == "PairedDraws"
-    assert works(wasserstein, "LawsScenario", "any query, without") == "QueryLaws"
+    assert works(wasserstein, "SimulatorScenario, draw_pair", "sum") == "CoupledSamples"
+    assert (
+        works(wasserstein, "LawsScenario", "any query, without")
+        == "OutputDistributions"
+    )

@@ -13,6 +13,8 @@ from scipy.stats import norm as normal
 from sklearn.model_selection import GridSearchCV
 
 from skpuffer.accountants import DistributionAwareWasserstein, GeneralWasserstein
+from skpuffer.distributions import Discrete, Gaussian, PointMass, Samples, Support
+from skpuffer.distributions._lattice_sum import SumLaw
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
 from skpuffer.noise import (
     DiscreteLaplaceNoise,
@@ -21,21 +23,16 @@ from skpuffer.noise import (
     GeneralizedGaussianNoise,
     LaplaceNoise,
 )
-from skpuffer.privacy import Notion, gaussian_renyi_divergence
+from skpuffer.privacy import Notion
+from skpuffer.privacy_loss import gaussian_renyi_divergence
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     AttributeScenario,
-    Discrete,
-    Gaussian,
     LawsScenario,
     MarkovChainScenario,
-    PointMass,
     RecordScenario,
-    Samples,
     SimulatorScenario,
-    Support,
 )
-from skpuffer.scenarios._sum_law import SumLaw
 from skpuffer.summary import PrivateMean
 from skpuffer.transport import quantile_coupling
 

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from sklearn.model_selection import GridSearchCV
 
 from skpuffer.accountants import GeneralWasserstein, Kantorovich
+from skpuffer.distributions import Discrete, Gaussian, PointMass, Samples
+from skpuffer.distributions._lattice_sum import SumLaw
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
 from skpuffer.noise import (
     DiscreteLaplaceNoise,
@@ -19,16 +21,7 @@ from skpuffer.noise import (
 )
 from skpuffer.privacy import Notion
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import (
-    AttributeScenario,
-    Discrete,
-    Gaussian,
-    LawsScenario,
-    PointMass,
-    RecordScenario,
-    Samples,
-)
-from skpuffer.scenarios._sum_law import SumLaw
+from skpuffer.scenarios import AttributeScenario, LawsScenario, RecordScenario
 from skpuffer.summary import PrivateMean
 
 from ..attack import attack, bayes_score

@@ -21,7 +21,8 @@ from skpuffer.exceptions import (
     UnsupportedError,
 )
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
-from skpuffer.privacy import Notion, compose, renyi_divergence
+from skpuffer.privacy import Notion, compose
+from skpuffer.privacy_loss import renyi_divergence
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     BayesianNetworkScenario,
@@ -614,7 +615,7 @@ def test_parameters_that_are_none(options, message):
 
 def test_what_quilts_cannot_do():
     accountant = MarkovQuilt()
-    with pytest.raises(UnsupportedError, match="needs Influence"):
+    with pytest.raises(UnsupportedError, match="needs MaxInfluence"):
         accountant.calibrate(count_of(10), RecordScenario())
     across = MarkovChainScenario(TRANSITION, pairs="all")
     assert not accountant.supports(count_of(10), across)

@@ -10,9 +10,10 @@ import pandas as pd
 import pytest
 
 from skpuffer.accountants import GeneralWasserstein
+from skpuffer.distributions import Discrete, PointMass
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.releases import QueryRelease
-from skpuffer.scenarios import AttributeScenario, Discrete, LawsScenario, PointMass
+from skpuffer.scenarios import AttributeScenario, LawsScenario
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "rpp_accountants.json").read_text("utf-8")

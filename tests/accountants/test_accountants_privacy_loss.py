@@ -15,26 +15,22 @@ from scipy.stats import binom, laplace, norm
 from sklearn.base import clone
 
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss, compatibility_table
-from skpuffer.accountants._amplification import (
-    FullStep,
-    MixtureStep,
-    PoissonStep,
-    ReplacePoisson,
-    SubsetStep,
-    participation,
-)
 from skpuffer.accountants._compatibility import _releases, _scenarios
-from skpuffer.accountants._gaussian_groups import GaussianPoissonPair
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
-from skpuffer.privacy import (
-    GaussianCurve,
-    Notion,
-    PrivacyLossCurve,
-    RenyiCurve,
-    compose,
+from skpuffer.privacy import Notion, compose
+from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, RenyiCurve
+from skpuffer.privacy_loss._distribution import Reversed
+from skpuffer.privacy_loss._dominating_pairs import (
+    MixturePair,
+    PoissonPair,
+    ReplacePoissonPair,
+    ShiftPair,
+    SubsetPair,
+    participation,
 )
-from skpuffer.privacy._loss_curve import Reversed
+from skpuffer.privacy_loss._grid import on_grid
+from skpuffer.privacy_loss._poisson_groups import GaussianPoissonPair
 from skpuffer.releases import (
     SAMPLING_SCHEMES,
     GradientRelease,
@@ -42,7 +38,6 @@ from skpuffer.releases import (
     Sensitivity,
 )
 from skpuffer.scenarios import AttributeScenario, RecordScenario
-from skpuffer.utils._loss_grid import on_grid
 
 ORACLE = json.loads(
     (Path(__file__).parents[1] / "oracles" / "privacy_loss.json").read_text("utf-8")
@@ -96,7 +91,7 @@ def test_poisson_pairs_are_the_mixtures(noise, rate):
     def plain(x):
         return density(x, 0)
 
-    pair = PoissonStep(noise, unit(noise), rate)
+    pair = PoissonPair(noise, unit(noise), rate)
     for epsilon in EPSILONS:
         at = np.array([epsilon])
         there = hockey_stick(mixed, plain, epsilon, 30)
@@ -113,7 +108,7 @@ def test_replaced_records_in_poisson_batches(noise, rate):
     def mixed(x, shift):
         return (1 - rate) * density(x, 0) + rate * density(x, shift)
 
-    bound = ReplacePoisson(noise, unit(noise), rate)
+    bound = ReplacePoissonPair(noise, unit(noise), rate)
     for epsilon in EPSILONS:
         at = np.array([epsilon])
         exact = hockey_stick(lambda x: mixed(x, 1), lambda x: mixed(x, -1), epsilon, 30)
@@ -128,7 +123,7 @@ def test_groups_and_repeated_draws_bound_the_mixtures(noise):
     density = laws(noise)
     trials, chance = 4, 0.2
     weights = binom.pmf(np.arange(trials + 1), trials, chance)
-    pair = MixtureStep(noise, unit(noise), trials, chance)
+    pair = MixturePair(noise, unit(noise), trials, chance)
 
     def mixed(x):
         return sum(w * density(x, j) for j, w in enumerate(weights))
@@ -163,12 +158,12 @@ def test_what_is_rare_counts_as_the_worst():
 
 
 PAIRS = [
-    lambda noise, rate: FullStep(noise, unit(noise)),
-    lambda noise, rate: PoissonStep(noise, unit(noise), rate),
-    lambda noise, rate: Reversed(PoissonStep(noise, unit(noise), rate)),
-    lambda noise, rate: SubsetStep(noise, unit(noise), rate),
-    lambda noise, rate: ReplacePoisson(noise, unit(noise), rate),
-    lambda noise, rate: MixtureStep(noise, unit(noise), 7, rate),
+    lambda noise, rate: ShiftPair(noise, unit(noise)),
+    lambda noise, rate: PoissonPair(noise, unit(noise), rate),
+    lambda noise, rate: Reversed(PoissonPair(noise, unit(noise), rate)),
+    lambda noise, rate: SubsetPair(noise, unit(noise), rate),
+    lambda noise, rate: ReplacePoissonPair(noise, unit(noise), rate),
+    lambda noise, rate: MixturePair(noise, unit(noise), 7, rate),
 ]
 
 
@@ -198,7 +193,7 @@ def test_pairs_grow_with_the_rate_and_shrink_with_the_noise(scale, rate, more):
     def replaced(noise, shift, rate):
         return GaussianPoissonPair(noise, shift, rate, 1, 1)
 
-    for kind in (PoissonStep, SubsetStep, replaced):
+    for kind in (PoissonPair, SubsetPair, replaced):
         noise = GaussianNoise(scale)
         value = kind(noise, unit(noise), rate).delta(epsilon)
         wider = kind(noise, unit(noise), min(1.0, rate * more) * 0.9999)
@@ -213,7 +208,7 @@ def test_pairs_grow_with_the_rate_and_shrink_with_the_noise(scale, rate, more):
 @pytest.mark.parametrize("row", ORACLE["poisson_add_remove"])
 def test_subsampled_oracles(row):
     noise = FAMILIES[row["noise"]](row["scale"])
-    pair = PoissonStep(noise, unit(noise), row["rate"])
+    pair = PoissonPair(noise, unit(noise), row["rate"])
     both = {"remove": pair, "add": Reversed(pair)}
     for direction, way in both.items():
         one = OneWay(way)
@@ -228,7 +223,7 @@ class OneWay(Reversed):
     """One direction alone."""
 
     @property
-    def ways(self):
+    def directions(self):
         return (self,)
 
     def delta(self, epsilon):
@@ -362,11 +357,11 @@ def test_the_directions_of_a_random_subset_must_not_be_composed_apart():
     # directions does alone (Lebeda et al., 2024).
     noise = LaplaceNoise(4.0)
     shift, delta = Shift(2.0, norm=1, dim=None), 0.01
-    odd = PoissonStep(noise, shift, 0.1)
+    odd = PoissonPair(noise, shift, 0.1)
     apart = PrivacyLossCurve(((odd, 2),)).epsilon(delta)
 
     in_turns = PrivacyLossCurve(((odd, 1), (Turned(odd), 1))).epsilon(delta)
-    sound = PrivacyLossCurve(((SubsetStep(noise, shift, 0.1), 2),)).epsilon(delta)
+    sound = PrivacyLossCurve(((SubsetPair(noise, shift, 0.1), 2),)).epsilon(delta)
     assert in_turns > 1.02 * apart
     assert sound > in_turns
     what = release("fixed_size", rate=0.1, n_steps=2, noise="laplace")

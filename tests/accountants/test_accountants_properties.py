@@ -9,21 +9,16 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.distributions import Discrete, PointMass
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import (
-    AttributeScenario,
-    Discrete,
-    LawsScenario,
-    PointMass,
-    RecordScenario,
-)
+from skpuffer.scenarios import AttributeScenario, LawsScenario, RecordScenario
 
 few = settings(max_examples=30, deadline=None)
 
 values = st.integers(-8, 8).map(float)
 laws = st.lists(values, min_size=1, max_size=6).map(Discrete)
-pairs_of_laws = st.lists(st.tuples(laws, laws), min_size=1, max_size=3)
+pairs_of_distributions = st.lists(st.tuples(laws, laws), min_size=1, max_size=3)
 epsilons = st.floats(1e-3, 10)
 orders = st.floats(1.05, 100)
 noises = st.sampled_from(["gaussian", "laplace"])
@@ -242,7 +237,7 @@ def test_more_beliefs_cost_no_less(rows, more):
 
 
 @few
-@given(pairs_of_laws, st.randoms(use_true_random=False))
+@given(pairs_of_distributions, st.randoms(use_true_random=False))
 def test_order_of_pairs_and_within_pairs(pairs, random):
     shuffled = [tuple(random.sample(pair, 2)) for pair in pairs]
     random.shuffle(shuffled)
@@ -279,7 +274,7 @@ def test_factor_scales_and_its_sign_does_not_matter(rows, sign, factor):
 
 
 @few
-@given(pairs_of_laws, st.floats(0.01, 100), budgets())
+@given(pairs_of_distributions, st.floats(0.01, 100), budgets())
 def test_noise_follows_the_unit_of_the_output(pairs, unit, budget):
     """Laws measured in another unit get noise in that unit, and the same promise."""
     scaled = [tuple(Discrete(unit * u.points) for u in pair) for pair in pairs]

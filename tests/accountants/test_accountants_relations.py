@@ -20,7 +20,8 @@ from skpuffer.accountants import (
 from skpuffer.accountants._compatibility import _releases, _scenarios
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import LaplaceNoise
-from skpuffer.privacy import Notion, renyi_to_approximate
+from skpuffer.privacy import Notion
+from skpuffer.privacy_loss import renyi_to_approximate
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import AttributeScenario
 

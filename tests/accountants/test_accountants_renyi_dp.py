@@ -11,7 +11,8 @@ from scipy.special import comb
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss, RenyiDP
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import GaussianNoise, LaplaceNoise
-from skpuffer.privacy import Notion, RenyiCurve, compose
+from skpuffer.privacy import Notion, compose
+from skpuffer.privacy_loss import RenyiCurve
 from skpuffer.releases import (
     SAMPLING_SCHEMES,
     GradientRelease,

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skpuffer.accountants import GeneralWasserstein
+from skpuffer.distributions import Discrete, PointMass
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.releases import QueryRelease
-from skpuffer.scenarios import Discrete, LawsScenario, PointMass
+from skpuffer.scenarios import LawsScenario
 
 from .mixtures import hockey_stick, renyi
 

@@ -4,15 +4,10 @@ from contextlib import suppress
 
 import pytest
 
-from skpuffer.accountants import (
-    GeneralWasserstein,
-    GroupPrivacy,
-    PrivacyLoss,
-    RenyiDP,
-)
-from skpuffer.accountants import _steps as steps
+from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss, RenyiDP
 from skpuffer.accountants._base import as_asked, known_accountants
 from skpuffer.accountants._compatibility import _releases, _scenarios
+from skpuffer.accountants.composition import _base as steps
 from skpuffer.noise import GaussianNoise
 from skpuffer.releases import GradientRelease, VoteRelease
 from skpuffer.scenarios import RecordScenario

@@ -11,18 +11,14 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from skpuffer.accountants import PrivacyLoss, RenyiDP
-from skpuffer.accountants._amplification import FullStep
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.noise import (
-    GaussianNoise,
-    GeneralizedGaussianNoise,
-    LaplaceNoise,
-    Shift,
-)
-from skpuffer.privacy import Notion, PrivacyLossCurve, compose
+from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise, Shift
+from skpuffer.privacy import Notion, compose
+from skpuffer.privacy_loss import PrivacyLossCurve
+from skpuffer.privacy_loss._dominating_pairs import ShiftPair
+from skpuffer.privacy_loss._gaussian import gaussian_epsilon
 from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease
 from skpuffer.scenarios import RecordScenario
-from skpuffer.utils._gdp import gaussian_epsilon
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "training_runs.json").read_text()
@@ -269,7 +265,8 @@ def test_dealt_batches_move_two_sums(beta):
     )
     certificate = PrivacyLoss(delta=1e-5).certify(noise, release, RecordScenario())
     both = tuple(
-        (FullStep(noise, Shift(r, dim=None, structure="scalar")), 1) for r in (2.0, 1.0)
+        (ShiftPair(noise, Shift(r, dim=None, structure="scalar")), 1)
+        for r in (2.0, 1.0)
     )
     attained = PrivacyLossCurve(both).account(1e-5).lower
     assert certificate.epsilon >= attained * (1 - 1e-6)
@@ -307,7 +304,7 @@ def test_dealt_batches_have_coordinates_of_their_own(noise, order, dim):
     # every coordinate of one batch moves by two, of another by one, of clipped length
     each = 1.0 if math.isinf(order) else dim ** (-1 / order)
     pairs = tuple(
-        (FullStep(noise, Shift(r * each, dim=None, structure="scalar")), dim)
+        (ShiftPair(noise, Shift(r * each, dim=None, structure="scalar")), dim)
         for r in (2.0, 1.0)
     )
     attained = PrivacyLossCurve(pairs).account(DELTA).lower

@@ -6,27 +6,17 @@ import math
 import numpy as np
 import pytest
 
-from skpuffer.accountants import (
-    ApproximateWasserstein,
-    GeneralWasserstein,
-    Kantorovich,
-)
-from skpuffer.accountants._approximate import near_displacement
-from skpuffer.accountants._couplings import has_masses
-from skpuffer.accountants._displacement import displacement
-from skpuffer.accountants._gaussian_groups import GaussianPoissonGroup
+from skpuffer.accountants import ApproximateWasserstein, GeneralWasserstein, Kantorovich
+from skpuffer.accountants.additive._approximate import near_displacement
+from skpuffer.accountants.additive._couplings import has_masses
+from skpuffer.accountants.additive._sensitivity import sensitivity_bound
+from skpuffer.distributions import Discrete, Support, distribution_distance
+from skpuffer.distributions._distributions import largest_distance
 from skpuffer.noise import GaussianNoise, Shift
-from skpuffer.privacy import PrivacyLossCurve
+from skpuffer.privacy_loss import PrivacyLossCurve
+from skpuffer.privacy_loss._poisson_groups import GaussianPoissonGroup
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import (
-    Discrete,
-    LawsScenario,
-    PairedDraws,
-    RecordShifts,
-    Support,
-    law_distance,
-)
-from skpuffer.scenarios._laws import largest_distance
+from skpuffer.scenarios import Adjacency, CoupledSamples, LawsScenario
 from skpuffer.transport import near_radius
 
 # The support of a law that may be any, and a law that is known, on the same points.
@@ -42,7 +32,7 @@ RELEASE = QueryRelease(
 @pytest.mark.parametrize("pair", [(ANY, KNOWN), (KNOWN, ANY), (ANY, ANY)])
 def test_a_support_is_no_law_that_is_known(pair):
     """All its mass may be at the far end, whatever the other law is."""
-    assert law_distance(*pair) == 5.0
+    assert distribution_distance(*pair) == 5.0
     assert largest_distance([pair]) == (5.0, 0)
     assert not all(map(has_masses, pair))
     release = QueryRelease(query=lambda X, y: X.sum(), n_records=10, dim=1)
@@ -58,8 +48,8 @@ def test_a_support_is_no_law_that_is_known(pair):
 @pytest.mark.parametrize("event, left_out", [(0.25, 2), (0.29, 2), (0.3, 3), (0.09, 0)])
 def test_no_more_draws_are_left_out_than_the_share_covers(event, left_out):
     v = np.arange(1.0, 11.0)[:, None]
-    fact = PairedDraws(draws=((0, 0, 1, 0 * v, v),), secrets=(0, 1), certified=False)
-    whole = displacement(fact, RELEASE, 2)
+    fact = CoupledSamples(draws=((0, 0, 1, 0 * v, v),), secrets=(0, 1), certified=False)
+    whole = sensitivity_bound(fact, RELEASE, 2)
     found = near_displacement(fact, whole, RELEASE, 2, event)
     assert found.radius == 10 - left_out
 
@@ -75,15 +65,17 @@ def test_no_more_mass_is_left_out_than_the_share_covers(event, left_out, dim):
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_a_group_may_be_split_in_any_way_between_two_worlds(count):
     groups = GaussianPoissonGroup(GaussianNoise(1.0), Shift(1.0, 2), 0.1, count)
-    ways = {(way.first, way.second) for way in groups.ways}
-    assert ways == {
+    directions = {(way.first, way.second) for way in groups.directions}
+    assert directions == {
         pair
         for pair in itertools.product(range(count + 1), repeat=2)
         if sum(pair) == count
     }
     curve = PrivacyLossCurve(((groups, 1),))
     for epsilon in (0.0, 0.01, 0.1, 0.5):
-        worst = max(float(way.delta(np.array([epsilon]))[0]) for way in groups.ways)
+        worst = max(
+            float(way.delta(np.array([epsilon]))[0]) for way in groups.directions
+        )
         assert curve.delta(epsilon) >= worst * (1 - 1e-12)
 
 
@@ -91,7 +83,7 @@ def test_a_group_may_be_split_in_any_way_between_two_worlds(count):
 def test_a_count_that_may_be_exceeded_is_not_certain(shift):
     """A group's privacy holds without a prior only if no more records can differ."""
     options = {"count": 2, "shift": shift, "relation": "replace", "coupling_id": "c"}
-    fact = RecordShifts(**options, delta=0.1, count_is_certain=False)
+    fact = Adjacency(**options, delta=0.1, count_is_certain=False)
     release = QueryRelease(
         contribution=lambda X, y: X,
         is_sum=True,
@@ -99,10 +91,10 @@ def test_a_count_that_may_be_exceeded_is_not_certain(shift):
         dim=1,
         sensitivity=Sensitivity(add_remove={2: 1.0}),
     )
-    found = displacement(fact, release, 2)
+    found = sensitivity_bound(fact, release, 2)
     assert found.radius == 4.0
     assert found.delta == 0.1
     assert found.coupling_id == "c"
     assert not found.arbitrary
-    certain = displacement(RecordShifts(**options), release, 2)
+    certain = sensitivity_bound(Adjacency(**options), release, 2)
     assert certain.arbitrary and certain.delta == 0.0

@@ -27,6 +27,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
 from skpuffer.compose import OutputPerturbation
+from skpuffer.distributions import Discrete
 from skpuffer.exceptions import (
     EstimatedGuaranteeWarning,
     InfiniteDistanceError,
@@ -38,7 +39,6 @@ from skpuffer.preprocessing import RowNormClipper
 from skpuffer.releases import Sensitivity
 from skpuffer.scenarios import (
     AttributeScenario,
-    Discrete,
     LawsScenario,
     RecordScenario,
     SimulatorScenario,

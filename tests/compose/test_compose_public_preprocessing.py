@@ -24,7 +24,7 @@ from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.preprocessing import PublicOneHotEncoder, RowNormClipper
 from skpuffer.scenarios import AttributeScenario
 from skpuffer.summary import PrivateMean, PrivateStandardScaler
-from skpuffer.utils.estimator_checks import check_private_estimator
+from skpuffer.testing import check_private_estimator
 
 WORK = ["Private", "State", "Self"]
 FEATURES = ["age", "work", "hours"]

@@ -18,10 +18,10 @@ from skpuffer.noise import (
     GeneralizedGaussianNoise,
     LaplaceNoise,
 )
-from skpuffer.privacy import GaussianCurve
+from skpuffer.privacy_loss import GaussianCurve
+from skpuffer.privacy_loss._gaussian import gaussian_epsilon
 from skpuffer.releases import VoteRelease
 from skpuffer.scenarios import AttributeScenario, RecordScenario, SimulatorScenario
-from skpuffer.utils._gdp import gaussian_epsilon
 
 from .argmax_law import argmax_law, divergence
 
@@ -232,7 +232,7 @@ def test_what_does_not_say_how_many_records_differ_is_refused():
     worlds = SimulatorScenario(
         lambda secret, rng: rng.normal(secret, size=(400, 1)), secrets=[0, 1]
     )
-    with pytest.raises(UnsupportedError, match="RecordShifts"):
+    with pytest.raises(UnsupportedError, match="Adjacency"):
         PrivacyLoss().calibrate(release(), worlds)
 
 

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.base import FLOATING_POINT, UNTOUCHED_ROWS
+from skpuffer.distributions import PointMass
 from skpuffer.ensemble import (
     PATEAggregator,
     noisy_argmax,
@@ -20,7 +21,7 @@ from skpuffer.ensemble import (
 )
 from skpuffer.exceptions import QueryBudgetError, SeededNoiseWarning, UnsupportedError
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
-from skpuffer.scenarios import LawsScenario, PointMass, RecordScenario
+from skpuffer.scenarios import LawsScenario, RecordScenario
 
 from .argmax_law import argmax_law
 

@@ -33,7 +33,7 @@ from skpuffer.noise import GaussianNoise
 from skpuffer.preprocessing import RowNormClipper
 from skpuffer.releases import VoteRelease
 from skpuffer.scenarios import AttributeScenario, RecordScenario
-from skpuffer.utils.estimator_checks import privacy_checks
+from skpuffer.testing import privacy_checks
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::skpuffer.exceptions.PrivacyWarning",

@@ -11,11 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skpuffer.accountants import PrivacyLoss
-from skpuffer.inspection import (
-    EquivalentNoiseDisplay,
-    equivalent_noises,
-    lightest_tail,
-)
+from skpuffer.inspection import EquivalentNoiseDisplay, equivalent_noises, lightest_tail
 from skpuffer.inspection._noise_family import density
 from skpuffer.releases import VoteRelease
 from skpuffer.scenarios import RecordScenario

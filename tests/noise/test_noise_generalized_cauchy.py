@@ -14,7 +14,8 @@ from scipy.integrate import quad
 from scipy.special import beta, eval_legendre
 
 from skpuffer.exceptions import PrivacyWarning
-from skpuffer.noise import GeneralizedCauchyNoise, Shift, _cauchy_moments
+from skpuffer.noise import GeneralizedCauchyNoise, Shift
+from skpuffer.noise.generalized_cauchy import _moments as _cauchy_moments
 
 from .contract import NoiseContract, examples
 

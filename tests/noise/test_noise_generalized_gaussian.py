@@ -10,12 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from skpuffer.noise import (
-    GaussianNoise,
-    GeneralizedGaussianNoise,
-    LaplaceNoise,
-    Shift,
-)
+from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise, Shift
 
 from .contract import examples
 

@@ -10,10 +10,12 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.distributions import PointMass, Samples
 from skpuffer.exceptions import UncertifiedError
-from skpuffer.privacy import Certificate, GaussianCurve, Notion
+from skpuffer.privacy import Certificate, Notion
+from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import LawsScenario, PointMass, RecordScenario, Samples
+from skpuffer.scenarios import LawsScenario, RecordScenario
 
 RELEASE = QueryRelease(
     query=lambda X, y: X.mean(axis=0),

@@ -11,6 +11,7 @@ import pytest
 from sklearn.base import clone
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.distributions import Discrete
 from skpuffer.exceptions import CompositionError
 from skpuffer.noise import LaplaceNoise
 from skpuffer.privacy import Certificate, Notion, compose
@@ -18,7 +19,6 @@ from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     AttributeScenario,
     DiffusionScenario,
-    Discrete,
     GaussianScenario,
     LawsScenario,
     MarkovChainScenario,

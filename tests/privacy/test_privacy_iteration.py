@@ -20,9 +20,9 @@ from skpuffer.privacy import (
     Notion,
     allocate_shifts,
     gaussian_prior_shifts,
-    gaussian_renyi_divergence,
     iteration_cost,
 )
+from skpuffer.privacy_loss import gaussian_renyi_divergence
 
 from ..attack import attack
 

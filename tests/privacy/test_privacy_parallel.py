@@ -6,16 +6,11 @@ from dataclasses import replace
 import pytest
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.distributions import PointMass, Samples
 from skpuffer.exceptions import CompositionError
 from skpuffer.privacy import Notion, parallel
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import (
-    LawsScenario,
-    MarkovChainScenario,
-    PointMass,
-    RecordScenario,
-    Samples,
-)
+from skpuffer.scenarios import LawsScenario, MarkovChainScenario, RecordScenario
 
 ONE = Sensitivity(add_remove={1: 1.0}, replace={1: 1.0})
 

@@ -16,25 +16,13 @@ from skpuffer.accountants import (
     GeneralWasserstein,
     GroupPrivacy,
 )
+from skpuffer.distributions import Discrete, Gaussian, PointMass, Samples
 from skpuffer.exceptions import CompositionError, UncertifiedError, UnsupportedError
 from skpuffer.noise import GaussianNoise, LaplaceNoise
-from skpuffer.privacy import (
-    Certificate,
-    Notion,
-    RenyiCurve,
-    compose,
-    hockey_stick_divergence,
-    renyi_divergence,
-)
+from skpuffer.privacy import Certificate, Notion, compose
+from skpuffer.privacy_loss import RenyiCurve, hockey_stick_divergence, renyi_divergence
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import (
-    Discrete,
-    Gaussian,
-    LawsScenario,
-    PointMass,
-    RecordScenario,
-    Samples,
-)
+from skpuffer.scenarios import LawsScenario, RecordScenario
 
 from ..attack import attack, bayes_score
 

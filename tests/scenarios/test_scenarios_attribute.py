@@ -11,22 +11,19 @@ import pytest
 from sklearn.base import clone
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.distributions import Discrete, Samples, Support, distribution_distance
 from skpuffer.exceptions import EmpiricalPriorWarning, ScenarioError
 from skpuffer.privacy import Notion
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
+    Adjacency,
     AttributeScenario,
-    Discrete,
-    PairedDraws,
-    QueryCloud,
-    QueryLaws,
-    RecordShifts,
+    CoupledSamples,
+    OutputDistributions,
+    OutputSamples,
     ReferenceTable,
-    Samples,
-    Support,
-    law_distance,
 )
-from skpuffer.scenarios._attribute_bound import _variation_radius
+from skpuffer.scenarios.attribute._bound import _variation_radius
 
 CALLS = []
 
@@ -103,14 +100,14 @@ def given_secret(table, value, column="height"):
 def test_a_mean_moves_by_one_record_over_n(table):
     release = mean(names=("height",), dim=1)
     pair = scenario(table, pairs=[("f", "m")])
-    expected = law_distance(
+    expected = distribution_distance(
         Discrete(given_secret(table, "f")), Discrete(given_secret(table, "m"))
     )
     # between the quantiles 1/2 and 2/3: 165 against 180
     assert expected == 15.0
     for kind in (GeneralWasserstein, GroupPrivacy):
         assert certificate(release, pair, kind).sensitivity == pytest.approx(1.5)
-    fact = pair.bind(release.context).fact(QueryLaws, release)
+    fact = pair.bind(release.context).fact(OutputDistributions, release)
     assert fact.common_part_removed and fact.scale == 0.1
     assert fact.probabilities == ((0.5, 2 / 6, 1 / 6),)
 
@@ -119,8 +116,8 @@ def test_a_table_drawn_given_one_secret_moves_by_every_record(table):
     release = mean(names=("height",), dim=1)
     shared = scenario(table, pairs=[("f", "m")], level="dataset")
     bound = shared.bind(release.context)
-    assert QueryLaws not in bound.provides(release)
-    fact = bound.fact(RecordShifts, release)
+    assert OutputDistributions not in bound.provides(release)
+    fact = bound.fact(Adjacency, release)
     assert (fact.count, fact.shift, fact.relation) == (10, 15.0, "replace")
     found = certificate(release, shared)
     assert found.sensitivity == pytest.approx(15.0)
@@ -146,7 +143,7 @@ def test_joint_columns_are_compared_jointly(table):
 def test_columns_are_matched_by_name(table):
     shuffled = table[["age", "sex", "height"]].assign(extra=7.0)
     for prior in (table, shuffled):
-        laws = scenario(prior).bind(context()).fact(QueryLaws, mean()).laws
+        laws = scenario(prior).bind(context()).fact(OutputDistributions, mean()).laws
         assert laws[0][0].points[0].tolist() == [160.0, 30.0]
 
 
@@ -158,7 +155,7 @@ def test_pairs(table):
     laws = {s: Discrete(given_secret(table, s)) for s in "fmx"}
     for pairs in ([("f", "x")], [("m", "x"), ("x", "m")], "all"):
         listed = [("f", "m"), ("f", "x"), ("m", "x")] if pairs == "all" else pairs
-        worst = max(law_distance(laws[a], laws[b]) for a, b in listed)
+        worst = max(distribution_distance(laws[a], laws[b]) for a, b in listed)
         found = certificate(release, scenario(table, pairs=pairs))
         assert found.sensitivity == pytest.approx(worst / 10)
 
@@ -183,15 +180,17 @@ def test_a_secret_without_mass_is_skipped_for_that_prior_only(table):
         for t in (table, two)
     ]
     expected = max(
-        law_distance(prior[a], prior[b])
+        distribution_distance(prior[a], prior[b])
         for prior in laws
         for a, b in (("f", "m"), ("f", "x"), ("m", "x"))
         if a in prior and b in prior
     )
-    assert expected == law_distance(laws[1]["f"], laws[1]["m"]) == 30.0
+    assert expected == distribution_distance(laws[1]["f"], laws[1]["m"]) == 30.0
     found = certificate(release, scenario([table, two]))
     assert found.sensitivity == pytest.approx(expected / 10)
-    fact = scenario([table, two]).bind(release.context).fact(QueryLaws, release)
+    fact = (
+        scenario([table, two]).bind(release.context).fact(OutputDistributions, release)
+    )
     assert fact.laws[1][2] is None and fact.probabilities[1][2] == 0.0
     # and a pair under no prior at all is not silently promised
     found = certificate(
@@ -234,7 +233,7 @@ def test_labels(table, prior_as, law, notion, phrase, kind):
     found = certificate(release, trusting, kind)
     assert found.notion.value == notion
     assert any(phrase in a for a in found.assumptions)
-    fact = trusting.bind(release.context).fact(QueryLaws, release)
+    fact = trusting.bind(release.context).fact(OutputDistributions, release)
     assert all(type(one) is law for one in fact.laws[0])
     assert found.composable is (kind is GroupPrivacy and prior_as in ("law", "support"))
     assert found.confidence == (0.99 if prior_as == "confidence" else 1.0)
@@ -397,7 +396,7 @@ def test_the_data_as_prior_from_arrays(table, column):
     private = AttributeScenario(column, level="record", prior="empirical")
     release = empirical_release(X, np.zeros(6), table["sex"].to_numpy(), names=None)
     with pytest.warns(EmpiricalPriorWarning) as caught:
-        fact = private.bind(release.context).fact(QueryLaws, release)
+        fact = private.bind(release.context).fact(OutputDistributions, release)
     assert caught[0].filename == __file__  # whoever asked, not the library
     assert fact.laws[0][0].points.tolist() == X[:3].tolist()
 
@@ -409,7 +408,7 @@ def test_the_data_as_prior_with_a_feature_called_target(table):
         X, np.zeros(6), table["sex"].to_numpy(), names=("target", "age")
     )
     with pytest.warns(EmpiricalPriorWarning):
-        fact = private.bind(release.context).fact(QueryLaws, release)
+        fact = private.bind(release.context).fact(OutputDistributions, release)
     assert fact.laws[0][0].points.tolist() == X[:3].to_numpy().tolist()
 
 
@@ -425,14 +424,14 @@ def test_queries_of_no_single_record_are_simulated(table, level):
     release = QueryRelease(query=maximum, n_records=4, dim=2, context=context(4))
     simulated = scenario(table, level=level, n_draws=40)
     bound = simulated.bind(release.context)
-    assert bound.provides(release) == {PairedDraws, QueryCloud}
-    fact = bound.fact(PairedDraws, release)
+    assert bound.provides(release) == {CoupledSamples, OutputSamples}
+    fact = bound.fact(CoupledSamples, release)
     assert {(i, j) for _, i, j, _, _ in fact.draws} == {(0, 1), (0, 2), (1, 2)}
     assert all(u.shape == v.shape == (40, 2) for _, _, _, u, v in fact.draws)
     found = certificate(release, simulated)
     assert found.notion is Notion.ESTIMATED
     assert any("simulated pairs of tables" in a for a in found.assumptions)
-    cloud = bound.fact(QueryCloud, release)
+    cloud = bound.fact(OutputSamples, release)
     assert cloud.weights.sum() == pytest.approx(1.0)
     mass = [cloud.weights[cloud.groups == s].sum() for s in range(3)]
     assert mass == pytest.approx([3 / 6, 2 / 6, 1 / 6])
@@ -448,7 +447,7 @@ def test_record_level_worlds_differ_in_one_record(table):
         bound = scenario(far, level=level, pairs=[("f", "m")], n_draws=20).bind(
             release.context
         )
-        ((_, _, _, u, v),) = bound.fact(PairedDraws, release).draws
+        ((_, _, _, u, v),) = bound.fact(CoupledSamples, release).draws
         changed = (u != v).reshape(20, 5, 2).any(axis=2).sum(axis=1)
         assert set(changed) == differing
 
@@ -457,7 +456,7 @@ def test_a_query_that_fails_on_simulated_tables(table):
     release = QueryRelease(
         query=lambda X, y: np.full(2, math.nan), n_records=4, context=context(4)
     )
-    for kind in (PairedDraws, QueryCloud):
+    for kind in (CoupledSamples, OutputSamples):
         with pytest.raises(ScenarioError, match="NaN or infinite"):
             scenario(table, n_draws=3).bind(release.context).fact(kind, release)
 
@@ -509,7 +508,7 @@ def test_the_target_is_no_feature(labelled, named):
         "m": Discrete([[170, 30], [180, 45]]),
         "x": Discrete([[0, 0]]),
     }
-    worst = max(law_distance(laws[a], laws[b]) for a, b in ("fm", "fx", "mx"))
+    worst = max(distribution_distance(laws[a], laws[b]) for a, b in ("fm", "fx", "mx"))
     assert certificate(release, bound).sensitivity == pytest.approx(2 * worst)
 
 
@@ -742,7 +741,7 @@ def test_maps_without_a_name_of_their_own(table):
             release = mean(
                 contribution=lambda X, y, power=power: X[:, :1] ** power, dim=1
             )
-            expected = law_distance(
+            expected = distribution_distance(
                 *(Discrete(given_secret(table, s) ** power) for s in ("f", "m"))
             )
             pair = scenario(table, pairs=[("f", "m")])

@@ -14,22 +14,22 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, MarkovQuilt
+from skpuffer.distributions import distribution_distance
 from skpuffer.exceptions import ScenarioError
 from skpuffer.privacy import Notion
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
+    Adjacency,
     AttributeScenario,
     BlocksScenario,
     DependenceScenario,
     DiffusionScenario,
     JointTableScenario,
     MarkovChainScenario,
-    OutputShift,
-    QueryLaws,
+    OutputDistributions,
+    OutputSensitivity,
     RecordScenario,
-    RecordShifts,
     SimulatorScenario,
-    law_distance,
 )
 from skpuffer.summary import PrivateMean
 
@@ -65,7 +65,9 @@ def fact(kind, scenario, release, norm=2):
 
 
 def largest(laws):
-    return max(law_distance(u, v) for *_, u, v in laws.pairs_of_laws())
+    return max(
+        distribution_distance(u, v) for *_, u, v in laws.pairs_of_distributions()
+    )
 
 
 # -- diffusions -----------------------------------------------------------------------
@@ -83,8 +85,10 @@ def test_known_shifts_of_a_diffusion(diffusion):
     stacked = diffusion.query_shift(form="stacked")
     assert stacked == pytest.approx(DIFFUSION["stacked"], abs=1e-9)
     whole, sum_ = linear(np.eye(3), 3), linear(np.ones((1, 3)), 3)
-    assert fact(OutputShift, diffusion, whole).radius == pytest.approx(stacked)
-    assert fact(OutputShift, diffusion, sum_).radius == pytest.approx(DIFFUSION["sum"])
+    assert fact(OutputSensitivity, diffusion, whole).radius == pytest.approx(stacked)
+    assert fact(OutputSensitivity, diffusion, sum_).radius == pytest.approx(
+        DIFFUSION["sum"]
+    )
     found = GeneralWasserstein().calibrate(sum_, diffusion).certificate
     assert found.sensitivity == pytest.approx(DIFFUSION["sum"])
     assert found.notion is Notion.RENYI_PUFFERFISH
@@ -109,7 +113,7 @@ def test_no_pair_of_paths_moves_a_linear_query_further(seed, norm, n_features):
     times = np.sort(rng.uniform(0, 4, size=3))
     scenario = DiffusionScenario(0.3, times, 2.0)
     matrix = rng.normal(size=(2, 3 * n_features))
-    radius = fact(OutputShift, scenario, linear(matrix, 3), norm).radius
+    radius = fact(OutputSensitivity, scenario, linear(matrix, 3), norm).radius
     gaps = rng.normal(size=(50, 3, n_features))
     gaps *= scenario.record_shifts()[:, None] / np.linalg.norm(
         gaps, axis=2, keepdims=True
@@ -136,7 +140,7 @@ def test_records_of_a_diffusion_move_together(diffusion):
     diffusion = clone(diffusion).set_params(table="paths")
     assert GroupPrivacy().calibrate(release, diffusion).certificate.composable
     unknown = QueryRelease(query=lambda X, y: X, n_records=3, dim=1, sensitivity=ONE)
-    assert fact(RecordShifts, diffusion, unknown).count == 3
+    assert fact(Adjacency, diffusion, unknown).count == 3
 
 
 @pytest.mark.parametrize(
@@ -159,7 +163,7 @@ def test_bad_diffusions(options, message):
 
 def test_a_bound_on_what_is_no_query_of_the_table_is_refused(diffusion):
     with pytest.raises(ScenarioError, match="whole records"):
-        fact(OutputShift, diffusion, linear(np.ones((1, 4)), 3))
+        fact(OutputSensitivity, diffusion, linear(np.ones((1, 4)), 3))
     with pytest.raises(ValueError, match="'form'"):
         diffusion.query_shift(form="mean")
 
@@ -191,10 +195,10 @@ def test_across_records_one_records_move_counts_twice():
     )
     same = JointTableScenario(tables, masses)
     across = JointTableScenario(tables, masses, pairs="all")
-    assert largest(fact(QueryLaws, same, release)) == 1
-    assert largest(fact(QueryLaws, across, release)) == 2
+    assert largest(fact(OutputDistributions, same, release)) == 1
+    assert largest(fact(OutputDistributions, across, release)) == 2
     bound = DependenceScenario(distance=0.0, pairs="all")
-    assert fact(OutputShift, bound, release).radius == 2
+    assert fact(OutputSensitivity, bound, release).radius == 2
 
 
 @settings(max_examples=30)
@@ -208,7 +212,9 @@ def test_weak_dependence_holds_on_small_tables(counts):
 
     def laws(masses):
         try:
-            found = fact(QueryLaws, JointTableScenario(tables, masses), release)
+            found = fact(
+                OutputDistributions, JointTableScenario(tables, masses), release
+            )
         except ScenarioError:
             return None
         return dict(zip(found.secrets, found.laws[0], strict=True)), found
@@ -217,7 +223,7 @@ def test_weak_dependence_holds_on_small_tables(counts):
     if mine is None or product is None:
         return
     distance = max(
-        law_distance(law, product[0][secret])
+        distribution_distance(law, product[0][secret])
         for secret, law in mine[0].items()
         if law is not None
     )
@@ -232,8 +238,8 @@ def test_a_distance_of_the_output_in_its_own_units():
         units=(2.0, 4.0),
         sensitivity=Sensitivity(add_remove={2: 1.0}, replace={2: 1.0}),
     )
-    assert fact(OutputShift, DependenceScenario(3.0), release).radius == 4.0
-    assert fact(OutputShift, DependenceScenario(3.0), release, 1).radius == (
+    assert fact(OutputSensitivity, DependenceScenario(3.0), release).radius == 4.0
+    assert fact(OutputSensitivity, DependenceScenario(3.0), release, 1).radius == (
         pytest.approx(3 * math.sqrt(2) + math.sqrt(2))
     )
 
@@ -265,7 +271,7 @@ def correlated(p, correlation):
 @pytest.mark.parametrize("correlation, distance", [(0.3, 2), (-0.3, 1), (0.0, 1)])
 def test_two_correlated_records(correlation, distance):
     scenario = JointTableScenario(*correlated(0.5, correlation))
-    assert largest(fact(QueryLaws, scenario, total(2))) == distance
+    assert largest(fact(OutputDistributions, scenario, total(2))) == distance
 
 
 def test_averages_of_rare_values():
@@ -276,10 +282,10 @@ def test_averages_of_rare_values():
     masses = [a * b for a in counts for b in counts]
     scenario = JointTableScenario(tables, masses, protected=[0])
     release = QueryRelease(query=lambda X, y: X.mean(), n_records=2, dim=1)
-    found = fact(QueryLaws, scenario, release)
-    for _, i, j, u, v in found.pairs_of_laws():
+    found = fact(OutputDistributions, scenario, release)
+    for _, i, j, u, v in found.pairs_of_distributions():
         names = ",".join(f"{found.secrets[s][1][0]:.0f}" for s in (i, j))
-        assert law_distance(u, v) == oracle["distances"][names]
+        assert distribution_distance(u, v) == oracle["distances"][names]
 
 
 def test_bounded_records_of_any_dependence():
@@ -287,18 +293,20 @@ def test_bounded_records_of_any_dependence():
     rng = np.random.default_rng(0)
     tables = np.column_stack([rng.integers(0, 3, 40), rng.integers(0, 6, 40)])
     scenario = JointTableScenario(tables, rng.integers(1, 9, size=40))
-    assert largest(fact(QueryLaws, scenario, total(2))) <= 2 + 5
+    assert largest(fact(OutputDistributions, scenario, total(2))) <= 2 + 5
 
 
 def test_masses_are_those_given():
     third = [1 / 3, 1 / 3, 1 / 3]
     laws = fact(
-        QueryLaws, JointTableScenario([[0, 1], [1, 0], [1, 1]], third), total(2)
+        OutputDistributions,
+        JointTableScenario([[0, 1], [1, 0], [1, 1]], third),
+        total(2),
     ).laws[0]
     assert laws[1].weights.tolist() == [Fraction(1, 2), Fraction(1, 2)]
     odd = [0.1 + 1e-12, 0.9 - 1e-12]
     scenario = JointTableScenario([[0, 1], [1, 0]], odd)
-    assert fact(QueryLaws, scenario, total(2)).laws[0][0].masses.sum() == 1
+    assert fact(OutputDistributions, scenario, total(2)).laws[0][0].masses.sum() == 1
 
 
 def test_sums_and_queries_agree_on_listed_tables():
@@ -307,8 +315,8 @@ def test_sums_and_queries_agree_on_listed_tables():
     scenario = JointTableScenario(tables, [masses, masses[::-1]])
     same = QueryRelease(query=lambda X, y: X.sum(axis=0), n_records=4, dim=1)
     for one, other in zip(
-        fact(QueryLaws, scenario, total(4)).laws,
-        fact(QueryLaws, scenario, same).laws,
+        fact(OutputDistributions, scenario, total(4)).laws,
+        fact(OutputDistributions, scenario, same).laws,
         strict=True,
     ):
         for u, v in zip(one, other, strict=True):
@@ -359,12 +367,12 @@ P = [[0.9, 0.1], [0.2, 0.8]]
 def test_blocks_cost_what_the_most_telling_one_does():
     chain = MarkovChainScenario(P)
     sizes = [5, 20, 50, 100]
-    alone = {n: largest(fact(QueryLaws, chain, total(n))) for n in sizes}
+    alone = {n: largest(fact(OutputDistributions, chain, total(n))) for n in sizes}
     blocks = BlocksScenario(chain, sizes)
-    assert largest(fact(QueryLaws, blocks, total(175))) == max(alone.values())
-    assert fact(RecordShifts, blocks, total(175)).count == 100
+    assert largest(fact(OutputDistributions, blocks, total(175))) == max(alone.values())
+    assert fact(Adjacency, blocks, total(175)).count == 100
     even = BlocksScenario(chain, 5)
-    assert largest(fact(QueryLaws, even, total(175))) == alone[5]
+    assert largest(fact(OutputDistributions, even, total(175))) == alone[5]
     assert len(even.block_sizes(175)) == 35
 
 
@@ -373,8 +381,8 @@ def test_blocks_are_as_certain_as_what_they_consist_of(sizes):
     """Outside its event a chain changes more records than it says."""
     chain = MarkovChainScenario(P, event_delta=0.3)
     n = int(np.sum(sizes))
-    alone = fact(RecordShifts, chain, total(200))
-    blocks = fact(RecordShifts, BlocksScenario(chain, sizes), total(n))
+    alone = fact(Adjacency, chain, total(200))
+    blocks = fact(Adjacency, BlocksScenario(chain, sizes), total(n))
     assert not alone.count_is_certain and not blocks.count_is_certain
     assert (blocks.count, blocks.delta) == (alone.count, alone.delta)
     assert blocks.coupling_id is None
@@ -393,8 +401,8 @@ def test_blocks_are_no_further_than_their_table_listed():
     chances = [p * q for p in masses for q in masses]
     whole = JointTableScenario(joint, chances)
     blocks = BlocksScenario(JointTableScenario(tables, masses), 2)
-    assert largest(fact(QueryLaws, whole, total(4))) <= largest(
-        fact(QueryLaws, blocks, total(4))
+    assert largest(fact(OutputDistributions, whole, total(4))) <= largest(
+        fact(OutputDistributions, blocks, total(4))
     )
 
 
@@ -416,7 +424,7 @@ def test_a_household_shares_a_value():
         4,
     )
     context = PublicContext(n_records=400, feature_names=("visits",), n_features=1)
-    found = fact(RecordShifts, scenario, total(400, context=context))
+    found = fact(Adjacency, scenario, total(400, context=context))
     assert (found.count, found.shift) == (4, 3.0)
     assert found.coupling_id.startswith("400 in blocks:")
 

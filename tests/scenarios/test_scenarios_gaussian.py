@@ -19,19 +19,19 @@ from skpuffer.accountants import (
     GeneralWasserstein,
     GroupPrivacy,
 )
+from skpuffer.distributions._distributions import largest_distance
 from skpuffer.exceptions import ScenarioError, UnsupportedError
 from skpuffer.noise import GaussianNoise, GeneralizedCauchyNoise, LaplaceNoise
 from skpuffer.privacy import Notion, compose
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
+    Adjacency,
     DependenceScenario,
     GaussianScenario,
-    OutputShift,
-    QueryLaws,
-    RecordShifts,
+    OutputDistributions,
+    OutputSensitivity,
 )
-from skpuffer.scenarios._gain import gain
-from skpuffer.scenarios._laws import largest_distance
+from skpuffer.scenarios.gaussian._operator_norm import operator_norm
 from tests.attack import attack
 
 ORACLES = json.loads(
@@ -98,7 +98,7 @@ def test_known_shifts_of_independent_records(row):
 def test_known_slopes():
     scenario = GaussianScenario(covariance=SIGMA, secret=[1, 2], domain=(0, 1))
     release = columns_of_every_record([0], n=1)
-    u, v = scenario.bind(release.context).fact(QueryLaws, release).laws[0][:2]
+    u, v = scenario.bind(release.context).fact(OutputDistributions, release).laws[0][:2]
     assert abs(v.mean - u.mean) == pytest.approx(sum(ORACLES["slopes"]), abs=1e-9)
     (slope, _), row = ORACLES["slopes"], SIGMA[0, 1:] @ np.linalg.inv(SIGMA[1:, 1:])
     assert row[0] == pytest.approx(slope, abs=1e-9)
@@ -112,7 +112,7 @@ def test_known_average_of_a_table():
         covariance=SIGMA, secret=1, domain=(0, 1), level="dataset"
     )
     assert shift(release, scenario) == pytest.approx(oracle["slope"])
-    fact = scenario.bind(release.context).fact(QueryLaws, release)
+    fact = scenario.bind(release.context).fact(OutputDistributions, release)
     assert fact.laws[0][0].covariance[0, 0] == pytest.approx(oracle["variance"])
 
 
@@ -143,12 +143,12 @@ def test_laws_are_conditional_laws(seed, n_columns, norm):
         mean, covariance, covariance_of="records", domain=(-1, 2), protected=[1]
     )
     release = linear(matrix, n)
-    fact = scenario.bind(release.context).fact(QueryLaws, release, norm)
+    fact = scenario.bind(release.context).fact(OutputDistributions, release, norm)
     inner = n_columns + np.arange(n_columns)
     slopes = covariance[:, inner] @ np.linalg.inv(covariance[np.ix_(inner, inner)])
     left = matrix @ (covariance - slopes @ covariance[inner]) @ matrix.T
     worst = 0.0
-    for *_, u, v in fact.pairs_of_laws():
+    for *_, u, v in fact.pairs_of_distributions():
         assert u.covariance == pytest.approx(left, abs=1e-8)
         middle = matrix @ (mean + slopes @ (0.5 - mean[inner]))
         assert (u.mean + v.mean) / 2 == pytest.approx(middle, abs=1e-8)
@@ -170,18 +170,18 @@ def test_a_ball_is_as_far_as_its_furthest_points(seed, norm):
     def radius(kind, **options):
         scenario = GaussianScenario(covariance=SIGMA, secret=[1, 2], **options)
         fact = scenario.bind(release.context).fact(kind, release, norm)
-        if kind is OutputShift:
+        if kind is OutputSensitivity:
             return fact.radius
         return largest_distance(
-            [(u, v) for *_, u, v in fact.pairs_of_laws()], norm, release.units
+            [(u, v) for *_, u, v in fact.pairs_of_distributions()], norm, release.units
         )[0]
 
-    ball = radius(OutputShift, domain=1.0, shape="ball")
+    ball = radius(OutputSensitivity, domain=1.0, shape="ball")
     if norm in (1, 2, math.inf):
-        assert ball <= radius(QueryLaws, domain=(-1, 1)) + 1e-12
+        assert ball <= radius(OutputDistributions, domain=(-1, 1)) + 1e-12
     angles = rng.uniform(0, 2 * math.pi, size=12)
     points = np.column_stack([np.cos(angles), np.sin(angles)])
-    assert radius(QueryLaws, domain=points, shape="points") <= ball + 1e-12
+    assert radius(OutputDistributions, domain=points, shape="points") <= ball + 1e-12
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -192,7 +192,7 @@ def test_gains(norm, dim):
     angles = np.linspace(0, math.pi, 1001)
     images = matrix @ np.array([np.cos(angles), np.sin(angles)])
     seen = np.linalg.norm(images, norm, axis=0).max()
-    found = gain(matrix, norm)
+    found = operator_norm(matrix, norm)
     assert found >= seen * (1 - 1e-12)
     if norm in (2, math.inf) or dim == 1 or (norm == 1 and dim <= 12):
         assert found == pytest.approx(seen, rel=1e-5)
@@ -216,11 +216,11 @@ def test_the_longest_direction_of_a_ball_is_not_the_most_telling():
     """A shorter move may meet less noise, or less variance of the prior."""
     slopes = np.diag([1.0, 0.9])
     scenario, release = governed(slopes, [100.0, 1e-4], domain=0.5, shape="ball")
-    assert QueryLaws not in scenario.bind(release.context).provides(release)
+    assert OutputDistributions not in scenario.bind(release.context).provides(release)
     aware = DistributionAwareWasserstein(1.0, alpha=2, noise="gaussian")
     found = aware.certify(GaussianNoise((10.0, 1.0)), release, scenario)
     assert found.epsilon >= 0.9**2 / (1 + 1e-4)
-    with pytest.raises(UnsupportedError, match="QueryLaws"):
+    with pytest.raises(UnsupportedError, match="OutputDistributions"):
         AttributeGaussian(use_prior_variance=True).calibrate(release, scenario)
     partial = ApproximateWasserstein(1.0, alpha=2, event_delta=0.2)
     assert partial.calibrate(release, scenario).noise.scale >= 0.9
@@ -228,7 +228,9 @@ def test_the_longest_direction_of_a_ball_is_not_the_most_telling():
     for slopes in ([[1.0, 0.9]], [[1.0], [0.9]]):
         segment, one = governed(slopes, [1.0] * len(slopes), domain=0.5, shape="ball")
         (*_, u, v), *rest = (
-            segment.bind(one.context).fact(QueryLaws, one).pairs_of_laws()
+            segment.bind(one.context)
+            .fact(OutputDistributions, one)
+            .pairs_of_distributions()
         )
         assert not rest
         assert np.linalg.norm(u.mean - v.mean) == pytest.approx(math.hypot(1, 0.9))
@@ -240,7 +242,7 @@ def test_corners_of_a_box_stand_for_what_is_convex_only(noise):
     far = 1000.0
     slopes = far / 2 * np.array([[1.0, 1.0], [1.0, -1.0]])
     scenario, release = governed(slopes, [1e-6, 1e-6], domain=(0, 1))
-    laws = scenario.bind(release.context).fact(QueryLaws, release)
+    laws = scenario.bind(release.context).fact(OutputDistributions, release)
     assert laws.corners
     aware = DistributionAwareWasserstein(1.0, alpha=2, noise=noise)
     promised = aware.certify(noise, release, scenario).epsilon
@@ -308,7 +310,7 @@ def test_variance_relied_on_is_there(seed, digits, n_secret):
     scenario = GaussianScenario(covariance=covariance, secret=secret, domain=(0, 1))
     release = linear(matrix, 1, context=PublicContext(n_records=1, n_features=4))
     try:
-        facts = scenario.bind(release.context).fact(QueryLaws, release)
+        facts = scenario.bind(release.context).fact(OutputDistributions, release)
     except ScenarioError:
         return  # the secrets determine each other
     fractions = np.vectorize(Fraction, otypes=[object])
@@ -332,7 +334,7 @@ def test_records_move_together():
     scenario = GaussianScenario(
         covariance=SERIES, covariance_of="records", domain=(0, 1)
     )
-    fact = scenario.bind(release.context).fact(RecordShifts, release)
+    fact = scenario.bind(release.context).fact(Adjacency, release)
     assert (fact.count, fact.shift) == (20, 1.0)
     assert fact.shifts == pytest.approx(np.sort(SERIES[9])[::-1])
     # all moves have one sign, so clipping loses nothing here

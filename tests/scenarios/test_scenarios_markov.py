@@ -19,35 +19,30 @@ from skpuffer.accountants import (
     GroupPrivacy,
     PrivacyLoss,
 )
+from skpuffer.distributions import distribution_distance
+from skpuffer.distributions._lattice_sum import SumLaw, lattice_of, law_error
 from skpuffer.exceptions import PrivacyWarning, ScenarioError
 from skpuffer.noise import LaplaceNoise
 from skpuffer.privacy import Notion
-from skpuffer.releases import (
-    GradientRelease,
-    PublicContext,
-    QueryRelease,
-    Sensitivity,
-)
+from skpuffer.releases import GradientRelease, PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
+    Adjacency,
     BlocksScenario,
     JointTableScenario,
     MarkovChainScenario,
-    QueryLaws,
-    RecordShifts,
-    law_distance,
+    OutputDistributions,
 )
-from skpuffer.scenarios._chains import (
+from skpuffer.scenarios.markov._chains import (
     exact_entries,
     marginal_laws,
     stationary_law,
     window_delta,
 )
-from skpuffer.scenarios._markov_laws import (
+from skpuffer.scenarios.markov._sums import (
     exact_sum_laws,
     float_sum_laws,
     window_sum_laws,
 )
-from skpuffer.scenarios._sum_law import SumLaw, lattice_of, law_error
 from skpuffer.summary import PrivateMean, PrivateSummary
 from skpuffer.transport import near_radius, wasserstein_distance
 from tests.attack import attack
@@ -71,12 +66,14 @@ def count_release(n, **options):
     )
 
 
-def facts(scenario, release, kind=QueryLaws):
+def facts(scenario, release, kind=OutputDistributions):
     return scenario.bind(release.context).fact(kind, release)
 
 
 def largest(fact, norm=2):
-    return max(law_distance(u, v, norm) for *_, u, v in fact.pairs_of_laws())
+    return max(
+        distribution_distance(u, v, norm) for *_, u, v in fact.pairs_of_distributions()
+    )
 
 
 # -- known values ---------------------------------------------------------------------
@@ -95,7 +92,9 @@ def test_known_distances(name):
 
 def test_known_distances_record_by_record():
     fact = facts(MarkovChainScenario(P), count_release(10))
-    found = [int(law_distance(u, v)) for *_, u, v in fact.pairs_of_laws()]
+    found = [
+        int(distribution_distance(u, v)) for *_, u, v in fact.pairs_of_distributions()
+    ]
     assert found == CHAIN["by_record_of_ten"]
 
 
@@ -112,7 +111,7 @@ def test_known_distances_of_order_two(n):
     fact = facts(MarkovChainScenario(P), count_release(int(n)))
     found = max(
         wasserstein_distance(u.points[:, 0], v.points[:, 0], u.weights, v.weights, p=2)
-        for *_, u, v in fact.pairs_of_laws()
+        for *_, u, v in fact.pairs_of_distributions()
     )
     assert found == pytest.approx(CHAIN["w2"][n], abs=5e-7)
 
@@ -139,7 +138,7 @@ def test_known_losses_of_ten_records():
     orders = [row["alpha"] for row in rows]
     losses = [
         _true_losses(*order, 5.0, orders)
-        for *_, u, v in fact.pairs_of_laws()
+        for *_, u, v in fact.pairs_of_distributions()
         for order in ((u, v), (v, u))
     ]
     for row in rows:
@@ -236,7 +235,7 @@ def test_laws_are_those_of_all_paths(chain, n, values, pairs):
 def steps_apart(u, v, error=0.0):
     """W_inf of two laws on the integers, each given by its atoms and their masses."""
     place = np.zeros(1), np.ones(1)
-    return law_distance(*(SumLaw(*law, *place, error) for law in (u, v)))
+    return distribution_distance(*(SumLaw(*law, *place, error) for law in (u, v)))
 
 
 @settings(max_examples=30)
@@ -297,7 +296,7 @@ def test_laws_within_the_error_are_no_further_apart(masses, errors):
     assert wasserstein_distance(steps, steps + 5, masses, true) == 10
     u = SumLaw(steps, np.array(masses), *place, errors[0])
     v = SumLaw(steps + 5, found, *place, errors[1])
-    assert law_distance(u, v) == law_distance(v, u) == 10
+    assert distribution_distance(u, v) == distribution_distance(v, u) == 10
 
 
 def test_a_mass_that_a_sum_of_floats_loses_is_not_lost():
@@ -308,7 +307,7 @@ def test_a_mass_that_a_sum_of_floats_loses_is_not_lost():
     truth = wasserstein_distance(
         steps, [0, 10], [share, sliver, 1 - share - sliver], [share, 1 - share]
     )
-    assert law_distance(u, v) >= truth == 5
+    assert distribution_distance(u, v) >= truth == 5
 
 
 # -- windows --------------------------------------------------------------------------
@@ -362,8 +361,8 @@ def test_long_series():
     assert any("steps from the secret" in text for text in found.assumptions)
     # nothing left out: what remains are the records of the table
     strict = MarkovChainScenario(P, event_delta=0.0)
-    assert facts(strict, release, RecordShifts).count == 10_000
-    assert QueryLaws not in strict.bind(release.context).provides(release)
+    assert facts(strict, release, Adjacency).count == 10_000
+    assert OutputDistributions not in strict.bind(release.context).provides(release)
 
 
 def test_ten_states_and_ten_thousand_records():
@@ -374,7 +373,7 @@ def test_ten_states_and_ten_thousand_records():
 
     release = count_release(10_000)
     bound = scenario.bind(release.context)
-    fact = bound.fact(QueryLaws, release)
+    fact = bound.fact(OutputDistributions, release)
     assert 0 < fact.delta <= 1e-9
     assert len(fact.pairs) > 10_000
 
@@ -385,7 +384,7 @@ def test_independent_records_are_kept_apart_one_by_one():
         release = count_release(n)
         found = PURE.calibrate(release, scenario).certificate
         assert (found.sensitivity, found.event_delta) == (1.0, 0.0)
-        assert facts(scenario, release, RecordShifts).count == 1
+        assert facts(scenario, release, Adjacency).count == 1
 
 
 def test_the_distance_is_not_monotone_in_the_length():
@@ -401,7 +400,7 @@ def test_atoms_too_light_to_be_computed_are_left_out_by_name():
     loose = facts(MarkovChainScenario(tiny), release)
     assert loose.delta > 0
     strict = MarkovChainScenario(tiny, event_delta=0.0).bind(release.context)
-    assert strict.provides(release) & {QueryLaws, RecordShifts} == {RecordShifts}
+    assert strict.provides(release) & {OutputDistributions, Adjacency} == {Adjacency}
 
 
 # -- what is kept apart ---------------------------------------------------------------
@@ -438,8 +437,8 @@ def test_more_secrets_are_no_nearer():
 
 def test_far_apart_records_are_as_far_as_the_table_is_long_for_any_query():
     scenario = MarkovChainScenario(P, pairs="all")
-    assert facts(scenario, count_release(500), RecordShifts).count == 500
-    assert facts(MarkovChainScenario(P), count_release(500), RecordShifts).count == 121
+    assert facts(scenario, count_release(500), Adjacency).count == 500
+    assert facts(MarkovChainScenario(P), count_release(500), Adjacency).count == 121
 
 
 @pytest.mark.parametrize("norm", [1, 2, math.inf])
@@ -457,7 +456,7 @@ def test_two_states_have_laws_of_any_histogram(norm):
         n_records=20,
         dim=3,
     )
-    assert QueryLaws not in three.bind(off_line.context).provides(off_line)
+    assert OutputDistributions not in three.bind(off_line.context).provides(off_line)
 
 
 def test_lattices():

@@ -14,7 +14,7 @@ from skpuffer.compose import PublicPreprocessing
 from skpuffer.exceptions import PrivacyLeakWarning
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.scenarios import AttributeScenario, BlocksScenario
-from skpuffer.scenarios._overlap import columns_of, shares_records
+from skpuffer.scenarios.priors._overlap import columns_of, shares_records
 from skpuffer.summary import PrivateMean, PrivateSummary
 
 

@@ -14,20 +14,20 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from skpuffer.accountants import MarkovQuilt
+from skpuffer.distributions._weak_cache import MEMORY, life_of
 from skpuffer.exceptions import ScenarioError, UnsupportedError
-from skpuffer.privacy import renyi_divergence
+from skpuffer.privacy_loss import renyi_divergence
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import (
+    Adjacency,
     BayesianNetworkScenario,
-    Influence,
     MarkovChainScenario,
-    RecordShifts,
+    MaxInfluence,
 )
-from skpuffer.scenarios._chain_quilts import ChainQuilts, chain_influence
-from skpuffer.scenarios._chains import irreducible_law
-from skpuffer.scenarios._graph import Graph
-from skpuffer.scenarios._memo import MEMORY, life_of
-from skpuffer.scenarios._mixing_quilts import mixing
+from skpuffer.scenarios.bayesian_network._graph import Graph
+from skpuffer.scenarios.markov._chains import irreducible_law
+from skpuffer.scenarios.markov._mixing_quilts import mixing
+from skpuffer.scenarios.markov._quilts import ChainQuilts, chain_influence
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "markov_quilt.json").read_text("utf-8")
@@ -332,7 +332,7 @@ def test_a_chain_is_a_network(chain, n, order, slope):
     except ScenarioError:
         assume(False)
     query = release(n)
-    fact = chain_network(*chain, n).bind(query.context).fact(Influence, query)
+    fact = chain_network(*chain, n).bind(query.context).fact(MaxInfluence, query)
     cost = lambda sizes: slope * sizes  # noqa: E731
     expected = quilts.worst(order, cost).price
     assert fact.worst(order, cost).price == pytest.approx(expected, rel=1e-9)
@@ -397,7 +397,7 @@ def test_quilts_of_more_nodes_never_cost_more():
     prices = []
     for most in (1, 2, 3):
         scenario = BayesianNetworkScenario(grid, tables, max_quilt=most)
-        fact = scenario.bind(query.context).fact(Influence, query)
+        fact = scenario.bind(query.context).fact(MaxInfluence, query)
         prices.append(fact.worst(math.inf, lambda sizes: sizes).price)
     assert prices == sorted(prices, reverse=True)
     assert prices[-1] < prices[0]
@@ -409,9 +409,9 @@ def test_independent_parts_are_far_without_a_quilt():
     tables = {t: rng.dirichlet([1, 1], size=(2,) * len(p)) for t, p in parents.items()}
     query = release(5)
     bound = BayesianNetworkScenario(parents, tables).bind(query.context)
-    fact = bound.fact(Influence, query)
+    fact = bound.fact(MaxInfluence, query)
     assert fact.worst(math.inf, lambda sizes: 1e-6 * sizes).size <= 2
-    assert bound.fact(RecordShifts, query).count == 2
+    assert bound.fact(Adjacency, query).count == 2
 
 
 def test_columns_move_as_much_as_they_are_said_to():
@@ -423,7 +423,7 @@ def test_columns_move_as_much_as_they_are_said_to():
     options = {"level": "attribute", "protected": ["rent"]}
     query = release(1000, sensitivity=None)
     told_of = BayesianNetworkScenario(parents, tables, moves=moves, **options)
-    fact = told_of.bind(query.context).fact(Influence, query)
+    fact = told_of.bind(query.context).fact(MaxInfluence, query)
     assert fact.of_output
     ((sizes, told),) = fact.worlds[0].influences(math.inf)
     assert sizes.tolist() == [4.5, 3.5, 1.5] or sizes.tolist() == [4.5, 1.5, 0.5]
@@ -432,9 +432,9 @@ def test_columns_move_as_much_as_they_are_said_to():
     plain = BayesianNetworkScenario(parents, tables, **options)
     assert plain.bind(query.context).provides(query) == frozenset()
     query = release(1000)
-    fact = plain.bind(query.context).fact(Influence, query)
+    fact = plain.bind(query.context).fact(MaxInfluence, query)
     assert set(fact.worlds[0].influences(2.0)[0][0]) == {1000.0}
-    assert plain.bind(query.context).fact(RecordShifts, query).count == 1000
+    assert plain.bind(query.context).fact(Adjacency, query).count == 1000
 
 
 @pytest.mark.parametrize("norm, units", [(1, (0.1, 10.0)), (2, (4.0, 4.0)), (1, None)])
@@ -462,7 +462,7 @@ def test_networks_are_parameters():
     )
     query = release(3)
     bound = scenario.bind(query.context)
-    (sentence,) = bound.fact(Influence, query).assumptions
+    (sentence,) = bound.fact(MaxInfluence, query).assumptions
     assert "3 records" in sentence and "value of any one of: 1" in sentence
     with pytest.raises(UnsupportedError, match="method='exact'"):
         bound.worlds[0].approximate()

@@ -11,7 +11,12 @@ from skpuffer.accountants import GeneralWasserstein
 from skpuffer.exceptions import ScenarioError
 from skpuffer.privacy import Notion
 from skpuffer.releases import PublicContext, QueryRelease
-from skpuffer.scenarios import PairedDraws, QueryCloud, QueryLaws, SimulatorScenario
+from skpuffer.scenarios import (
+    CoupledSamples,
+    OutputDistributions,
+    OutputSamples,
+    SimulatorScenario,
+)
 
 N = 30
 
@@ -156,20 +161,20 @@ def test_the_stated_mass_covers_what_the_draws_missed():
 
 def test_facts_on_offer():
     assert simulator().bind(RELEASE.context).provides(RELEASE) == {
-        QueryLaws,
-        QueryCloud,
+        OutputDistributions,
+        OutputSamples,
     }
     paired = simulator(draw_pair=draw_pair).bind(RELEASE.context)
-    assert paired.provides(RELEASE) == {PairedDraws, QueryCloud}
-    with pytest.raises(ScenarioError, match="does not offer QueryLaws"):
-        paired.fact(QueryLaws, RELEASE)
+    assert paired.provides(RELEASE) == {CoupledSamples, OutputSamples}
+    with pytest.raises(ScenarioError, match="does not offer OutputDistributions"):
+        paired.fact(OutputDistributions, RELEASE)
 
 
 def test_cloud():
     cloud = simulator(secrets=["a", "b", "c"], draw=lambda s, rng: draw(0, rng)).bind(
         RELEASE.context
     )
-    fact = cloud.fact(QueryCloud, RELEASE)
+    fact = cloud.fact(OutputSamples, RELEASE)
     assert fact.draws.shape == (150, 2)
     assert fact.weights.sum() == pytest.approx(1.0)
     assert np.array_equal(np.bincount(fact.groups), [50, 50, 50])
@@ -199,7 +204,7 @@ def test_frames_and_targets():
     scenario = simulator(
         draw=world, draw_pair=lambda s, t, r: (world(s, r), world(t, r))
     )
-    ((_, _, _, u, v),) = scenario.bind(context).fact(PairedDraws, release).draws
+    ((_, _, _, u, v),) = scenario.bind(context).fact(CoupledSamples, release).draws
     assert u[0].tolist() == [10.0, 0.0, 0.5]
     assert v[0].tolist() == [10.0, 0.5, 0.5]
 

@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.distributions import Discrete
 from skpuffer.exceptions import (
     EmpiricalPriorWarning,
     EstimatedGuaranteeWarning,
@@ -26,7 +27,6 @@ from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy import Notion
 from skpuffer.scenarios import (
     AttributeScenario,
-    Discrete,
     LawsScenario,
     RecordScenario,
     SimulatorScenario,

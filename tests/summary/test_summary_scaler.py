@@ -15,8 +15,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.distributions import Discrete
 from skpuffer.exceptions import PrivacyWarning
-from skpuffer.scenarios import AttributeScenario, Discrete, LawsScenario
+from skpuffer.scenarios import AttributeScenario, LawsScenario
 from skpuffer.summary import PrivateStandardScaler
 
 from .releases import NO_NOISE

@@ -33,7 +33,16 @@ from .fault_runs import measure, run
 ROOT = Path(__file__).parents[2]
 PACKAGE = "skpuffer"
 #: Packages and modules that faults are made in.
-PARTS = ("accountants", "base", "noise", "privacy", "scenarios", "training")
+PARTS = (
+    "accountants",
+    "base",
+    "distributions",
+    "noise",
+    "privacy",
+    "privacy_loss",
+    "scenarios",
+    "training",
+)
 #: Survivors that compute the same, by key, and why.
 EQUIVALENT = Path(__file__).with_name("equivalent_faults.json")
 #: Seconds to open one file of tests.

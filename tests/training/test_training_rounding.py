@@ -154,7 +154,7 @@ def test_a_record_more_leaves_the_scores_of_all_others(loss, n):
     rng = np.random.default_rng(1)
     for _ in range(20):
         x, w = (rng.standard_normal(3).astype(np.float32) for _ in range(2))
-        w /= x.astype(float) @ w.astype(float)  # a margin of one but for rounding
+        w /= x.astype(float) @ w.astype(float)  # a margin of one except for rounding
         X = np.tile(x * (1 if loss == Hinge() else 1e3), (n, 1))
         y = np.ones(n) if loss == Hinge() else np.full(n, 1e3)
         sums = []

@@ -363,7 +363,7 @@ def test_gaussian_radius_is_that_of_fine_atoms(m, s, t, delta):
     x, y = stats.norm(0, s).ppf(levels), stats.norm(m, t).ppf(levels)
     exact = gaussian_near_radius(0.0, s**2, m, t**2, delta)
     near = near_radius(x, y, delta)
-    # either law is within 1e-2 of its atoms but for the outermost of them
+    # either law is within 1e-2 of its atoms except for the outermost of them
     assert near_radius(x, y, delta + 0.002) - 1e-2 <= exact
     assert exact <= near_radius(x, y, delta - 0.002) + 1e-2
     assert near == pytest.approx(exact, abs=0.05)

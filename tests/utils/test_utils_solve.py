@@ -12,8 +12,8 @@ from skpuffer.noise import (
     GeneralizedCauchyNoise,
     GeneralizedGaussianNoise,
 )
+from skpuffer.privacy_loss._tradeoff import log_delta_of_orders, mirrored
 from skpuffer.utils._solve import root_above, smallest_argument
-from skpuffer.utils._tradeoff import log_delta_of_orders, mirrored
 
 
 @given(st.floats(1e-250, 0.9), st.floats(1e-6, 1e6))

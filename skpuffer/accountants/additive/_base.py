@@ -1,0 +1,226 @@
+"""What accountants of additive noise share: a displacement, a target, a noise."""
+
+import math
+from abc import abstractmethod
+from dataclasses import replace as replace_fields
+
+from skpuffer.accountants._base import Accountant, Calibration, as_asked, bind
+from skpuffer.accountants._noise_parameter import (
+    check_noise,
+    check_pure,
+    check_values,
+    chosen_noise,
+)
+from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
+from skpuffer.noise import Shift
+from skpuffer.privacy import Certificate, Notion
+from skpuffer.scenarios import RecordScenario
+from skpuffer.utils._checks import check_order, check_positive, check_probability
+
+from ._sensitivity import record_sensitivity_bound, sensitivity_bound
+
+#: Rényi order of a promise that names neither an order nor a delta.
+DEFAULT_ORDER = 2.0
+
+
+class _AdditiveAccountant(Accountant):
+    """Additive noise that covers the largest displacement of the output.
+
+    A subclass says which facts it works from and what the promise is worth; the
+    target, the noise and the certificate are the same for all.
+    """
+
+    def __init__(
+        self, epsilon=1.0, alpha=None, *, delta=None, noise="gaussian", beta=None
+    ):
+        self.epsilon = epsilon
+        self.alpha = alpha
+        self.delta = delta
+        self.noise = noise
+        self.beta = beta
+
+    @property
+    @abstractmethod
+    def _source(self):
+        """Where the promise is proved."""
+
+    #: Whether certificates may be added up under one coupling.
+    _composable = False
+
+    def check(self):
+        """Check the parameters; see the class."""
+        check_positive(epsilon=self.epsilon)
+        check_noise(self.noise, self.beta)
+        if self.delta is not None:
+            check_probability(delta=self.delta)
+            if self.alpha is not None:
+                raise ValueError(
+                    "The parameters 'alpha' and 'delta' name two kinds of promise: "
+                    "give one of them. (The default accountant of an estimator has a "
+                    "delta; pass an accountant of your own to set alpha.)"
+                )
+            return
+        alpha = self._order
+        if math.isinf(alpha):
+            check_pure(chosen_noise(self))
+
+    @property
+    def clip_order(self):
+        """Order of the norm by which the noise wants moves, so gradients, bounded."""
+        return chosen_noise(self).norm
+
+    @property
+    def _order(self):
+        """The Rényi order asked for, checked."""
+        return DEFAULT_ORDER if self.alpha is None else check_order(alpha=self.alpha)
+
+    # -- the protocol -------------------------------------------------------------
+
+    def calibrate(self, release, scenario, random_state=None):
+        """Find the least noise that keeps the promise; see :class:`Accountant`."""
+        self.check()
+        bound = bind(scenario, release)
+        noise = chosen_noise(self)
+        check_values(noise, release)
+        moved = self._sensitivity_bound(release, bound, noise.norm)
+        if release.units is not None:
+            noise = noise.with_scale(release.units)
+        shift = self._shift(moved, release)
+        if moved.radius == 0 and not moved.certified:
+            raise UnsupportedError(
+                f"By the samples at hand the secret does not move the release "
+                f"{release.name!r} at all, which would leave it without noise; samples "
+                "are no ground for that. Use more of them, or declare what is known "
+                "(prior_as='law', 'support' or 'confidence')."
+            )
+        if moved.radius == 0:
+            scale = 0.0
+        elif self.delta is None:
+            scale = noise.scale_for(self._order, self.epsilon, shift)
+        else:
+            delta = self._noise_delta(moved)
+            scale = noise.scale_for_delta(self.epsilon, delta, shift)
+        noise = noise.with_scale(scale)
+        certificate = self._certificate(noise, moved, release, bound)
+        return Calibration(noise, as_asked(certificate, self.epsilon))
+
+    def certify(self, noise, release, scenario):
+        """Find what a given noise promises; see :class:`Accountant`."""
+        self.check()
+        check_values(noise, release)
+        bound = bind(scenario, release)
+        moved = self._sensitivity_bound(release, bound, noise.norm)
+        return self._certificate(noise, moved, release, bound)
+
+    # -- the parts ----------------------------------------------------------------
+
+    def _sensitivity_bound(self, release, bound, norm):
+        fact = bound.fact(self._require(release, bound), release, norm)
+        moved = sensitivity_bound(fact, release, norm)
+        if math.isinf(moved.radius):
+            raise InfiniteDistanceError(self._infinite(moved, release, bound))
+        return moved
+
+    def _infinite(self, moved, release, bound):
+        what = f"the release {release.name!r}"
+        if moved.worst is None and release.sensitivity is not None:
+            return (
+                f"Nothing bounds how far one record moves {what} in the "
+                f"{moved.norm:g}-norm, which the noise needs: the vector's "
+                "length is not known. Give it (n_outputs), a sensitivity in that norm, "
+                "or use another noise."
+            )
+        if moved.worst is None:
+            return (
+                f"Nothing bounds how far one record moves {what}: give bounds, a "
+                "data_norm or a sensitivity."
+            )
+        _, a, b = moved.worst
+        return (
+            f"W_inf between the output laws of {what} given {a!r} and {b!r} is "
+            f"infinite (Gaussian laws of unequal covariance, or an unbounded law "
+            f"against a bounded one), so {type(self).__name__} has no finite noise for "
+            "them. Accountants that tolerate it are the approximate and the "
+            "distribution-aware Wasserstein mechanisms; GroupPrivacy does where the "
+            "scenario offers Adjacency; or state laws of bounded support."
+        )
+
+    def _shift(self, moved, release):
+        return Shift(
+            moved.radius, norm=moved.norm, dim=release.dim, weights=release.units
+        )
+
+    def _noise_delta(self, moved):
+        """What of the asked delta is left to the noise."""
+        if moved.delta >= self.delta:
+            raise ValueError(
+                f"The parameter 'delta' ({self.delta:g}) must exceed {moved.delta:g}, "
+                "the mass outside the event on which the prior is known. Use more "
+                "public rows or a larger 'delta'."
+            )
+        return float(self.delta) - moved.delta
+
+    def _notion(self, moved):
+        if not moved.certified:
+            return Notion.ESTIMATED
+        dp = moved.arbitrary
+        if self.delta is not None:
+            return Notion.APPROXIMATE_DP if dp else Notion.APPROXIMATE_PUFFERFISH
+        if moved.delta:
+            return Notion.APPROXIMATE_RENYI_PUFFERFISH
+        if math.isinf(self._order):
+            return Notion.PURE_DP if dp else Notion.PURE_PUFFERFISH
+        return Notion.RENYI_DP if dp else Notion.RENYI_PUFFERFISH
+
+    def _value_epsilon(self, noise, moved, release):
+        """Rényi cost of telling two values of the records apart, or infinity."""
+        if not moved.certified or moved.delta:
+            return math.inf
+        if moved.relation == "add_remove":
+            # one value leaves and another comes
+            moved = replace_fields(moved, radius=2 * moved.radius)
+        return float(noise.curve(self._shift(moved, release)).renyi(self._order))
+
+    def _certificate(self, noise, moved, release, bound):
+        shift = self._shift(moved, release)
+        curve = noise.curve(shift)
+        if self.delta is None:
+            alpha, delta = float(self._order), moved.delta
+            epsilon = float(curve.renyi(alpha))
+            rpp = self._value_epsilon(noise, moved, release)
+        else:
+            alpha, delta, rpp = None, float(self.delta), math.inf
+            epsilon = float(curve.epsilon(self._noise_delta(moved)))
+        # one record against one record; a secret of many is another promise
+        compared = moved.count == 1 and not isinstance(bound.scenario, RecordScenario)
+        composable = (
+            self._composable
+            and moved.certified
+            and moved.delta == 0
+            and moved.coupling_id is not None
+        )
+        return Certificate(
+            notion=self._notion(moved),
+            epsilon=epsilon,
+            alpha=alpha,
+            delta=delta,
+            event_delta=moved.delta,
+            confidence=moved.confidence,
+            relation=moved.relation,
+            curve=curve,
+            rpp_epsilon=rpp,
+            coupling_id=moved.coupling_id,
+            composable=bool(composable),
+            assumptions=(
+                *moved.assumptions,
+                *noise.evidence(shift, renyi=self.delta is None),
+                *release.assumptions,
+            ),
+            sensitivity=moved.radius,
+            norm=float(moved.norm),
+            record_sensitivity=(
+                record_sensitivity_bound(release, moved.norm) if compared else None
+            ),
+            source=self._source,
+            **self._identity(bound, release),
+        )

@@ -1,0 +1,151 @@
+"""The Kantorovich mechanism: the longest move of an optimal plan for the mean one."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from skpuffer.accountants._noise_parameter import check_noise, chosen_noise
+from skpuffer.distributions._distributions import cached_distribution_distance
+from skpuffer.distributions._weak_cache import remembered_with
+from skpuffer.exceptions import InfiniteDistanceError
+from skpuffer.scenarios import OutputDistributions
+from skpuffer.transport import transport_plan
+from skpuffer.utils._checks import check_positive, check_probability
+
+from ._base import _AdditiveAccountant
+from ._couplings import has_masses, left_out_text, mass_error
+from ._sensitivity import distribution_sensitivity
+
+__all__ = ["Kantorovich"]
+
+
+class Kantorovich(_AdditiveAccountant):
+    """Noise that covers the longest move of a plan with the shortest mean move.
+
+    A plan that is optimal for W_1 is found by standard solvers, where one for W_inf is
+    not, and its longest move bounds W_inf from above, so the promise holds. It may be
+    much longer than W_inf, and plans optimal for W_1 are not unique:
+    :class:`GeneralWasserstein` never needs more noise. On one coordinate the monotone
+    plan is taken, which is optimal for both, and the two mechanisms are the same.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget in nats of a pure promise.
+    delta : float, default=None
+        If given, the plan's longest moves, up to this mass for each pair of secrets,
+        are left out, and the promise is an (epsilon, delta) one.
+    noise : {'laplace', 'generalized_gaussian', 'generalized_cauchy', \
+'discrete_laplace'} or Noise, default='laplace'
+        Family of the noise, or a noise whose scale calibration replaces; with a finite
+        pure cost. Discrete Laplace noise is for releases of integers.
+    beta : float, default=None
+        Shape of generalised Gaussian noise; 1 is the only one with a pure cost.
+
+    See Also
+    --------
+    GeneralWasserstein : Covers W_inf itself.
+    ApproximateWasserstein : Leaves out a mass in the best way.
+
+    References
+    ----------
+    Ding (2022), Kantorovich mechanism for Pufferfish privacy; Pierquin et al. (2024),
+    Rényi Pufferfish privacy, Theorem 3.3, as any coupling bounds W_inf.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import GeneralWasserstein, Kantorovich
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.distributions import Discrete
+    >>> from skpuffer.scenarios import LawsScenario
+    >>> u = Discrete([[3, 2], [4, 3], [2, 0], [5, 2]])
+    >>> v = Discrete([[0, 0], [3, 3], [2, 0], [3, 2]])
+    >>> release = QueryRelease(query=lambda X, y: X.sum(axis=0), n_records=4, dim=2)
+    >>> scenario = LawsScenario([(u, v)])
+    >>> Kantorovich(epsilon=1.0).calibrate(release, scenario).certificate.sensitivity
+    7.0
+    >>> pure = GeneralWasserstein(epsilon=1.0, alpha=float("inf"), noise="laplace")
+    >>> pure.calibrate(release, scenario).certificate.sensitivity
+    3.0
+    """
+
+    needs = (OutputDistributions,)
+    _source = "Kantorovich mechanism (Ding 2022; Pierquin et al. 2024, Thm 3.3)"
+
+    #: A pure promise: there is no order to choose.
+    alpha = math.inf
+
+    def __init__(self, epsilon=1.0, *, delta=None, noise="laplace", beta=None):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise = noise
+        self.beta = beta
+
+    def check(self):
+        """Check the parameters; see the class."""
+        check_positive(epsilon=self.epsilon)
+        check_noise(self.noise, self.beta)
+        if self.delta is not None:
+            check_probability(delta=self.delta)
+        noise = chosen_noise(self)
+        if math.isinf(noise.pure_epsilon(1.0)):
+            raise ValueError(
+                "The parameter 'noise' must have a finite pure cost, which "
+                f"{noise.family} noise does not. Use noise='laplace', or "
+                "GeneralWasserstein with a finite 'alpha' or a 'delta'."
+            )
+
+    def _sensitivity_bound(self, release, bound, norm):
+        fact = bound.fact(self._require(release, bound), release, norm)
+        moved = _longest_of_plans(fact, release, norm, self.delta or 0.0)
+        if math.isinf(moved.radius):
+            raise InfiniteDistanceError(self._infinite(moved, release, bound))
+        return moved
+
+    def _noise_delta(self, moved):
+        """Return nothing: what delta allows is spent on the moves left out."""
+        if moved.delta > self.delta:
+            return super()._noise_delta(moved)
+        return 0.0
+
+
+def _longest_of_plans(fact, release, norm, delta):
+    """Bound the move of a release's output by optimal plans for W_1."""
+    left_out = max(0.0, delta - fact.delta)
+    radius, worst, kept_all = -math.inf, None, True
+    for prior, i, j, u, v in fact.pairs_of_distributions():
+        found, all_of_it = _longest(u, v, norm, release.units, left_out)
+        kept_all &= all_of_it
+        if found > radius:
+            radius, worst = found, (prior, fact.secrets[i], fact.secrets[j])
+    radius = fact.scale * radius if radius else 0.0
+    known = {"worst": worst}
+    if not kept_all:
+        assumptions = (*fact.assumptions, left_out_text(left_out))
+        known |= {"delta": delta, "assumptions": assumptions}
+    return distribution_sensitivity(fact, radius, release, norm, **known)
+
+
+@remembered_with(2)
+def _longest(u, v, norm, units, left_out):
+    """Longest move of a plan optimal for W_1, and whether it is the longest of all."""
+    # masses known to an error may each be off by so much in total variation
+    error = mass_error(u, v)
+    left_out = max(0.0, left_out - 2 * error)
+    # on the line the monotone plan is the best for W_inf too
+    whole = left_out == 0 and (u.dim == 1 or error > 0)
+    if whole or not (has_masses(u) and has_masses(v)):
+        return cached_distribution_distance(u, v, norm, units, math.inf), True
+    plan = transport_plan(
+        u.points, v.points, u.weights, v.weights, 1.0, norm, coordinate_scale=units
+    )
+    moves = plan.displacements / (1.0 if units is None else np.asarray(units))
+    lengths = np.linalg.norm(moves, ord=norm, axis=1)
+    order = np.argsort(-lengths)
+    spare = math.floor(Fraction(left_out) * plan.total)
+    dropped = int(np.sum(np.cumsum(plan.counts[order]) <= spare))
+    if dropped == len(lengths):
+        return 0.0, False
+    found = float(lengths[order[dropped]])
+    return found, bool(found == lengths.max())

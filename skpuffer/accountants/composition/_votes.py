@@ -1,0 +1,108 @@
+"""What dominates the answers of a vote."""
+
+import math
+
+import numpy as np
+
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.noise import Shift
+from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
+from skpuffer.privacy_loss._dominating_pairs import ShiftPair
+
+from ._accounting import Accounting
+
+__all__ = ["account_for_votes"]
+
+_SOURCE = (
+    "noisy vote counts, one coordinate at a time (trade-offs of log-concave noise add "
+    "up along a coordinate), under concurrent composition (Vadhan and Zhang 2023; Lyu "
+    "2022) and post-processing"
+)
+
+
+def account_for_votes(release, noise, worlds, max_memory=500.0):
+    """Find what dominates all answers of a vote.
+
+    Parameters
+    ----------
+    release : VoteRelease
+    noise : Noise
+        Added to each count; with a threshold, `threshold_noise_ratio` times as much of
+        it to the largest count that is tested.
+    worlds : Neighbours
+        However the records that differ depend on each other and on the secret: no
+        sampling is involved.
+    max_memory : float, default=500.0
+        In MiB, for the grid of a :class:`PrivacyLossCurve`.
+
+    Returns
+    -------
+    Accounting
+
+    Raises
+    ------
+    UnsupportedError
+        If the noise is not one scale for all classes, or is not log-concave and
+        several records differ.
+
+    Notes
+    -----
+    If k records differ, so do the votes of at most k teachers. In each query at most k
+    votes leave some classes and as many come to others. For independent log-concave
+    noise the joint trade-off of moves a and b of two coordinates is no worse than that
+    of a move a + b of one, so all that come are dominated by one coordinate that moves
+    by k, all that leave by another, and the query by two releases of one number each.
+    One number suffices where votes only join or only leave. The largest count moves by
+    at most k. How many queries pass the test, and when, depends on the answers, so the
+    tests and the counts are two interactive mechanisms of fixed length that the analyst
+    interleaves as he likes: that is what concurrent composition is about.
+
+    References
+    ----------
+    Dong, Roth and Su (2022), Gaussian differential privacy, for trade-offs of groups;
+    Vadhan and Zhang (2023), Concurrent composition theorems for differential privacy.
+    """
+    if noise.dim is not None:
+        raise UnsupportedError(
+            f"The release {release.name!r} takes noise of one scale for all classes. "
+            f"Got {noise!r}."
+        )
+    k = min(worlds.count, release.n_teachers)
+    if k > 1 and not noise.log_concave:
+        raise UnsupportedError(
+            f"The release {release.name!r}: no bound is known here for {k} votes that "
+            f"move at once under {noise.family} noise, which is not log-concave: they "
+            "may cost more on different classes than on one. Use another noise, such "
+            "as 'gaussian'."
+        )
+    one = Shift(float(k), norm=math.inf, dim=None, structure="scalar")
+    both = release.relation == "replace_vote" or worlds.relation == "replace"
+    steps = [(ShiftPair(noise, one), release.max_answers * (2 if both else 1))]
+    if release.threshold is not None:
+        steps.append((ShiftPair(release.test_noise(noise), one), release.n_queries))
+    mus = [pair.noise.curve(one).gaussian_mu for pair, _ in steps]
+    if None in mus:
+        curve = PrivacyLossCurve(tuple(steps), float(max_memory))
+    else:
+        squares = [n * mu**2 for mu, (_, n) in zip(mus, steps, strict=True)]
+        curve = GaussianCurve(float(np.sqrt(sum(squares))))
+    statement = _STATEMENTS[release.relation]
+    if release.threshold is not None:
+        statement += (
+            f"; a test of its leading count is charged on each of {release.n_queries} "
+            f"queries, and at most {release.max_answers} are answered"
+        )
+    return Accounting(curve, one, _SOURCE, tight=False, assumptions=(statement,))
+
+
+#: What becomes of the vote of a teacher, in a sentence.
+_STATEMENTS = {
+    "replace_vote": (
+        "a record has one teacher, whose vote in each query may move from any class to "
+        "any other; the other teachers vote as before"
+    ),
+    "add_remove_vote": (
+        "a record has one voter, who in each query may join or leave; the others vote "
+        "as before"
+    ),
+}

@@ -1,0 +1,359 @@
+"""The Markov quilt mechanism: noise for near records, a price for what others tell."""
+
+import math
+from dataclasses import replace as replace_fields
+
+import numpy as np
+
+from skpuffer.accountants._base import Accountant, Calibration, as_asked, bind
+from skpuffer.accountants._noise_parameter import (
+    check_noise,
+    check_pure,
+    check_values,
+    chosen_noise,
+)
+from skpuffer.exceptions import CompositionError, InfiniteDistanceError
+from skpuffer.privacy import Certificate, Notion
+from skpuffer.scenarios import MaxInfluence
+from skpuffer.utils._checks import (
+    check_count,
+    check_option,
+    check_order,
+    check_positive,
+    check_probability,
+)
+from skpuffer.utils._solve import root_above
+
+from ._curve import QuiltCurve, QuiltPart
+
+__all__ = ["MarkovQuilt"]
+
+#: Losses so many times the budget are not told apart while a scale is sought.
+_BEYOND = 4.0
+
+#: What is taken for granted of several releases that are accounted for at once.
+_ONE_TABLE = "all the releases read one and the same table"
+
+_SOURCE = "Markov quilt mechanism (Song, Wang and Chaudhuri 2017, Theorem 4.3)"
+
+
+class MarkovQuilt(Accountant):
+    """Noise for the records near a secret; what lies beyond is told by a quilt only.
+
+    Between a secret record and the far ones stands a quilt: records given which the
+    far ones are independent of the secret. The promise pays for what the quilt tells
+    (its influence) and for arbitrary changes of the near records, which the noise
+    covers; each record is given its cheapest quilt. The quilt of no records, with all
+    records near, is group privacy, so that never more noise is needed than for that.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget in nats.
+    alpha : float, default=inf
+        Rényi order, greater than 1. Infinity asks for a pure promise, which takes
+        Laplace noise.
+    delta : float or None, default=None
+        If given, the promise is an (epsilon, delta) one: by way of the best Rényi
+        order, or with quilts that depend on the secret with probability at most a part
+        of `delta` (in total variation), whichever needs less noise. Not together with
+        a finite `alpha`.
+    noise : {'gaussian', 'laplace', 'generalized_gaussian', 'generalized_cauchy', \
+'discrete_laplace'} or Noise, default='laplace'
+        Family of the noise, or a noise whose scale calibration replaces. Discrete
+        Laplace noise is for releases of integers.
+    beta : float or None, default=None
+        Shape of generalised Gaussian noise.
+    method : {'exact', 'approximate'}, default='exact'
+        Influences from the chain's own laws, or bounds from its least stationary mass
+        and spectral gap only, which need more noise and a chain that mixes.
+    max_distance : int or None, default=None
+        Leave out quilts further than so many records away. None is all quilts.
+
+    See Also
+    --------
+    GroupPrivacy : Takes all records that depend on each other as near.
+    GeneralWasserstein : Less noise where the law of the whole output is known.
+
+    Notes
+    -----
+    Write N for the near set of the quilt Q. The order-alpha divergence of the outputs
+    under two values of the secret is at most that of the laws of Q under them and, by
+    the chain rule, the worst over values of Q of that of the outputs given Q; with far
+    records coupled to be equal, that is the cost of a shift of as many records as N
+    has. For alpha = inf it is the published mechanism.
+
+    Certificates cannot be added, as each may rest on other quilts. Use
+    :meth:`certify_together`, which takes the same quilts for all releases and pays for
+    their influence once.
+
+    Sensitivities are those of replacing a record: a histogram's is 2 in l1.
+
+    References
+    ----------
+    Song, Wang and Chaudhuri (2017), Pufferfish privacy mechanisms for correlated data,
+    Theorem 4.3 and section 4.4; Song and Chaudhuri (2017), Composition properties of
+    inferential privacy for time-series data, for several releases.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import MarkovQuilt
+    >>> from skpuffer.releases import QueryRelease, Sensitivity
+    >>> from skpuffer.scenarios import MarkovChainScenario
+    >>> scenario = MarkovChainScenario([[0.9, 0.1], [0.2, 0.8]])
+    >>> count = QueryRelease(
+    ...     query=lambda X, y: X.sum(),
+    ...     n_records=50,
+    ...     dim=1,
+    ...     sensitivity=Sensitivity(add_remove={1: 1.0}, replace={1: 1.0}),
+    ... )
+    >>> round(MarkovQuilt(epsilon=1.0).calibrate(count, scenario).noise.scale, 6)
+    22.298361
+    """
+
+    needs = (MaxInfluence,)
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        alpha=math.inf,
+        *,
+        delta=None,
+        noise="laplace",
+        beta=None,
+        method="exact",
+        max_distance=None,
+    ):
+        self.epsilon = epsilon
+        self.alpha = alpha
+        self.delta = delta
+        self.noise = noise
+        self.beta = beta
+        self.method = method
+        self.max_distance = max_distance
+
+    def check(self):
+        """Check the parameters; see the class."""
+        check_positive(epsilon=self.epsilon)
+        check_noise(self.noise, self.beta)
+        check_option(("exact", "approximate"), method=self.method)
+        if self.max_distance is not None:
+            check_count(max_distance=self.max_distance)
+        alpha = check_order(alpha=self.alpha)
+        if self.delta is not None:
+            check_probability(delta=self.delta)
+            if not math.isinf(alpha):
+                raise ValueError(
+                    "The parameters 'alpha' and 'delta' name two kinds of promise: "
+                    "give one of them."
+                )
+        elif math.isinf(alpha):
+            check_pure(chosen_noise(self))
+
+    # -- the protocol ----------------------------------------------------------------
+
+    def calibrate(self, release, scenario, random_state=None):
+        """Find the least noise that keeps the promise; see :class:`Accountant`."""
+        self.check()
+        unit = chosen_noise(self)
+        bound, fact, part = self._meet(unit, release, scenario)
+        if release.units is not None:
+            unit = unit.with_scale(release.units)
+        proportions = np.asarray(unit.scale) if np.ndim(unit.scale) else 1.0
+
+        def curve(scale):
+            noise = unit.with_scale(scale * proportions)
+            return self._curve(fact, (replace_fields(part, noise=noise),))
+
+        if part.radius(part.largest) == 0:
+            multiplier = 0.0
+        elif self.delta is None:
+            alpha = float(self.alpha)
+            multiplier = self._least(
+                lambda scale: curve(scale).renyi(alpha) / self.epsilon,
+                lambda shift: unit.scale_for(alpha, self.epsilon, shift),
+                part,
+                proportions,
+            )
+        else:
+            delta = self._noise_delta(fact)
+            multiplier = min(self._routes(curve, unit, part, proportions, delta))
+        noise = unit.with_scale(multiplier * proportions)
+        certificate = self._certificate(
+            fact, (replace_fields(part, noise=noise),), [release], bound
+        )
+        return Calibration(noise, as_asked(certificate, self.epsilon))
+
+    def certify(self, noise, release, scenario):
+        """Find what a given noise promises; see :class:`Accountant`."""
+        return self.certify_together([(noise, release)], scenario)
+
+    def certify_together(self, parts, scenario):
+        """Find what several noisy releases about the same records promise together.
+
+        Parameters
+        ----------
+        parts : sequence of (Noise, QueryRelease)
+            The releases may depend on what came out before, as long as their noise and
+            sensitivities do not. All read one and the same table.
+        scenario : Scenario or BoundScenario
+
+        Returns
+        -------
+        Certificate
+            The influence of a quilt is paid for once; the same quilts serve all.
+
+        Raises
+        ------
+        CompositionError
+            If there is no release, or they are of tables of different length or
+            columns.
+        """
+        self.check()
+        if not parts:
+            raise CompositionError("There is no release to account for.")
+        if len({release.n_records for _, release in parts}) > 1:
+            raise CompositionError(
+                "The releases are of different numbers of records, so their quilts are "
+                "not the same; release them from one table."
+            )
+        named = {release.context.feature_names for _, release in parts} - {None}
+        if len(named) > 1:
+            raise CompositionError(
+                "The releases are of columns with different names, and what is stated "
+                "of each says nothing of both together; release them from one table."
+            )
+        met = [self._meet(noise, release, scenario) for noise, release in parts]
+        bound, fact, _ = met[0]
+        return self._certificate(
+            fact,
+            tuple(part for *_, part in met),
+            [release for _, release in parts],
+            bound,
+        )
+
+    # -- the parts -------------------------------------------------------------------
+
+    def _meet(self, noise, release, scenario):
+        """Return the bound scenario, the quilts, and what a release makes of them."""
+        check_values(noise, release)
+        bound = bind(scenario, release)
+        fact = bound.fact(self._require(release, bound), release, noise.norm)
+        move = fact.shift
+        if not fact.of_output:
+            move = release.record_move(fact.shift, noise.norm, "replace")
+        part = QuiltPart(
+            noise=noise,
+            move=float(move),
+            slack=float(release.total_slack(noise.norm)),
+            dim=release.dim,
+            units=release.units,
+            smallest=min(world.smallest for world in fact.worlds),
+            largest=max(world.largest for world in fact.worlds),
+        )
+        if math.isinf(part.radius(part.largest)):
+            raise InfiniteDistanceError(
+                f"Nothing bounds how far one record moves the release "
+                f"{release.name!r} in the {noise.norm:g}-norm, which the noise needs: "
+                "give bounds, a data_norm or a sensitivity."
+            )
+        if np.any(np.equal(noise.scale, 0)) and part.radius(part.largest) > 0:
+            raise ValueError(
+                "The parameter 'noise' must have positive scales: without noise on "
+                f"every coordinate no quilt helps. Got {noise!r}."
+            )
+        return bound, fact, part
+
+    def _curve(self, fact, parts):
+        return QuiltCurve(fact, parts, self.method, self.max_distance)
+
+    def _least(self, excess, for_shift, part, proportions):
+        """Return the least scale at which the loss is within the budget.
+
+        `excess` is the loss over the budget at a scale; `for_shift` the least scale
+        for a single shift, so that no less covers the smallest near set.
+        """
+        first = np.ravel(proportions)[0]
+        low, high = (
+            float(np.ravel(for_shift(part.shift(size)))[0] / first)
+            for size in (part.smallest, part.largest)
+        )
+        if excess(low) <= 1:
+            return low
+        while excess(high) > 1:
+            high *= 2  # where the loss is counted less sharply than for one shift
+        return root_above(lambda scale: min(excess(scale), _BEYOND), 1.0, low, high)
+
+    def _noise_delta(self, fact):
+        """What of the asked delta is left to noise and quilts."""
+        if self.delta <= fact.delta:
+            raise ValueError(
+                f"The parameter 'delta' ({self.delta:g}) must exceed {fact.delta:g}, "
+                "the mass outside the event on which the prior is known."
+            )
+        return float(self.delta) - fact.delta
+
+    def _routes(self, curve, unit, part, proportions, delta):
+        """Scales that keep an (epsilon, delta) promise, each in its own way."""
+
+        def for_shift(shift):
+            return unit.scale_for_delta(self.epsilon, delta, shift)
+
+        for loss in (
+            # quilts of a total variation below delta, the rest left to the noise
+            lambda scale: curve(scale).variation(self.epsilon, _BEYOND * delta) / delta,
+            # quilts at the best order
+            lambda scale: curve(scale).by_orders(delta) / self.epsilon,
+        ):
+            yield self._least(loss, for_shift, part, proportions)
+
+    def _certificate(self, fact, parts, releases, bound):
+        curve = self._curve(fact, parts)
+        if self.delta is None:
+            alpha, delta = float(self.alpha), fact.delta
+            choice = curve.worst(alpha)
+            epsilon = choice.price
+            pure = math.isinf(alpha) and not delta
+            notion = Notion.PURE_PUFFERFISH if pure else Notion.RENYI_PUFFERFISH
+            if delta:
+                notion = Notion.APPROXIMATE_RENYI_PUFFERFISH
+        else:
+            alpha, delta = None, float(self.delta)
+            choice = None
+            epsilon = curve.epsilon(self._noise_delta(fact))
+            notion = Notion.APPROXIMATE_PUFFERFISH
+        alone = len(parts) == 1
+        size = parts[0].largest if choice is None else choice.size
+        exact = self.delta is None and fact.certified and not delta
+        # a promise with a delta may rest on either, whichever needs less noise
+        asked = (True,) if self.delta is None else (True, False)
+        evidence = [
+            sentence
+            for part in parts
+            for renyi in asked
+            for sentence in part.noise.evidence(part.shift(size), renyi=renyi)
+        ]
+        assumptions = [
+            *fact.assumptions,
+            *(() if alone else (_ONE_TABLE,)),
+            *evidence,
+            *(a for release in releases for a in release.assumptions),
+        ]
+        return Certificate(
+            notion=notion if fact.certified else Notion.ESTIMATED,
+            epsilon=float(epsilon),
+            alpha=alpha,
+            delta=delta,
+            event_delta=fact.delta,
+            confidence=fact.confidence,
+            curve=curve,
+            rpp_epsilon=epsilon if exact else math.inf,
+            assumptions=tuple(dict.fromkeys(assumptions)),
+            sensitivity=(
+                parts[0].radius(size) if alone and choice is not None else None
+            ),
+            norm=float(parts[0].noise.norm) if alone else None,
+            source=_SOURCE if alpha == math.inf else _SOURCE + "; by the chain rule",
+            n_releases=len(parts),
+            **self._identity(bound, *releases),
+        )

@@ -1,0 +1,181 @@
+"""Laws of sums on a lattice, of masses known to an error, and how far apart they are.
+
+W_inf is a maximum over a support, set by the far tails, so masses are either exact
+integers or floats whose relative error is bounded mass by mass.
+"""
+
+import math
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+
+from ._distributions import Discrete, _distance
+
+__all__ = ["SumLaw", "lattice_of", "law_error"]
+
+_EPS = np.finfo(float).eps
+# Cumulative mass to which atoms are kept: the median with room for errors.
+_PAST_MEDIAN = 0.5 * (1 + 1e-6)
+# Share of their range by which values may be off a lattice.
+_OFF_LATTICE = 1e-12
+
+
+class SumLaw(Discrete):
+    """A law on an arithmetic progression of points, its masses known to an error.
+
+    Parameters
+    ----------
+    steps : ndarray of int of shape (n_atoms,)
+        Increasing multiples of `direction`.
+    masses : ndarray of shape (n_atoms,)
+        Masses above zero: floats that sum to one, or Python integers (dtype object),
+        which are exact up to their sum.
+    origin, direction : ndarray of shape (dim,)
+        Atom `j` lies at ``origin + steps[j] * direction``.
+    error : float, default=0.0
+        Bound on the relative error of float masses.
+    """
+
+    def __init__(self, steps, masses, origin, direction, error=0.0):
+        weights = masses
+        if masses.dtype == object:
+            total = sum(masses)
+            weights = np.empty(len(masses), dtype=object)
+            weights[:] = [Fraction(mass, total) for mass in masses]
+        super().__init__(origin + np.multiply.outer(steps, direction), weights)
+        for name, value in (
+            ("steps", steps),
+            ("known", masses),
+            ("origin", origin),
+            ("direction", direction),
+            ("error", error),
+        ):
+            object.__setattr__(self, name, value)
+
+    @cached_property
+    def halves(self):
+        """What comparisons of float masses read; see :func:`_halves`."""
+        return _halves(self.steps, self.known)
+
+
+@_distance.register
+def _(u: SumLaw, v, norm, units, ceiling):
+    alike = (
+        isinstance(v, SumLaw)
+        and np.array_equal(u.direction, v.direction)
+        and np.array_equal(u.origin, v.origin)
+    )
+    if not alike:
+        return _distance.dispatch(Discrete)(u, v, norm, units, ceiling)
+    if u.known.dtype == object or v.known.dtype == object:
+        gap = _farthest_of_integers(u, v)
+    else:
+        gap = _farthest(u.halves, v.halves, max(u.error, v.error))
+    return gap * float(np.linalg.norm(u.direction / units, ord=norm))
+
+
+def _farthest_of_integers(u, v):
+    """W_inf of two laws of integer masses, whose sums may differ."""
+    u_levels, v_levels = np.cumsum(u.known), np.cumsum(v.known)
+    u_levels, v_levels = u_levels * v_levels[-1], v_levels * u_levels[-1]
+    return max(
+        int(np.max(u.steps[np.searchsorted(u_levels, v_levels)] - v.steps)),
+        int(np.max(v.steps[np.searchsorted(v_levels, u_levels)] - u.steps)),
+    )
+
+
+def _halves(steps, masses):
+    """Atoms and cumulative masses from either end to a little past the median."""
+
+    def half(atoms, levels):
+        last = int(np.searchsorted(levels, _PAST_MEDIAN)) + 1
+        return atoms[:last], levels[:last]
+
+    return (
+        half(steps, np.cumsum(masses)),
+        half(-steps[::-1], np.cumsum(masses[::-1])),
+        len(steps),
+    )
+
+
+def _farthest(u, v, error):
+    """W_inf of two laws given by their halves, or a little more.
+
+    No less than that of any two laws within the error, and equal to it unless
+    cumulative masses agree to within the error. Quantiles are compared from the lower
+    end up to the median and from the upper end down to it, so that the cumulative
+    masses compared are sums of small numbers and keep their relative error.
+    """
+    rounding = 4 * _EPS * (u[2] + v[2])
+    margin = (1 + error) / (1 - error) * (1 + rounding)
+    if margin >= 2 * _PAST_MEDIAN:
+        raise ValueError("The error of the masses is too large to compare them.")
+    return max(
+        _excess(*u[0], *v[0], margin),
+        _excess(*v[0], *u[0], margin),
+        _excess(*u[1], *v[1], margin),
+        _excess(*v[1], *u[1], margin),
+    )
+
+
+def _excess(u_steps, u_levels, v_steps, v_levels, margin):
+    """Largest lead of a quantile of `u` over that of `v`, up to the median."""
+    at = np.searchsorted(u_levels, np.minimum(v_levels, 0.5) * margin)
+    return int((u_steps[at] - v_steps).max())
+
+
+def law_error(n_steps, n_states, n_atoms):
+    """Bound on the relative error of masses made by `n_steps` of the recursion.
+
+    Every operation adds or multiplies positive numbers, so relative errors add up: at
+    each step one product and a sum over states, in the end a sum over the atoms, and
+    the round-off of the transition probabilities themselves. Doubled.
+    """
+    operations = n_steps * (n_states + 3) + 2 * n_atoms + n_states**2 + 16
+    return 2 * operations * _EPS
+
+
+def lattice_of(values):
+    """Read the states' contributions as whole multiples of one vector.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n_states, dim)
+
+    Returns
+    -------
+    tuple of (ndarray of shape (dim,), ndarray of shape (dim,), ndarray of int) or None
+        Origin, direction and multiples from zero up, such that a contribution is
+        ``origin + multiple * direction`` and of equal multiples are equal numbers;
+        None if there is no such lattice with at most 1000 multiples, or if the numbers
+        are so large that their digits do not tell.
+    """
+    origin = values[0]
+    gaps = values - origin
+    reach = float(np.abs(gaps).max())
+    if reach == 0:
+        return origin, gaps[0], np.zeros(len(values), dtype=int)
+    # numbers whose own digits are coarser than that are on no known lattice
+    if not _EPS * np.abs(values).max() <= _OFF_LATTICE * reach < math.inf:
+        return None
+    gaps = gaps / reach
+    span = gaps[np.argmax(np.abs(gaps).sum(axis=1))]
+    shares = gaps @ span / float(span @ span)
+    if np.abs(gaps - np.multiply.outer(shares, span)).max() > _OFF_LATTICE:
+        return None
+    exact = [Fraction(share).limit_denominator(1000) for share in shares.tolist()]
+    parts = math.lcm(*(share.denominator for share in exact))
+    off = np.abs(shares - np.array(exact, float)).max()
+    if parts > 1000 or off > _OFF_LATTICE:
+        return None
+    weights = np.array([int(share * parts) for share in exact])
+    _, first, state = np.unique(weights, return_index=True, return_inverse=True)
+    if not np.array_equal(values[first[state]], values):
+        return None  # a move, however small, is not none
+    direction = span * reach / parts
+    least = int(weights.min())
+    weights = weights - least
+    origin = origin + least * direction
+    common = int(np.gcd.reduce(weights))
+    return origin, direction * common, weights // common

@@ -1,0 +1,5 @@
+"""Generalised Cauchy noise: heavy tails, and still a pure-epsilon cost."""
+
+from ._noise import GeneralizedCauchyNoise
+
+__all__ = ["GeneralizedCauchyNoise"]

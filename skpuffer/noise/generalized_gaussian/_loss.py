@@ -1,0 +1,261 @@
+"""Generalised Gaussian noise of scale one, one coordinate of which moves by u.
+
+The density is proportional to exp(-|x|^beta). The privacy loss against the noise moved
+by u is |x - u|^beta - |x|^beta, which falls in x as the density is log-concave, so its
+law and every hockey-stick divergence are those of a half line: incomplete gamma
+functions at the point where the loss takes a value.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import gamma, gammainc, gammaincc, gammainccinv
+
+from skpuffer.privacy_loss._tradeoff import mirrored
+from skpuffer.utils._solve import root_above
+
+__all__ = [
+    "cdf",
+    "fisher_information",
+    "hockey_stick",
+    "hockey_stick_epsilon",
+    "loss",
+    "loss_cdf",
+    "quantile",
+    "tail",
+]
+
+#: Relative accuracy of the points where a loss takes a value. A divergence is largest
+#: there, so it has twice as many digits.
+_POINT = 1e-9
+
+#: Relative rounding error of an incomplete gamma function, at most.
+_ROUNDING = 1e-14
+
+#: From here on an incomplete gamma function is its asymptotic series to rounding.
+_FAR = 500.0
+
+#: Below, a power may have lost its digits.
+_TINY = 1e-290
+
+
+def fisher_information(beta):
+    """Fisher information of the location of unit noise."""
+    return beta**2 * float(gamma(2 - 1 / beta) / gamma(1 / beta))
+
+
+def tail(t, beta):
+    """Probability that one coordinate of unit noise is beyond +-t, for t >= 0."""
+    with np.errstate(over="ignore"):
+        return gammaincc(1 / beta, np.asarray(t, float) ** beta)
+
+
+def cdf(x, beta):
+    """Distribution function of one coordinate of unit noise."""
+    x = np.asarray(x, float)
+    beyond = tail(np.abs(x), beta) / 2
+    return np.where(x < 0, beyond, 1 - beyond)
+
+
+def quantile(p, beta):
+    """Inverse of :func:`cdf`."""
+    p = np.asarray(p, float)
+    size = gammainccinv(1 / beta, 2 * np.minimum(p, 1 - p)) ** (1 / beta)
+    return np.where(p < 0.5, -size, size)
+
+
+def loss(x, u, beta):
+    """Privacy loss |x - u|^beta - |x|^beta at x, without its cancellation far out."""
+    x, u = np.broadcast_arrays(np.asarray(x, float), np.asarray(u, float))
+    # by the symmetry about u / 2 only one half is needed
+    near = np.minimum(x, u - x)
+    t = np.abs(near)
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        far = (t + u) ** beta * -np.expm1(-beta * np.log1p(u / t))
+        size = np.where(near < 0, far, (u - near) ** beta - t**beta)
+    return np.where(x <= u - x, size, -size)
+
+
+def _newton(value, start, correct):
+    """Iterate a root for each value until its own steps are small.
+
+    Each number is left alone once it is settled, so that it does not depend on the
+    company it is computed in.
+    """
+    root, left = start, np.arange(start.size)
+    for _ in range(60):
+        step, root[left] = correct(root[left], value[..., left])
+        left = left[np.abs(step) > _POINT * (1 + root[left])]
+        if not left.size:
+            break
+    return root
+
+
+def _inside(value, beta):
+    """The root r in [0, 1/2] of (1 - r)^beta - r^beta = value, for values in [0, 1].
+
+    Newton's method goes to it from one side: the function is concave for beta < 2,
+    convex for beta > 2, and it starts where that keeps it on its side.
+    """
+    if beta <= 2:
+        start = 0.5 - value * 2 ** (beta - 2) / beta
+    else:
+        start = 1 - (value + 2.0**-beta) ** (1 / beta)
+
+    def correct(r, value):
+        s = 1 - r
+        low, high = r ** (beta - 1), s ** (beta - 1)
+        step = (s * high - r * low - value) / (beta * (low + high))
+        return step, np.clip(r + step, 0.0, 0.5)
+
+    return _newton(value, np.clip(start, 0.0, 0.5), correct)
+
+
+def _outside(target, beta):
+    """The root t >= 0 of log((1 + t)^beta - t^beta) = target, for positive targets.
+
+    The function is the mean of beta s^(beta - 1) over [t, t + 1]: a log-concave one, as
+    those of a log-concave one are, so Newton's method for its logarithm does not
+    overshoot from below the root, where its first step leads. It starts where the
+    middle of the interval has the value, and a point below is where the first term
+    alone has it.
+    """
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        below = np.expm1(target / beta)
+        middle = np.exp((target - math.log(beta)) / (beta - 1)) - 0.5
+
+        def correct(t, known):
+            target, below = known
+            ratio = np.log1p(1 / t)
+            left = -np.expm1(-beta * ratio)
+            miss = target - beta * np.log1p(t) - np.log(left)
+            step = miss * (1 + t) * left / (-beta * np.expm1((1 - beta) * ratio))
+            # so far out that nothing is finite any more, the start is good enough
+            step = np.where(np.isfinite(step), step, 0.0)
+            return step, np.maximum(t + step, below)
+
+        return _newton(np.stack([target, below]), np.maximum(middle, below), correct)
+
+
+def _point(value, u, beta):
+    """Where the loss takes a value >= 0, in units of u: at most 1/2 (beta > 1)."""
+    with np.errstate(divide="ignore"):
+        # of value / u^beta, whose denominator may be too small for a float
+        part = np.asarray(np.log(value) - beta * np.log(u))
+    inside = part <= 0
+    point = np.empty_like(part)
+    if inside.any():
+        point[inside] = _inside(np.exp(part[inside]), beta)
+    if not inside.all():
+        point[~inside] = -_outside(part[~inside], beta)
+    return point
+
+
+def loss_cdf(value, u, beta):
+    """Distribution function of the loss |x - u|^beta - |x|^beta, for 0 < u < inf."""
+    value, u = np.broadcast_arrays(np.asarray(value, float), np.asarray(u, float))
+    if beta == 1:
+        # P(loss <= y) = P(x >= (u - y) / 2)
+        inside = tail(np.maximum(u - value, 0.0) / 2, 1.0) / 2
+        return np.where(value < -u, 0.0, np.where(value >= u, 1.0, inside))
+    point = u * _point(np.abs(value), u, beta)
+    return cdf(-np.where(value < 0, u - point, point), beta)
+
+
+def _scaled_tail(z, a):
+    """Return exp(z) Q(a, z), Q the regularised upper incomplete gamma function."""
+    far = z > _FAR
+    near = np.where(far, 0.0, z)
+    value = np.exp(near) * gammaincc(a, near)
+    if np.any(far):
+        z = np.where(far, z, _FAR)
+        series, term = np.ones_like(z), np.ones_like(z)
+        for j in range(1, 9):
+            term = term * (a - j) / z
+            series = series + term
+        value = np.where(far, z ** (a - 1) / gamma(a) * series, value)
+    return value
+
+
+def _lower(x, z, a):
+    """Return P(a, z) = 1 - Q(a, z) for z = x^(1/a), however small."""
+    return np.where(z < _TINY, x / gamma(1 + a), gammainc(a, z))
+
+
+def _outer(x, y, z, size, a):
+    """Two tails, which are nearly the same where u is tiny: up by their rounding."""
+    rest = np.where(z < _TINY, 1 - _lower(x, z, a), _scaled_tail(z, a))
+    moved = _scaled_tail(z + size, a)
+    return np.exp(-z) * (rest - moved + _ROUNDING * rest)
+
+
+def _near(x, y, z, size, a):
+    """The whole less both tails, in the form that cancels less for small losses."""
+    return _lower(x, z, a) + np.exp(size) * _lower(y, z + size, a) - np.expm1(size)
+
+
+def _tails(x, y, z, size, a):
+    """The whole less both tails, for large losses."""
+    return 1 + _lower(x, z, a) - np.exp(-z) * _scaled_tail(z + size, a)
+
+
+def hockey_stick(epsilon, u, beta):
+    """Hockey-stick divergence of unit noise moved by u, at exp(epsilon), for beta > 1.
+
+    Parameters
+    ----------
+    epsilon : float or ndarray
+        In nats, of any sign.
+    u : float or ndarray
+        In [0, inf]. Arrays broadcast.
+    beta : float
+        Above one.
+
+    Returns
+    -------
+    delta : ndarray
+
+    Notes
+    -----
+    With x the point where the loss is epsilon >= 0 it is F(x) - exp(epsilon) F(x - u),
+    F the distribution function. As |x - u|^beta = |x|^beta + epsilon, the factor
+    exp(epsilon) goes into the second tail, and nothing overflows.
+    """
+    epsilon, u = np.broadcast_arrays(np.asarray(epsilon, float), np.asarray(u, float))
+    a, size = 1 / beta, np.abs(epsilon)
+    usual = (u > 0) & np.isfinite(u) & np.isfinite(size)
+    size, shift = np.where(usual, size, 1.0), np.where(usual, u, 1.0)
+    point = _point(size, shift, beta)
+    with np.errstate(over="ignore", invalid="ignore"):
+        x = shift * np.abs(point)
+        # z and z + size are the powers of the distances of x to both centres
+        known = np.stack([x, shift - x, x**beta, size])
+        value = np.empty_like(size)
+        inner = point >= 0
+        for formula, chosen in (
+            (_outer, ~inner),
+            (_near, inner & (size <= 0.5)),
+            (_tails, inner & (size > 0.5)),
+        ):
+            if chosen.any():
+                value[chosen] = formula(*known[:, chosen], a) / 2
+    value = np.clip(np.where(np.isnan(value), 0.0, value), 0.0, 1.0)
+    # two equal laws, where u is zero
+    value = mirrored(epsilon, np.where(usual, value, 0.0))
+    value = np.where(np.isinf(u) & (u > 0), 1.0, value)
+    return np.where(np.isinf(epsilon), np.where(epsilon > 0, 0.0, 1.0), value)
+
+
+def hockey_stick_epsilon(delta, u, beta):
+    """Smallest epsilon >= 0 with :func:`hockey_stick` at most delta, rounded up."""
+
+    def height(epsilon):
+        return float(hockey_stick(epsilon, u, beta))
+
+    if math.isinf(u):
+        return math.inf
+    if height(0.0) <= delta:
+        return 0.0
+    # a loss above this has no more than that probability
+    high = float(loss(quantile(delta, beta), u, beta))
+    return root_above(height, delta, 0.0, high * (1 + 1e-9))

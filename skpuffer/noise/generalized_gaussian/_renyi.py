@@ -1,0 +1,155 @@
+"""Rényi divergences of generalised Gaussian noise of scale one that moves by u."""
+
+from functools import lru_cache
+
+import numpy as np
+from scipy.special import gamma
+
+from skpuffer.noise._laplace import exp_remainder
+
+from ._loss import loss
+
+__all__ = ["renyi"]
+
+#: What is added to every cost, relatively: a thousand times what quadrature misses.
+_HAIR = 1e-11
+
+#: How far, in nats, an integrand falls before it is cut off.
+_DROP = 60.0
+
+#: An exponent so large that nothing but its maximum counts.
+_PEAK_ALONE = 1e14
+
+#: Elements integrated at once, which bounds the memory.
+_CHUNK = 1000
+
+
+@lru_cache(maxsize=8)
+def _rule(density):
+    """Nodes of the double exponential rule on [0, 1], which forgives kinks at ends.
+
+    Each node is given by its distance from both ends, and comes with its weight.
+    """
+    last = int(3.2 * density)
+    t = np.arange(-last, last + 1) / density
+    s = np.pi / 2 * np.sinh(t)
+    weights = np.pi / 2 * np.cosh(t) / (2 * np.cosh(s) ** 2) / density
+    return 1 / (1 + np.exp(-2 * s)), 1 / (1 + np.exp(2 * s)), weights
+
+
+def _density(beta):
+    """Nodes that are enough for fourteen digits, over all orders and shifts."""
+    # from comparisons with many more: the larger beta, the steeper are the tails
+    return 20 if beta <= 2 else 40 if beta <= 12 else 80
+
+
+def _integral(integrand, marks, beta):
+    """Integrate over the segments between marks of shape (n, m), all at once."""
+    near, far, weights = _rule(_density(beta))
+    low, width = marks[:, :-1, np.newaxis], np.diff(marks)[..., np.newaxis]
+    high = marks[:, 1:, np.newaxis]
+    x = np.where(near < far, low + width * near, high - width * far)
+    values = integrand(x.reshape(len(marks), -1)).reshape(x.shape)
+    return ((values * weights).sum(axis=-1) * width[..., 0]).sum(axis=-1)
+
+
+def _edges(height, peak, size):
+    """Where a unimodal function of x has fallen by `_DROP` from its peak.
+
+    Points within a hundredth beyond; bisection on the logarithm of the distance.
+    """
+    least = height(peak) - _DROP
+    ends = []
+    for sign in (-1.0, 1.0):
+        low, high = np.full_like(peak, -60.0), np.full_like(peak, 60.0)
+        for _ in range(14):
+            middle = (low + high) / 2
+            above = height(peak + sign * size * np.exp(middle)) > least
+            low, high = np.where(above, middle, low), np.where(above, high, middle)
+        ends.append(peak + sign * size * np.exp(high))
+    return ends
+
+
+def renyi(alpha, u, beta):
+    """Rényi divergence of unit noise moved by u from the noise, rounded up by a hair.
+
+    Parameters
+    ----------
+    alpha : float or ndarray
+        Orders in (1, inf].
+    u : float or ndarray
+        In [0, inf]. Arrays broadcast.
+    beta : float
+        Above one.
+
+    Returns
+    -------
+    cost : ndarray
+        In nats; infinity where it is, or is too large for a float.
+
+    Notes
+    -----
+    For the law p of the noise and the loss L against the moved noise, the mean of
+    exp((alpha - 1) L) is one more than the integral of p times r((alpha - 1) L) +
+    (alpha - 1) r(-L), where r(x) = exp(x) - 1 - x: a sum of positive terms in which
+    nothing cancels, however small u is. Where it is large, the mean is integrated as
+    it stands, about the one peak of its integrand.
+    """
+    alpha, u = np.broadcast_arrays(np.asarray(alpha, float), np.asarray(u, float))
+    cost = np.where(u > 0, np.inf, 0.0)
+    usual = (u > 0) & np.isfinite(u) & np.isfinite(alpha)
+    rest, shift = alpha[usual] - 1, u[usual]
+    found = [
+        _costs(rest[i : i + _CHUNK], shift[i : i + _CHUNK], beta)
+        for i in range(0, rest.size, _CHUNK)
+    ]
+    if found:
+        cost[usual] = np.concatenate(found)
+    return cost
+
+
+def _weighted(exponent, x):
+    """Return exp(exponent) (exp(x) - 1 - x), also where exp(x) is too large."""
+    near = np.exp(exponent) * exp_remainder(np.minimum(x, 1.0))
+    return np.where(x <= 1, near, np.exp(exponent + x) - np.exp(exponent) * (1 + x))
+
+
+def _costs(rest, u, beta):
+    norm = 2 * gamma(1 + 1 / beta)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        peak = -u / np.expm1(np.log1p(1 / rest) / (beta - 1))
+        column, moved = rest[:, np.newaxis], u[:, np.newaxis]
+
+        def exponent(x):
+            return -(np.abs(x) ** beta) + rest * loss(x, u, beta)
+
+        left, right = _edges(exponent, peak, 1.0 + u + np.abs(peak))
+        top = exponent(peak)
+        marks = np.stack([left, peak, 0 * u, u, right], axis=1)
+        marks = np.clip(marks, left[:, np.newaxis], right[:, np.newaxis])
+
+        def moment(x):
+            rise = -(np.abs(x) ** beta) + column * loss(x, moved, beta)
+            return np.exp(rise - top[:, np.newaxis])
+
+        log_moment = np.log(_integral(moment, marks, beta) / norm) + top
+        # from here on the peak's width is lost in rounding, and within the hair
+        log_moment = np.where(top > _PEAK_ALONE, top, log_moment)
+
+        end = _DROP ** (1 / beta)
+        left, right = np.minimum(left, -end), np.maximum(right, u + end)
+        marks = np.stack([left, 0 * u, u / 2, u, right], axis=1)
+        marks = np.clip(marks, left[:, np.newaxis], right[:, np.newaxis])
+
+        def remainder(x):
+            size, fall = loss(x, moved, beta), -(np.abs(x) ** beta)
+            return _weighted(fall, column * size) + column * _weighted(fall, -size)
+
+        small = log_moment < 0.5
+        if small.any():
+            rest_, u_ = rest[small], u[small]
+            column, moved = rest_[:, np.newaxis], u_[:, np.newaxis]
+            more = np.log1p(_integral(remainder, marks[small], beta) / norm)
+            log_moment[small] = more
+        cost = log_moment / rest * (1 + _HAIR)
+    return np.where(np.isfinite(cost) & (cost > 0), cost, np.inf)

@@ -1,0 +1,237 @@
+"""Generalised Gaussian noise in many coordinates, all of which may move.
+
+The privacy losses of independent coordinates add up, so the cost of one displacement is
+that of composed one-coordinate shifts, exactly. What has no closed form is the worst
+displacement of a ball.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import count
+
+import numpy as np
+
+from skpuffer.privacy_loss._envelopes import hull
+from skpuffer.privacy_loss._gaussian import gaussian_delta
+from skpuffer.privacy_loss._grid import Sum, on_grid, reach
+from skpuffer.privacy_loss._tradeoff import log_delta_of_orders
+
+from ._loss import fisher_information, hockey_stick
+from ._renyi import renyi
+
+__all__ = ["euclidean_trade_off", "split_renyi", "split_trade_off"]
+
+#: From here on, a trade-off is only bounded by way of Rényi orders.
+_DEEP = math.log(1e-30)
+
+#: Logarithm of the smallest delta at which a trade-off has a corner.
+_DEEPEST = -700.0
+
+#: Standard deviations between what two tilts in a row make likely.
+_OVERLAP = 4.0
+
+#: Points of a grid per standard deviation of one coordinate's loss. As many coordinates
+#: lose proportionally less each, rounding costs a sum the same whatever their number.
+_FINENESS = 300
+
+#: Corners of a trade-off per standard deviation of the loss.
+_CORNERS = 500
+
+#: Points of the grid of one coordinate's losses.
+_MAX_POINTS = 1e5
+
+#: Corners of a trade-off before its far tail.
+_MAX_CORNERS = 2e4
+
+#: Where losses of this many nats matter, privacy is beyond hope: Rényi orders will do.
+_MAX_LOSS = 1e3
+
+_ORDERS = 1 + np.geomspace(1e-3, 1e7, 400)
+
+
+@lru_cache(maxsize=65536)
+def split_renyi(alpha, u, beta):
+    """Bound the Rényi divergence over all displacements of beta-norm u, 1 < beta < 2.
+
+    Coordinates that move by v_i cost the sum of D(v_i), where the sum of v_i^beta is
+    at most u^beta: no more than u^beta times the largest D(v) / v^beta up to u.
+
+    Notes
+    -----
+    (alpha - 1) D(v) is convex in v, as the logarithm of an integral of
+    exp((alpha - 1) |x - v|^beta), whose exponent is convex in v at each x. So between
+    two points D is below its chord, and the largest ratio of chord and v^beta has a
+    closed form; intervals are divided until this bound is attained to `1e-9`. Near zero
+    D(v) <= alpha I v^2 / 2, I the Fisher information, which is also the bound for the
+    whole: the l2 norm is at most the beta-norm.
+    """
+    limit = alpha * fisher_information(beta) / 2
+    whole = limit * u**2
+    if u == 0 or not math.isfinite(whole):
+        return whole
+    best = float(renyi(alpha, u, beta)) / u**beta
+    if not math.isfinite(best):
+        return math.inf
+    # below this not even the bound near zero exceeds what is attained at u
+    start = (best / limit) ** (1 / (2 - beta))
+    start = max(start, 1e-12 * u)
+    if start > 0.999999 * u:
+        return whole
+    near_zero = limit * start ** (2 - beta)
+    marks = np.geomspace(start, u, 33)
+    costs = renyi(alpha, marks, beta)
+    low, high, at_low, at_high = marks[:-1], marks[1:], costs[:-1], costs[1:]
+    done = max(best, near_zero)
+    while low.size:
+        best = max(best, float(np.max(at_high / high**beta)))
+        slope = (at_high - at_low) / (high - low)
+        lost = np.maximum(slope * low - at_low, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            turn = beta * lost / ((beta - 1) * slope)
+        turn = np.clip(np.where(np.isfinite(turn), turn, low), low, high)
+        # concave in between: largest where it turns, or at an end
+        bound = (at_low + slope * (turn - low)) / turn**beta
+        bound = np.where(np.isfinite(bound), bound, np.inf)
+        settled = bound <= best * (1 + 1e-9)
+        if settled.any():
+            done = max(done, float(bound[settled].max()))
+        low, high = low[~settled], high[~settled]
+        if not low.size:
+            break
+        marks = low + (high - low) * np.linspace(0, 1, 9)[:, np.newaxis]
+        costs = renyi(alpha, marks, beta)
+        low, high = marks[:-1].T.ravel(), marks[1:].T.ravel()
+        at_low, at_high = costs[:-1].T.ravel(), costs[1:].T.ravel()
+    return min(whole, done * u**beta)
+
+
+@dataclass(frozen=True)
+class _OneCoordinate:
+    """The pair of laws of one coordinate, as a grid of losses asks for it."""
+
+    u: float
+    beta: float
+
+    symmetric = True
+
+    def delta(self, epsilon):
+        return hockey_stick(epsilon, self.u, self.beta)
+
+    reverse = delta
+
+
+def _equal_split(u, times, beta, epsilons):
+    """Log trade-off of several coordinates that each move by u, rounded up.
+
+    Composed under one tilt after the other, each of which is exact about the losses it
+    makes likely.
+    """
+    if times == 1:
+        with np.errstate(divide="ignore"):
+            return np.log(hockey_stick(epsilons, u, beta))
+    pair, tail = _OneCoordinate(u, beta), math.exp(_DEEP - 7) / times
+    step = math.sqrt(fisher_information(beta)) * u / _FINENESS
+    step = max(min(step, 0.02), 2 * reach(pair.delta, tail) / _MAX_POINTS)
+    # close to beta = 1 there is almost a single mass here: let a point meet it
+    most = u**beta
+    if most > step:
+        step = most / math.ceil(most / step)
+    grid = on_grid(pair, step, tail, math.inf)
+    total = Sum([(grid, times)])
+    best = np.zeros(len(epsilons))
+    tilt, mean, spread = 0.0, grid.mean(0.0), math.sqrt(grid.variance(0.0))
+    while tilt * step < 5:
+        # go on by so little that what one tilt sees overlaps with what the next does
+        more = _OVERLAP / (math.sqrt(times) * spread)
+        while math.sqrt(times) * (grid.mean(tilt + more) - mean) > _OVERLAP * spread:
+            more /= 1.5
+        tilt += more
+        mean, spread = grid.mean(tilt), math.sqrt(grid.variance(tilt))
+        np.minimum(best, total.tail(tilt, math.inf).log_deltas(epsilons), out=best)
+        if not math.isfinite(mean):
+            break
+        likely = np.searchsorted(epsilons, times * mean)
+        if likely == len(epsilons) or best[likely] < _DEEP:
+            break
+    return best
+
+
+@lru_cache(maxsize=64)
+def split_trade_off(u, beta):
+    """Return the envelope of the trade-offs of displacements that are equal splits.
+
+    Of beta-norm u if 1 < beta < 2: every number of coordinates up to 24, and on while
+    the largest is the worst somewhere. Of l2 norm u if beta > 2: powers of two up to
+    64, and the Gaussian law that ever more coordinates tend to.
+
+    Parameters
+    ----------
+    u : float
+        In (0, inf).
+    beta : float
+
+    Returns
+    -------
+    Hull
+    """
+    order = min(beta, 2.0)
+    rho = fisher_information(beta) * u**2 / 2
+    spread = math.sqrt(2 * rho)
+    if beta < 2:
+        end = rho + 2 * math.sqrt(-_DEEP * rho)
+    else:
+        end = reach(_OneCoordinate(u, beta).delta, math.exp(_DEEP))
+        end = max(end, rho + 2 * math.sqrt(-_DEEP * rho))
+    alphas = _ORDERS
+    costs = alphas * rho if beta < 2 else renyi(alphas, u, beta)
+    if not end <= _MAX_LOSS:
+        end = min(end, 1e5)
+        epsilons = np.geomspace(1e-3 * end, end, 1000)
+        epsilons = np.concatenate([np.linspace(0, epsilons[0], 1000)[:-1], epsilons])
+        return _with_tail(
+            epsilons, log_delta_of_orders(alphas, costs, epsilons), alphas, costs
+        )
+    step = max(min(spread / _CORNERS, 0.02), end / _MAX_CORNERS)
+    epsilons = np.arange(0, end, step)
+    best = np.full(len(epsilons), -np.inf)
+    if beta > 2:
+        with np.errstate(divide="ignore"):
+            best = np.log(gaussian_delta(epsilons, spread))
+    for times in (2**j for j in range(7)) if beta > 2 else count(1):
+        log_deltas = _equal_split(u / times ** (1 / order), times, beta, epsilons)
+        worst = np.any((log_deltas > best) & (log_deltas > _DEEP))
+        best = np.maximum(best, log_deltas)
+        if beta < 2 and times >= 24 and not worst:
+            break
+    return _with_tail(epsilons, best, alphas, costs)
+
+
+def _with_tail(epsilons, log_deltas, alphas, costs):
+    """Continue bounds on a trade-off by what Rényi costs imply, far enough out."""
+    useful = np.append(log_deltas > _DEEP - 7, False)
+    end = int(np.argmin(useful))
+    epsilons, log_deltas = epsilons[:end], log_deltas[:end]
+    beyond = epsilons[-1] * np.geomspace(1, 64, 400)[1:]
+    implied = log_delta_of_orders(alphas, costs, beyond)
+    deep = np.flatnonzero(implied < _DEEPEST)
+    if len(deep):
+        beyond, implied = beyond[: deep[0] + 1], implied[: deep[0] + 1]
+    implied = np.maximum(implied, _DEEPEST)
+    return hull(
+        np.concatenate([epsilons, beyond]), np.concatenate([log_deltas, implied])
+    )
+
+
+@lru_cache(maxsize=64)
+def euclidean_trade_off(u, beta):
+    """Return what a displacement of l2 norm u costs at most, 1 < beta < 2.
+
+    By rho-zero-concentrated privacy with rho = I u^2 / 2.
+    """
+    rho = fisher_information(beta) * u**2 / 2
+    end = rho + 2 * math.sqrt(-_DEEP * rho)
+    epsilons = np.linspace(0, end, 4000)
+    alphas = _ORDERS
+    log_deltas = log_delta_of_orders(alphas, alphas * rho, epsilons)
+    return _with_tail(epsilons, log_deltas, alphas, alphas * rho)

@@ -1,0 +1,207 @@
+"""How the worst displacement of a set is bounded, in terms of one magnitude u.
+
+Which way applies follows from the shape and from what is known of the shift; each has
+the cost of unit noise as a function of u alone.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import ClassVar
+
+import numpy as np
+
+from skpuffer.noise._base import Noise
+from skpuffer.privacy_loss._envelopes import Hull, hull
+from skpuffer.utils._solve import largest_argument, root_below
+
+from . import _loss as one
+from ._renyi import renyi
+from ._splits import euclidean_trade_off, split_renyi, split_trade_off
+
+__all__ = ["Euclidean", "OneCoordinate", "Splits", "Twin"]
+
+#: How much longer a displacement may be in the beta-norm than in the l2 norm for its
+#: splits to be looked at.
+_LENGTHENED = 1.5
+
+_FOUND = (
+    "The worst direction of a shift of several coordinates under generalised Gaussian "
+    "noise was found numerically, among equal splits over coordinates, and not proved."
+)
+
+
+@dataclass(frozen=True)
+class Twin:
+    """Another family's noise that is the same, for beta = 1 and 2.
+
+    Parameters
+    ----------
+    noise : Noise
+        Of scale one.
+    factor : float
+        What its scale is divided by: u is so much larger in its units.
+    """
+
+    noise: Noise
+    factor: float
+
+    evidence: ClassVar = ((), ())
+
+    def renyi(self, alpha, u):
+        """Return the Rényi cost; arrays broadcast."""
+        return self.noise._renyi(alpha, self.factor * np.asarray(u, float))
+
+    def delta(self, epsilon, u):
+        """Return the hockey-stick divergence; arrays broadcast."""
+        return self.noise._delta(epsilon, self.factor * np.asarray(u, float))
+
+    def epsilon(self, delta, u):
+        """Return the smallest epsilon at one delta, rounded up."""
+        return self.noise._epsilon(delta, self.factor * u)
+
+    def u_for(self, alpha, epsilon):
+        """Return the largest u that costs at most epsilon, rounded down."""
+        return self.noise._u_for(alpha, epsilon) / self.factor
+
+    def u_for_delta(self, epsilon, delta):
+        """Return the largest u that obeys (epsilon, delta), rounded down."""
+        return self.noise._u_for_delta(epsilon, delta) / self.factor
+
+
+@dataclass(frozen=True)
+class OneCoordinate:
+    """One coordinate moves by u, or several by u in the l1 norm: exact.
+
+    For density that is log-concave the trade-off of a shift by a composed with that of
+    a shift by b is that of a shift by a + b, and two coordinates can be moved one after
+    the other: no split of an l1 norm costs more than one coordinate.
+    """
+
+    beta: float
+
+    evidence: ClassVar = ((), ())
+
+    def renyi(self, alpha, u):
+        """Return the Rényi cost; arrays broadcast."""
+        return renyi(alpha, u, self.beta)
+
+    def delta(self, epsilon, u):
+        """Return the hockey-stick divergence; arrays broadcast."""
+        return one.hockey_stick(epsilon, u, self.beta)
+
+    def epsilon(self, delta, u):
+        """Return the smallest epsilon at one delta, rounded up."""
+        return one.hockey_stick_epsilon(delta, u, self.beta)
+
+    def u_for(self, alpha, epsilon):
+        """Return the largest u that costs at most epsilon, rounded down."""
+        if math.isinf(alpha):
+            raise ValueError(
+                f"Generalised Gaussian noise with beta={self.beta:g} has no finite "
+                "pure-epsilon cost. Use LaplaceNoise (beta=1), a finite order 'alpha', "
+                "or a positive 'delta'."
+            )
+        return largest_argument(
+            lambda u: float(self.renyi(alpha, u)), epsilon, start=1.0
+        )
+
+    def u_for_delta(self, epsilon, delta):
+        """Return the largest u that obeys (epsilon, delta), rounded down."""
+        return largest_argument(
+            lambda u: float(self.delta(epsilon, u)), delta, start=1.0
+        )
+
+
+@dataclass(frozen=True)
+class _Tabulated(OneCoordinate):
+    """A way whose trade-off is a table for each u."""
+
+    def _table(self, u):
+        raise NotImplementedError
+
+    def delta(self, epsilon, u):
+        """Return the hockey-stick divergence at epsilons of any shape."""
+        if u == 0 or math.isinf(u):
+            return super().delta(epsilon, u)
+        return self._table(float(u)).delta(epsilon)
+
+    def epsilon(self, delta, u):
+        """Return the smallest epsilon at one delta, rounded up."""
+        if u == 0 or math.isinf(u):
+            return super().epsilon(delta, u)
+        return self._table(float(u)).epsilon(delta)
+
+    def u_for_delta(self, epsilon, delta):
+        """Return the largest u that obeys (epsilon, delta), rounded down."""
+        # no set of displacements costs less than its one-coordinate ones
+        most = OneCoordinate(self.beta).u_for_delta(epsilon, delta)
+        return root_below(lambda u: float(self.delta(epsilon, u)), delta, most)
+
+
+@dataclass(frozen=True)
+class Splits(_Tabulated):
+    """All coordinates move, by u in the beta-norm (beta < 2) or the l2 norm (beta > 2).
+
+    Trade-offs are the envelope of those of equal splits. Rényi costs are bounded with
+    proof for beta < 2; for beta > 2 they are those of one coordinate, as the ratio
+    D(v) / v^2 grew with v wherever it was computed.
+    """
+
+    @property
+    def evidence(self):
+        """What is not proved, of Rényi costs and of trade-offs."""
+        return (() if self.beta < 2 else (_FOUND,), (_FOUND,))
+
+    def renyi(self, alpha, u):
+        """Return the Rényi cost; arrays broadcast."""
+        if self.beta > 2:
+            return renyi(alpha, u, self.beta)
+        return np.vectorize(partial(split_renyi, beta=self.beta), otypes=[float])(
+            alpha, u
+        )
+
+    def _table(self, u):
+        return split_trade_off(u, self.beta)
+
+
+@dataclass(frozen=True)
+class Euclidean(_Tabulated):
+    """All coordinates move, by u in the l2 norm, for 1 < beta < 2.
+
+    Parameters
+    ----------
+    beta : float
+    lengthened : float
+        How much longer a displacement may be in the beta-norm; infinity if unknown.
+    """
+
+    lengthened: float = math.inf
+
+    @property
+    def evidence(self):
+        """What is not proved, of Rényi costs and of trade-offs."""
+        return ((), (_FOUND,) if self.lengthened <= _LENGTHENED else ())
+
+    def renyi(self, alpha, u):
+        """Return the Rényi cost; arrays broadcast."""
+        alpha, u = np.asarray(alpha, float), np.asarray(u, float)
+        with np.errstate(over="ignore", invalid="ignore"):
+            cost = alpha * one.fisher_information(self.beta) / 2 * u**2
+        if self.lengthened <= _LENGTHENED:
+            split = Splits(self.beta).renyi(alpha, self.lengthened * u)
+            cost = np.minimum(cost, split)
+        return np.where(u == 0, 0.0, cost)
+
+    def _table(self, u):
+        table = euclidean_trade_off(u, self.beta)
+        if self.lengthened > _LENGTHENED:
+            return table
+        return _smaller(table, split_trade_off(self.lengthened * u, self.beta))
+
+
+@lru_cache(maxsize=64)
+def _smaller(first: Hull, second: Hull):
+    """The hull of two bounds on one trade-off."""
+    marks = np.union1d(first.epsilons, second.epsilons)
+    return hull(marks, np.minimum(first.log_delta(marks), second.log_delta(marks)))

@@ -1,0 +1,392 @@
+"""The sampled privacy loss: an estimate by Monte Carlo, kept for comparison."""
+
+import math
+
+import numpy as np
+from scipy.optimize import brentq
+
+from skpuffer.accountants._base import Accountant, Calibration, Unsupported, bind
+from skpuffer.accountants._noise_parameter import (
+    check_noise,
+    check_values,
+    chosen_noise,
+)
+from skpuffer.accountants.composition._accounting import meet, neighbours
+from skpuffer.accountants.composition._gradients import SCHEMES, gradient_obstacle
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
+from skpuffer.privacy import Certificate, Notion
+from skpuffer.privacy_loss._dominating_pairs import PoissonPair, ShiftPair
+from skpuffer.releases import GradientRelease
+from skpuffer.scenarios import Adjacency
+from skpuffer.utils._checks import (
+    check_count,
+    check_non_negative,
+    check_positive,
+    check_probability,
+)
+from skpuffer.utils._random import noise_generator
+
+from ._empirical_losses import EmpiricalLosses, samplers, width_for
+
+__all__ = ["SampledPrivacyLoss"]
+
+#: Points of a grid beyond which it is made coarser.
+_MOST_POINTS = 2**22
+
+#: Largest distance of a grid's points, in nats and in standard deviations of a loss.
+_MESH, _PART = 1e-3, 1 / 30
+
+#: Steps of one scalar whose losses can be sampled.
+_SAMPLED = (ShiftPair, PoissonPair)
+
+_WARNING = (
+    "epsilon was estimated from {n} sampled privacy losses: by chance it may be too "
+    "small, and no bound on how far off it is holds at such sample sizes"
+)
+
+
+class SampledPrivacyLoss(Accountant):
+    """The loss of many steps, from samples of each step's: an estimate, no guarantee.
+
+    What is published for generalised Gaussian noise, for comparison:
+    :class:`PrivacyLoss` finds the same number exactly, and faster. The losses of one
+    step are sampled, their empirical law is put on a grid and composed by Fourier
+    transforms, in both orders of the two worlds. Its certificates are labelled as
+    estimates and refuse to be added up.
+
+    It answers for runs of one coordinate (``GradientRelease(dim=1, ...)``): the
+    loss of one fixed shift says nothing of other directions.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget in nats.
+    delta : float, default=1e-5
+        In (0, 1).
+    noise : {'gaussian', 'laplace', 'generalized_gaussian', 'generalized_cauchy', \
+'discrete_laplace'} or Noise, default='gaussian'
+        As for :class:`PrivacyLoss`.
+    beta : float, default=None
+        Shape of generalised Gaussian noise, at least 1; only for that name.
+    n_samples : int, default=1_000_000
+        Losses that make the empirical law; as many more correct its mean.
+    half_width : float, default=None
+        The grid ends at plus and minus this many nats; losses beyond are rejected,
+        and the part that was counts against delta. None takes what the samples need.
+    mesh : float, default=None
+        Distance of the grid's points, in nats. None is at most 0.001.
+    random_state : int, RandomState instance, Generator or None, default=None
+        Of the sampled losses, which are no noise of a release.
+
+    See Also
+    --------
+    PrivacyLoss : The exact account of the same steps.
+
+    Notes
+    -----
+    As printed, the algorithm cannot be run: the grid's two requirements exclude each
+    other, the correction of the mean can only go upwards, and what is rejected is
+    forgotten. Here the half width is an odd number of half meshes, the correction goes
+    either way, and a rejected loss counts as infinite. The bound on the error that is
+    published with it, :meth:`error_bound`, is vacuous at sample sizes that a computer
+    can hold.
+
+    References
+    ----------
+    Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and Gaussian:
+    exploring the generalized Gaussian mechanism for private machine learning,
+    Algorithms 5 and 6 and Theorem 6.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import PrivacyLoss
+    >>> from skpuffer.papers import SampledPrivacyLoss
+    >>> from skpuffer.noise import GeneralizedGaussianNoise
+    >>> from skpuffer.releases import GradientRelease
+    >>> from skpuffer.scenarios import RecordScenario
+    >>> release = GradientRelease(
+    ...     n_records=100, n_steps=1, sampling="full_batch", dim=1
+    ... )
+    >>> noise = GeneralizedGaussianNoise(1.0, beta=1.5)
+    >>> sampled = SampledPrivacyLoss(n_samples=100_000, random_state=0)
+    >>> certificate = sampled.certify(noise, release, RecordScenario())
+    >>> certificate.certified, round(certificate.epsilon, 1)
+    (False, 3.1)
+    >>> round(PrivacyLoss().certify(noise, release, RecordScenario()).epsilon, 4)
+    3.1206
+    """
+
+    needs = (Adjacency,)
+    releases = (GradientRelease,)
+    recommended = False  # an estimate is no substitute for a promise
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        delta=1e-5,
+        *,
+        noise="gaussian",
+        beta=None,
+        n_samples=1_000_000,
+        half_width=None,
+        mesh=None,
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise = noise
+        self.beta = beta
+        self.n_samples = n_samples
+        self.half_width = half_width
+        self.mesh = mesh
+        self.random_state = random_state
+
+    def check(self):
+        """Check the parameters; see the class."""
+        check_positive(epsilon=self.epsilon)
+        check_probability(delta=self.delta)
+        check_noise(self.noise, self.beta)
+        check_count(n_samples=self.n_samples, least=100)
+        for name in ("half_width", "mesh"):
+            if getattr(self, name) is not None:
+                check_positive(**{name: getattr(self, name)})
+
+    @property
+    def clip_order(self):
+        """Order of the norm by which the noise wants gradients clipped."""
+        return chosen_noise(self).norm
+
+    @staticmethod
+    def error_bound(
+        n_steps, mesh, half_width, n_samples, *, slack, deviation, outside=0.0
+    ):
+        """Evaluate the published bound on the error of a sampled account.
+
+        For any slack and deviation it claims that the curve read at ``epsilon + tau``
+        is, less eta, at most the true delta at epsilon, which is at most the curve
+        read at ``epsilon - tau``, plus eta.
+
+        Parameters
+        ----------
+        n_steps : int
+        mesh, half_width : float
+            Of the grid, in nats.
+        n_samples : float
+            Losses that make the empirical law.
+        slack : float
+            Part of tau that pays for the grid, in nats, positive.
+        deviation : float
+            Part that pays for the samples, positive.
+        outside : float, default=0.0
+            The sum of all probabilities in the bound that the grid is left.
+
+        Returns
+        -------
+        eta : float
+            In the unit of delta: a claim about a delta below it says nothing.
+        tau : float
+            In nats.
+
+        Notes
+        -----
+        The bound is evaluated as it is printed. It is not proved: it takes a distance
+        in total variation for one in nats, and what may go wrong with the samples for
+        a part of delta.
+
+        References
+        ----------
+        Rinberg, Shumailov, Singhal, Cummings and Papernot, Beyond Laplace and
+        Gaussian, Theorem 6.
+
+        Examples
+        --------
+        Ten million losses of a single step leave delta uncertain by a tenth:
+
+        >>> from skpuffer.papers import SampledPrivacyLoss
+        >>> eta, tau = SampledPrivacyLoss.error_bound(
+        ...     1, 1e-3, 10, 1e7, slack=5e-3, deviation=2e-2
+        ... )
+        >>> round(eta, 4), round(tau, 4)
+        (0.1032, 0.9407)
+        """
+        k = check_count(n_steps=n_steps)
+        h, width = check_positive(mesh=mesh), check_positive(half_width=half_width)
+        n, s = check_positive(n_samples=n_samples), check_positive(slack=slack)
+        t = check_positive(deviation=deviation)
+        outside = check_non_negative(outside=outside)
+        per_cell = math.sqrt(width / (n * h))
+        eta = outside + 2 * k * (t + per_cell)
+        eta += 4 * math.exp(-2 * s**2 / (k * h**2))
+        eta += 4 * k * math.exp(-n * t**2 / (2 * width**2))
+        eta += 8 * k * math.exp(-n * t**2 / 2)
+        tau = s + k * (t + 2 * width * (t / 2 + per_cell)) + 2 * k * (t / 2 + per_cell)
+        return eta, tau
+
+    # -- the protocol -------------------------------------------------------------
+
+    def supports(self, release, scenario):
+        """Whether this accountant can estimate the release's cost under the scenario.
+
+        Parameters
+        ----------
+        release : GradientRelease
+        scenario : Scenario or BoundScenario
+
+        Returns
+        -------
+        True or Unsupported
+            `Unsupported` is false and reads as the reason why not.
+        """
+        bound = bind(scenario, release)
+        answer = super().supports(release, bound)
+        if not answer:
+            return answer
+        worlds = neighbours(bound.fact(Adjacency, release), bound.scenario)
+        why = self._obstacle(release, worlds)
+        if why is None:
+            return True
+        return Unsupported(
+            f"{type(self).__name__} cannot sample the losses of the release "
+            f"{release.name!r} under {type(bound.scenario).__name__}: {why}."
+        )
+
+    def calibrate(self, release, scenario, random_state=None):
+        """Find noise whose estimated cost is the budget.
+
+        Parameters
+        ----------
+        release : GradientRelease
+        scenario : Scenario or BoundScenario
+        random_state : int, RandomState instance, Generator or None, default=None
+            Of the sampled losses, which are the same numbers at every scale that is
+            tried. None is the accountant's own.
+
+        Returns
+        -------
+        Calibration
+            With a certificate that is an estimate.
+        """
+        self.check()
+        bound, fact, worlds = meet(self, release, scenario)
+        unit, seed = chosen_noise(self), self._seed(random_state)
+        clip = release.total_clip_norm
+
+        def miss(log_scale):
+            noise = unit.with_scale(clip * math.exp(log_scale))
+            epsilon = self._epsilon(noise, release, worlds, seed)
+            return max(-5.0, min(5.0, math.log(max(epsilon, 1e-300) / self.epsilon)))
+
+        low, high = 0.0, 0.0
+        while miss(high) > 0:
+            low, high = high, high + math.log(4)
+        while miss(low) <= 0:
+            low, high = low - math.log(4), low
+        root = brentq(miss, low, high, xtol=1e-6)
+        noise = unit.with_scale(clip * math.exp(root))
+        certificate = self._certificate(noise, release, bound, fact, worlds, seed)
+        return Calibration(noise, certificate)
+
+    def certify(self, noise, release, scenario):
+        """Estimate what a given noise costs; see :class:`Accountant`."""
+        self.check()
+        check_values(noise, release)
+        bound, fact, worlds = meet(self, release, scenario)
+        return self._certificate(noise, release, bound, fact, worlds, self._seed(None))
+
+    # -- the parts ----------------------------------------------------------------
+
+    def _obstacle(self, release, worlds):
+        """Why the losses cannot be sampled, or None if they can."""
+        if release.dim != 1:
+            return (
+                "the loss of one shift is sampled, which bounds no others, so the run "
+                f"must be of one coordinate (dim=1, not {release.dim}); use PrivacyLoss"
+            )
+        obstacle = gradient_obstacle(release, worlds)
+        if obstacle is not None:
+            return obstacle
+        pair, _, _ = SCHEMES[release.sampling](chosen_noise(self), release, worlds)
+        if type(pair) not in _SAMPLED:
+            return (
+                f"under sampling={release.sampling!r}, the relation "
+                f"{worlds.relation!r} and {worlds.count} records that differ a step "
+                "is no shift by chance; use PrivacyLoss"
+            )
+        return None
+
+    def _seed(self, random_state):
+        """A seed, so that one call meets the same random numbers throughout."""
+        given = self.random_state if random_state is None else random_state
+        rng, _ = noise_generator(given)
+        return rng.integers(2**63)
+
+    def _epsilon(self, noise, release, worlds, seed):
+        """Estimate epsilon: the larger of those of both orders of the worlds."""
+        pair, n_steps, _ = SCHEMES[release.sampling](noise, release, worlds)
+        beta, u = _unit_shift(noise, pair.shift)
+        return max(
+            self._one_way(draw, n_steps, np.random.default_rng(seed))
+            for draw in samplers(pair, beta, u)
+        )
+
+    def _one_way(self, draw, n_steps, rng):
+        losses, rejected = self._sample(draw, rng)
+        if rejected >= self.delta:
+            return math.inf
+        half_width = self.half_width or width_for(losses, n_steps)
+        mesh = self.mesh or min(_MESH, _PART * float(np.std(losses)) + 1e-12)
+        mesh = max(mesh, 2 * half_width / _MOST_POINTS)
+        grid = EmpiricalLosses.on(losses, half_width, mesh, rejected)
+        return grid.composed(n_steps).epsilon(float(self.delta))
+
+    def _sample(self, draw, rng):
+        """Twice as many losses as are wanted, and the part that was rejected."""
+        want = 2 * int(self.n_samples)
+        kept, drawn = draw(want, rng), want
+        if self.half_width is None:
+            return kept, 0.0
+        kept = kept[np.abs(kept) < self.half_width]
+        # where too many are, nothing more need be known
+        while want > len(kept) > drawn * (1 - self.delta):
+            losses = draw(want, rng)
+            kept = np.append(kept, losses[np.abs(losses) < self.half_width])
+            drawn += want
+        return kept[:want], 1 - len(kept) / drawn
+
+    def _certificate(self, noise, release, bound, fact, worlds, seed):
+        if noise.dim not in (None, 1):
+            raise UnsupportedError(
+                f"{type(self).__name__} takes noise of one scale. Got {noise!r}."
+            )
+        pair, _, _ = SCHEMES[release.sampling](noise, release, worlds)
+        return Certificate(
+            notion=Notion.ESTIMATED,
+            epsilon=self._epsilon(noise, release, worlds, seed),
+            delta=float(self.delta),
+            relation=worlds.relation,
+            assumptions=(
+                *fact.assumptions,
+                _WARNING.format(n=int(self.n_samples)),
+                *release.assumptions,
+            ),
+            sensitivity=float(pair.shift.radius),
+            norm=float(release.clip_order),
+            source="sampled privacy losses (Rinberg et al., Algorithms 5 and 6)",
+            **self._identity(bound, release),
+        )
+
+
+def _unit_shift(noise, shift):
+    """Shape of a noise as a generalised Gaussian, and the shift in its unit scale."""
+    u = shift.magnitude(noise.scale, noise.norm)
+    if isinstance(noise, GeneralizedGaussianNoise):
+        return noise.beta, u
+    if isinstance(noise, LaplaceNoise):
+        return 1.0, u
+    if isinstance(noise, GaussianNoise):
+        return 2.0, u / math.sqrt(2)
+    raise UnsupportedError(
+        f"The losses of {noise.family} noise cannot be sampled here. Use Laplace, "
+        "Gaussian or generalised Gaussian noise."
+    )

@@ -1,0 +1,44 @@
+"""Privacy losses: trade-offs of two laws, their curves, and what many steps cost."""
+
+from ._conversions import (
+    approximate_renyi_to_approximate,
+    renyi_to_approximate,
+    renyi_to_delta,
+)
+from ._curves import GaussianCurve, RenyiCurve, compose_curves
+from ._distribution import PrivacyLossCurve
+from ._divergences import (
+    gaussian_renyi_divergence,
+    hockey_stick_divergence,
+    renyi_divergence,
+)
+from ._dominating_pairs import (
+    DominatingPair,
+    MixturePair,
+    PoissonPair,
+    ReplacePoissonPair,
+    ShiftPair,
+    SubsetPair,
+)
+from ._poisson_groups import GaussianPoissonGroup, GaussianPoissonPair
+
+__all__ = [
+    "DominatingPair",
+    "GaussianCurve",
+    "GaussianPoissonGroup",
+    "GaussianPoissonPair",
+    "MixturePair",
+    "PoissonPair",
+    "PrivacyLossCurve",
+    "RenyiCurve",
+    "ReplacePoissonPair",
+    "ShiftPair",
+    "SubsetPair",
+    "approximate_renyi_to_approximate",
+    "compose_curves",
+    "gaussian_renyi_divergence",
+    "hockey_stick_divergence",
+    "renyi_divergence",
+    "renyi_to_approximate",
+    "renyi_to_delta",
+]

@@ -1,0 +1,137 @@
+"""From a Rényi promise to an (epsilon, delta) one.
+
+Every statement holds for any pair of laws, hence for Pufferfish privacy as for
+differential privacy.
+"""
+
+import math
+
+import numpy as np
+
+from skpuffer.utils._checks import check_option, check_probability
+
+from ._tradeoff import log_delta_of_orders
+
+__all__ = ["approximate_renyi_to_approximate", "renyi_to_approximate", "renyi_to_delta"]
+
+#: Orders over which a curve known at every order is minimised.
+DEFAULT_ORDERS = np.unique(
+    np.concatenate([1 + 10 ** np.linspace(-3, 5, 161), np.arange(2.0, 257.0)])
+)
+
+
+def _orders_and_costs(alpha, epsilon):
+    alpha, epsilon = np.broadcast_arrays(
+        np.asarray(alpha, float), np.asarray(epsilon, float)
+    )
+    if alpha.size == 0 or np.any(~(alpha > 1)) or np.any(~(epsilon >= 0)):
+        raise ValueError(
+            "The orders 'alpha' must be greater than 1 and the costs 'epsilon' "
+            f"non-negative. Got alpha={alpha!r} and epsilon={epsilon!r}."
+        )
+    return alpha, epsilon
+
+
+def renyi_to_approximate(alpha, epsilon, delta, conversion="tight"):
+    """Turn (alpha, epsilon) Rényi promises into the best (epsilon', delta) one.
+
+    Parameters
+    ----------
+    alpha : float or array-like of shape (n_orders,)
+        Orders in (1, inf]; at infinity the promise is a pure one and passes through.
+    epsilon : float or array-like of shape (n_orders,)
+        Cost at each order, in nats.
+    delta : float
+        In (0, 1).
+    conversion : {'tight', 'basic'}, default='tight'
+        'basic' is ``epsilon + log(1/delta)/(alpha-1)``; 'tight' is never worse.
+
+    Returns
+    -------
+    epsilon : float
+        The smallest over the orders, in nats.
+
+    References
+    ----------
+    'basic': Pierquin et al. (2024), Proposition 2.2. 'tight': Canonne, Kamath and
+    Steinke (2020), The discrete Gaussian for differential privacy, Proposition 12.
+
+    Examples
+    --------
+    >>> from skpuffer.privacy_loss import renyi_to_approximate
+    >>> round(renyi_to_approximate(10, 0.3, 1e-5), 6)
+    1.218011
+    """
+    alpha, epsilon = _orders_and_costs(alpha, epsilon)
+    delta = check_probability(delta=delta)
+    check_option(("tight", "basic"), conversion=conversion)
+    if conversion == "basic":
+        value = epsilon + math.log(1 / delta) / (alpha - 1)
+    else:
+        with np.errstate(invalid="ignore"):
+            value = (
+                epsilon
+                + np.log1p(-1 / alpha)
+                - (math.log(delta) + np.log(alpha)) / (alpha - 1)
+            )
+        value = np.where(np.isinf(alpha), epsilon, value)
+    return max(0.0, float(np.min(value)))
+
+
+def renyi_to_delta(alpha, epsilon_renyi, epsilon):
+    """Smallest delta of an (epsilon, delta) promise that the Rényi costs imply.
+
+    The way back of :func:`renyi_to_approximate` with ``conversion='tight'``.
+
+    Parameters
+    ----------
+    alpha, epsilon_renyi : float or array-like of shape (n_orders,)
+        Orders in (1, inf] and the cost at each, in nats.
+    epsilon : float
+        In nats.
+
+    Returns
+    -------
+    delta : float
+        In [0, 1].
+    """
+    alpha, cost = _orders_and_costs(alpha, epsilon_renyi)
+    if np.any(cost[np.isinf(alpha)] <= epsilon):
+        return 0.0
+    return float(np.exp(log_delta_of_orders(alpha, cost, epsilon)))
+
+
+def approximate_renyi_to_approximate(
+    alpha, epsilon, delta_event, delta_conversion=None, conversion="tight"
+):
+    """Turn an approximate Rényi promise into an (epsilon, delta) one.
+
+    Parameters
+    ----------
+    alpha, epsilon : float
+        Order and cost on the good events.
+    delta_event : float
+        Mass outside the good events, for each pair of secrets.
+    delta_conversion : float, default=None
+        What the conversion itself may cost; None takes `delta_event` once more.
+    conversion : {'tight', 'basic'}, default='tight'
+        As in :func:`renyi_to_approximate`.
+
+    Returns
+    -------
+    epsilon : float
+    delta : float
+        ``delta_event + (1 - delta_event) * delta_conversion``, or ``2 * delta_event``
+        in the printed form (``conversion='basic'`` with `delta_conversion` None).
+
+    References
+    ----------
+    Pierquin et al. (2024), Proposition 4.1.
+    """
+    delta_event = check_probability(delta_event=delta_event)
+    if delta_conversion is None:
+        epsilon = renyi_to_approximate(alpha, epsilon, delta_event, conversion)
+        return epsilon, min(1.0, 2 * delta_event)
+    delta_conversion = check_probability(delta_conversion=delta_conversion)
+    epsilon = renyi_to_approximate(alpha, epsilon, delta_conversion, conversion)
+    return epsilon, delta_event + (1 - delta_event) * delta_conversion

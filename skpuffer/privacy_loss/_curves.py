@@ -1,0 +1,189 @@
+"""Whole privacy curves: a cost at every Rényi order, or an exact trade-off.
+
+Anything with `renyi(alpha)`, `delta(epsilon)`, `epsilon(delta)` and `to_dict()` is a
+curve; noise families make exact ones of their own (:class:`skpuffer.noise.ShiftCurve`).
+The two here are what composition and tables of orders need.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from skpuffer.utils._checks import (
+    check_non_negative,
+    check_order,
+    check_probability,
+    check_real,
+)
+
+from ._conversions import DEFAULT_ORDERS, renyi_to_approximate, renyi_to_delta
+from ._distribution import PrivacyLossCurve
+from ._gaussian import gaussian_delta, gaussian_epsilon
+
+__all__ = ["GaussianCurve", "RenyiCurve", "compose_curves"]
+
+
+@dataclass(frozen=True)
+class GaussianCurve:
+    """The exact curve of two unit Gaussians at distance `mu` (mu-Gaussian privacy).
+
+    Parameters
+    ----------
+    mu : float
+        Distance of the means in standard deviations.
+    """
+
+    mu: float
+
+    def __post_init__(self):
+        object.__setattr__(self, "mu", check_non_negative(mu=self.mu))
+
+    @property
+    def gaussian_mu(self):
+        """The distance again: what an exact Gaussian composition adds in squares."""
+        return self.mu
+
+    def renyi(self, alpha):
+        """Rényi cost at order `alpha`, in nats."""
+        alpha = check_order(alpha=alpha)
+        return 0.0 if self.mu == 0 else alpha * self.mu**2 / 2
+
+    def delta(self, epsilon):
+        """Exact delta at `epsilon`."""
+        return gaussian_delta(check_real(epsilon=epsilon), self.mu)
+
+    def epsilon(self, delta):
+        """Exact epsilon at `delta`, rounded up."""
+        return gaussian_epsilon(check_probability(delta=delta), self.mu)
+
+    def to_dict(self):
+        """Return plain data."""
+        return {"kind": "gaussian", "mu": self.mu}
+
+
+@dataclass(frozen=True)
+class RenyiCurve:
+    """Upper bounds of the Rényi cost at finitely many orders.
+
+    Parameters
+    ----------
+    orders : sequence of float
+        Increasing, in (1, inf].
+    epsilons : sequence of float
+        Cost at each order, in nats.
+    """
+
+    orders: tuple
+    epsilons: tuple
+
+    gaussian_mu = None
+
+    def __post_init__(self):
+        orders = tuple(check_order(orders=a) for a in self.orders)
+        epsilons = tuple(check_real(epsilons=e) for e in self.epsilons)
+        if len(orders) != len(epsilons) or not orders:
+            raise ValueError(
+                "The parameters 'orders' and 'epsilons' must have the same length of "
+                f"at least one. Got {len(orders)} and {len(epsilons)}."
+            )
+        if any(b <= a for a, b in zip(orders, orders[1:], strict=False)):
+            raise ValueError("The parameter 'orders' must be strictly increasing.")
+        if min(epsilons) < 0:
+            raise ValueError("The parameter 'epsilons' must be non-negative.")
+        object.__setattr__(self, "orders", orders)
+        object.__setattr__(self, "epsilons", epsilons)
+
+    def renyi(self, alpha):
+        """Bound at order `alpha`: that of the next order held (costs grow with it)."""
+        alpha = check_order(alpha=alpha)
+        at = np.searchsorted(self.orders, alpha)
+        return self.epsilons[at] if at < len(self.orders) else math.inf
+
+    def delta(self, epsilon):
+        """Delta implied at `epsilon`, the smallest over the orders."""
+        return renyi_to_delta(self.orders, self.epsilons, check_real(epsilon=epsilon))
+
+    def epsilon(self, delta):
+        """Epsilon implied at `delta`, the smallest over the orders."""
+        return renyi_to_approximate(self.orders, self.epsilons, delta)
+
+    def to_dict(self):
+        """Return plain data."""
+        return {
+            "kind": "renyi",
+            "orders": list(self.orders),
+            "epsilons": list(self.epsilons),
+        }
+
+
+def compose_curves(curves):
+    """Return the curve of running mechanisms that share one coupling.
+
+    Parameters
+    ----------
+    curves : sequence of curves
+
+    Returns
+    -------
+    curve
+        Exact when all are Gaussian. With a :class:`PrivacyLossCurve` among them, one of
+        all steps together, unless another knows Rényi costs only; otherwise Rényi costs
+        added order by order, on the orders of the tabulated curves or on a default
+        grid.
+    """
+    curves = list(curves)
+    if len(curves) == 1:
+        return curves[0]
+    distances = [curve.gaussian_mu for curve in curves]
+    if all(mu is not None for mu in distances):
+        return GaussianCurve(math.hypot(*distances))
+    tabulated = [c.orders for c in curves if isinstance(c, RenyiCurve)]
+    stepwise = [c for c in curves if isinstance(c, PrivacyLossCurve)]
+    if stepwise and not tabulated:
+        return _one_after_another(curves, stepwise)
+    orders = np.unique(np.concatenate(tabulated)) if tabulated else DEFAULT_ORDERS
+    if not tabulated:
+        orders = np.append(orders, math.inf)
+    costs = [sum(float(c.renyi(a)) for c in curves) for a in orders]
+    return RenyiCurve(tuple(orders), tuple(costs))
+
+
+def _one_after_another(curves, stepwise):
+    """Return the curve of all steps of all curves, none of which is a table."""
+    steps = [step for curve in stepwise for step in curve.steps]
+    others = [curve for curve in curves if not isinstance(curve, PrivacyLossCurve)]
+    distances = [c.gaussian_mu for c in others if c.gaussian_mu is not None]
+    if distances:
+        steps.append((_SymmetricPair(GaussianCurve(math.hypot(*distances))), 1))
+    steps += [(_SymmetricPair(c), 1) for c in others if c.gaussian_mu is None]
+    memory = min(curve.max_memory for curve in stepwise)
+    return PrivacyLossCurve(tuple(steps), memory)
+
+
+@dataclass(frozen=True)
+class _SymmetricPair:
+    """The pair of laws that a curve of additive symmetric noise belongs to."""
+
+    curve: object
+
+    symmetric = True
+
+    def delta(self, epsilon):
+        """Return the hockey-stick divergence of the first law from the second."""
+        mu = self.curve.gaussian_mu
+        if mu is not None:
+            return gaussian_delta(epsilon, mu)
+        return self.curve.delta(epsilon)
+
+    def reverse(self, epsilon):
+        """Return the hockey-stick divergence of the second law from the first."""
+        return self.delta(epsilon)
+
+    def renyi(self, alpha):
+        """Return the Rényi cost at order `alpha`, in nats."""
+        return self.curve.renyi(alpha)
+
+    def to_dict(self):
+        """Return plain data."""
+        return {"step": "curve", "curve": self.curve.to_dict()}

@@ -1,0 +1,144 @@
+"""Divergences between two known laws: what a promise is measured in."""
+
+import math
+
+import numpy as np
+from scipy.special import logsumexp
+
+from skpuffer.utils._checks import check_masses, check_real
+
+__all__ = [
+    "gaussian_renyi_divergence",
+    "hockey_stick_divergence",
+    "renyi_divergence",
+]
+
+
+def _pmf_pair(p, q):
+    p, q = np.asarray(p), np.asarray(q)
+    if p.ndim != 1 or p.shape != q.shape or p.size == 0:
+        raise ValueError(
+            "The parameters 'p' and 'q' must be masses over the same points, of one "
+            f"dimension. Got shapes {p.shape} and {q.shape}."
+        )
+    return check_masses(p.size, p=p), check_masses(q.size, q=q)
+
+
+def renyi_divergence(p, q, alpha):
+    """Rényi divergence D_alpha(p || q) of two laws on the same finite set.
+
+    Parameters
+    ----------
+    p, q : array-like of shape (n_points,)
+        Masses. Integers are taken as counts.
+    alpha : float
+        Order, at least 1. At 1 it is the Kullback-Leibler divergence, at infinity
+        the logarithm of the largest ratio.
+
+    Returns
+    -------
+    divergence : float
+        In nats; infinite if `p` has mass where `q` has none.
+
+    References
+    ----------
+    Pierquin et al. (2024), Rényi Pufferfish privacy, Definition A.1.
+
+    Examples
+    --------
+    >>> from skpuffer.privacy_loss import renyi_divergence
+    >>> round(renyi_divergence([0.5, 0.5], [0.25, 0.75], alpha=2), 6)
+    0.287682
+    """
+    p, q = _pmf_pair(p, q)
+    alpha = check_real(alpha=alpha)
+    if alpha < 1:
+        raise ValueError(f"The order 'alpha' must be at least 1. Got {alpha!r}.")
+    on = p > 0
+    p, q = p[on], q[on]
+    if np.any(q == 0):
+        return math.inf
+    log_p, log_q = np.log(p), np.log(q)
+    if alpha == 1:
+        value = np.sum(p * (log_p - log_q))
+    elif math.isinf(alpha):
+        value = np.max(log_p - log_q)
+    else:
+        value = logsumexp(alpha * log_p + (1 - alpha) * log_q) / (alpha - 1)
+    return max(0.0, float(value))
+
+
+def gaussian_renyi_divergence(mean_p, covariance_p, mean_q, covariance_q, alpha):
+    """Rényi divergence of two Gaussian laws.
+
+    Parameters
+    ----------
+    mean_p, mean_q : array-like of shape (n_dims,) or float
+    covariance_p, covariance_q : array-like of shape (n_dims, n_dims) or float
+        Positive definite.
+    alpha : float
+        Order, greater than 1 and finite.
+
+    Returns
+    -------
+    divergence : float
+        In nats; infinite when the mixed covariance
+        ``alpha * covariance_q + (1 - alpha) * covariance_p`` is not positive definite.
+
+    References
+    ----------
+    Gil, Alajaji and Linder (2013), Rényi divergence measures for commonly used
+    univariate continuous distributions.
+    """
+    alpha = check_real(alpha=alpha)
+    if alpha <= 1 or math.isinf(alpha):
+        raise ValueError(
+            f"The order 'alpha' must be in the range (1, inf). Got {alpha!r}."
+        )
+    mean_p, mean_q = (np.atleast_1d(np.asarray(m, float)) for m in (mean_p, mean_q))
+    cov_p, cov_q = (
+        np.atleast_2d(np.asarray(c, float)) for c in (covariance_p, covariance_q)
+    )
+    mixed = alpha * cov_q + (1 - alpha) * cov_p
+    try:
+        factor = np.linalg.cholesky(mixed)
+        log_dets = [
+            2 * np.sum(np.log(np.diag(np.linalg.cholesky(c)))) for c in (cov_p, cov_q)
+        ]
+    except np.linalg.LinAlgError:
+        return math.inf
+    z = np.linalg.solve(factor, mean_p - mean_q)
+    log_det = 2 * np.sum(np.log(np.diag(factor)))
+    spread = log_det - (1 - alpha) * log_dets[0] - alpha * log_dets[1]
+    return float(alpha / 2 * (z @ z) - spread / (2 * (alpha - 1)))
+
+
+def hockey_stick_divergence(p, q, epsilon):
+    """Largest ``P(S) - exp(epsilon) * Q(S)`` over the subsets S of a finite set.
+
+    Parameters
+    ----------
+    p, q : array-like of shape (n_points,)
+        Masses. Integers are taken as counts.
+    epsilon : float
+        In nats.
+
+    Returns
+    -------
+    delta : float
+        In [0, 1]: the smallest delta of an (epsilon, delta) promise in this direction.
+
+    Examples
+    --------
+    >>> from skpuffer.privacy_loss import hockey_stick_divergence
+    >>> hockey_stick_divergence([0.5, 0.5], [0.25, 0.75], epsilon=0.0)
+    0.25
+    """
+    p, q = _pmf_pair(p, q)
+    epsilon = check_real(epsilon=epsilon)
+    alone = p[(p > 0) & (q == 0)].sum()
+    shared = (p > 0) & (q > 0)
+    p, q = p[shared], q[shared]
+    # in logarithms: exp(epsilon) may overflow where its product with q does not
+    log_ratio = np.minimum(epsilon + np.log(q) - np.log(p), 0.0)
+    return float(alone + np.sum(p * -np.expm1(log_ratio)))

@@ -1,0 +1,130 @@
+"""A trade-off of symmetric noise from bounds on it at single points."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from skpuffer.utils._solve import raise_until
+
+from ._tradeoff import mirrored
+
+__all__ = ["Hull", "hull"]
+
+
+@dataclass(frozen=True, eq=False)
+class Hull:
+    """A hockey-stick divergence that is piecewise linear and convex in exp(epsilon).
+
+    Parameters
+    ----------
+    epsilons : ndarray of shape (n,)
+        Corners, increasing, not negative.
+    log_deltas : ndarray of shape (n,)
+        Decreasing. Beyond the last corner the last value holds, before the first one
+        the line that is its own image under the symmetry of the noise.
+    """
+
+    epsilons: np.ndarray
+    log_deltas: np.ndarray
+
+    def delta(self, epsilon):
+        """Return the divergence at exp(epsilon), for an epsilon of any sign."""
+        epsilon = np.asarray(epsilon, float)
+        return mirrored(epsilon, self._above(np.abs(epsilon)))
+
+    @cached_property
+    def _heights(self):
+        return np.exp(self.log_deltas)
+
+    @cached_property
+    def _log_slope(self):
+        """Of the line before the first corner, downwards, in exp(epsilon)."""
+        fall = -math.expm1(self.log_deltas[0])
+        grown = float(np.logaddexp(0.0, self.epsilons[0]))
+        return math.log(fall) - grown if fall > 0 else -math.inf
+
+    def _above(self, epsilon):
+        corners, heights = self.epsilons, self._heights
+        at = np.minimum(epsilon, corners[-1])
+        i = np.searchsorted(corners, at, side="right") - 1
+        i = np.clip(i, 0, len(corners) - 2)
+        after, before = np.maximum(at - corners[i], 0.0), at - corners[i + 1]
+        part = np.exp(before) * np.expm1(-after) / np.expm1(corners[i] - corners[i + 1])
+        # the ends themselves, not a rounding error beside them
+        value = heights[i] * (1 - part) + heights[i + 1] * part
+        start = np.logaddexp(0.0, np.minimum(at, corners[0]))
+        value = np.where(at < corners[0], -np.expm1(self._log_slope + start), value)
+        return np.where(np.isinf(epsilon), 0.0, value)
+
+    def log_delta(self, epsilon):
+        """Return the logarithm of the divergence, for an epsilon >= 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self._above(np.asarray(epsilon, float)))
+
+    def epsilon(self, delta):
+        """Return the smallest epsilon >= 0 that goes with a delta > 0, rounded up."""
+        if float(self.delta(0.0)) <= delta:
+            return 0.0
+        above = np.flatnonzero(self._heights > delta)
+        if not len(above):
+            grown = math.log1p(-delta) - self._log_slope
+            root = grown + math.log1p(-math.exp(-grown))
+        elif above[-1] + 1 == len(self._heights):
+            return math.inf
+        else:
+            left, right = self._heights[above[-1] :][:2]
+            at, end = self.epsilons[above[-1] :][:2]
+            part = (left - delta) / (left - right)
+            if end - at < 1:
+                root = at + math.log1p(part * math.expm1(end - at))
+            else:
+                root = at + math.log((1 - part) * math.exp(at - end) + part) + end - at
+        return raise_until(lambda e: float(self.delta(e)) <= delta, float(root))
+
+
+def hull(epsilons, log_deltas):
+    """Return the largest `Hull` below some upper bounds on a symmetric trade-off.
+
+    A trade-off is convex in exp(epsilon), so it is below every chord of its upper
+    bounds, and below their lower convex hull. That of symmetric noise obeys
+    delta(-e) = 1 - exp(-e) (1 - delta(e)), which maps lines through the point
+    (exp(epsilon), delta) = (-1, 1) to themselves and no others: the hull of all points
+    and their images is that of the points at epsilon >= 0 and this one.
+
+    Parameters
+    ----------
+    epsilons : ndarray of shape (n,)
+        Increasing, not negative.
+    log_deltas : ndarray of shape (n,)
+        Upper bounds on the logarithm of the divergence.
+    """
+    log_deltas = np.minimum.accumulate(np.minimum(log_deltas, 0.0))
+    # logarithms of the slopes downwards; those of a convex function decrease
+    with np.errstate(divide="ignore"):
+        first = np.log(-np.expm1(log_deltas)) - np.logaddexp(0.0, epsilons)
+    e, d, start = epsilons.tolist(), log_deltas.tolist(), first.tolist()
+
+    def slope(i, j):
+        if d[i] == d[j]:
+            return -math.inf
+        width, fall = e[j] - e[i], d[j] - d[i]
+        grown = math.log(math.expm1(width)) if width < 700 else width
+        return d[i] + math.log(-math.expm1(fall)) - e[i] - grown
+
+    kept, slopes = [], []
+    for j in range(len(e)):
+        while kept:
+            new = slope(kept[-1], j)
+            if new < slopes[-1]:
+                break
+            kept.pop()
+            slopes.pop()
+        slopes.append(new if kept else start[j])
+        kept.append(j)
+    # level from the last corner on, which there is a second one for
+    return Hull(
+        np.append(epsilons[kept], epsilons[-1] + 1.0),
+        np.append(log_deltas[kept], log_deltas[-1]),
+    )

@@ -1,0 +1,79 @@
+"""The trade-off of two unit Gaussians at distance mu, in one place.
+
+Noise families and certificates both need it, so it stands below either.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from skpuffer.utils._solve import largest_argument, root_above
+
+
+def gaussian_delta(epsilon, mu):
+    """Hockey-stick divergence of N(mu, 1) from N(0, 1) at exp(epsilon).
+
+    Parameters
+    ----------
+    epsilon : float or ndarray
+        In nats; negative values are meaningful.
+    mu : float or ndarray
+        Distance of the means in standard deviations, in [0, inf]. Arrays broadcast.
+
+    Returns
+    -------
+    delta : float or ndarray
+        In [0, 1].
+
+    References
+    ----------
+    Balle and Wang (2018), Improving the Gaussian mechanism, Theorem 8.
+    """
+    if isinstance(epsilon, float) and isinstance(mu, float):
+        # solvers ask for single numbers by the thousand: spare them the arrays
+        if mu == 0:
+            return max(0.0, -math.expm1(epsilon)) if epsilon < 700 else 0.0
+        if math.isinf(mu):
+            return 1.0
+        if math.isinf(epsilon):
+            return 0.0 if epsilon > 0 else 1.0
+        return float(_difference(epsilon, mu))
+    epsilon, mu = np.asarray(epsilon, float), np.asarray(mu, float)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        value = _difference(epsilon, mu)
+        value = np.where(np.isinf(epsilon), np.where(epsilon > 0, 0.0, 1.0), value)
+        value = np.where(mu == 0, np.maximum(0.0, -np.expm1(epsilon)), value)
+        value = np.where(np.isinf(mu), 1.0, value)
+    return float(value) if value.ndim == 0 else value
+
+
+def _difference(epsilon, mu):
+    first = log_ndtr(mu / 2 - epsilon / mu)
+    # exp(epsilon) * Phi(...) in logarithms: the product is tame, its factors are not
+    second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+    return np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
+
+
+def gaussian_epsilon(delta, mu):
+    """Smallest epsilon >= 0 with ``gaussian_delta(epsilon, mu) <= delta``.
+
+    Rounded up: the value returned never promises more than holds.
+    """
+    if mu == 0 or gaussian_delta(0.0, mu) <= delta:
+        return 0.0
+    if math.isinf(mu):
+        return math.inf
+    # a plain tail bound: P(loss > epsilon) <= delta at this upper end
+    upper = mu**2 / 2 + mu * math.sqrt(2 * math.log(1 / delta)) + 1.0
+    if mu > 1e8:  # it is as good as exact, and the curve has lost its digits
+        return upper * (1 + 1e-12)
+    return root_above(lambda e: gaussian_delta(e, mu), delta, 0.0, upper)
+
+
+def gaussian_mu(epsilon, delta):
+    """Largest mu with ``gaussian_delta(epsilon, mu) <= delta``, rounded down."""
+    mu = largest_argument(lambda mu: gaussian_delta(epsilon, mu), delta, 1.0)
+    while gaussian_delta(epsilon, mu) > delta:
+        mu *= 1 - 1e-12
+    return mu

@@ -1,0 +1,434 @@
+"""Privacy losses on a grid: from a trade-off to a distribution, and many of them added.
+
+The distributions are built by connecting the dots of a trade-off, as dp-accounting
+does, which bounds it from above everywhere. Building and adding are our own for two
+reasons. dp-accounting goes through dictionaries and Python loops, which takes most of
+its time (0.1 to 3 seconds for one subsampled Gaussian run, where ours takes some
+hundredths). And its Fourier transform carries rounding errors of some 1e-16 of the
+whole mass into the tail that a delta is read off; here the distributions are tilted
+towards that tail first, so errors are relative to delta itself.
+
+References
+----------
+Doroshenko, Ghazi, Kamath, Kumar and Manurangsi (2022), Connect the dots: tighter
+discrete approximations of privacy loss distributions. Koskela, Jälkö and Honkela
+(2020), Computing tight differential privacy guarantees using FFT.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.fft import irfft, next_fast_len, rfft
+from scipy.optimize import isotonic_regression, minimize_scalar
+from scipy.signal import lfilter
+
+__all__ = ["GridTooLargeError", "LossGrid", "Sum", "Tail", "excess", "on_grid", "reach"]
+
+#: Tilted mass that the window of a sum leaves out on each side.
+_OUTSIDE = 1e-9
+
+
+#: A mass further below zero than this is no rounding error.
+_ROUNDED = 1e-9
+
+#: Where around the tilt that a normal law would need that of another law is looked for.
+_FACTORS = (0.05, 0.2, 0.5, 0.8, 1.1, 2.0, 5.0)
+
+
+class GridTooLargeError(MemoryError):
+    """The grid would need more memory than allowed."""
+
+
+@dataclass(frozen=True, eq=False)
+class LossGrid:
+    """A privacy loss on the points ``step * (first + i)``, and at infinity.
+
+    Parameters
+    ----------
+    step : float
+        Distance of the points, in nats.
+    first : int
+    masses : ndarray
+        Under the first law. Rounding may leave some a hair below zero; they are kept,
+        as only so the interpolation passes through the trade-off's own values.
+    infinity : float
+    """
+
+    step: float
+    first: int
+    masses: np.ndarray
+    infinity: float
+
+    @property
+    def losses(self):
+        """The points, in nats."""
+        return self.step * np.arange(self.first, self.first + len(self.masses))
+
+    def cumulant(self, tilt):
+        """Log of the mean of exp(tilt * loss) over the finite losses."""
+        exponent = tilt * self.losses
+        largest = max(0.0, exponent[0], exponent[-1])
+        if largest < 600:
+            # the mass is one except for what is at infinity: no cancellation near zero
+            largest = 0.0
+            value = 1.0 + (self.masses @ np.expm1(exponent) - self.infinity)
+        else:
+            value = self.masses @ np.exp(exponent - largest)
+        # where only rounding is left, nothing is known
+        return largest + math.log(value) if value > 0 else math.inf
+
+    def tilted(self, tilt):
+        """Masses times exp(tilt * loss), normalised."""
+        return self.masses * np.exp(tilt * self.losses - self.cumulant(tilt))
+
+    def mean(self, tilt):
+        """Mean of the tilted loss."""
+        return float(self.tilted(tilt) @ self.losses)
+
+    def variance(self, tilt):
+        """Variance of the tilted loss."""
+        masses, losses = self.tilted(tilt), self.losses
+        return float(masses @ (losses - masses @ losses) ** 2)
+
+
+def excess(pair, epsilon):
+    """What a trade-off has beyond that of two equal laws, max(0, 1 - exp(epsilon)).
+
+    Parameters
+    ----------
+    pair : object
+        With `delta(epsilon)` and `reverse(epsilon)`, the hockey-stick divergences of a
+        pair of laws in both orders at arrays of ``epsilon >= 0``.
+    epsilon : ndarray
+        In nats, of any sign.
+
+    Returns
+    -------
+    excess : ndarray
+        Relatively accurate in both tails, where the divergence itself is near one.
+    """
+    epsilon = np.asarray(epsilon, float)
+    value = np.empty_like(epsilon)
+    above = epsilon >= 0
+    if above.any():
+        value[above] = pair.delta(epsilon[above])
+    if not above.all():
+        below = epsilon[~above]
+        value[~above] = np.exp(below) * pair.reverse(-below)
+    return value
+
+
+def reach(curve, tail, rounds=1):
+    """An epsilon >= 0 from which on a trade-off is at most `tail`, nearly the least.
+
+    Parameters
+    ----------
+    curve : callable
+        Decreasing, at arrays of epsilon >= 0.
+    tail : float
+    rounds : int, default=1
+        How often to look closer: to about 3 %, 0.1 %, ... above the least.
+
+    Returns
+    -------
+    epsilon : float
+        Infinity if there is none below 1e9.
+    """
+    marks = np.concatenate([[0.0], np.geomspace(1e-9, 1e9, 73)])
+    for left in range(rounds, -1, -1):
+        small = np.flatnonzero(curve(marks) <= tail)
+        if not len(small):
+            return math.inf
+        at = small[0]
+        if at == 0:
+            return 0.0
+        found = float(marks[at])
+        if left:
+            marks = np.linspace(marks[at - 1], found, 33)
+    return found
+
+
+def on_grid(pair, step, tail, max_points):
+    """Connect the dots of a pair's trade-off.
+
+    Parameters
+    ----------
+    pair : object
+        As for :func:`excess`, and `symmetric`, whether both orders are the same.
+    step : float
+        Distance of the grid's points, in nats.
+    tail : float
+        Mass that may be moved to infinity.
+    max_points : float
+
+    Returns
+    -------
+    LossGrid
+        Its trade-off is that of the pair at the grid's points and never below it in
+        between or outside.
+
+    Raises
+    ------
+    GridTooLargeError
+        If more than `max_points` points would be needed.
+    """
+    end = reach(pair.delta, tail)
+    start = end if pair.symmetric else reach(pair.reverse, tail)
+    if not (start + end) / step + 4 <= max_points:
+        raise GridTooLargeError
+    first, last = -math.ceil(start / step) - 1, math.ceil(end / step) + 1
+    losses = step * np.arange(max(-first, last) + 1)
+    above = pair.delta(losses[: last + 1])
+    behind = losses[-first:0:-1]
+    below = above[:0:-1] if pair.symmetric else pair.reverse(behind)
+    height = np.concatenate([np.exp(-behind) * below, above])
+    # where rounding made it bend the wrong way, raise it
+    zero = -first
+    height[: zero + 1] = np.maximum.accumulate(height[: zero + 1])
+    height[zero:] = np.maximum.accumulate(height[zero:][::-1])[::-1]
+    masses = _masses(height, zero, step)
+    if masses.min() < -_ROUNDED and max(-first, last) * step < 600:
+        masses = _masses(_convex(height, zero, step), zero, step)
+    # empty ends would only invite tilts towards them
+    start, end = np.flatnonzero(masses)[[0, -1]]
+    masses = masses[start : end + 1]
+    return LossGrid(step, first + int(start), masses, float(height[-1]))
+
+
+def _masses(height, zero, step):
+    """Masses whose trade-off has these heights, less that of equal laws."""
+    rise = np.diff(height)
+    growth = math.expm1(step)
+    masses = np.zeros(len(height))
+    masses[:-1] += rise / growth
+    masses[1:] -= rise * (1 + 1 / growth)
+    masses[0] -= height[0]
+    masses[zero] += 1.0
+    return masses
+
+
+def _convex(height, zero, step):
+    """Heights of the largest convex function of exp(epsilon) below those given.
+
+    A bound on a trade-off need not be convex, but the trade-off is, and so below this.
+    Without it some masses would be negative, and their sums no bounds. The slopes of
+    the largest convex function are the isotonic regression of those given.
+    """
+    width = np.exp(step * np.arange(-zero, len(height) - zero - 1)) * math.expm1(step)
+    equal = np.arange(len(width)) < zero  # where that of equal laws falls by the width
+    slopes = np.diff(height) / width - equal
+    rise = (isotonic_regression(slopes, weights=width).x + equal) * width
+    convex = height.copy()
+    # either side from its own end, where heights are small
+    convex[1:zero] = height[0] + np.cumsum(rise[: zero - 1])
+    convex[zero:-1] = height[-1] - np.cumsum(rise[zero:][::-1])[::-1]
+    return convex
+
+
+class Sum:
+    """The sum of independent privacy losses on one grid.
+
+    Parameters
+    ----------
+    parts : sequence of (LossGrid, int)
+        Grids of one step, and how many times each is added.
+    """
+
+    def __init__(self, parts):
+        self.parts = tuple(parts)
+        self.step = self.parts[0][0].step
+        self.count = sum(count for _, count in self.parts)
+        # 1 - prod (1 - infinity), where no part is too small to be seen
+        self.infinity = -math.expm1(
+            sum(count * math.log1p(-grid.infinity) for grid, count in self.parts)
+        )
+        self._largest = sum(
+            count * (grid.first + len(grid.masses) - 1) for grid, count in self.parts
+        )
+        self._smallest = sum(count * grid.first for grid, count in self.parts)
+
+    def cumulant(self, tilt):
+        """Log of the mean of exp(tilt * loss) over the finite losses."""
+        return sum(count * grid.cumulant(tilt) for grid, count in self.parts)
+
+    # -- Chernoff bounds: where to look -------------------------------------------
+
+    def _tilt(self, bound):
+        """Tilt that minimises a bound which is unimodal in the tilt's logarithm."""
+        widest = max(self.step, *(np.ptp(grid.losses) for grid, _ in self.parts))
+        found = minimize_scalar(
+            lambda u: bound(math.exp(u)),
+            bounds=(math.log(1e-4 / self.count / widest), math.log(10 / self.step)),
+            method="bounded",
+            options={"xatol": 0.03},
+        )
+        return math.exp(found.x)
+
+    def tilt_for_delta(self, delta):
+        """Tilt of the best Chernoff bound on the epsilon that goes with a delta."""
+        need = -math.log(delta)
+        return self._tilt(lambda t: (self.cumulant(t) + need) / t)
+
+    def tilt_for_epsilon(self, epsilon):
+        """Tilt of the best Chernoff bound on the delta that goes with an epsilon."""
+        return self._tilt(lambda t: self.cumulant(t) - t * epsilon)
+
+    def _window(self, tilt):
+        """Grid indices beyond which the tilted sum has little mass."""
+        here, need = self.cumulant(tilt), -math.log(_OUTSIDE)
+        variance = sum(count * grid.variance(tilt) for grid, count in self.parts)
+        guess = math.sqrt(2 * need / max(variance, self.step**2))
+        ends = []
+        for sign in (-1, 1):
+            tries = [sign * guess * factor for factor in _FACTORS]
+            bounds = [(self.cumulant(tilt + s) - here + need) / s for s in tries]
+            best = max(bounds) if sign < 0 else min(bounds)
+            ends.append(best if math.isfinite(best) else sign * math.inf)
+        low = max(ends[0] / self.step, self._smallest)
+        high = min(ends[1] / self.step, self._largest)
+        return math.floor(low), math.ceil(high)
+
+    # -- the sum itself -----------------------------------------------------------
+
+    def tail(self, tilt, max_points):
+        """Return the trade-off of the sum where a tilt puts its mass.
+
+        Parameters
+        ----------
+        tilt : float
+        max_points : float
+
+        Returns
+        -------
+        Tail
+
+        Raises
+        ------
+        GridTooLargeError
+            If more than `max_points` points would be needed.
+        """
+        low, high = self._window(tilt)
+        if not high - low + 2 <= max_points:
+            raise GridTooLargeError
+        n = next_fast_len(high - low + 2, real=True)
+        transform = 1.0
+        for grid, count in self.parts:
+            masses = grid.tilted(tilt)
+            # indices wrap around: fold what is longer than the window
+            masses = np.pad(masses, (0, -len(masses) % n)).reshape(-1, n).sum(axis=0)
+            transform = transform * rfft(masses) ** count
+        masses = np.roll(irfft(transform, n), self._smallest - low)
+        return Tail(self, tilt, low, masses)
+
+
+class Tail:
+    """Masses of a tilted sum over a window, and the trade-off read off them.
+
+    What wraps around from below the window adds to the trade-off; what is lost above
+    it is at most the mass outside, and is added as well, and so is a bound on the
+    rounding errors of the transform and its power.
+
+    Parameters
+    ----------
+    total : Sum
+    tilt : float
+    low : int
+        Index of the first point of the window.
+    masses : ndarray
+        Tilted, over the window.
+    """
+
+    def __init__(self, total, tilt, low, masses):
+        self.infinity, self.step = total.infinity, total.step
+        losses = self.step * np.arange(low, low + len(masses))
+        # everything below is in units of exp(unit), as far down as a float can follow
+        self._unit = total.cumulant(tilt) - tilt * losses[-1]
+        exponent = tilt * (losses[-1] - losses)
+        start = int(np.searchsorted(-exponent, -600.0))
+        self.low = low + start
+        weights = np.exp(exponent[start:])
+        masses = np.maximum(masses[start:], 0.0)
+        untilted = masses * weights
+        above = np.cumsum(untilted[::-1])[::-1] - untilted
+        # the sum over l > e of p(l) exp(e - l) from that over l > e + step
+        decay = math.exp(-self.step)
+        below = lfilter([0.0, decay], [1.0, -decay], untilted[::-1])[::-1]
+        height = np.maximum(above - below, 0.0)
+        # an error of the masses, relative in their l2 norm, meets weights that decay
+        # with the tilt: Cauchy and Schwarz
+        relative = np.finfo(float).eps * (total.count + 1) * math.log2(len(masses) + 2)
+        reach = min(len(masses), -1 / math.expm1(-2 * tilt * self.step))
+        error = relative * np.linalg.norm(masses) * math.sqrt(reach) * weights
+        error += (1e-9 + relative) * height
+        self._height = np.maximum.accumulate((height + error + _OUTSIDE)[::-1])[::-1]
+        self._floor = np.maximum.accumulate(np.maximum(0.0, height - error)[::-1])[::-1]
+
+    def delta(self, epsilon):
+        """Delta at an epsilon, rounded up; below the window, one."""
+        at = (epsilon / self.step) - self.low
+        i = math.floor(at)
+        if i < 0:
+            return 1.0
+        if i >= len(self._height) - 1:
+            i = at = len(self._height) - 2
+        left, right = self._height[i], self._height[i + 1]
+        part = math.expm1(self.step * (at - i)) / math.expm1(self.step)
+        height = left + (right - left) * part
+        if height <= 0:
+            return self.infinity
+        return min(1.0, self.infinity + math.exp(min(0, math.log(height) + self._unit)))
+
+    def log_deltas(self, epsilon):
+        """Logarithms of delta at many epsilons, rounded up.
+
+        Parameters
+        ----------
+        epsilon : ndarray of shape (n,)
+
+        Returns
+        -------
+        log_deltas : ndarray of shape (n,)
+            Zero below the window.
+        """
+        last = len(self._height) - 2
+        at = epsilon / self.step - self.low
+        i = np.clip(np.floor(at), 0, last).astype(int)
+        left, right = self._height[i], self._height[i + 1]
+        part = np.where(at >= last + 1, 0.0, np.clip(at - i, 0.0, 1.0))
+        part = np.expm1(self.step * part) / math.expm1(self.step)
+        height = left + (right - left) * part
+        with np.errstate(divide="ignore", invalid="ignore"):
+            value = np.minimum(0.0, np.log(height) + self._unit)
+            value = np.logaddexp(value, np.log(self.infinity))
+        return np.where(at < 0, 0.0, np.minimum(value, 0.0))
+
+    def epsilon(self, delta):
+        """Epsilon at a delta, rounded up; infinity if it is not reached.
+
+        The low end of the window if it is below.
+        """
+        if delta <= self.infinity:
+            return math.inf
+        found = self._where(self._height, delta)
+        return self.step * self.low if found is None else found
+
+    def lower(self, delta):
+        """Epsilon at a delta, rounded down; minus infinity if below the window."""
+        found = None
+        if delta > self.infinity:
+            found = self._where(self._floor, delta)
+        return -math.inf if found is None else min(found, self.epsilon(delta))
+
+    def _where(self, height, delta):
+        """Epsilon where a trade-off falls below delta; None if above the window."""
+        target = math.exp(min(700.0, math.log(delta - self.infinity) - self._unit))
+        large = np.flatnonzero(height > target)
+        if not len(large):
+            return None
+        i = large[-1]
+        if i + 1 == len(height):
+            return math.inf
+        left, right = height[i], height[i + 1]
+        part = (left - target) / (left - right)
+        return self.step * (self.low + i) + math.log1p(part * math.expm1(self.step))

@@ -1,0 +1,240 @@
+"""Groups in Poisson batches under Gaussian noise: the worst pairs of laws."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils import gen_batches
+
+from ._dominating_pairs import DominatingPair, participation
+from ._gaussian import gaussian_delta
+
+__all__ = ["GaussianPoissonGroup", "GaussianPoissonPair"]
+
+# Epsilons are treated for so many parts of mixtures at once, to bound the memory.
+_BLOCK = 2**16
+
+
+class _Mixture(NamedTuple):
+    """A mixture of unit Gaussians: log of its weight at mean zero, and its other parts.
+
+    The other parts are columns: arrays of shape (n, 1) meet them.
+    """
+
+    rest: float
+    weights: np.ndarray
+    means: np.ndarray
+
+    def over_normal(self, x):
+        """Log of the mixture's density over N(0, 1)'s at x, and its derivative."""
+        ratios = self.means * (x - self.means / 2)
+        parts = np.log(self.weights) + ratios
+        top = np.maximum(self.rest, parts.max(axis=1, initial=-math.inf))[:, np.newaxis]
+        parts = np.exp(parts - top)
+        total = parts.sum(axis=1, keepdims=True) + np.exp(self.rest - top)
+        value = top + np.log(total)
+        # next to one, where rare records of little weight are all there is to tell
+        near = (ratios.max(axis=1, initial=-math.inf) < 1)[:, np.newaxis]
+        gain = np.expm1(np.minimum(ratios, 1.0)) @ self.weights
+        value = np.where(near, np.log1p(gain)[:, np.newaxis], value)
+        return value, (parts @ self.means)[:, np.newaxis] / total
+
+
+@lru_cache(maxsize=256)
+def _mixture(count, rate, mean):
+    """Law of the sum of a group, unit noise included: records add `mean` each."""
+    times, weights = participation(count, rate)
+    return _Mixture(count * math.log1p(-rate), weights, mean * times)
+
+
+@dataclass(frozen=True)
+class GaussianPoissonPair(DominatingPair):
+    """A Poisson batch under Gaussian noise, where two groups of records differ.
+
+    The first law is sum_j w_j N(j a, 1), with a the shift of one record in standard
+    deviations and w the weights of Binomial(`first`, `rate`); the second law is
+    sum_j v_j N(-j a, 1), with those of Binomial(`second`, `rate`).
+
+    Parameters
+    ----------
+    noise : Noise
+        Gaussian.
+    shift : Shift
+        Of one record that joins the batch.
+    rate : float
+        In (0, 1).
+    first, second : int
+        Number of records that only one of the worlds has.
+
+    Notes
+    -----
+    Why no gradients are worse. Given who else is in the batch, the laws are mixtures
+    of N(u_i, I) and of N(v_j, I), one term for each subset of the group, with the norms
+    of u_i and v_j at most a times its size. With X_i = <u_i, z> and Y_j = <v_j, z> for
+    a standard normal z, the divergence is the mean of (A - exp(epsilon) B)₊, where A
+    and B are the weighted sums of exp(X_i - var(X_i)/2) and of exp(Y_j - var(Y_j)/2).
+    Interpolate between the covariances of these variables and those that collinear
+    u_i = |u_i| e and v_j = -|v_j| e of the largest norms have. By Gaussian integration
+    by parts, as in Kahane's convexity inequality, the mean changes by the sum of half
+    of each covariance's change times the mean of a second derivative. No covariance of
+    two X or of two Y falls, where the second derivatives are not negative, and none of
+    an X and a Y grows, where they are not positive. So the mean does not fall.
+
+    References
+    ----------
+    Kahane (1986), Une inégalité du type de Slepian et Gordon sur les processus
+    gaussiens. For the same pairs of laws: Ganesh (2024), Tight group-level DP
+    guarantees for DP-SGD with sampling via mixture of Gaussians mechanisms; Schuchardt,
+    Stoian, Kosmala and Günnemann (2024), Unified mechanism-specific amplification by
+    subsampling and group privacy amplification.
+    """
+
+    rate: float
+    first: int
+    second: int
+
+    tight = True
+
+    @property
+    def symmetric(self):
+        """Whether both directions have the same divergences."""
+        return self.first == self.second
+
+    def delta(self, epsilon):
+        """Return the hockey-stick divergence of the first law from the second."""
+        return self._divergence(epsilon, self.first, self.second)
+
+    def reverse(self, epsilon):
+        """Return the hockey-stick divergence of the second law from the first."""
+        return self._divergence(epsilon, self.second, self.first)
+
+    def to_dict(self):
+        """Return plain data."""
+        own = {"rate": self.rate, "first": self.first, "second": self.second}
+        return {**super().to_dict(), **own}
+
+    def _divergence(self, epsilon, ahead, behind):
+        """Hockey-stick divergence of the mixtures of two groups, by their sizes."""
+        mean = self.noise.curve(self.shift).gaussian_mu
+        p, q = (_mixture(size, self.rate, mean) for size in (ahead, behind))
+        epsilon = np.asarray(epsilon, float)
+        if math.isinf(mean):
+            same = np.exp(p.rest) - np.exp(np.minimum(epsilon + q.rest, 1.0))
+            return -math.expm1(p.rest) + np.maximum(0.0, same)
+        value = np.zeros_like(epsilon)
+        # with nobody ahead, the loss cannot be larger
+        inside = np.flatnonzero(epsilon < (math.inf if ahead else -q.rest))
+        size = max(1, _BLOCK // max(1, len(p.means), len(q.means)))
+        for part in gen_batches(len(inside), size) if len(inside) else ():
+            at = inside[part]
+            value[at] = _mixed_delta(epsilon[at, np.newaxis], p, q)
+        return value
+
+
+def _mixed_delta(epsilon, p, q):
+    """Hockey-stick divergence of p and the mirror image of q, of shape (n,).
+
+    Where the loss is `epsilon` both densities, the second times exp(epsilon), are the
+    same. So they may be subtracted from either law, and what is left of each of its
+    parts is a trade-off of two Gaussians: nothing cancels.
+    """
+    x = _threshold(epsilon, p, q)
+    ahead = gaussian_delta(p.means * (x - p.means / 2), p.means)
+    loss = q.means * (x + q.means / 2)
+    behind = gaussian_delta(loss, q.means)
+    with np.errstate(over="ignore", invalid="ignore"):
+        behind = np.where(behind > 0, np.exp(epsilon - loss) * behind, 0.0)
+    return np.minimum(ahead @ p.weights + behind @ q.weights, 1.0)
+
+
+def _threshold(epsilon, p, q):
+    """Where the log ratio of p(x) and q(-x) is epsilon: Newton steps in a bracket."""
+    low, high = _bracket(epsilon, p, q)
+    x = _guess(epsilon, p, q).clip(low, high)
+    for _ in range(200):
+        value, slope = p.over_normal(x)
+        other, back = q.over_normal(-x)
+        miss = value - other - epsilon
+        high, low = np.where(miss >= 0, x, high), np.where(miss <= 0, x, low)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            step = x - miss / (slope + back)
+        step = np.where((step >= low) & (step <= high), step, (low + high) / 2)
+        moved, x = np.abs(step - x), step
+        if np.all(moved <= 1e-13 * (1 + np.abs(x))):
+            break
+    return x
+
+
+def _bracket(epsilon, p, q):
+    """Two ends: no one part of a mixture is larger than all of it."""
+    if not len(p.means):
+        ends = (epsilon + np.log(q.weights) - q.means**2 / 2) / q.means
+        return ends.max(axis=1, keepdims=True), _guess(epsilon, p, q)
+    # at x >= 0 there is no more of q than of N(0, 1), and at x <= 0 no more of p
+    ends = (epsilon - np.log(p.weights) + p.means**2 / 2) / p.means
+    high = np.maximum(0.0, ends.min(axis=1, keepdims=True))
+    if not len(q.means):
+        return np.zeros_like(high), high
+    end = epsilon + np.log(q.weights[0]) - q.means[0] ** 2 / 2
+    return np.minimum(0.0, end / q.means[0]), high
+
+
+def _guess(epsilon, p, q):
+    """Where it would be if each mixture had, beside the part at zero, only the next.
+
+    With nobody ahead it is nowhere less.
+    """
+    if not (len(p.means) and len(q.means)):
+        sign, one = (1, p) if len(p.means) else (-1, q)
+        rest, mean = one.rest, one.means[0]
+        above = sign * epsilon - rest
+        next_to = above + np.log(-np.expm1(-above)) + rest - np.log(-np.expm1(rest))
+        return sign * (next_to / mean + mean / 2)
+    # with y = exp(mean x - epsilon), b y² - 2 h y - exp(-epsilon) b = 0, where
+    # 2 h = rest (1 - exp(-epsilon)) / (1 - rest) and b = exp(-mean²/2)
+    rest, mean = max(p.rest, q.rest), p.means[0]
+    odds = rest - np.log(-2 * np.expm1(rest))
+    with np.errstate(divide="ignore"):
+        half = odds + mean**2 / 2 + np.log(-np.expm1(-epsilon))
+    y = np.logaddexp(half, np.logaddexp(2 * half, -epsilon) / 2)
+    return (epsilon + y) / mean
+
+
+@dataclass(frozen=True)
+class GaussianPoissonGroup(DominatingPair):
+    """A Poisson batch under Gaussian noise, where records come and others go.
+
+    How many come and how many go is not known, but that it is `count` together, and
+    the same at each step.
+
+    Parameters
+    ----------
+    noise : Noise
+        Gaussian.
+    shift : Shift
+        Of one record that joins the batch.
+    rate : float
+        In (0, 1).
+    count : int
+    """
+
+    rate: float
+    count: int
+
+    tight = True
+
+    @property
+    def directions(self):
+        """Pairs of laws, one of which dominates all steps of a run."""
+        return tuple(
+            GaussianPoissonPair(
+                self.noise, self.shift, self.rate, self.count - gone, gone
+            )
+            for gone in range(self.count + 1)
+        )
+
+    def to_dict(self):
+        """Return plain data."""
+        return {**super().to_dict(), "rate": self.rate, "count": self.count}

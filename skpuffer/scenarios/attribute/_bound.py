@@ -1,0 +1,426 @@
+"""An attribute scenario that has met a table: laws, shifts and simulated tables."""
+
+import math
+from dataclasses import dataclass, field
+
+import joblib
+import numpy as np
+import pandas as pd
+
+from skpuffer.distributions._distributions import (
+    Discrete,
+    Samples,
+    Support,
+    largest_distance,
+)
+from skpuffer.distributions._weak_cache import life_of, remembered_with
+from skpuffer.exceptions import EmpiricalPriorWarning, ScenarioError
+from skpuffer.releases import QueryRelease
+from skpuffer.scenarios._base import BoundScenario, resolve_pairs
+from skpuffer.scenarios._coupling import coupling_in_table, same_table
+from skpuffer.scenarios._facts import (
+    Adjacency,
+    CoupledSamples,
+    OutputDistributions,
+    OutputSamples,
+)
+from skpuffer.scenarios.priors._overlap import PRIOR_OVERLAP, columns_of, shares_records
+from skpuffer.scenarios.priors._tables import (
+    ReferenceTable,
+    ordered,
+    prior_arrays,
+    secret_values,
+)
+from skpuffer.utils._frame import matching_names, to_pandas
+from skpuffer.utils._warn import warn
+
+from ._simulated import paired_draws, query_cloud
+
+__all__ = ["BoundAttribute"]
+
+#: More values than this make a column a number, not a secret to be told apart.
+MAX_SECRETS = 64
+
+#: How a prior's rows are read, by the name a user gives.
+LAW_TYPES = {
+    "law": Discrete,
+    "sample": Samples,
+    "support": Support,
+    "confidence": Discrete,
+}
+
+_LEVELS = {
+    "record": "records are independent; the secret is one record's value",
+    "dataset": "records are independent given one secret value that all share",
+}
+
+_LEAK = "the training data was taken as the prior: the noise scale leaks"
+
+
+@dataclass(frozen=True)
+class PriorRows:
+    """The rows of one prior as the model sees them, comparable by content."""
+
+    X: np.ndarray = field(compare=False)
+    y: np.ndarray | None = field(compare=False)
+    codes: np.ndarray = field(compare=False)
+    digest: str
+
+
+@remembered_with(1)
+def _contribution_laws(life, rows, n_secrets, contribution, prior_as):
+    """Laws of one record's contribution given each secret, and a name of the values."""
+    values = np.asarray(contribution(rows.X, rows.y), dtype=float)
+    if not np.all(np.isfinite(values)):
+        raise ScenarioError(
+            "The query is not finite on rows of the prior: look for values in it that "
+            "the query cannot take."
+        )
+    kind = LAW_TYPES[prior_as]
+    laws = []
+    for code in range(n_secrets):
+        mine = values[rows.codes == code]
+        if len(mine) == 0:
+            laws.append(None)
+            continue
+        # not merged into distinct rows here: distances do that where it pays
+        laws.append(kind(mine))
+    return tuple(laws), joblib.hash(values)
+
+
+class BoundAttribute(BoundScenario):
+    """The facts an attribute scenario offers; see :class:`AttributeScenario`."""
+
+    _facts = {
+        OutputDistributions: "_output_distributions",
+        CoupledSamples: "_coupled_samples",
+        Adjacency: "_adjacency",
+        OutputSamples: "_output_samples",
+    }
+
+    def __init__(self, scenario, context):
+        super().__init__(scenario, context)
+        self._empirical = scenario.needs_empirical
+        tables, target = self._prior_tables()
+        self._tables, self._target = tables, target
+        secrets = set().union(*(secret_values(t, scenario.column) for t in tables))
+        self.secrets = tuple(ordered(secrets))
+        if self._empirical and len(self.secrets) > MAX_SECRETS:
+            raise ScenarioError(
+                f"The column {scenario.column!r} has {len(self.secrets)} values; at "
+                f"most {MAX_SECRETS} can be told apart. Bin it first."
+            )
+        self.pairs = resolve_pairs(
+            scenario.pairs, self.secrets, f"the column {scenario.column!r}"
+        )
+        self.priors = tuple(self._bind_prior(table, target) for table in tables)
+        self._uncovered = [
+            tuple(self.secrets[code] for code in pair)
+            for pair in self.pairs
+            if not any(np.isin(pair, rows.codes).all() for rows in self.priors)
+        ]
+        if len(self._uncovered) == len(self.pairs):
+            raise ScenarioError(
+                "No prior gives both values of any pair a positive probability, so "
+                "there is nothing to keep apart: change 'pairs' or the prior."
+            )
+
+    # -- meeting the public facts -------------------------------------------------
+
+    def _prior_tables(self):
+        """Reference tables and the name of their target column, if they have one."""
+        scenario, context = self.scenario, self.context
+        if not self._empirical:
+            tables, target = scenario._tables(), scenario.target
+            names = {target, context.target_name}
+            if len(names) > 1 and all(isinstance(name, str) for name in names):
+                raise ScenarioError(
+                    f"The parameter 'target' names {target!r}, but the data's target "
+                    f"is {context.target_name!r}: rename one if they are the same."
+                )
+            if target is None and context.target_name is not None:
+                known = all(context.target_name in t.columns for t in tables)
+                target = context.target_name if known else None
+            return tables, target
+        if context.empirical is None:
+            raise ScenarioError(
+                "The parameter 'prior' is 'empirical', so the private rows are needed: "
+                "it works in an estimator's fit only."
+            )
+        X, y, secret = context.empirical
+        if secret is None:
+            raise ScenarioError(
+                f"The parameter 'prior' is 'empirical', but the column "
+                f"{scenario.column!r} is not in the data: pass it as "
+                "fit(..., secret=values) (route it by set_fit_request(secret=True))."
+            )
+        warn(
+            "The training data is taken as the prior: the noise scale itself depends "
+            "on it and leaks. The certificate is an estimate.",
+            EmpiricalPriorWarning,
+        )
+        frame = to_pandas(X).copy()
+        names = matching_names(X)
+        if names is None:
+            # positions would clash with a secret column that is named by position
+            frame.columns = [f"feature {i}" for i in range(frame.shape[1])]
+        target = None
+        if y is not None:
+            target = "target of " + ", ".join(map(str, frame.columns))  # a new name
+            frame[target] = np.asarray(y)
+        frame[scenario.column] = np.asarray(secret)
+        table = ReferenceTable(frame)
+        if names is None:
+            table._names = None
+        return [table], target
+
+    def _bind_prior(self, table, target):
+        X, y = prior_arrays(self.scenario, table, target, self.context)
+        codes = self._codes(table._frame[self.scenario.column])
+        return PriorRows(X, y, codes, joblib.hash((X, y, codes)))
+
+    @property
+    def prior_as(self):
+        return "sample" if self._empirical else self.scenario.prior_as
+
+    # -- facts --------------------------------------------------------------------
+
+    def leaks(self, X, secret=None):
+        """Say so if a prior is the private table, or has half of its rows."""
+        if self._empirical:
+            return ()  # said so already
+        mine = list(columns_of(X))
+        known = [] if secret is None else [pd.Series(self._codes(secret))]
+        for rows in self.priors:
+            theirs = [*columns_of(rows.X), pd.Series(rows.codes)]
+            if secret is None:
+                theirs.pop()
+            if shares_records([*mine, *known], theirs):
+                return (PRIOR_OVERLAP,)
+        return ()
+
+    def _codes(self, secret):
+        """Secrets by number; -1 for one that no prior has."""
+        code = {value: i for i, value in enumerate(self.secrets)}
+        return np.array([code.get(v, -1) for v in np.asarray(secret).tolist()])
+
+    def provides(self, release):
+        if release.contribution is None:
+            # a stated sensitivity is certain; simulated tables only estimate
+            if not isinstance(release, QueryRelease):
+                return frozenset({Adjacency})
+            stated = release.sensitivity is not None
+            return frozenset({Adjacency if stated else CoupledSamples, OutputSamples})
+        facts = {Adjacency, OutputSamples}
+        if (
+            release.is_sum
+            and self.scenario.level == "record"
+            and self._readable(release)
+        ):
+            facts.add(OutputDistributions)
+        return frozenset(facts)
+
+    def _readable(self, release):
+        """Whether the priors hold all that a record's contribution is made of."""
+        needs = getattr(release.contribution, "needs_target", False)
+        return not needs or all(rows.y is not None for rows in self.priors)
+
+    def _laws(self, release):
+        """Laws of a record's contribution by prior and secret, and their names."""
+        life = None if self._empirical else life_of(self.scenario)  # no private rows
+        of = len(self.secrets), release.contribution, self.prior_as
+        found = [_contribution_laws(life, rows, *of) for rows in self.priors]
+        return tuple(zip(*found, strict=True))
+
+    def statements(self):
+        """What the priors and the level of the secret assume, in sentences."""
+        scenario = self.scenario
+        given = {
+            "sample": "is an independent sample of the attacker's belief, whose law is "
+            "otherwise unknown",
+            "law": "is exactly the attacker's belief",
+            "support": "lists every value the attacker thinks possible",
+            "confidence": "is an independent sample of the attacker's belief, which "
+            "puts no mass on values not seen in it",
+        }[self.prior_as]
+        reading = _LEAK if self._empirical else f"the prior table {given}"
+        names = ", ".join(repr(s) for s in self.secrets)
+        asked = scenario.pairs
+        chosen = (
+            "only the pairs "
+            + ", ".join(repr(tuple(self.secrets[i] for i in p)) for p in self.pairs)
+            + " are kept apart; the release may tell any other pair",
+        )
+        vacuous = (
+            f"no prior gives both values of {', '.join(map(repr, self._uncovered))} a "
+            "positive probability: nothing is promised for these pairs",
+        )
+        positional = (
+            "the data's columns are the prior's in the same order, without the secret "
+            "and the target: neither has names",
+        )
+        return (
+            f"the secret is the column {scenario.column!r}, one of {names}; values not "
+            "named here are not protected",
+            _LEVELS[scenario.level],
+            reading,
+            "the data reaches this estimator in the columns and units of the prior; "
+            f"the number of records ({self.context.n_records}) is public",
+            *(() if all(table.named for table in self._tables) else positional),
+            *(() if isinstance(asked, str) else chosen),
+            *(vacuous if self._uncovered else ()),
+        )
+
+    def trust(self, laws):
+        """How certain the laws are: the fields every fact carries."""
+        scenario = self.scenario
+        trust = {
+            "certified": self.prior_as != "sample",
+            "assumptions": self.statements(),
+        }
+        if self.prior_as == "confidence":
+            delta = self._confidence_delta(laws)
+            if scenario.level == "dataset" and delta < 1:
+                # every record of the table may fall outside its own good event
+                delta = -math.expm1(self.context.n_records * math.log1p(-delta))
+            if delta >= 1:
+                raise ScenarioError(
+                    "The prior has too few rows for prior_as='confidence': with "
+                    f"confidence {scenario.confidence} nothing can be said of a pair "
+                    "(delta = 1). Use more rows, coarser bins, or prior_as='support'."
+                )
+            trust |= {"delta": delta, "confidence": float(scenario.confidence)}
+        return trust
+
+    def _confidence_delta(self, laws):
+        """Mass outside of which the tables' laws stand for the true ones, any pair."""
+        known = [law for prior in laws for law in prior if law is not None]
+        beta = (1 - self.scenario.confidence) / len(known)
+        worst = 0.0
+        for prior in laws:
+            points = [law.points for law in prior if law is not None]
+            size = len(np.unique(np.concatenate(points), axis=0))
+            radius = [
+                None if law is None else _variation_radius(size, len(law.points), beta)
+                for law in prior
+            ]
+            for i, j in self.pairs:
+                if radius[i] is not None and radius[j] is not None:
+                    worst = max(worst, radius[i] + radius[j])
+        return min(worst, 1.0)
+
+    def _output_distributions(self, release, norm):
+        laws, _ = self._laws(release)
+        units = release.unit_array
+        return OutputDistributions(
+            laws=tuple(
+                tuple(None if law is None else _scaled(law, units) for law in prior)
+                for prior in laws
+            ),
+            scale=abs(release.factor),
+            secrets=self.secrets,
+            pairs=self.pairs,
+            probabilities=tuple(
+                tuple(np.bincount(r.codes, minlength=len(self.secrets)) / len(r.codes))
+                for r in self.priors
+            ),
+            common_part_removed=True,
+            **self.trust(laws),
+        )
+
+    def _adjacency(self, release, norm):
+        scenario = self.scenario
+        count = 1 if scenario.level == "record" else self.context.n_records
+        if release.contribution is None:
+            return self._any_record(count, "the query is not read record by record")
+        norm = release.shift_norm(norm)
+        if not self._readable(release):
+            return self._any_record(count, "the prior has no target column")
+        laws, names = self._laws(release)
+        pairs = [
+            (prior[i], prior[j])
+            for prior in laws
+            for i, j in self.pairs
+            if prior[i] is not None and prior[j] is not None
+        ]
+        shift, _ = largest_distance(pairs, norm, ceiling=release.shift_ceiling)
+        if math.isinf(shift):
+            return self._any_record(count, "the secret moves a record very far")
+        coupling, trust = self._coupling(names, norm), self.trust(laws)
+        trust["assumptions"] += same_table(coupling, self.scenario.table)
+        return Adjacency(
+            count=count,
+            shift=shift,
+            relation="replace",
+            coupling_id=coupling,
+            **trust,
+        )
+
+    def _coupling(self, contributions, norm):
+        """Name of the best coupling of a record's two laws, or None if it has none.
+
+        The best coupling depends on the values that contributions take on the prior's
+        rows and on the norm, so only releases that share both rest on one. Whether two
+        releases read the same columns is known by name only: the same numbers under
+        other names may be independent of the first, and reveal together what neither
+        does alone.
+        """
+        if not all(table.named for table in self._tables):
+            return None
+        return coupling_in_table(
+            self,
+            f"{self.scenario.level} {self.scenario.column}",
+            [table.digest for table in self._tables],
+            self._target,
+            self.pairs,  # indices into the secrets, which the tables hold
+            self.prior_as,
+            contributions,
+            float(norm),
+        )
+
+    def _any_record(self, count, reason):
+        """Shifts when a record may become any other: no prior is needed."""
+        assumptions = (
+            *self.statements()[:2],
+            f"{reason}, so {'it' if count == 1 else 'each record'} may become any "
+            "other with the secret",
+            f"the number of records ({self.context.n_records}) is public",
+            *((_LEAK,) if self._empirical else ()),
+        )
+        return Adjacency.arbitrary(count, assumptions)
+
+    def _coupled_samples(self, release, norm):
+        return paired_draws(self, release)
+
+    def _output_samples(self, release, norm):
+        return query_cloud(self, release)
+
+
+@remembered_with(1)
+def _scaled_cached(law, units):
+    kind = type(law)
+    return kind(law.points * np.asarray(units), law.weights)
+
+
+def _scaled(law, units):
+    """The law in the output's own units; the same object where they are one."""
+    if np.ndim(units) == 0:
+        return law
+    return _scaled_cached(law, tuple(units.tolist()))
+
+
+def _variation_radius(size, n, beta):
+    """Radius of a total-variation ball around an empirical law.
+
+    With probability at least ``1 - beta`` the law on `size` points that `n` independent
+    draws came from is within it.
+
+    References
+    ----------
+    Weissman et al. (2003), Inequalities for the L1 deviation of the empirical
+    distribution, Theorem 2.1: ``P(L1 >= t) <= (2**size - 2) exp(-n t**2 / 2)``.
+    """
+    if size == 1:
+        return 0.0
+    log_count = size * math.log(2) + math.log1p(-(2.0 ** (1 - size)))
+    return 0.5 * math.sqrt(2 * (log_count + math.log(1 / beta)) / n)

@@ -1,0 +1,258 @@
+"""The value of one column is secret, through every column that goes with it."""
+
+from collections.abc import Hashable
+
+import numpy as np
+import pandas as pd
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.scenarios._base import Scenario, resolve_pairs
+from skpuffer.scenarios.priors._tables import (
+    ReferenceTable,
+    ordered,
+    prior_arrays,
+    secret_values,
+)
+from skpuffer.utils._checks import (
+    check_count,
+    check_name,
+    check_option,
+    check_probability,
+)
+
+from ._bound import LAW_TYPES, MAX_SECRETS, BoundAttribute
+
+__all__ = ["AttributeScenario"]
+
+
+class AttributeScenario(Scenario):
+    """The secret is the value of a column, and the other columns may give it away.
+
+    Nobody who sees the release shall tell which of two values the column has, whatever
+    goes with it: the noise covers how far the query's law moves when the secret value
+    changes and the other columns change with it, as they do under the prior.
+
+    Parameters
+    ----------
+    column : str or int
+        The secret column, as the prior calls it. If the data has it too it is dropped
+        before fitting and ignored in prediction.
+    level : {'record', 'dataset'}
+        Whose value is secret. 'record': each single record's, the records being
+        independent. 'dataset': one value that all records share, all of them drawn
+        given it. There is no default, because the two promise different things.
+    prior : table, callable, list of these, or 'empirical'
+        What the attacker believes about a record. A table (a public sample with the
+        secret column), or a callable of a NumPy generator that returns one. A list is
+        a set of beliefs, and the promise holds for each. ``'empirical'`` takes the
+        training data itself: it warns, and the certificate is an estimate.
+    pairs : 'all' or list of (value, value), default='all'
+        The values that must look alike.
+    prior_as : {'sample', 'law', 'support', 'confidence'}, default='sample'
+        How far the prior is trusted.
+
+        - 'sample': draws from an unknown law. The certificate is an estimate.
+        - 'law': the attacker's belief is exactly the empirical law of the table. The
+          promise is certified for that belief.
+        - 'support': any law on the table's rows, whatever the masses. Certified, and
+          close to what differential privacy costs.
+        - 'confidence': the table is an independent sample of a law on the values seen
+          in it. Certified outside a small event, with probability `confidence` over
+          the sample.
+    target : str or int, default=None
+        The prior's column that is the target of supervised models. None takes the
+        name of `y` at fit, if it has one that the prior knows.
+    confidence : float, default=0.99
+        For ``prior_as='confidence'``.
+    n_draws : int, default=100
+        Simulated tables, for queries that cannot be reasoned about record by record.
+    random_state : int, default=0
+        Seed of those public simulations. It has nothing to do with the noise.
+    table : str or None, default=None
+        Public name of the table, by which certificates of several releases that rest
+        on one coupling of it may be added up (:func:`~skpuffer.privacy.compose`). None
+        names no table, and such certificates are not added.
+
+    References
+    ----------
+    Pierquin et al. (2024), Rényi Pufferfish privacy, Definition F.1 and Table 1; the
+    distinction of levels follows Zhang, Ohrimenko and Cummings (2022), Attribute
+    privacy.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skpuffer.scenarios import AttributeScenario
+    >>> public = pd.DataFrame({"sex": [0, 0, 1, 1], "height": [160, 170, 168, 182]})
+    >>> scenario = AttributeScenario(
+    ...     "sex", level="record", prior=public, prior_as="law"
+    ... )
+    """
+
+    def __init__(
+        self,
+        column,
+        *,
+        level,
+        prior,
+        pairs="all",
+        prior_as="sample",
+        target=None,
+        confidence=0.99,
+        n_draws=100,
+        random_state=0,
+        table=None,
+    ):
+        self.column = column
+        self.level = level
+        self.prior = prior
+        self.pairs = pairs
+        self.prior_as = prior_as
+        self.target = target
+        self.confidence = confidence
+        self.n_draws = n_draws
+        self.random_state = random_state
+        self.table = table
+
+    @property
+    def needs_empirical(self):
+        """Whether the private rows are to be taken as the prior."""
+        return isinstance(self.prior, str) and self.prior == "empirical"
+
+    def check(self):
+        """Check the parameters; see the class."""
+        check_option(("record", "dataset"), level=self.level)
+        check_option(tuple(LAW_TYPES), prior_as=self.prior_as)
+        check_probability(confidence=self.confidence)
+        check_count(n_draws=self.n_draws, least=2)
+        check_count(random_state=self.random_state, least=0)
+        check_name(table=self.table)
+        if not isinstance(self.column, Hashable):
+            raise _not_one(self.column)
+        if isinstance(self.prior, str):
+            check_option(("empirical",), prior=self.prior)
+            return
+        secrets = set()
+        for table in self._tables():
+            for name in filter(lambda c: c is not None, (self.column, self.target)):
+                if name not in table.columns:
+                    if isinstance(name, tuple) and set(name) <= set(table.columns):
+                        raise _not_one(name)
+                    which = "column" if name == self.column else "target"
+                    raise ScenarioError(
+                        f"The parameter {which!r} names {name!r}, but the prior has "
+                        f"the columns {list(table.columns)!r}."
+                    )
+            secrets.update(secret_values(table, self.column))
+        if len(secrets) > MAX_SECRETS:
+            raise ScenarioError(
+                f"The column {self.column!r} has {len(secrets)} values in the prior; "
+                f"at most {MAX_SECRETS} can be told apart pair by pair. Bin it first."
+            )
+        resolve_pairs(self.pairs, ordered(secrets), f"the column {self.column!r}")
+
+    def _tables(self):
+        """The priors as reference tables; callables are run with the public seed."""
+        priors = self.prior if isinstance(self.prior, list | tuple) else [self.prior]
+        if not priors:
+            raise ScenarioError("The parameter 'prior' is an empty list.")
+        out = []
+        for prior in priors:
+            if prior is None:
+                raise ScenarioError(
+                    "The parameter 'prior' must be a table, a callable, a list of "
+                    "these, or 'empirical'. Got None."
+                )
+            if callable(prior):
+                prior = prior(np.random.default_rng(self.random_state))
+            shared = isinstance(prior, ReferenceTable)
+            out.append(prior if shared else ReferenceTable(prior))
+        return out
+
+    def secret_position(self, feature_names, n_features):
+        """Position of the secret column among the columns of a table, or None."""
+        if feature_names is not None:
+            names = list(feature_names)
+            return names.index(self.column) if self.column in names else None
+        if self.needs_empirical or not isinstance(self.column, int | np.integer):
+            return None
+        # the data is laid out as the prior without its target
+        columns = [c for c in self._tables()[0].columns if c != self.target]
+        return columns.index(self.column) if n_features == len(columns) else None
+
+    def check_secret(self, secret):
+        """Refuse values of the secret column that the scenario cannot speak of.
+
+        Parameters
+        ----------
+        secret : ndarray of shape (n_records,)
+
+        Raises
+        ------
+        ScenarioError
+            If no prior has a value, or if records differ where all should share one.
+        """
+        if self.level == "dataset" and len(set(np.asarray(secret).tolist())) > 1:
+            raise ScenarioError(
+                f"The parameter 'level' is 'dataset': one value of {self.column!r} is "
+                "the secret that all records share, but the data has several. Did you "
+                "mean level='record'?"
+            )
+        if self.needs_empirical:
+            return
+        known = set().union(*(secret_values(t, self.column) for t in self._tables()))
+        unseen = [
+            v for v in ordered(set(np.asarray(secret).tolist())) if v not in known
+        ]
+        if unseen:
+            raise ScenarioError(
+                f"The column {self.column!r} of the data has values that no prior "
+                "has. The promise would not cover these records: add such rows to the "
+                "parameter 'prior', or leave the records out."
+            )
+
+    def declared_bounds(self, context):
+        """Return the range of each feature over the public prior tables."""
+        if self.needs_empirical:
+            return None
+        low, high = [], []
+        for table in self._tables():
+            X, _ = prior_arrays(self, table, self.target, context)
+            low.append(X.min(axis=0))
+            high.append(X.max(axis=0))
+        return np.min(low, axis=0), np.max(high, axis=0)
+
+    def public_table(self):
+        """Return the rows of all prior tables, without the secret and the target."""
+        if self.needs_empirical:
+            return None
+        dropped = [c for c in (self.column, self.target) if c is not None]
+        frames = [table.frame().drop(columns=dropped) for table in self._tables()]
+        return pd.concat(frames, ignore_index=True)
+
+    def bind(self, context):
+        """Meet the public facts of a table; see :class:`Scenario`."""
+        self.check()
+        return BoundAttribute(self, context)
+
+    def __repr__(self):
+        if self.needs_empirical:
+            prior = "'empirical'"
+        else:
+            count = len(self.prior) if isinstance(self.prior, list | tuple) else 1
+            prior = "<table>" if count == 1 else f"<{count} tables>"
+        parts = [f"{self.column!r}, level={self.level!r}, prior={prior}"]
+        if not isinstance(self.pairs, str):
+            parts.append(f"pairs={self.pairs!r}")
+        parts.append(f"prior_as={self.prior_as!r}")
+        if self.table is not None:
+            parts.append(f"table={self.table!r}")
+        return f"AttributeScenario({', '.join(parts)})"
+
+
+def _not_one(names):
+    return ScenarioError(
+        f"The parameter 'column' names {names!r}, but the secret is one column. To "
+        "protect several together combine them into one, in the prior and in the data "
+        "alike, and name that."
+    )

@@ -1,0 +1,140 @@
+"""The facts that a Bayesian network offers about a query."""
+
+import math
+
+import numpy as np
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.releases import QueryRelease
+from skpuffer.scenarios._base import TARGETS_OF_RECORDS, BoundScenario
+from skpuffer.scenarios._facts import Adjacency, MaxInfluence
+from skpuffer.scenarios.quilts._base import ListedQuilts
+
+from ._graph import Graph
+
+__all__ = ["BoundNetwork"]
+
+
+class BoundNetwork(BoundScenario):
+    """The facts a network offers; see :class:`BayesianNetworkScenario`."""
+
+    _facts = {MaxInfluence: "_influence", Adjacency: "_adjacency"}
+
+    target_assumption = TARGETS_OF_RECORDS
+
+    def __init__(self, scenario, context):
+        super().__init__(scenario, context)
+        nodes = scenario._nodes()
+        self.names = list(nodes)
+        self.graph = Graph.of(nodes)
+        self.positions = [self.names.index(p) for p in scenario._protected(nodes)]
+        if scenario.level == "record" and len(self.names) != context.n_records:
+            raise ScenarioError(
+                f"The network has {len(self.names)} nodes, but the table has "
+                f"{context.n_records} records: at level='record' there is a node for "
+                "each."
+            )
+        self.joints = scenario._joints()
+        self.worlds = tuple(self._quilts(*joint) for joint in self.joints)
+
+    def _quilts(self, joint, possible):
+        sizes = self._sizes()
+        records = [
+            record
+            for at in self.positions
+            if (record := self._quilts_of(at, joint, possible, sizes)) is not None
+        ]
+        if not records:
+            raise ScenarioError(
+                "No protected node can have two different values, so there is nothing "
+                "to keep secret."
+            )
+        described = {
+            "kind": "bayesian_network",
+            "level": self.scenario.level,
+            "parents": {
+                str(self.names[at]): [str(self.names[p]) for p in of]
+                for at, of in enumerate(self.graph.parents)
+            },
+        }
+        return ListedQuilts(records, described, joint.ndim + 40)
+
+    def _sizes(self):
+        """What each node adds to the size of a near set."""
+        if self.scenario.moves is not None:
+            return np.array([float(self.scenario.moves[n]) for n in self.names])
+        return np.ones(len(self.names))
+
+    def _quilts_of(self, at, joint, possible, weights):
+        others = tuple(axis for axis in range(joint.ndim) if axis != at)
+        masses = joint.sum(axis=others)
+        compared = (
+            (masses > 0)[:, None] & (masses > 0) & ~np.eye(len(masses), dtype=bool)
+        )
+        if not compared.any():
+            return None
+        whole = self.scenario.level == "attribute" and self.scenario.moves is None
+        sizes, quilts, laws = [], [], []
+        for quilt, near in self.graph.quilts(at, int(self.scenario.max_quilt)):
+            kept = (at, *quilt)
+            rest = tuple(axis for axis in range(joint.ndim) if axis not in kept)
+            table, on = (
+                np.moveaxis(found, sorted(kept).index(at), 0).reshape(len(masses), -1)
+                for found in (joint.sum(axis=rest), possible.any(axis=rest))
+            )
+            with np.errstate(invalid="ignore", divide="ignore"):
+                laws.append((np.nan_to_num(table / masses[:, None]), on))
+            # a column that changes may change every record
+            n = self.context.n_records
+            sizes.append(float(n) if whole else float(weights[list(near)].sum()))
+            quilts.append(quilt)
+        return at, sizes, quilts, laws, compared
+
+    # -- facts -----------------------------------------------------------------------
+
+    def provides(self, release):
+        if not isinstance(release, QueryRelease):
+            return frozenset()
+        facts = set()
+        if self.scenario.moves is not None or release.sensitivity is not None:
+            facts.add(MaxInfluence)
+        if release.sensitivity is not None:
+            facts.add(Adjacency)
+        return frozenset(facts)
+
+    def _influence(self, release, norm):
+        moved, shift = self.scenario.moves is not None, math.inf
+        if moved:
+            # l1 is the largest of the norms, and the smallest unit makes most of a move
+            shift = 1.0 if release.units is None else 1 / min(release.units)
+        return MaxInfluence(
+            worlds=self.worlds,
+            shift=shift,
+            of_output=moved,
+            assumptions=self.statements(),
+        )
+
+    def _adjacency(self, release, norm):
+        count = self.context.n_records
+        if self.scenario.level == "record":
+            count = max(len(self.graph.component(at)) for at in self.positions)
+        return Adjacency.arbitrary(count, self.statements())
+
+    def statements(self):
+        """What the network assumes of the data and the attacker, in sentences."""
+        beliefs = "the network" if len(self.joints) == 1 else "one of the networks"
+        secrets = ", ".join(str(self.names[at]) for at in self.positions)
+        if self.scenario.level == "record":
+            return (
+                f"the {len(self.names)} records, in the order of the table, follow "
+                f"{beliefs} stated; secret is the value of any one of: {secrets}",
+            )
+        sentences = (
+            f"the parameters of the columns follow {beliefs} stated, and each column "
+            f"depends on them through its own only; secret is any one of: {secrets}",
+        )
+        if self.scenario.moves is not None:
+            sentences += (
+                "a column moves the output by no more than the parameter 'moves' says",
+            )
+        return sentences

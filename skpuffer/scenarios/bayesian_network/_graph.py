@@ -1,0 +1,132 @@
+"""Directed acyclic graphs: what separates one node from others."""
+
+import itertools
+from dataclasses import dataclass
+
+from skpuffer.exceptions import ScenarioError
+
+__all__ = ["Graph"]
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A directed acyclic graph over positions.
+
+    Parameters
+    ----------
+    parents : tuple of tuple of int
+    """
+
+    parents: tuple
+
+    @classmethod
+    def of(cls, nodes):
+        """Return the graph of nodes by name, or raise if it has a cycle."""
+        names = list(nodes)
+        graph = cls(tuple(tuple(names.index(p) for p in of) for of in nodes.values()))
+        left = set(range(len(names)))
+        while free := {at for at in left if not left & set(graph.parents[at])}:
+            left -= free
+        if left:
+            raise ScenarioError(
+                "The parameter 'parents' has a cycle through "
+                f"{[names[at] for at in sorted(left)]!r}."
+            )
+        return graph
+
+    @property
+    def children(self):
+        """Children of each node."""
+        found = [[] for _ in self.parents]
+        for at, of in enumerate(self.parents):
+            for parent in of:
+                found[parent].append(at)
+        return found
+
+    def component(self, at):
+        """Return the nodes connected with one, itself among them."""
+        children, found, left = self.children, {at}, [at]
+        while left:
+            here = left.pop()
+            for other in (*self.parents[here], *children[here]):
+                if other not in found:
+                    found.add(other)
+                    left.append(other)
+        return found
+
+    def connected(self, at, given):
+        """Return the nodes not d-separated from one given others.
+
+        Parameters
+        ----------
+        at : int
+        given : collection of int
+
+        Returns
+        -------
+        set of int
+            With `at`, without `given`.
+
+        References
+        ----------
+        Koller and Friedman (2009), Probabilistic graphical models, Algorithm 3.1.
+
+        Examples
+        --------
+        >>> from skpuffer.scenarios.bayesian_network._graph import Graph
+        >>> collider = Graph(((), (), (0, 1)))
+        >>> collider.connected(0, ()), collider.connected(0, (2,))
+        ({0, 2}, {0, 1})
+        """
+        given, children = set(given), self.children
+        ancestors, left = set(), list(given)
+        while left:
+            here = left.pop()
+            if here not in ancestors:
+                ancestors.add(here)
+                left.extend(self.parents[here])
+        seen, found, ways = set(), set(), [(at, "up")]
+        while ways:
+            way = ways.pop()
+            if way in seen:
+                continue
+            seen.add(way)
+            here, direction = way
+            if here not in given:
+                found.add(here)
+                ways.extend((child, "down") for child in children[here])
+                if direction == "up":
+                    ways.extend((parent, "up") for parent in self.parents[here])
+            if direction == "down" and here in ancestors:
+                ways.extend((parent, "up") for parent in self.parents[here])
+        return found
+
+    def quilts(self, at, most):
+        """Go through the quilts of a node, the trivial one first.
+
+        Quilts with a node that the others already separate are left out: without it
+        the near set is the same and less is told.
+
+        Parameters
+        ----------
+        at : int
+        most : int
+            Nodes of a quilt at most.
+
+        Yields
+        ------
+        quilt : tuple of int
+        near : set of int
+        """
+        nodes = range(len(self.parents))
+        yield (), set(nodes)
+        others = [node for node in self.component(at) if node != at]
+        if len(others) < len(nodes) - 1:
+            yield (), {at, *others}
+        for size in range(1, min(most, len(others)) + 1):
+            for quilt in itertools.combinations(sorted(others), size):
+                needed = all(
+                    node in self.connected(at, set(quilt) - {node}) for node in quilt
+                )
+                if needed:
+                    yield quilt, self.connected(at, quilt)

@@ -1,0 +1,392 @@
+"""The facts that jointly Gaussian records offer about a query."""
+
+import math
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from skpuffer.distributions._distributions import Gaussian
+from skpuffer.exceptions import ScenarioError
+from skpuffer.releases import QueryRelease
+from skpuffer.scenarios._base import BoundScenario, protected_records
+from skpuffer.scenarios._coupling import coupling_in_table, same_table
+from skpuffer.scenarios._facts import Adjacency, OutputDistributions, OutputSensitivity
+
+from ._operator_norm import operator_norm
+
+__all__ = ["BoundGaussian", "slopes_of"]
+
+_EPS = np.finfo(float).eps
+_WORST_CONDITION = 1e12
+
+
+def slopes_of(covariance, secret):
+    """Move of every coordinate for one unit of each secret one.
+
+    Returns
+    -------
+    ndarray of shape (n_coordinates, n_secret)
+
+    Raises
+    ------
+    ScenarioError
+        If the secret coordinates are constant, or determine each other.
+    """
+    inner = covariance[np.ix_(secret, secret)]
+    try:
+        if np.linalg.cond(inner) > _WORST_CONDITION:
+            raise np.linalg.LinAlgError
+        factor = cho_factor(inner)
+    except np.linalg.LinAlgError:
+        raise ScenarioError(
+            "The covariance of the secret coordinates is singular or nearly so: a "
+            "constant is no secret, and of columns that determine each other name one."
+        ) from None
+    return cho_solve(factor, covariance[secret]).T
+
+
+def certain_part(covariance, sizes, error):
+    """Lower bound of a covariance that is known up to round-off.
+
+    Parameters
+    ----------
+    covariance : ndarray of shape (dim, dim)
+    sizes : ndarray of shape (dim,)
+    error : float
+        Entry i, j is off by at most ``error * sizes[i] * sizes[j]``.
+
+    Returns
+    -------
+    ndarray of shape (dim, dim)
+        Positive semi-definite, and zero if there may be a direction without variance:
+        what may be round-off is never relied on as variance.
+    """
+    sizes = np.where(sizes > 0, sizes, 1.0)
+    outer = np.outer(sizes, sizes)
+    # a matrix of such errors has no eigenvalue beyond their number
+    least = error * len(sizes)
+    found = (covariance + covariance.T) / 2 / outer
+    if np.linalg.eigvalsh(found)[0] <= least:
+        # nor can the direction be told, so that clipping would leave others too much
+        return np.zeros_like(covariance)
+    return (found - least * np.eye(len(sizes))) * outer
+
+
+class BoundGaussian(BoundScenario):
+    """The facts of Gaussian records; see :class:`GaussianScenario`."""
+
+    _facts = {
+        OutputDistributions: "_output_distributions",
+        OutputSensitivity: "_output_sensitivity",
+        Adjacency: "_adjacency",
+    }
+
+    def __init__(self, scenario, context):
+        super().__init__(scenario, context)
+        n = context.n_records
+        covariance = scenario._covariance()
+        size = len(covariance)
+        self.covariance, self.mean = covariance, scenario._mean(size)
+        self.series = scenario.covariance_of == "records"
+        self.n_columns = size
+        if self.series:
+            if size % n:
+                raise ScenarioError(
+                    f"The parameter 'covariance' is of {size} numbers, which are no "
+                    f"whole number of columns of the {n} records of the table."
+                )
+            self.n_columns = size // n
+        self.secret = scenario._secret_positions(self.n_columns)
+        self.middle, self.moves = scenario._moves(len(self.secret))
+        self.features = self._features()
+        # independent records are all protected alike
+        self.protected = protected_records(scenario.protected, n)
+
+    def _features(self):
+        """Columns of a record that the data has, as positions, or None if unknown."""
+        context, names = self.context, self.scenario._names()
+        if context.feature_map is not None:
+            return None
+        if context.feature_names is not None and names is not None:
+            missing = [c for c in context.feature_names if c not in names]
+            if missing:
+                raise ScenarioError(
+                    f"The covariance does not speak of the columns {missing!r} of the "
+                    f"data; it has {names!r}."
+                )
+            return [names.index(name) for name in context.feature_names]
+        everything = list(range(self.n_columns))
+        others = [c for c in everything if c not in self.secret]
+        for columns in (everything, others):
+            if context.n_features in (None, len(columns)):
+                return columns
+        raise ScenarioError(
+            f"The data has {context.n_features} columns, the covariance speaks of "
+            f"{self.n_columns} for each record. Name the columns in both, or make them "
+            "agree."
+        )
+
+    # -- moves --------------------------------------------------------------------
+
+    def _coordinates(self):
+        """Coordinates of the data among the stacked ones of a series."""
+        starts = np.arange(self.context.n_records)[:, None] * self.n_columns
+        return (starts + np.array(self.features)).ravel()
+
+    def _series_slopes(self, record):
+        """Stacked coordinates that are secret, and slopes of all."""
+        inner = [record * self.n_columns + c for c in self.secret]
+        return inner, slopes_of(self.covariance, inner)
+
+    def _gaps(self):
+        """Largest moves of the features of each record, for each secret.
+
+        Yields
+        ------
+        ndarray of shape (n_moved, n_features)
+        """
+        if not self.series:
+            slopes = slopes_of(self.covariance, self.secret)[self.features]
+            moved = 1 if self.scenario.level == "record" else self.context.n_records
+            yield np.tile(self._reach(slopes), (moved, 1))
+            return
+        at = self._coordinates()
+        for record in self.protected:
+            _, slopes = self._series_slopes(record)
+            yield self._reach(slopes[at]).reshape(len(at) // len(self.features), -1)
+
+    def _reach(self, slopes):
+        """Largest absolute move of each coordinate over the domain."""
+        if isinstance(self.moves, float):
+            return self.moves * np.linalg.norm(slopes, axis=1)
+        return np.abs(slopes @ self.moves.T).max(axis=1)
+
+    # -- facts --------------------------------------------------------------------
+
+    def provides(self, release):
+        facts = set()
+        if release.sensitivity is not None or self._moves_of(release) is not None:
+            facts.add(Adjacency)
+        matrix = self._matrix(release) if isinstance(release, QueryRelease) else None
+        if matrix is not None:
+            # accountants rank the directions of a ball each in their own way
+            ball = isinstance(self.moves, float) and self._several(matrix)
+            facts.add(OutputSensitivity if ball else OutputDistributions)
+        return frozenset(facts)
+
+    def _several(self, matrix):
+        """Whether moves of the output may have more than one direction."""
+        return min(len(self.secret), len(matrix)) > 1
+
+    def _moves_of(self, release):
+        """How the release's contributions move with their records, or None."""
+        if not release.moves_with_contributions or self.features is None:
+            return None
+        return getattr(release.contribution, "move", None)
+
+    def _matrix(self, release):
+        """Matrix of a linear query, of shape (dim, n_records, n_features), or None."""
+        if release.linear is None or self.features is None:
+            return None
+        matrix = np.asarray(release.linear, dtype=float)
+        n, d = self.context.n_records, len(self.features)
+        if matrix.ndim != 2 or matrix.shape[1] != n * d:
+            raise ScenarioError(
+                f"The matrix of the release {release.name!r} has shape {matrix.shape}, "
+                f"but the {n} stacked records have {n * d} numbers."
+            )
+        return matrix.reshape(len(matrix), n, d)
+
+    def _secrets(self, matrix):
+        """Slopes, mean and covariance of the output given each secret.
+
+        Yields
+        ------
+        name : str
+        slopes : ndarray of shape (dim, n_secret)
+        mean : ndarray of shape (dim,)
+            At the middle of the domain.
+        covariance : ndarray of shape (dim, dim)
+            Without what round-off may have made of it.
+        """
+        dim, n, _ = matrix.shape
+        deviations = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        if self.series:
+            at = self._coordinates()
+            flat = matrix.reshape(dim, -1)
+            whole = flat @ self.covariance[np.ix_(at, at)] @ flat.T
+            mean = flat @ self.mean[at]
+            sizes = np.abs(flat) @ deviations[at]
+            for record in self.protected:
+                inner, slopes = self._series_slopes(record)
+                error = self._round_off(slopes[at], inner, at, flat)
+                slopes = flat @ slopes[at]
+                known = self.covariance[np.ix_(inner, inner)]
+                yield (
+                    f"record {record}",
+                    slopes,
+                    mean + slopes @ self._offset(self.mean[inner]),
+                    certain_part(whole - slopes @ known @ slopes.T, sizes, error),
+                )
+            return
+        slope = slopes_of(self.covariance, self.secret)[self.features]
+        inner = self.covariance[np.ix_(self.features, self.features)]
+        known = self.covariance[np.ix_(self.secret, self.secret)]
+        whole = np.einsum("itf,fg,jtg->ij", matrix, inner, matrix)
+        mean = matrix.sum(axis=1) @ self.mean[self.features]
+        offset = self._offset(self.mean[self.secret])
+        # of independent records variances add up
+        sizes = np.linalg.norm(np.abs(matrix) @ deviations[self.features], axis=1)
+        error = self._round_off(slope, self.secret, self.features, matrix)
+        if self.scenario.level == "dataset":
+            slopes = matrix.sum(axis=1) @ slope
+            yield (
+                "the table",
+                slopes,
+                mean + slopes @ offset,
+                certain_part(whole - slopes @ known @ slopes.T / n, sizes, error),
+            )
+            return
+        # records that the query weighs alike move it alike
+        blocks, first = np.unique(
+            matrix.transpose(1, 0, 2).reshape(n, -1), axis=0, return_index=True
+        )
+        for block, record in zip(blocks, first, strict=True):
+            slopes = block.reshape(dim, -1) @ slope
+            yield (
+                f"record {record}",
+                slopes,
+                mean + slopes @ offset,
+                certain_part(whole - slopes @ known @ slopes.T, sizes, error),
+            )
+
+    def _round_off(self, slopes, inner, at, matrix):
+        """Bound the error of a covariance given a secret, as a share of the whole.
+
+        Coordinate by coordinate in standard deviations, a solution for the slopes and
+        the products with them are off by no more than machine precision, the number of
+        operations and the square of the slopes: a Schur complement's (Higham 2002,
+        Accuracy and stability of numerical algorithms, Lemma 10.10). Times eight.
+        """
+        deviations = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        rows = np.where(deviations[at] > 0, deviations[at], math.inf)[:, None]
+        steepest = np.abs(slopes * deviations[inner] / rows).sum(axis=1).max()
+        operations = matrix.size + len(matrix) + len(inner)
+        return 8 * _EPS * operations * len(inner) * (1 + float(steepest)) ** 2
+
+    def _offset(self, mean):
+        """From the mean of the secret to the middle of its domain."""
+        return np.zeros(len(mean)) if self.middle is None else self.middle - mean
+
+    def _output_distributions(self, release, norm):
+        matrix = self._matrix(release)
+        laws, secrets, pairs = [], [], []
+        for name, slopes, mean, covariance in self._secrets(matrix):
+            moves = self.moves
+            if isinstance(moves, float):
+                # of a segment, the only direction that moves the output
+                moves = moves * np.linalg.svd(slopes)[2][:1]
+            for move in moves:
+                half = slopes @ move / 2
+                pairs.append((len(laws), len(laws) + 1))
+                for sign in (-1, 1):
+                    laws.append(Gaussian(mean + sign * half, covariance))
+                    secrets.append((name, tuple((sign * move / 2).tolist())))
+        return OutputDistributions(
+            laws=(tuple(laws),),
+            secrets=tuple(secrets),
+            pairs=tuple(pairs),
+            corners=self.scenario.shape == "box" and self._several(matrix),
+            assumptions=self.statements(),
+        )
+
+    def _output_sensitivity(self, release, norm):
+        units = 1.0 if release.units is None else np.reshape(release.units, (-1, 1))
+        steepest = max(
+            operator_norm(slopes / units, norm)
+            for _, slopes, *_ in self._secrets(self._matrix(release))
+        )
+        coupling = self._coupling()
+        return OutputSensitivity(
+            radius=self.moves * steepest,
+            coupling_id=coupling,
+            assumptions=(
+                *self.statements(),
+                *same_table(coupling, self.scenario.table),
+            ),
+        )
+
+    def _adjacency(self, release, norm):
+        move = self._moves_of(release)
+        if move is None:
+            return self._any_record()
+        norm = release.shift_norm(norm)
+        shifts = np.zeros(1)
+        for gaps in self._gaps():
+            # sorted, so that the largest of each rank covers every secret
+            one = np.sort(np.asarray(move(gaps, norm), dtype=float))[::-1]
+            if len(shifts) < len(one):
+                shifts = np.pad(shifts, (0, len(one) - len(shifts)))
+            shifts[: len(one)] = np.maximum(shifts[: len(one)], one)
+        shifts = shifts[: max(1, int(np.count_nonzero(shifts)))]
+        coupling = self._coupling()
+        return Adjacency(
+            count=len(shifts),
+            shift=float(shifts[0]),
+            shifts=shifts,
+            relation="replace",
+            coupling_id=coupling,
+            assumptions=(
+                *self.statements(),
+                *same_table(coupling, self.scenario.table),
+                *getattr(release.contribution, "move_assumptions", ()),
+            ),
+        )
+
+    def _coupling(self):
+        """Name of the move of the whole table, which no release changes, or None."""
+        return coupling_in_table(
+            self,
+            "gaussian",
+            self.covariance,
+            self.secret,
+            self.moves,
+            self.features,
+            self.scenario.covariance_of,
+            self.scenario.level,
+            self.protected,
+        )
+
+    def _any_record(self):
+        one = not self.series and self.scenario.level == "record"
+        count = 1 if one else self.context.n_records
+        assumptions = (
+            *self.statements()[:1],
+            "how far a record moves the release is not read off the covariance, "
+            f"so {'it' if one else 'each record'} may become any other",
+            f"the number of records ({self.context.n_records}) is public",
+        )
+        return Adjacency.arbitrary(count, assumptions)
+
+    def statements(self):
+        """What the scenario assumes of the data and the attacker, in sentences."""
+        scenario, n = self.scenario, self.context.n_records
+        what = "any one record's value"
+        if scenario.level == "dataset":
+            what = "the average over the table"
+        elif self.series and len(self.protected) < n:
+            what = f"the value of any one of {len(self.protected)} of the {n} records"
+        domain = {
+            "box": "values within the stated bounds",
+            "ball": "values within the stated ball",
+            "points": "the stated values",
+        }[scenario.shape]
+        columns = "" if scenario.secret is None else f" in {scenario.secret!r}"
+        records = "independent Gaussian records of"
+        if self.series:
+            records = "records that are jointly Gaussian with"
+        return (
+            f"the secret is {what}{columns}; kept apart are {domain}",
+            f"the table holds {n} {records} the stated covariance",
+            f"the number of records ({n}) is public",
+        )

@@ -1,0 +1,230 @@
+"""A diffusion seen at a few times: the past is secret, and fades."""
+
+import math
+
+import numpy as np
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.releases import QueryRelease
+from skpuffer.scenarios._base import BoundScenario, Scenario
+from skpuffer.scenarios._coupling import coupling_in_table, same_table
+from skpuffer.scenarios._facts import Adjacency, OutputSensitivity
+from skpuffer.utils._checks import check_name, check_option, check_positive, check_real
+
+from ._operator_norm import operator_norm
+
+__all__ = ["DiffusionScenario"]
+
+_LEAST_SHIFT = 1e-140
+
+
+class DiffusionScenario(Scenario):
+    r"""The secret is where a Langevin diffusion started, and its records come later.
+
+    The records are the states at public times of
+
+    .. math:: dX_t = -\nabla V(X_t)\,dt + \sqrt{2}\,dB_t
+
+    with a potential whose Hessian is at least `curvature` times the identity. Driven by
+    the same noise, two paths approach each other at the rate `curvature` in the
+    Euclidean norm, all times under one coupling.
+
+    Parameters
+    ----------
+    curvature : float
+        Least eigenvalue of the Hessian of the potential, anywhere, one over the unit
+        of time. Negative if paths may part.
+    times : array-like of shape (n_records,)
+        When the records are taken after the start; increasing and not negative.
+    diameter : float
+        Largest Euclidean distance of two starting points that must look alike.
+    table : str or None, default=None
+        Public name of the table, by which certificates of several releases that rest
+        on one coupling of it may be added up (:func:`~skpuffer.privacy.compose`). None
+        names no table, and such certificates are not added.
+
+    Notes
+    -----
+    The exponent is :math:`e^{-Ct}` and the norm is l2. The bound printed with
+    :math:`e^{-2Ct}` in the l1 norm does not hold: the Ornstein-Uhlenbeck process
+    exceeds it.
+
+    References
+    ----------
+    Pierquin et al. (2024), Rényi Pufferfish privacy, Proposition 6.3, with the exponent
+    and the norm of its proof.
+
+    Examples
+    --------
+    >>> from skpuffer.scenarios import DiffusionScenario
+    >>> scenario = DiffusionScenario(curvature=0.5, times=(1, 2, 3), diameter=2.0)
+    >>> round(scenario.query_shift(), 6)
+    2.395081
+    >>> round(scenario.query_shift(form="stacked"), 6)
+    1.487282
+    """
+
+    def __init__(self, curvature, times, diameter, *, table=None):
+        self.curvature = curvature
+        self.times = times
+        self.diameter = diameter
+        self.table = table
+
+    def check(self):
+        """Check the parameters; see the class."""
+        if math.isinf(check_real(curvature=self.curvature)):
+            raise ValueError(
+                f"The parameter 'curvature' must be finite. Got {self.curvature!r}."
+            )
+        check_positive(diameter=self.diameter)
+        check_name(table=self.table)
+        times = np.asarray(self.times, dtype=float)
+        if (
+            times.ndim != 1
+            or not times.size
+            or not np.all(np.isfinite(times))
+            or times[0] < 0
+            or np.any(np.diff(times) <= 0)
+        ):
+            raise ScenarioError(
+                "The parameter 'times' must be increasing, finite and not negative. "
+                f"Got {self.times!r}."
+            )
+
+    def record_shifts(self):
+        """Return how far apart records of two starts are at most, by time.
+
+        Returns
+        -------
+        ndarray of shape (n_records,)
+            Euclidean distances.
+        """
+        self.check()
+        times = np.asarray(self.times, dtype=float)
+        shifts = float(self.diameter) * np.exp(-float(self.curvature) * times)
+        # the square of a smaller one would be zero, and a release without any noise
+        return np.maximum(shifts, _LEAST_SHIFT)
+
+    def query_shift(self, lipschitz=1.0, form="sum"):
+        """Bound W_inf of a query by its Lipschitz constant.
+
+        Parameters
+        ----------
+        lipschitz : float, default=1.0
+            Of the query, from the norm `form` of the records to its own.
+        form : {'sum', 'stacked'}, default='sum'
+            The sum of the Euclidean norms of the records, or the Euclidean norm of the
+            vector of all of them.
+
+        Returns
+        -------
+        float
+            In the norm of the query's output.
+        """
+        check_positive(lipschitz=lipschitz)
+        order = {"sum": 1, "stacked": 2}[check_option(("sum", "stacked"), form=form)]
+        return float(lipschitz * np.linalg.norm(self.record_shifts(), order))
+
+    def bind(self, context):
+        """Meet the public facts of a table; see :class:`Scenario`."""
+        self.check()
+        if len(self.times) != context.n_records:
+            raise ScenarioError(
+                f"The parameter 'times' names {len(self.times)} times, but the table "
+                f"has {context.n_records} records."
+            )
+        return _BoundDiffusion(self, context)
+
+    def __repr__(self):
+        times = f"<{len(self.times)} times>"
+        table = "" if self.table is None else f", table={self.table!r}"
+        return (
+            f"DiffusionScenario(curvature={self.curvature!r}, times={times}, "
+            f"diameter={self.diameter!r}{table})"
+        )
+
+
+class _BoundDiffusion(BoundScenario):
+    _facts = {OutputSensitivity: "_output_sensitivity", Adjacency: "_adjacency"}
+
+    def provides(self, release):
+        facts = set()
+        if release.sensitivity is not None or self._move(release) is not None:
+            facts.add(Adjacency)
+        raw = self.context.feature_map is None  # and not a function of the records
+        if isinstance(release, QueryRelease) and raw and release.linear is not None:
+            facts.add(OutputSensitivity)
+        return frozenset(facts)
+
+    def _move(self, release):
+        """How the release's contributions move with their records, or None."""
+        context = self.context
+        usual = context.feature_map is None and context.n_features is not None
+        if not (usual and release.moves_with_contributions):
+            return None
+        return getattr(release.contribution, "move", None)
+
+    def _output_sensitivity(self, release, norm):
+        shifts = self.scenario.record_shifts()
+        matrix = np.asarray(release.linear, dtype=float)
+        if matrix.ndim != 2 or matrix.shape[1] % len(shifts):
+            raise ScenarioError(
+                f"The matrix of the release {release.name!r} has shape {matrix.shape}, "
+                f"which are no whole records of a table of {len(shifts)}."
+            )
+        if release.units is not None:
+            matrix = matrix / np.reshape(release.units, (-1, 1))
+        blocks = np.split(matrix, len(shifts), axis=1)
+        apart = sum(
+            operator_norm(block, norm) * s
+            for block, s in zip(blocks, shifts, strict=True)
+        )
+        stacked = operator_norm(matrix, norm) * np.linalg.norm(shifts)
+        coupling = self._coupling()
+        return OutputSensitivity(
+            radius=float(min(apart, stacked)),
+            coupling_id=coupling,
+            assumptions=(
+                *self.statements(),
+                *same_table(coupling, self.scenario.table),
+            ),
+        )
+
+    def _adjacency(self, release, norm):
+        n, move = self.context.n_records, self._move(release)
+        if move is None:
+            return Adjacency.arbitrary(n, self.statements())
+        # a distance bounds the move of every feature
+        gaps = np.tile(
+            self.scenario.record_shifts()[:, None], (1, self.context.n_features)
+        )
+        moves = np.asarray(move(gaps, release.shift_norm(norm)), dtype=float)
+        shifts = np.sort(moves)[::-1]
+        coupling = self._coupling()
+        return Adjacency(
+            count=n,
+            shift=float(shifts[0]),
+            shifts=shifts,
+            relation="replace",
+            coupling_id=coupling,
+            assumptions=(
+                *self.statements(),
+                *same_table(coupling, self.scenario.table),
+                *getattr(release.contribution, "move_assumptions", ()),
+            ),
+        )
+
+    def _coupling(self):
+        """Name of the noise that both paths share, or None if it has none."""
+        return coupling_in_table(self, "diffusion", self.scenario.record_shifts())
+
+    def statements(self):
+        """What the scenario assumes of the data and the attacker, in sentences."""
+        scenario = self.scenario
+        return (
+            "the secret is the starting point; kept apart are points at most "
+            f"{scenario.diameter:g} away from each other",
+            f"the {self.context.n_records} records are the states of a Langevin "
+            "diffusion at the stated, public times, in their order, with a potential "
+            f"whose Hessian is at least {scenario.curvature:g} times the identity",
+        )

@@ -1,0 +1,290 @@
+"""Jointly Gaussian records: what a secret value says about all the others."""
+
+import math
+
+import numpy as np
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.scenarios._base import Scenario
+from skpuffer.utils._checks import check_covariance, check_name, check_option
+
+from ._bound import BoundGaussian, slopes_of
+from ._operator_norm import MOST_CORNERS, half_the_signs
+
+__all__ = ["GaussianScenario"]
+
+
+class GaussianScenario(Scenario):
+    r"""The secret is a value in jointly Gaussian data, and the rest goes with it.
+
+    Given another value of the secret all else moves by a known vector and keeps its
+    covariance: with secret coordinates I, by :math:`\Sigma_{\cdot I} \Sigma_{II}^{-1}`
+    times the difference of the values. The noise covers that move.
+
+    Parameters
+    ----------
+    mean : array-like of shape (n_columns,) or (n_records * n_columns,), default=None
+        None is zero. No move depends on it.
+    covariance : array-like or data frame, square
+        Of the columns of one record, or of all records stacked one after the other.
+    secret : str, int or list of these, default=None
+        The secret columns. None is all of them (for ``covariance_of='records'``).
+    domain : pair (low, high), array-like of shape (n_values, n_secret) or float
+        Values of the secret that must look alike; see `shape`.
+    shape : {'box', 'ball', 'points'}, default='box'
+        How `domain` is read: as bounds (numbers, or one for each secret column), as
+        the radius of a Euclidean ball, or as a list of values.
+    covariance_of : {'columns', 'records'}, default='columns'
+        'columns': records are independent and alike. 'records': records depend on each
+        other, such as a time series.
+    level : {'record', 'dataset'}, default='record'
+        'record': the secret is one record's value, any record's. 'dataset': it is the
+        average of the secret columns over the table (for ``covariance_of='columns'``).
+    columns : list of str, default=None
+        Names of the columns, in the order of `covariance`; by them the columns of the
+        data are found. None takes them from `covariance` if it is a data frame.
+    protected : array-like of int, default=None
+        Records whose value is secret, from zero, for ``covariance_of='records'``. None
+        is all.
+    table : str or None, default=None
+        Public name of the table, by which certificates of several releases that rest
+        on one coupling of it may be added up (:func:`~skpuffer.privacy.compose`). None
+        names no table, and such certificates are not added.
+
+    Notes
+    -----
+    *Linear queries* (a release with its matrix `linear`) have Gaussian laws of one
+    covariance for all values of a secret; their W_inf distance is the move of the mean
+    and signs are kept: moves may cancel. For several outputs and a ball of several
+    secret columns no few laws are the furthest apart by every measure, so only the
+    longest move is offered (a bound on it in norms other than 1, 2 and inf).
+
+    *Other queries* are bounded by how far each record moves, under one coupling of the
+    whole table, so certificates of several releases may be added up if `table` names
+    it. That needs a contribution that says how far it moves with its record (a method
+    ``move(gaps, norm)`` from moves of the features, of shape (n_records, n_features),
+    to those of contributions, of shape (n_records,)).
+
+    The laws of two secrets at different records have unequal covariances and are
+    infinitely far apart, so only values of one record are kept apart.
+
+    The variance that the query itself has is not used as noise.
+
+    References
+    ----------
+    Pierquin et al. (2024), Rényi Pufferfish privacy, Propositions 6.2 and F.1; the
+    joint coupling is that of Proposition 6.4. Zhang, Ohrimenko and Cummings (2022),
+    Attribute privacy, for secrets of the whole table.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.accountants import GeneralWasserstein
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import GaussianScenario
+    >>> times = np.arange(20)
+    >>> covariance = 0.5 ** np.abs(times[:, None] - times)
+    >>> scenario = GaussianScenario(
+    ...     covariance=covariance, covariance_of="records", domain=(0, 1)
+    ... )
+    >>> average = np.full((1, 20), 1 / 20)
+    >>> release = QueryRelease(
+    ...     query=lambda X, y: average @ X, linear=average, n_records=20, dim=1
+    ... )
+    >>> certificate = GeneralWasserstein().calibrate(release, scenario).certificate
+    >>> round(certificate.sensitivity, 6)
+    0.149854
+    """
+
+    def __init__(
+        self,
+        mean=None,
+        covariance=None,
+        *,
+        secret=None,
+        domain=None,
+        shape="box",
+        covariance_of="columns",
+        level="record",
+        columns=None,
+        protected=None,
+        table=None,
+    ):
+        self.mean = mean
+        self.covariance = covariance
+        self.secret = secret
+        self.domain = domain
+        self.shape = shape
+        self.covariance_of = covariance_of
+        self.level = level
+        self.columns = columns
+        self.protected = protected
+        self.table = table
+
+    def check(self):
+        """Check the parameters; see the class."""
+        check_option(("box", "ball", "points"), shape=self.shape)
+        check_option(("columns", "records"), covariance_of=self.covariance_of)
+        check_option(("record", "dataset"), level=self.level)
+        check_name(table=self.table)
+        covariance = self._covariance()
+        self._mean(len(covariance))
+        if self.covariance_of == "columns":
+            if self.protected is not None:
+                raise ScenarioError(
+                    "The parameter 'protected' is for covariance_of='records': "
+                    "independent records are all protected alike."
+                )
+            secret = self._secret_positions(len(covariance))
+            slopes_of(covariance, secret)
+            self._moves(len(secret))
+        elif self.level == "dataset":
+            raise ScenarioError(
+                "The parameter 'level' is 'dataset', which is for independent records "
+                "(covariance_of='columns')."
+            )
+
+    def _covariance(self):
+        if self.covariance is None:
+            raise ScenarioError("The parameter 'covariance' is missing.")
+        try:
+            return check_covariance(covariance=self.covariance)
+        except ValueError as error:
+            raise ScenarioError(str(error)) from None
+
+    def _mean(self, size):
+        mean = np.zeros(size) if self.mean is None else np.asarray(self.mean, float)
+        if mean.shape != (size,) or not np.all(np.isfinite(mean)):
+            raise ScenarioError(
+                f"The parameter 'mean' must hold {size} finite numbers, as many as "
+                f"'covariance' has rows. Got shape {mean.shape}."
+            )
+        return mean
+
+    def _names(self):
+        """Names of the columns of one record, or None."""
+        names = self.columns
+        if names is None and self.covariance_of == "columns":
+            names = getattr(self.covariance, "columns", None)
+        return None if names is None else list(names)
+
+    def _secret_positions(self, n_columns):
+        """Positions of the secret among the columns of one record."""
+        if self.secret is None:
+            if self.covariance_of == "columns":
+                raise ScenarioError(
+                    "The parameter 'secret' must name the secret columns. Got None."
+                )
+            return list(range(n_columns))
+        names = self._names()
+        if names is not None and len(names) != n_columns:
+            raise ScenarioError(
+                f"The parameter 'columns' has {len(names)} names for {n_columns} "
+                "columns."
+            )
+        several = isinstance(self.secret, list | tuple | np.ndarray)
+        found = []
+        for name in self.secret if several else [self.secret]:
+            if names is not None and name in names:
+                found.append(names.index(name))
+            elif isinstance(name, int | np.integer) and 0 <= name < n_columns:
+                found.append(int(name))
+            else:
+                known = names or f"positions 0 to {n_columns - 1}"
+                raise ScenarioError(
+                    f"The parameter 'secret' names {name!r}; there are {known}."
+                )
+        if not found or len(set(found)) < len(found):
+            raise ScenarioError(
+                "The parameter 'secret' must name different columns. "
+                f"Got {self.secret!r}."
+            )
+        return found
+
+    def _moves(self, n_secret):
+        """Differences of secret values that no other difference exceeds.
+
+        Returns
+        -------
+        middle : ndarray of shape (n_secret,) or None
+            Of the domain; None where it has none.
+        moves : ndarray of shape (n_moves, n_secret) or float
+            One of each pair of opposite differences, or the diameter of a ball.
+        """
+        if self.domain is None:
+            raise ScenarioError(
+                "The parameter 'domain' must say which values of the secret are to "
+                "look alike, such as (low, high). Got None."
+            )
+        read = {
+            "box": self._box_moves,
+            "ball": self._ball_moves,
+            "points": self._points_moves,
+        }[self.shape]
+        try:
+            return read(n_secret)
+        except (TypeError, ValueError) as error:
+            if isinstance(error, ScenarioError):
+                raise
+            raise ScenarioError(
+                f"The parameter 'domain' cannot be read with shape={self.shape!r}. "
+                f"Got {self.domain!r}."
+            ) from None
+
+    def _ball_moves(self, n_secret):
+        radius = float(self.domain)
+        if not 0 < radius < math.inf:
+            raise ScenarioError(
+                "The parameter 'domain' must be the positive radius of a ball. "
+                f"Got {self.domain!r}."
+            )
+        return None, 2 * radius
+
+    def _box_moves(self, n_secret):
+        low, high = self.domain
+        low, high = (
+            np.broadcast_to(np.asarray(side, dtype=float), n_secret)
+            for side in (low, high)
+        )
+        if not (np.all(np.isfinite(low) & np.isfinite(high)) and np.all(low < high)):
+            raise ScenarioError(
+                "The parameter 'domain' must be a pair (low, high) of finite bounds "
+                f"with low < high, one or {n_secret} of each. Got {self.domain!r}."
+            )
+        if n_secret > MOST_CORNERS:
+            raise ScenarioError(
+                f"A box of {n_secret} secret columns has too many corners: use "
+                "shape='ball' with the radius of a ball around it."
+            )
+        # a norm is convex: largest at a corner, and the same at the opposite one
+        return (low + high) / 2, half_the_signs(n_secret) * (high - low)
+
+    def _points_moves(self, n_secret):
+        points = np.asarray(self.domain, dtype=float)
+        points = points[:, None] if points.ndim == 1 else points
+        if points.shape[1:] != (n_secret,) or not np.all(np.isfinite(points)):
+            raise ScenarioError(
+                f"The parameter 'domain' must list finite values of the {n_secret} "
+                f"secret columns, one a row. Got shape {points.shape}."
+            )
+        points = np.unique(points, axis=0)
+        if len(points) < 2:
+            raise ScenarioError("The parameter 'domain' lists fewer than two values.")
+        i, j = np.triu_indices(len(points), 1)
+        return None, np.unique(points[j] - points[i], axis=0)
+
+    def bind(self, context):
+        """Meet the public facts of a table; see :class:`Scenario`."""
+        self.check()
+        return BoundGaussian(self, context)
+
+    def __repr__(self):
+        size = len(np.asarray(self.covariance)) if self.covariance is not None else 0
+        parts = [f"covariance=<{size} x {size}, of {self.covariance_of}>"]
+        if self.secret is not None:
+            parts.append(f"secret={self.secret!r}")
+        domain = repr(self.domain) if np.size(self.domain) <= 4 else "<given>"
+        parts += [f"domain={domain}", f"shape={self.shape!r}", f"level={self.level!r}"]
+        if self.table is not None:
+            parts.append(f"table={self.table!r}")
+        return f"GaussianScenario({', '.join(parts)})"

@@ -1,0 +1,5 @@
+"""Records that follow one another as a Markov chain."""
+
+from ._scenario import MarkovChainScenario
+
+__all__ = ["MarkovChainScenario"]

@@ -1,0 +1,144 @@
+"""How fast a chain forgets, and what that says of its quilts."""
+
+import math
+
+import numpy as np
+
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.scenarios.quilts._influences import (
+    RenyiInfluence,
+    measure_of,
+    relative_error,
+)
+from skpuffer.scenarios.quilts._sides import SideQuilts
+
+from ._chains import irreducible_law
+
+__all__ = ["MixingQuilts", "mixing"]
+
+
+class MixingQuilts(SideQuilts):
+    """Quilts of one Markov chain, with influences bounded by its mixing time.
+
+    Two numbers of the chain suffice: its least stationary mass pi_min, and the gap g
+    of its multiplicative reversibilisation. After t steps each mass is within a factor
+    1 -+ exp(-g t / 2) / pi_min of the stationary one, wherever the chain began.
+
+    Parameters
+    ----------
+    chain : ChainQuilts
+
+    References
+    ----------
+    Song, Wang and Chaudhuri (2017), section 4.4.2. For finite orders and for total
+    variation, what follows from a max-divergence: that of randomised response.
+    """
+
+    def __init__(self, chain):
+        super().__init__(chain.n_records, np.flatnonzero(chain._protected))
+        self._chain = chain
+        self.least_mass, self.gap = mixing(chain.transition)
+
+    def _measure(self, order):
+        return _PureBound(measure_of(order))
+
+    def _compared(self):
+        return np.ones((1, 1, 1), dtype=bool)
+
+    def _bound(self, steps):
+        told = np.exp(-self.gap * np.asarray(steps, float) / 2) / self.least_mass
+        with np.errstate(invalid="ignore"):
+            value = 2 * np.arctanh(np.where(told < 1, told, 0.0))
+        return np.where(told < 1, value, math.inf)[:, None, None]
+
+    def _after(self, measure, reach):
+        return self._bound(np.arange(1, reach + 1))
+
+    def _before(self, measure, i, reach):
+        return 2 * self._bound(np.arange(1, reach + 1))
+
+    def _before_each(self, measure, a):
+        return 2 * self._bound([a])
+
+    def _error(self, measure, i, steps):
+        return measure.error(1, 1)
+
+    def approximate(self):
+        """Return itself."""
+        return self
+
+    def to_dict(self):
+        """Return plain data that JSON can hold."""
+        return {
+            "kind": "mixing_markov_chain",
+            "least_mass": self.least_mass,
+            "gap": self.gap,
+            "n_records": self.n_records,
+        }
+
+
+class _PureBound:
+    """What follows for another measure from a bound of the max-divergence."""
+
+    def __init__(self, measure):
+        self.measure = measure
+
+    def __eq__(self, other):
+        return isinstance(other, _PureBound) and self.measure == other.measure
+
+    def __hash__(self):
+        return hash((_PureBound, self.measure))
+
+    def one(self, bound):
+        """Return the bound in the measure wanted."""
+        if not isinstance(self.measure, RenyiInfluence):
+            return np.tanh(bound / 2)
+        alpha = self.measure.alpha
+        if math.isinf(alpha):
+            return bound
+        e = np.minimum(bound, 1e6)
+        value = np.logaddexp(alpha * e, (1 - alpha) * e) - np.logaddexp(0, e)
+        return np.where(bound < 1e6, np.minimum(value / (alpha - 1), bound), bound)
+
+    def joint(self, first, second):
+        """Return the bound of two independent parts in the measure wanted."""
+        return self.one(first + second)
+
+    def error(self, n_states, steps):
+        """Bound what rounding does to the value."""
+        return self.measure.error(n_states, steps)
+
+
+def mixing(transition):
+    """Return the least stationary mass and the gap of the reversibilised chain.
+
+    Parameters
+    ----------
+    transition : ndarray of shape (k, k)
+        Row-stochastic.
+
+    Returns
+    -------
+    least_mass, gap : float
+        The gap is one less the second eigenvalue of P P*, with P* the chain in
+        reversed time.
+
+    Raises
+    ------
+    UnsupportedError
+        If the chain is reducible or the gap is zero: it need not mix at all.
+    """
+    law = irreducible_law(transition)
+    gap = 0.0
+    if law is not None:
+        root = np.sqrt(law)
+        values = np.linalg.svd(root[:, None] * transition / root, compute_uv=False)
+        second = values[1] if len(values) > 1 else 0.0
+        gap = 1.0 - second**2 - relative_error(len(law), len(law))
+    if gap <= 1e-9:
+        raise UnsupportedError(
+            "The chain is reducible or periodic, or mixes too slowly to be told from "
+            "one that is: it has no spectral gap to bound influences by. Use "
+            "method='exact', which needs none."
+        )
+    return float(law.min()), float(gap)

@@ -1,0 +1,237 @@
+"""Quilts of Markov chains, with exact influences."""
+
+import math
+from functools import cached_property
+
+import numpy as np
+
+from skpuffer.distributions._weak_cache import MEMORY, remembered_with
+from skpuffer.exceptions import ScenarioError
+from skpuffer.scenarios._facts import MaxInfluence
+from skpuffer.scenarios.quilts._sides import SideQuilts
+
+from ._chains import irreducible_law
+from ._mixing_quilts import MixingQuilts
+
+__all__ = ["ChainQuilts", "chain_influence"]
+
+#: Laws of records that agree with the stationary one to this are taken for it. By the
+#: averaging that each step is, they never drift away again.
+_SETTLED = 1e-13
+
+
+class ChainQuilts(SideQuilts):
+    """Quilts of one Markov chain, with exact influences.
+
+    Parameters
+    ----------
+    initial : ndarray of shape (k,)
+        Law of the first record.
+    transition : ndarray of shape (k, k)
+        Row-stochastic.
+    n_records : int
+    protected : sequence of int or None, default=None
+        Positions of the protected records; None is all.
+    pairs : bool ndarray of shape (k, k) or None, default=None
+        Which values must look alike; None is all.
+
+    References
+    ----------
+    Song, Wang and Chaudhuri (2017), Pufferfish privacy mechanisms for correlated data,
+    section 4.4.
+    """
+
+    def __init__(self, initial, transition, n_records, protected=None, pairs=None):
+        super().__init__(n_records, protected)
+        initial = np.array(initial, dtype=float)
+        transition = np.array(transition, dtype=float)
+        self.initial = initial / initial.sum()
+        self.transition = transition / transition.sum(axis=1, keepdims=True)
+        k = len(self.initial)
+        self._pairs = np.ones((k, k), bool) if pairs is None else np.array(pairs, bool)
+        self._pairs = (self._pairs | self._pairs.T) & ~np.eye(k, dtype=bool)
+        self._marginals()
+        if not self._concerned().any():
+            raise ScenarioError(
+                "No protected record of the chain can have two different values, so "
+                "there is nothing to keep secret. Change the parameter 'initial', "
+                "'transition' or 'protected'."
+            )
+
+    def _marginals(self):
+        """Set the law of each record until it has settled, and where it has mass."""
+        q, step = self.initial, self.transition
+        settled = irreducible_law(step)
+        laws, possible = [], []
+        on, arrows = q > 0, step > 0
+        self._drift = 0.0
+        for _ in range(self.n_records):
+            done = settled is not None and on.all()
+            if done and np.all(np.abs(q - settled) <= _SETTLED * settled):
+                break
+            laws.append(q)
+            possible.append(on)
+            q, on = q @ step, on @ arrows
+        if len(laws) < self.n_records:
+            laws.append(settled)
+            possible.append(np.ones(len(q), dtype=bool))
+            self._drift = 2 * _SETTLED
+        self._laws, self._possible = np.array(laws), np.array(possible)
+
+    def _law(self, at):
+        at = np.minimum(at, len(self._laws) - 1)
+        return self._laws[at], self._possible[at]
+
+    def _compared(self):
+        on = self._possible
+        return on[:, :, None] & on[:, None, :] & self._pairs
+
+    def _power(self, reach):
+        """Return P, P^2, ... up to `reach` at least, and where they have mass."""
+        k = len(self.initial)
+        none = np.empty((0, k, k)), np.empty((0, k, k), dtype=bool)
+        powers, possible = MEMORY.held((self,), "powers", none)
+        if len(powers) < reach:
+            reach = min(max(reach, 2 * len(powers)), self.n_records)
+            more = np.empty((reach, k, k))
+            on = np.empty((reach, k, k), dtype=bool)
+            more[: len(powers)], on[: len(powers)] = powers, possible
+            for t in range(len(powers), reach):
+                if t == 0:
+                    more[0], on[0] = self.transition, self.transition > 0
+                else:
+                    more[t], on[t] = more[t - 1] @ more[0], on[t - 1] @ on[0]
+            powers, possible = more, on
+            MEMORY.keep((self,), "powers", (powers, possible))
+        return powers, possible
+
+    def _after(self, measure, reach):
+        key = ("after", measure)
+        held = MEMORY.held((self,), key)
+        if held is None or len(held) < reach:
+            powers, possible = self._power(reach)
+            done = 0 if held is None else len(held)
+            more = measure.table(powers[done:], possible[done:])
+            held = more if held is None else np.concatenate([held, more])
+            MEMORY.keep((self,), key, held)
+        return held
+
+    def _backward(self, earlier, power, now):
+        """Law of an earlier record given a later one, by Bayes' rule."""
+        (law, on), (step, arrows), (after, _) = earlier, power, now
+        weights = law[..., :, None] * step
+        laws = np.swapaxes(weights, -1, -2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            laws = laws / after[..., :, None]
+        possible = np.swapaxes(on[..., :, None] & arrows, -1, -2)
+        return np.nan_to_num(laws, nan=0.0, posinf=0.0), possible
+
+    def _before(self, measure, i, reach):
+        powers, possible = self._power(reach)
+        back = self._backward(
+            self._law(i - 1 - np.arange(reach)),
+            (powers[:reach], possible[:reach]),
+            self._law(i),
+        )
+        return measure.table(*back)
+
+    def _before_each(self, measure, a):
+        powers, possible = self._power(a)
+        at = np.arange(min(self.n_records - a, len(self._laws)))
+        back = self._backward(
+            self._law(at), (powers[a - 1], possible[a - 1]), self._law(at + a)
+        )
+        return measure.table(*back)
+
+    def _error(self, measure, i, steps):
+        steps = steps + np.minimum(i, len(self._laws))
+        return measure.error(len(self.initial), steps, self._drift)
+
+    def approximate(self):
+        """Return the same quilts with influences bounded by the mixing time."""
+        return self._mixing
+
+    @cached_property
+    def _mixing(self):
+        return MixingQuilts(self)
+
+    def to_dict(self):
+        """Return plain data that JSON can hold."""
+        return {
+            "kind": "markov_chain",
+            "initial": self.initial.tolist(),
+            "transition": self.transition.tolist(),
+            "n_records": self.n_records,
+        }
+
+
+def chain_influence(
+    chains,
+    n_records,
+    *,
+    shift=math.inf,
+    protected=None,
+    pairs=None,
+    assumptions=(),
+    life=None,
+):
+    """Return the quilts of records along Markov chains as a fact.
+
+    Parameters
+    ----------
+    chains : sequence of (initial, transition)
+        One for each prior.
+    n_records : int
+    shift : float, default=inf
+        How far one record moves its contribution from state to state.
+    protected : sequence of int or None, default=None
+        Positions of the protected records, from zero; None is all.
+    pairs : array-like of shape (k, k) or None, default=None
+        Which states must look alike, as flags; None is all.
+    assumptions : tuple of str, default=()
+    life : object, default=None
+        Quilts are kept as long as it lives, with what is found of them; see `life_of`.
+
+    Returns
+    -------
+    MaxInfluence
+
+    Raises
+    ------
+    ScenarioError
+        If no chain gives a protected record two values.
+    """
+
+    def key(array, dtype=float):
+        array = np.ascontiguousarray(array, dtype=dtype)
+        return array.shape, array.tobytes()
+
+    protected = None if protected is None else tuple(int(i) for i in protected)
+    pairs = None if pairs is None else key(pairs, bool)
+    worlds, nothing = [], None
+    for q, step in chains:
+        try:
+            quilts = _chain_quilts(
+                life, key(q), key(step), int(n_records), protected, pairs
+            )
+        except ScenarioError as error:
+            nothing = error  # under this belief there is nothing to keep apart
+        else:
+            worlds.append(quilts)
+    if not worlds:
+        raise nothing
+    return MaxInfluence(
+        worlds=tuple(worlds), shift=float(shift), assumptions=tuple(assumptions)
+    )
+
+
+@remembered_with(1)
+def _chain_quilts(life, initial, transition, n_records, protected, pairs):
+    """Quilts that are kept with all that was found of them."""
+
+    def array(key, dtype=float):
+        return np.frombuffer(key[1], dtype=dtype).reshape(key[0])
+
+    if pairs is not None:
+        pairs = array(pairs, bool)
+    return ChainQuilts(array(initial), array(transition), n_records, protected, pairs)

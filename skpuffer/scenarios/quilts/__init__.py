@@ -1,0 +1,5 @@
+"""Quilts: records that, once known, hide a protected one from all beyond them."""
+
+from ._base import Quilts
+
+__all__ = ["Quilts"]

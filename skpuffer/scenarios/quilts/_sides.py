@@ -1,0 +1,296 @@
+"""Quilts of a sequence: one record to each side, or to one side only."""
+
+import math
+from abc import abstractmethod
+
+import numpy as np
+
+from skpuffer.distributions._weak_cache import MEMORY
+
+from ._base import QuiltChoice, Quilts
+from ._influences import measure_of
+
+__all__ = ["SideQuilts"]
+
+#: Full searches in one call, after which the bound at hand is returned.
+_MAX_SEARCHES = 200
+
+#: Relative difference of prices that is not worth a search.
+_SAME = 1e-12
+
+#: Distances that are looked at to begin with.
+_FIRST_REACH = 256
+
+
+class SideQuilts(Quilts):
+    """Quilts {i - a, i + b}, {i - a}, {i + b} and the trivial one.
+
+    Near are the records strictly between, and all beyond an end without a quilt. Both
+    the influence and the number of near records are monotone in a and b, which makes
+    the search fast: a branch-and-bound over blocks of (a, b) for one record, and
+    records only as long as no quilt known is good enough for them.
+
+    Parameters
+    ----------
+    n_records : int
+    protected : ndarray of int or None
+        Positions of the protected records; None is all.
+    """
+
+    def __init__(self, n_records, protected=None):
+        self.n_records = n_records
+        self._protected = np.ones(n_records, dtype=bool)
+        if protected is not None:
+            self._protected[:] = False
+            self._protected[np.asarray(protected, dtype=int)] = True
+        self._known = {}  # quilts that were the best of some record
+
+    def __getstate__(self):
+        return {**self.__dict__, "_known": {}}
+
+    @property
+    def smallest(self):
+        """Size of the smallest near set: the protected record."""
+        return 1.0
+
+    @property
+    def largest(self):
+        """Size of the largest near set: all records."""
+        return float(self.n_records)
+
+    # -- what a chain supplies -------------------------------------------------------
+
+    def _measure(self, order):
+        """How influence is measured."""
+        return measure_of(order)
+
+    @abstractmethod
+    def _compared(self):
+        """Bool array of shape (n, k, k): the pairs of secrets of each record."""
+
+    @abstractmethod
+    def _after(self, measure, reach):
+        """Tables of the record b later, for b = 1, ..., reach at least."""
+
+    @abstractmethod
+    def _before(self, measure, i, reach):
+        """Tables of the record a earlier than i, for a = 1, ..., reach."""
+
+    @abstractmethod
+    def _before_each(self, measure, a):
+        """Tables of the record a earlier, for i = a, a + 1, ... until all are alike."""
+
+    @abstractmethod
+    def _error(self, measure, i, steps):
+        """Margin for rounding, added to influences."""
+
+    def _concerned(self):
+        """Which records are protected and have two values to keep apart."""
+        some = self._compared().any(axis=(1, 2))
+        at = np.minimum(np.arange(self.n_records), len(some) - 1)
+        return self._protected & some[at]
+
+    # -- one quilt, all records ------------------------------------------------------
+
+    def _of_quilt(self, measure, a, b):
+        """Influence of the quilt at distances (a, b) on each record; inf if none."""
+        key = ("of", measure, a, b)
+        found = MEMORY.held((self,), key)
+        if found is None:
+            found = self._find(measure, a, b)
+            MEMORY.keep((self,), key, found)
+        return found
+
+    def _find(self, measure, a, b):
+        n = self.n_records
+        found = np.full(n, math.inf)
+        start = 0 if a is None else a
+        stop = n if b is None else n - b
+        if start >= stop:
+            return found
+        if a is None:
+            one = measure.one(self._after(measure, b)[b - 1])[None]
+        else:
+            before = self._before_each(measure, a)
+            if b is None:
+                one = measure.one(before)
+            else:
+                one = measure.joint(before, self._after(measure, b)[b - 1][None])
+        at = np.arange(start, stop)
+        compared = self._compared()
+        # beyond both of these nothing changes any more from record to record
+        distinct = min(len(at), max(len(one), len(compared) - start))
+        one = one[np.minimum(np.arange(distinct), len(one) - 1)]
+        mask = compared[np.minimum(start + np.arange(distinct), len(compared) - 1)]
+        value = np.where(mask, one, -math.inf).max(axis=(1, 2))
+        value = value[np.minimum(np.arange(len(at)), distinct - 1)]
+        reach = max(a or 0, b or 0)
+        found[at] = value + self._error(measure, at, reach)
+        return found
+
+    def influence(self, index, a, b, order=math.inf):
+        """Return what the quilt at distances (a, b) tells about one record.
+
+        Parameters
+        ----------
+        index : int
+            Position of the record, from zero.
+        a, b : int or None
+            Distance of the earlier and the later record of the quilt.
+        order : float or 'total_variation', default=inf
+
+        Returns
+        -------
+        float
+            Infinite if there is no such quilt.
+        """
+        if a is None and b is None:
+            return 0.0
+        return float(self._of_quilt(self._measure(order), a, b)[index])
+
+    def size(self, index, a, b):
+        """Return the number of near records, the protected one among them."""
+        if a is None and b is None:
+            return self.n_records
+        if a is None:
+            return index + b
+        if b is None:
+            return self.n_records - 1 - index + a
+        return a + b - 1 + 0 * index
+
+    # -- one record, all quilts ------------------------------------------------------
+
+    def _search(self, measure, cost, i, limit, ceiling):
+        """Find the cheapest quilt of one record: (price, a, b)."""
+        n = self.n_records
+        most_a, most_b = min(i, limit), min(n - 1 - i, limit)
+        far = max(most_a, most_b)
+        reach = min(_FIRST_REACH, far)
+        compared = self._compared()
+        mask = compared[min(i, len(compared) - 1)]
+        while True:
+            best = (float(cost(np.array([n]))[0]), None, None)
+            tables = {}
+            if most_a:
+                tables["a"] = self._before(measure, i, min(most_a, reach))
+            if most_b:
+                tables["b"] = self._after(measure, reach)[: min(most_b, reach)]
+            for side, table in tables.items():
+                steps = np.arange(1, len(table) + 1)
+                told = np.where(mask, measure.one(table), -math.inf).max(axis=(1, 2))
+                told += self._error(measure, i, steps)
+                sizes = self.size(i, *((steps, None) if side == "a" else (None, steps)))
+                prices = told + cost(sizes)
+                at = int(np.argmin(prices))
+                if prices[at] < best[0]:
+                    pair = (at + 1, None) if side == "a" else (None, at + 1)
+                    best = (float(prices[at]), *pair)
+            if len(tables) == 2:
+                sides = tables["a"], tables["b"]
+                best = self._descend(measure, cost, i, mask, sides, best, ceiling)
+            # quilts further away have more near records than are worth their cost
+            if reach >= far or cost(np.array([reach + 1]))[0] >= min(best[0], ceiling):
+                return best
+            reach = min(4 * reach, far)
+
+    def _descend(self, measure, cost, i, mask, sides, best, ceiling):
+        """Branch and bound over blocks of quilts to both sides."""
+        before, after = sides
+        n_a, n_b = len(before), len(after)
+        h = 1 << (max(n_a, n_b) - 1).bit_length()
+        a0 = b0 = np.zeros(1, dtype=int)
+        while len(a0):
+            # the furthest quilt of a block tells least, the nearest costs least
+            a1, b1 = np.minimum(a0 + h, n_a), np.minimum(b0 + h, n_b)
+            told = measure.joint(before[a1 - 1], after[b1 - 1])
+            told = np.where(mask, told, -math.inf).max(axis=(1, 2))
+            sizes = self.size(i, a1, b1)
+            error = self._error(measure, i, np.maximum(a1, b1))
+            prices = told + error + cost(sizes)
+            at = int(np.argmin(prices))
+            if prices[at] < best[0]:
+                best = (float(prices[at]), int(a1[at]), int(b1[at]))
+            if h == 1:
+                break
+            error = self._error(measure, i, np.maximum(a0, b0) + 1)
+            least = told + error + cost(self.size(i, a0 + 1, b0 + 1))
+            on = least < min(best[0] * (1 - _SAME), ceiling)
+            h //= 2
+            a0 = np.concatenate([a0[on], a0[on] + h, a0[on], a0[on] + h])
+            b0 = np.concatenate([b0[on], b0[on], b0[on] + h, b0[on] + h])
+            inside = (a0 < n_a) & (b0 < n_b)
+            a0, b0 = a0[inside], b0[inside]
+        return best
+
+    # -- the worst record ------------------------------------------------------------
+
+    def worst(self, order, cost, max_distance=None, ceiling=math.inf):
+        """Find the largest price; see :class:`Quilts`.
+
+        The price of a record is bounded by the quilts found for others; only one that
+        is above what some record is known to need is searched itself. Whatever is left
+        out of a search can only raise the price.
+        """
+        measure = self._measure(order)
+        n = self.n_records
+        cost = _Remembered(cost, n)
+        limit = n if max_distance is None else max_distance
+        index = np.arange(n)
+        # no record needs more than the trivial quilt, whose cost bounds all sizes
+        whole = float(cost(np.array([n]))[0])
+        concerned = self._concerned()
+        prices = np.where(concerned, whole, -math.inf)
+        chosen = np.full(n, -1)
+        known = list(self._known.get((measure, limit), ()))
+
+        def try_quilt(number):
+            a, b = known[number]
+            told = self._of_quilt(measure, a, b)
+            sizes = np.broadcast_to(self.size(index, a, b), (n,))
+            on = np.flatnonzero(told < prices)
+            price = told[on] + cost(sizes[on])
+            better = price < prices[on]
+            prices[on[better]] = price[better]
+            chosen[on[better]] = number
+
+        for number in range(len(known)):
+            try_quilt(number)
+        needed = -math.inf
+        middle = np.flatnonzero(concerned)
+        at = int(middle[len(middle) // 2])
+        for _ in range(_MAX_SEARCHES):
+            if prices[at] > needed * (1 + _SAME):
+                price, a, b = self._search(measure, cost, at, limit, ceiling)
+                needed = max(needed, min(price, float(prices[at])))
+                if price < prices[at] * (1 - _SAME) and (a, b) not in known:
+                    known.append((a, b))
+                    try_quilt(len(known) - 1)
+            at = int(np.argmax(prices))
+            if prices[at] <= needed * (1 + _SAME) or needed > ceiling:
+                break
+        self._known[measure, limit] = known
+        a, b = (None, None) if chosen[at] < 0 else known[chosen[at]]
+        quilt = [] if a is None else [at - a]
+        quilt += [] if b is None else [at + b]
+        return QuiltChoice(
+            float(prices[at]),
+            float(self.size(at, a, b)),
+            0.0 if not quilt else float(self._of_quilt(measure, a, b)[at]),
+            at,
+            tuple(quilt),
+        )
+
+
+class _Remembered:
+    """A cost of whole sizes up to n, each asked for once."""
+
+    def __init__(self, cost, n):
+        self._cost = cost
+        self._known = np.full(n + 1, math.nan)
+
+    def __call__(self, sizes):
+        new = np.isnan(self._known[sizes])
+        if new.any():
+            asked = np.unique(np.asarray(sizes)[new])
+            self._known[asked] = self._cost(asked.astype(float))
+        return self._known[sizes]

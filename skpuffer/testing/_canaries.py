@@ -1,0 +1,179 @@
+"""Unmistakable values, and the places where a private value may come to light."""
+
+import contextlib
+import functools
+import inspect
+import io
+import logging
+import struct
+import traceback
+import types
+import warnings
+
+import numpy as np
+import pandas as pd
+
+from skpuffer.utils._frame import is_frame, to_pandas
+
+__all__ = ["NUMBER", "TEXT", "Said", "listen", "reachable", "sings"]
+
+#: A word that nobody says by chance.
+TEXT = "canary-7310457"
+
+#: A number in [-1, 1] that nobody says by chance, and how it begins when it is printed.
+NUMBER = 0.731045773104577
+_PRINTED = "0.73104"
+
+_SIGNS = (
+    TEXT.encode(),
+    TEXT.encode("utf-32-le"),  # as NumPy keeps text
+    struct.pack("<d", NUMBER),
+    struct.pack(">d", NUMBER),
+    struct.pack("<f", NUMBER),
+)
+
+
+def sings(value):
+    """Whether a canary can be read in a text, or in the bytes of a pickle."""
+    if isinstance(value, str):
+        return TEXT in value or _PRINTED in value
+    return any(sign in value for sign in _SIGNS)
+
+
+_LEAVES = (bool, int, float, complex, str, bytes, np.generic)
+
+
+class Said:
+    """All that was said while a block ran.
+
+    Attributes
+    ----------
+    error : Exception or None
+        What ended it.
+    """
+
+    def __init__(self):
+        self.error, self._printed, self._logged = None, io.StringIO(), io.StringIO()
+        self._warned = []
+
+    @property
+    def texts(self):
+        """Iterate over where something was said, and what."""
+        for error in _chain(self.error):
+            yield "an error", "".join(traceback.format_exception_only(error))
+            yield "the arguments of an error", repr(error.args)
+        for warning in self._warned:
+            yield "a warning", str(warning.message)
+        yield "what was printed", self._printed.getvalue()
+        yield "what was logged", self._logged.getvalue()
+
+    @property
+    def songs(self):
+        """Where a canary was quoted, in words; empty if it was not."""
+        return sorted({place for place, text in self.texts if sings(text)})
+
+
+def _chain(error):
+    """An error with all that its traceback would show, or hide."""
+    waiting, met = [error], []
+    while waiting:
+        error = waiting.pop()
+        if error is not None and not any(error is other for other in met):
+            met.append(error)
+            waiting += [error.__cause__, error.__context__]
+    return met
+
+
+@contextlib.contextmanager
+def listen():
+    """Run a block, whatever it raises, and note what is said meanwhile."""
+    said, root = Said(), logging.getLogger()
+    handler, level = logging.StreamHandler(said._logged), root.level
+    with (
+        warnings.catch_warnings(record=True) as said._warned,
+        contextlib.redirect_stdout(said._printed),
+        contextlib.redirect_stderr(said._printed),
+    ):
+        warnings.simplefilter("always")
+        root.addHandler(handler)
+        root.setLevel(logging.DEBUG)
+        try:
+            yield said
+        except Exception as error:
+            said.error = error
+        finally:
+            root.removeHandler(handler)
+            root.setLevel(level)
+
+
+def reachable(value):
+    """List what can be reached from an object, whatever its attributes are called.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    leaves : dict of {str: object}
+        Numbers, texts and arrays by the way to them.
+    """
+    leaves = {}
+    _collect(value, "", leaves, {})
+    return leaves
+
+
+def _collect(value, path, leaves, met):
+    if isinstance(value, type | types.ModuleType):
+        return
+    if value is None or isinstance(value, _LEAVES):
+        leaves[path] = value
+        return
+    if id(value) in met:
+        return
+    met[id(value)] = value  # kept, so that no other object gets its id
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        leaves[path] = value
+        return
+    for name, part in _parts(value):
+        _collect(part, f"{path}{name}", leaves, met)
+
+
+def _parts(value):
+    """Names and values of what an object is made of."""
+    if is_frame(value) or isinstance(value, pd.Series | pd.Index):
+        table = to_pandas(value) if is_frame(value) else value
+        yield ".values", table.to_numpy()
+        return
+    if isinstance(value, dict):
+        # keys may tell as well, so they are a part of the way
+        yield from ((f"[{key!r}]", part) for key, part in value.items())
+        return
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, set | frozenset):
+        value = sorted(value, key=repr)
+    if isinstance(value, list | tuple):
+        yield from ((f"[{i}]", part) for i, part in enumerate(value))
+        return
+    if isinstance(value, functools.partial):
+        yield from ((".func", value.func), (".args", value.args))
+        yield ".keywords", value.keywords
+    if isinstance(value, types.MethodType):
+        yield ".__self__", value.__self__
+    if isinstance(value, types.FunctionType):
+        yield from ((f".{n}", v) for n, v in inspect.getclosurevars(value)[0].items())
+        yield ".__defaults__", (value.__defaults__, value.__kwdefaults__)
+        return
+    yield from ((f".{name}", part) for name, part in _attributes(value).items())
+
+
+def _attributes(value):
+    """Attributes of an object, those in slots included."""
+    slots = [
+        name
+        for kind in type(value).__mro__
+        for name in np.atleast_1d(getattr(kind, "__slots__", ())).tolist()
+    ]
+    held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+    return {**held, **getattr(value, "__dict__", {})}

@@ -1,0 +1,94 @@
+"""Every public estimator of skpuffer, with an instance ready to be checked."""
+
+import importlib
+import inspect
+from typing import NamedTuple
+
+__all__ = ["EstimatorEntry", "all_estimators"]
+
+# Packages are named, not imported: this module stands below all of them.
+_PACKAGES = (
+    "compose",
+    "ensemble",
+    "linear_model",
+    "neural_network",
+    "preprocessing",
+    "summary",
+    "svm",
+)
+
+
+class EstimatorEntry(NamedTuple):
+    """One public estimator.
+
+    Parameters
+    ----------
+    name : str
+        Name of the class.
+    estimator_class : type
+    instance : estimator
+        Constructed so that `fit` works on small numeric data.
+    """
+
+    name: str
+    estimator_class: type
+    instance: object
+
+
+def _composed():
+    # here, because whoever needs any part of skpuffer.utils imports this module
+    from sklearn.linear_model import LogisticRegression
+
+    compose = importlib.import_module("skpuffer.compose")
+    ensemble = importlib.import_module("skpuffer.ensemble")
+    linear_model = importlib.import_module("skpuffer.linear_model")
+    preprocessing = importlib.import_module("skpuffer.preprocessing")
+    return {
+        "OutputPerturbation": lambda: compose.OutputPerturbation(
+            LogisticRegression(C=0.1), query=["coef_", "intercept_"], sensitivity=0.2
+        ),
+        # as many answers as a check may ask for, from teachers that are fitted quickly
+        "PATEClassifier": lambda: ensemble.PATEClassifier(
+            LogisticRegression(), n_teachers=3, n_queries=1000
+        ),
+        # seeded within, because scikit-learn's checks seed the outermost estimator only
+        "PublicPreprocessing": lambda: compose.PublicPreprocessing(
+            preprocessing.RowNormClipper(),
+            linear_model.PrivateLogisticRegression(random_state=0),
+        ),
+    }
+
+
+def _instance(name, estimator_class):
+    """An instance that can be fitted: bounds are public and cannot be guessed."""
+    parameters = inspect.signature(estimator_class).parameters
+    if "bounds" in parameters:
+        return estimator_class(bounds=(-10.0, 10.0))
+    if "target_bounds" in parameters:
+        return estimator_class(target_bounds=(-1.0, 1.0))
+    examples = _composed()
+    return examples[name]() if name in examples else estimator_class()
+
+
+def all_estimators():
+    """List every public estimator class with a ready-to-check instance.
+
+    Returns
+    -------
+    entries : list of EstimatorEntry
+        Sorted by name; each a tuple ``(name, estimator_class, instance)``.
+
+    Examples
+    --------
+    >>> from skpuffer.testing import all_estimators
+    >>> [entry.name for entry in all_estimators()][-1]
+    'RowNormClipper'
+    """
+    found = {}
+    for package in _PACKAGES:
+        module = importlib.import_module(f"skpuffer.{package}")
+        for name in module.__all__:
+            thing = getattr(module, name)
+            if inspect.isclass(thing) and hasattr(thing, "fit"):
+                found[name] = thing
+    return [EstimatorEntry(n, found[n], _instance(n, found[n])) for n in sorted(found)]

@@ -1,0 +1,597 @@
+"""What every private estimator must do, next to scikit-learn's own checks.
+
+Each check is a function of an estimator and raises ``AssertionError`` where the
+estimator falls short. Run them on an estimator of your own:
+
+>>> from skpuffer.linear_model import PrivateLogisticRegression
+>>> from skpuffer.testing import check_private_estimator
+>>> check_private_estimator(PrivateLogisticRegression())
+"""
+
+import copy
+import inspect
+import itertools
+import json
+import pickle
+import sys
+import warnings
+from contextlib import contextmanager
+from functools import partial
+
+import joblib
+import numpy as np
+from scipy.stats import chi2
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from skpuffer.accountants import PrivacyLoss
+from skpuffer.base import FLOATING_POINT, UNTOUCHED_ROWS
+from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
+from skpuffer.releases import GradientRelease, QueryRelease
+
+from ._canaries import NUMBER, TEXT, listen, reachable, sings
+
+__all__ = ["check_private_estimator", "privacy_checks"]
+
+
+def _data(seed=0, n=60):
+    """Small numeric data with a binary target."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n, 3))
+    y = (X[:, 0] + 0.3 * rng.normal(size=n) > 0).astype(int)
+    y[:2] = 0, 1
+    return X, y
+
+
+def _arguments(estimator, seed=0):
+    X, y = _data(seed)
+    return (X, y) if get_tags(estimator).target_tags.required else (X,)
+
+
+def _parameter(estimator, name):
+    """Full name of the one nested parameter called `name`."""
+    found = [
+        key
+        for key in estimator.get_params(deep=True)
+        if key == name or key.endswith(f"__{name}")
+    ]
+    assert found, f"{type(estimator).__name__} has no parameter {name!r}"
+    return min(found, key=len)
+
+
+def _set(estimator, **params):
+    """A clone with parameters set wherever they are nested."""
+    fresh = clone(estimator)
+    return fresh.set_params(**{_parameter(fresh, k): v for k, v in params.items()})
+
+
+@contextmanager
+def _quiet():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrivacyWarning)
+        yield
+
+
+def _fit(estimator, seed=0):
+    with _quiet():
+        return estimator.fit(*_arguments(estimator, seed))
+
+
+def _private_part(estimator):
+    """The object whose `_publish` receives the noisy vector."""
+    if hasattr(estimator, "_publish"):
+        return estimator
+    return estimator.get_params(deep=True)["estimator"]
+
+
+def _recording(estimator):
+    """A clone that keeps the noisy vector it published, and the noise of its steps."""
+    part = clone(_private_part(estimator))
+
+    class Recording(type(part)):
+        def _execute(self, release, noise, X, y, rng):
+            if isinstance(release, QueryRelease):
+                return super()._execute(release, noise, X, y, rng)
+            self._record = []
+            return super()._execute(release, noise, X, y, rng, record=self._record)
+
+        def _publish(self, value, context):
+            super()._publish(value, context)
+            if value is None:
+                # teachers that answer later: what they say of some public rows
+                value = self.noisy_votes(_data(seed=2)[0])
+            self.published = np.array(value)
+            if hasattr(self, "_record"):
+                self.noise_draws = np.array([step.noise for step in self._record])
+
+    Recording.__name__ = type(part).__name__
+    return Recording(**part.get_params(deep=False))
+
+
+def check_noise_is_of_the_certified_scale(estimator, n_fits=40):
+    """What is added to each vector that leaves is the noise that was certified.
+
+    The spread of published vectors over fits, or of the noise that a training run drew
+    over its steps or a vote over its answers, of which there must be as many as were
+    accounted.
+    """
+    values = []
+    for _ in range(n_fits):
+        fresh = _fit(_recording(_set(estimator, random_state=None)))
+        draws = getattr(fresh, "noise_draws", fresh.published[None])
+        values.extend(draws / fresh.noise_.std(draws.shape[1]))
+        if hasattr(fresh, "noise_draws"):
+            assert len(draws) == _n_noisy(fresh)
+            if len(values) >= n_fits:
+                break
+    values = np.array(values)
+    centred = values - values.mean(axis=0)
+    degrees = (len(values) - 1) * values.shape[1]
+    # Laplace noise has heavier tails than the law the test assumes; the margin is wide
+    total = np.sum(centred**2)
+    low, high = chi2.ppf([1e-7, 1 - 1e-7], degrees)
+    assert 0.7 * low < total < 1.4 * high, (
+        f"the published vectors spread {np.sqrt(total / degrees):.3g} times the noise "
+        "the certificate rests on"
+    )
+
+
+def _n_noisy(fitted):
+    """How many noisy vectors left, by what was accounted for."""
+    release = fitted.release_
+    if isinstance(release, GradientRelease):
+        return release.n_steps
+    votes = fitted.published - fitted.noise_draws
+    np.testing.assert_allclose(votes, np.round(votes), atol=1e-6)
+    np.testing.assert_allclose(votes.sum(axis=1), release.n_teachers)
+    return len(votes)
+
+
+def check_budget_monotone(estimator):
+    """More budget means less noise, and the certificate says what was asked."""
+    spreads = []
+    for epsilon in (0.25, 1.0, 4.0):
+        accountant = PrivacyLoss(epsilon=epsilon, delta=1e-4)
+        fitted = _fit(_set(estimator, accountant=accountant))
+        assert 0.99 * epsilon < fitted.certificate_.epsilon <= epsilon
+        assert fitted.certificate_.delta == 1e-4
+        release = getattr(fitted, "release_", None)
+        steps = 1
+        if isinstance(release, GradientRelease):
+            steps = release.n_steps * release.total_clip_norm**2  # of all together
+        spreads.append(np.max(fitted.noise_.std()) / np.sqrt(steps))
+    assert spreads[0] > spreads[1] > spreads[2] > 0
+
+
+def check_noise_does_not_depend_on_data(estimator):
+    """Two tables of one shape get exactly the same noise family and scale."""
+    one, other = _fit(clone(estimator), seed=0), _fit(clone(estimator), seed=1)
+    assert one.noise_ == other.noise_
+    assert one.certificate_ == other.certificate_
+
+
+def check_parameters_unchanged(estimator):
+    """Fitting writes nothing into the parameters, nested ones included."""
+    fresh = clone(estimator)
+    before = joblib.hash(fresh.get_params(deep=True))
+    _fit(fresh)
+    assert joblib.hash(fresh.get_params(deep=True)) == before
+
+
+def _held(estimator):
+    """What can be reached from a fitted estimator, except what stays with the curator.
+
+    Whatever an attribute is called, whoever is given the object has it.
+    """
+    kept = getattr(estimator, "_curator_only", ())
+    held = {name: value for name, value in vars(estimator).items() if name not in kept}
+    return reachable(held)
+
+
+def check_nothing_unprivatised_on_self(estimator):
+    """What does not vary with the noise does not vary with the data, in any attribute.
+
+    Private names and whatever the attributes refer to included.
+    """
+    fits = {
+        (seed, data): _held(_fit(_set(estimator, random_state=seed), data))
+        for seed in (0, 1)
+        for data in (0, 1)
+    }
+
+    def same(one, other, path):
+        a, b = fits[one].get(path), fits[other].get(path)
+        return type(a) is type(b) and np.array_equal(a, b, equal_nan=_is_float(a))
+
+    for path in set().union(*fits.values()):
+        if same((0, 0), (1, 0), path):
+            assert same((0, 0), (0, 1), path), (
+                f"{path} of the fitted estimator depends on the private data but "
+                "carries no noise"
+            )
+
+
+def _is_float(value):
+    return getattr(getattr(value, "dtype", None), "kind", "") == "f"
+
+
+def _with_canaries(estimator):
+    """Data that sings: one record of it is a number that nobody says by chance."""
+    X, *rest = _arguments(estimator)
+    X[5] = NUMBER, 0.0, 0.0
+    return X, *rest
+
+
+def check_no_canary_is_held(estimator):
+    """No attribute, no pickle and nothing that `fit` says holds a private value."""
+    fresh = _set(estimator, random_state=0)
+    with listen() as said:
+        fresh.fit(*_with_canaries(estimator))
+    assert said.error is None, f"{said.error!r} on good data"
+    assert not said.songs, f"a private value was quoted in {said.songs}"
+    for path, leaf in _held(fresh).items():
+        text = leaf if isinstance(leaf, str) else None
+        data = leaf if isinstance(leaf, bytes) else np.asarray(leaf).tobytes()
+        quoted = sings(data) if text is None else sings(text)
+        assert not quoted and not sings(path), f"{path} holds a private value"
+    for name in getattr(fresh, "_curator_only", ()):
+        vars(fresh).pop(name, None)
+    assert not sings(pickle.dumps(fresh)), "a pickle holds a private value"
+
+
+def _bad_arguments(estimator):
+    """Arguments of `fit` that cannot be taken, each with canaries and a name."""
+    X, *rest = _with_canaries(estimator)
+    cells = X.astype(object)
+    for name, cell in {
+        "text": TEXT,
+        "an object": {TEXT: NUMBER},
+        "a complex number": NUMBER + 1j,
+        "a missing value": None,
+        "NaN": np.nan,
+        "infinity": np.inf,
+    }.items():
+        bad = cells.copy()
+        bad[4, 1] = cell
+        yield f"{name} in X", (bad, *rest)
+        if rest:
+            target = np.array(rest[0], dtype=object)
+            target[[3, 4]] = cell, NUMBER
+            yield f"{name} in y", (X, target)
+    for name, table in {
+        "one dimension": X[5],
+        "three dimensions": X[None],
+        "a number": NUMBER,
+        "complex X": X + 1j,
+        "complex objects": cells + 1j,
+        "text": np.full(X.shape, TEXT),
+        "ragged rows": [[NUMBER], [NUMBER, TEXT]],
+        "a dict": {TEXT: X[5]},
+        "a mask": np.ma.masked_equal(X, 0.0),
+        "dates and text": np.array([[np.datetime64("NaT"), TEXT, NUMBER]] * len(X)),
+    }.items():
+        yield name, (table, *rest)
+    for name, target in {
+        "text as y": np.full(len(X), TEXT),
+        "complex y": np.full(len(X), NUMBER + 1j),
+        "numbers as y": X[:, 0],
+        "a short y": np.full(3, NUMBER),
+        "two columns of y": X[:, :2] + 1j,
+        "sets as y": [{TEXT, NUMBER}] * len(X),
+    }.items():
+        if rest:
+            yield name, (X, target)
+
+
+def check_no_canary_is_quoted(estimator):
+    """Bad data is refused, or warned of, without a word of what is in it.
+
+    Neither in `fit` nor in what a fitted estimator does to other rows, and nothing is
+    fitted by it.
+    """
+    takes_classes = "classes" in clone(estimator).get_params(deep=False)
+    fitted = _fit(clone(estimator))
+    for name, arguments in _bad_arguments(estimator):
+        fresh = clone(estimator)
+        if takes_classes:  # else labels are public by default
+            fresh.set_params(classes=[0, 1])
+        with listen() as said:
+            fresh.fit(*arguments)
+        assert not said.songs, f"{name}: a private value was quoted in {said.songs}"
+        if said.error is not None:
+            assert isinstance(said.error, ValueError | TypeError), (
+                f"{name}: {said.error!r}"
+            )
+            if _is_private(estimator):  # what learns nothing is never unfitted
+                _assert_unfitted(fresh)
+        for method in ("predict", "transform"):
+            if hasattr(fitted, method):
+                with listen() as said:
+                    getattr(fitted, method)(arguments[0])
+                assert not said.songs, f"{name}: {method} quoted in {said.songs}"
+
+
+def check_fresh_noise_every_time(estimator):
+    """Without a seed no two fits agree, whatever NumPy's global state is."""
+    values = []
+    for _ in range(2):
+        np.random.seed(0)  # noqa: NPY002  (that it has no effect is what is checked)
+        fresh = _fit(_recording(_set(estimator, random_state=None)))
+        values.append(fresh.published)
+    assert not np.any(values[0] == values[1])
+
+
+def check_seed_warns(estimator):
+    """A seed reproduces the noise, warns, and is written in the certificate."""
+    values = []
+    for _ in range(2):
+        fresh = _recording(_set(estimator, random_state=7))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            fresh.fit(*_arguments(fresh))
+        assert any(issubclass(w.category, SeededNoiseWarning) for w in caught)
+        assert any("seed" in text for text in fresh.certificate_.assumptions)
+        values.append(fresh.published)
+    np.testing.assert_array_equal(values[0], values[1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SeededNoiseWarning)
+        unseeded = _set(estimator, random_state=None)
+        unseeded.fit(*_arguments(unseeded))
+
+
+def check_refit_independent(estimator):
+    """A second fit forgets the first."""
+    fresh = _recording(_set(estimator, random_state=3))
+    _fit(fresh, seed=0)
+    again = _fit(fresh, seed=1).published
+    once = _fit(_recording(_set(estimator, random_state=3)), seed=1).published
+    np.testing.assert_array_equal(again, once)
+
+
+def _assert_unfitted(estimator):
+    left = [n for n in vars(estimator) if n.endswith("_") and not n.startswith("_")]
+    assert not left, f"a failed fit left {left}"
+    try:
+        check_is_fitted(estimator)
+    except NotFittedError:
+        return
+    raise AssertionError("a failed fit left the estimator fitted")
+
+
+def _expect(error, match, estimator, *arguments):
+    try:
+        with _quiet():
+            estimator.fit(*arguments)
+    except error as raised:
+        assert match in str(raised), f"{match!r} is not named in: {raised}"
+    else:
+        raise AssertionError(f"{match!r} was accepted")
+    _assert_unfitted(estimator)
+
+
+def check_bad_budget_refused(estimator):
+    """Bad privacy parameters are refused whatever scikit-learn's switches say."""
+    bad = {
+        "epsilon": PrivacyLoss(epsilon=0.0, delta=1e-5),
+        "delta": PrivacyLoss(epsilon=1.0, delta=1.0),
+    }
+    for skip in (False, True):
+        with config_context(skip_parameter_validation=skip):
+            for name, accountant in bad.items():
+                fresh = _set(estimator, accountant=accountant)
+                _expect(ValueError, name, fresh, *_arguments(fresh))
+
+
+def check_failed_refit_leaves_nothing(estimator):
+    """Data that is refused leaves the estimator unfitted, even after a good fit."""
+    fresh = _fit(clone(estimator))
+    X, *rest = _arguments(fresh)
+    X = X.copy()
+    X[3, 1] = np.nan
+    _expect(ValueError, "NaN", fresh, X, *rest)
+
+
+def check_certificate_is_plain_data(estimator):
+    """The certificate can be printed, stored as JSON, shown and pickled."""
+    fitted = _fit(clone(estimator))
+    certificate = fitted.certificate_
+    assert json.loads(json.dumps(certificate.to_dict()))["assumptions"]
+    assert "Certificate" in str(certificate)
+    assert "<table" in certificate._repr_html_()
+    again = pickle.loads(pickle.dumps(fitted))
+    assert again.certificate_ == certificate
+    assert again.noise_ == fitted.noise_
+
+
+def check_certificate_names_its_limits(estimator):
+    """It says that noise is in floating point, and rows are no others' business."""
+    said = _fit(clone(estimator)).certificate_.assumptions
+    assert said.count(FLOATING_POINT) == said.count(UNTOUCHED_ROWS) == 1
+
+
+class _Recorder:
+    """A callback that hears of releases, and may refuse them."""
+
+    max_propagation_depth = None
+
+    def __init__(self, refuse=False):
+        self.refuse, self.certificates = refuse, []
+
+    def setup(self, estimator, context): ...
+
+    def teardown(self, estimator, context): ...
+
+    def on_fit_task_begin(self, estimator, context, *, metadata=None):
+        if context.task_name == "release":
+            self.certificates.append(metadata["certificate"])
+            if self.refuse:
+                raise RuntimeError("the ledger refuses")
+
+    def on_fit_task_end(self, estimator, context, *, metadata=None): ...
+
+
+def check_release_is_announced(estimator):
+    """A callback hears of the certificate before noise is drawn, and may refuse."""
+    recorder = _Recorder()
+    fresh = clone(estimator).set_callbacks(recorder)
+    _fit(fresh)
+    assert len(recorder.certificates) == 1
+    assert recorder.certificates[0].epsilon == fresh.certificate_.epsilon
+    fresh = clone(estimator).set_callbacks(_Recorder(refuse=True))
+    _expect(RuntimeError, "refuses", fresh, *_arguments(fresh))
+
+
+class _Interrupter(_Recorder):
+    """A callback that raises at its n-th hook, whichever that is."""
+
+    def __init__(self, at, error):
+        self.at, self.error = at, error
+
+    def _count(self):
+        self.at -= 1
+        if self.at == 0:
+            raise self.error
+
+    def setup(self, estimator, context):
+        self._count()
+
+    def teardown(self, estimator, context):
+        self._count()
+
+    def on_fit_task_begin(self, estimator, context):
+        self._count()
+
+    def on_fit_task_end(self, estimator, context):
+        self._count()
+
+
+def _fit_with_raising_hook(estimator, at, error):
+    """Fit, except for an error at the n-th hook of a callback."""
+    estimator.set_callbacks(_Interrupter(at, error))
+    try:
+        _fit(estimator)
+    finally:
+        estimator.set_callbacks()
+
+
+def _fit_with_raising_call(estimator, at, error):
+    """Fit, but for an error at the n-th call with the estimator as first argument."""
+    arguments = _arguments(estimator)
+    left = at
+
+    def count(frame, event, _):
+        nonlocal left
+        names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
+        if event == "call" and names and frame.f_locals.get(names[0]) is estimator:
+            left -= 1
+            if left == 0:
+                sys.setprofile(None)
+                raise error
+
+    before = sys.getprofile()
+    with _quiet():
+        sys.setprofile(count)
+        try:
+            estimator.fit(*arguments)
+        finally:
+            sys.setprofile(before)
+
+
+def _interrupted(estimator, fit, error):
+    """Yield the estimator after a fit that was interrupted, at each moment in turn."""
+    fitted = _fit(clone(estimator))
+    # the call of `fit` itself is the first, when nothing has begun
+    for at in itertools.count(1 if fit is _fit_with_raising_hook else 2):
+        again = copy.copy(fitted)
+        try:
+            fit(again, at, error)
+        except type(error):
+            yield again
+        else:
+            return
+
+
+def check_interrupted_fit_leaves_nothing(estimator):
+    """A fit that is interrupted, at whatever moment, leaves nothing behind.
+
+    Interrupts come from a user, or from a callback, which may raise in its last hook as
+    well: all is released by then, but a fit that raised is no fit.
+    """
+    ways = [(_fit_with_raising_call, KeyboardInterrupt())]
+    if hasattr(estimator, "set_callbacks"):
+        ways.append((_fit_with_raising_hook, KeyboardInterrupt()))
+        ways.append((_fit_with_raising_hook, RuntimeError()))
+    unfitted = set(vars(clone(estimator)))
+    for fit, error in ways:
+        moments = 0
+        for again in _interrupted(estimator, fit, error):
+            left = sorted(set(vars(again)) - unfitted)
+            assert not left, f"a fit that was interrupted left {left}"
+            if get_tags(estimator).requires_fit:
+                _assert_unfitted(again)
+            moments += 1
+        assert moments > 1
+
+
+def _is_private(estimator):
+    return "accountant" in inspect.signature(type(estimator)).parameters or any(
+        key.endswith("__accountant") for key in estimator.get_params(deep=True)
+    )
+
+
+_CHECKS = (
+    check_noise_is_of_the_certified_scale,
+    check_budget_monotone,
+    check_noise_does_not_depend_on_data,
+    check_parameters_unchanged,
+    check_nothing_unprivatised_on_self,
+    check_no_canary_is_held,
+    check_no_canary_is_quoted,
+    check_fresh_noise_every_time,
+    check_seed_warns,
+    check_refit_independent,
+    check_bad_budget_refused,
+    check_failed_refit_leaves_nothing,
+    check_certificate_is_plain_data,
+    check_certificate_names_its_limits,
+    check_release_is_announced,
+    check_interrupted_fit_leaves_nothing,
+)
+
+
+def privacy_checks(estimator):
+    """Return the checks that apply to an estimator.
+
+    Parameters
+    ----------
+    estimator : estimator
+        An instance that can be fitted on small numeric data.
+
+    Returns
+    -------
+    checks : list of (str, callable)
+        Names, and functions without arguments. For an estimator that releases nothing,
+        such as a stateless transformer, those of what it says of the data it is given.
+    """
+    checks = _CHECKS if _is_private(estimator) else (check_no_canary_is_quoted,)
+    return [(check.__name__, partial(check, estimator)) for check in checks]
+
+
+def check_private_estimator(estimator):
+    """Run every privacy check on an estimator.
+
+    Parameters
+    ----------
+    estimator : estimator
+        An instance that can be fitted on small numeric data.
+
+    Raises
+    ------
+    AssertionError
+        By the first check it fails.
+    """
+    for _, check in privacy_checks(estimator):
+        check()
