@@ -101,7 +101,7 @@ def finest_step(noise):
 
 def one_grid(noise, step):
     """Epsilon by that one grid, from the noise's trade-off on."""
-    steps = ((ShiftPair(noise, Shift(1.0)), N_STEPS),)
+    steps = ((ShiftPair(noise.curve(Shift(1.0))), N_STEPS),)
     return _loss_curve._epsilon_on(steps, DELTA, step, 1e7)[0]
 
 

@@ -41,8 +41,8 @@ from benchmarks._report import print_table, read_csv, write_csv
 from benchmarks._tables import DATA_DIRECTORY, LOADERS, encoded_adult
 from skpuffer.datasets import load_adult
 from skpuffer.noise import GaussianNoise
-from skpuffer.releases import GradientRelease
-from skpuffer.training import LinearGradients, Logistic, Optimiser, train
+from skpuffer.releases import GradientRelease, Optimiser
+from skpuffer.training import LinearGradients, Logistic, train
 
 FILE, COLUMNS = "training.csv", ["measure", "cpu_ms", "ratio", "to", "versions"]
 FLOOR, FIT = "two products over the table", "LogisticRegression"
@@ -91,7 +91,10 @@ def epoch(n, d, batch_size, rounds):
     w, r = X[0].copy(), y - np.float32(0.5)
     gradients = LinearGradients(Logistic(), X, y, intercept_scale=0.0)
     release = GradientRelease(
-        n_records=n, batch_size=batch_size, n_steps=n // batch_size
+        n_records=n,
+        batch_size=batch_size,
+        n_steps=n // batch_size,
+        optimiser=OPTIMISER,
     )
     noise, rng = GaussianNoise(1.0), np.random.default_rng(1)
 
@@ -102,7 +105,7 @@ def epoch(n, d, batch_size, rounds):
     return in_turn(
         {
             FLOOR: lambda: (X @ w, X.T @ r),
-            "one epoch": lambda: train(gradients, release, noise, OPTIMISER, rng),
+            "one epoch": lambda: train(gradients, release, noise, rng),
             "once a table": setup,
             "one epoch, plain NumPy": lambda: plain_loop(
                 X, y, batch_size, release.n_steps, rng
@@ -137,11 +140,14 @@ def memory(n, d, batch_size):
     """Bytes at the peak beyond the table, over those of one batch of rows."""
     X, y = table(n, d)
     release = GradientRelease(
-        n_records=n, batch_size=batch_size, n_steps=n // batch_size
+        n_records=n,
+        batch_size=batch_size,
+        n_steps=n // batch_size,
+        optimiser=OPTIMISER,
     )
     tracemalloc.start()
     gradients = LinearGradients(Logistic(), X, y)
-    train(gradients, release, GaussianNoise(1.0), OPTIMISER, np.random.default_rng(0))
+    train(gradients, release, GaussianNoise(1.0), np.random.default_rng(0))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     return peak / (batch_size * d * X.itemsize)
@@ -156,10 +162,14 @@ def hundred_epochs(X, y, rounds):
         size, n_steps = kinds[sampling]
         gradients = LinearGradients(Logistic(), X, y)
         release = GradientRelease(
-            n_records=n, batch_size=size, n_steps=n_steps, sampling=sampling
+            n_records=n,
+            batch_size=size,
+            n_steps=n_steps,
+            sampling=sampling,
+            optimiser=OPTIMISER,
         )
         rng = np.random.default_rng(0)
-        train(gradients, release, GaussianNoise(1.0), OPTIMISER, rng)
+        train(gradients, release, GaussianNoise(1.0), rng)
 
     return in_turn(
         {

@@ -100,4 +100,4 @@ def test_bad_input_is_named(changes, match):
 def test_every_scheme_can_be_described():
     for sampling in SAMPLING_SCHEMES:
         size = None if sampling == "full_batch" else 10
-        assert release(sampling=sampling, batch_size=size).sampling == sampling
+        assert release(sampling=sampling, batch_size=size).sampling.name == sampling

@@ -15,9 +15,9 @@ import pytest
 from scipy import stats
 
 from skpuffer.accountants import PrivacyLoss
-from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease
+from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease, Optimiser
 from skpuffer.scenarios import RecordScenario
-from skpuffer.training import LinearGradients, Optimiser, Squared, train
+from skpuffer.training import LinearGradients, Squared, train
 
 from .attack import assert_beaten, assert_tight, bayes_score, weakened
 
@@ -37,16 +37,16 @@ def pulling(signs):
 
 def run(release, signs, noise, n_runs, rng):
     """The steps of so many runs, which are those of a longer one: sums and batches."""
-    record = []
+    record, everyone = [], release.sampling.name == "full_batch"
     long = replace(
         release,
         n_records=len(signs),
-        batch_size=None if release.sampling == "full_batch" else release.batch_size,
+        batch_size=None if everyone else release.batch_size,
         n_steps=n_runs * release.n_steps,
+        optimiser=Optimiser(learning_rate=1e-3),
         context=None,
     )
-    optimiser = Optimiser(learning_rate=1e-3)
-    train(pulling(signs), long, noise, optimiser, rng, record=record)
+    train(pulling(signs), long, noise, rng, record=record)
     sums = np.array([float((step.clipped_sum + step.noise)[0]) for step in record])
     return sums.reshape(n_runs, -1), [step.index for step in record]
 
@@ -65,20 +65,20 @@ def run_of(sampling):
 
 def tables(release, relation):
     """How the records of either world pull; the canary is the first."""
-    others = [-1 if release.sampling in EXACT else 0] * (release.n_records - 1)
+    others = [-1 if release.sampling.name in EXACT else 0] * (release.n_records - 1)
     if relation == "replace":
         return [1, *others], [-1, *others]
     # whoever is absent pulls not at all; where batches have exact sizes, really absent
-    return [1, *others], others if release.sampling in EXACT else [0, *others]
+    return [1, *others], others if release.sampling.name in EXACT else [0, *others]
 
 
 def law_of_a_sum(release, canary, other):
     """Exact sums of one step, and how likely they are."""
     n, size = release.n_records, release.batch_size
     times = np.arange(size + 1)
-    if release.sampling == "full_batch":
+    if release.sampling.name == "full_batch":
         masses = times == 1
-    elif release.sampling == "with_replacement":
+    elif release.sampling.name == "with_replacement":
         masses = stats.binom.pmf(times, size, 1 / n)
     else:
         masses = stats.binom.pmf(times, 1, release.sampling_rate)
@@ -234,7 +234,7 @@ def one_run(release, noise, rng):
     )
     record = []
     optimiser = Optimiser(learning_rate=1e-3)
-    train(gradients, release, noise, optimiser, rng, record=record)
+    train(gradients, replace(release, optimiser=optimiser), noise, rng, record=record)
     return inside, sum(step.clipped_sum + step.noise for step in record)
 
 

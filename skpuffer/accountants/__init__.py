@@ -1,6 +1,6 @@
 """Which noise keeps the promise, and what exactly is promised."""
 
-from ._base import Accountant, Calibration, Unsupported
+from ._base import Accountant, Calibration, Support
 from ._compatibility import compatibility_table
 from .additive import (
     ApproximateWasserstein,
@@ -25,6 +25,6 @@ __all__ = [
     "MarkovQuilt",
     "PrivacyLoss",
     "RenyiDP",
-    "Unsupported",
+    "Support",
     "compatibility_table",
 ]

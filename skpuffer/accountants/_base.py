@@ -1,17 +1,17 @@
 """What every accountant is: it meets a release and a scenario, and sets the noise."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import ClassVar
 
 from sklearn.base import BaseEstimator
 
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate
-from skpuffer.releases import QueryRelease
-from skpuffer.scenarios import BoundScenario, Scenario
+from skpuffer.scenarios import Adjacency, BoundScenario, Scenario
 
-__all__ = ["Accountant", "Calibration", "Unsupported", "as_asked", "bind"]
+__all__ = ["Accountant", "Calibration", "Support", "as_asked", "bind"]
 
 # How far from the budget, in parts of it, what the noise spends may be: above it by
 # rounding alone, below it by as much as a search for the scale may leave.
@@ -34,13 +34,27 @@ class Calibration:
     certificate: Certificate
 
 
-class Unsupported(str):
-    """The reason why something is not supported: a text that is false."""
+@dataclass(frozen=True)
+class Support:
+    """Whether an accountant can answer for a release under a scenario.
 
-    __slots__ = ()
+    Parameters
+    ----------
+    ok : bool
+        What it counts as where a truth value is asked for.
+    reason : str
+        Why not, and what would do; empty if it can.
+    """
+
+    ok: bool
+    reason: str = ""
 
     def __bool__(self):
-        return False
+        return self.ok
+
+
+#: Relations of neighbouring tables that the accountants here know.
+RELATIONS = ("add_remove", "replace")
 
 
 class Accountant(BaseEstimator, ABC):
@@ -53,8 +67,9 @@ class Accountant(BaseEstimator, ABC):
     #: Facts it can work from, best first. Any one of them suffices.
     needs: tuple = ()
 
-    #: Kinds of release it can account for.
-    releases: tuple = (QueryRelease,)
+    #: By kind of release, by exact type: the fields it reads, and those known not to
+    #: matter to it. A release with any other field is refused, whatever the field says.
+    reads: ClassVar[dict[type, frozenset]] = {}
 
     #: Whether to name it to users whose own choice does not do.
     recommended = True
@@ -72,7 +87,7 @@ class Accountant(BaseEstimator, ABC):
 
         Parameters
         ----------
-        release : QueryRelease
+        release : QueryRelease, GradientRelease or VoteRelease
             What is to be released.
         scenario : Scenario or BoundScenario
             What is secret. An unbound one is bound to the release's public facts.
@@ -108,58 +123,96 @@ class Accountant(BaseEstimator, ABC):
     def supports(self, release, scenario):
         """Whether this accountant can account for the release under the scenario.
 
+        It answers for what it reads: a kind of release, a field, a fact, a relation or
+        a sampling scheme that is new to it is refused.
+
         Parameters
         ----------
-        release : QueryRelease
+        release : QueryRelease, GradientRelease or VoteRelease
         scenario : Scenario or BoundScenario
 
         Returns
         -------
-        True or Unsupported
-            `Unsupported` is false and reads as the reason why not, with the names of
+        Support
+            True where it can; otherwise it holds the reason, with the names of
             accountants that would do.
         """
-        bound = bind(scenario, release)
+        try:
+            self._check_support(release, bind(scenario, release))
+        except UnsupportedError as error:
+            return Support(False, str(error))
+        return Support(True)
+
+    def _check_support(self, release, bound):
+        """Raise an UnsupportedError with the reason if it cannot answer."""
+        if self._need(release, bound) is Adjacency:
+            self._fact(release, bound)
+
+    def _need(self, release, bound):
+        """The first kind of fact that both sides know."""
+        unread = unread_fields(self.reads, release)
         provided = bound.provides(release)
-        known = isinstance(release, self.releases)
-        if known and any(need in provided for need in self.needs):
-            return True
+        need = next((need for need in self.needs if need in provided), None)
+        if unread is None and need is not None:
+            return need
         others = [
             kind.__name__
             for kind in known_accountants()
             if kind.recommended
-            and isinstance(release, kind.releases)
+            and unread_fields(kind.reads, release) is None
             and any(need in provided for need in kind.needs)
         ]
         remedy = "use a scenario that offers more"
         if others:
             remedy = f"{' or '.join(others)} would do"
-        elif known:
+        elif unread is None:
             remedy = (
                 "give what bounds one record's influence (an estimator's bounds, "
                 f"data_norm or sensitivity), or {remedy}"
             )
-        if not known:
-            kinds = " or ".join(kind.__name__ for kind in self.releases)
-            return Unsupported(
-                f"{type(self).__name__} accounts for a {kinds}, but the release "
-                f"{release.name!r} is a {type(release).__name__}; {remedy}."
+        if unread is not None:
+            raise UnsupportedError(
+                f"{type(self).__name__} {unread}, so it does not answer for the "
+                f"release {release.name!r}; {remedy}."
             )
         needs = " or ".join(need.__name__ for need in self.needs)
         offers = ", ".join(sorted(f.__name__ for f in provided)) or "nothing"
-        return Unsupported(
+        raise UnsupportedError(
             f"{type(self).__name__} needs {needs}, but "
             f"{type(bound.scenario).__name__} offers {offers} for the release "
             f"{release.name!r}; {remedy}."
         )
 
-    def _require(self, release, bound):
-        """The first fact type that both sides know, or an error with the reason."""
-        answer = self.supports(release, bound)
-        if not answer:
-            raise UnsupportedError(str(answer))
-        provided = bound.provides(release)
-        return next(need for need in self.needs if need in provided)
+    def _fact(self, release, bound, norm=2):
+        """The fact that both sides know, if all it says is read here.
+
+        Parameters
+        ----------
+        release : QueryRelease, GradientRelease or VoteRelease
+        bound : BoundScenario
+        norm : float, default=2
+            In which the noise measures how far the output moves.
+
+        Raises
+        ------
+        UnsupportedError
+            If there is none, or it speaks of what is new here.
+        """
+        need = self._need(release, bound)
+        fact = bound.fact(need, release, norm)
+        new = None
+        if type(fact) is not need:
+            new = f"a {type(fact).__name__} where a {need.__name__} is read"
+        relation = getattr(fact, "relation", RELATIONS[0])
+        if relation not in RELATIONS:
+            new = f"the relation {relation!r}"
+        if new is not None:
+            raise UnsupportedError(
+                f"{type(bound.scenario).__name__} offers {new}, which "
+                f"{type(self).__name__} does not know; use a scenario whose facts are "
+                "those of skpuffer.scenarios."
+            )
+        return fact
 
     def _identity(self, bound, *releases):
         """Fields of a certificate that say what it is about."""
@@ -168,6 +221,34 @@ class Accountant(BaseEstimator, ABC):
             "accountant": " ".join(repr(self).split()),
             "release": " + ".join(release.name for release in releases),
         }
+
+
+def unread_fields(reads, release):
+    """Say what of a release is new to an accountant, or None if nothing is.
+
+    Parameters
+    ----------
+    reads : dict of {type: frozenset of str}
+        Fields by kind of release.
+    release : Release
+
+    Returns
+    -------
+    str or None
+        A clause with the accountant as its subject.
+    """
+    kind = type(release)
+    known = next((base for base in kind.__mro__ if base in reads), None)
+    if known is None:
+        kinds = " or ".join(f"a {kind.__name__}" for kind in reads)
+        return f"accounts for {kinds}, and this is a {kind.__name__}"
+    new = sorted({field.name for field in fields(release)} - reads[known])
+    if new:
+        names = ", ".join(map(repr, new))
+        return f"does not read {names} of a {kind.__name__}"
+    if known is not kind:
+        return f"knows a {known.__name__}, and not what a {kind.__name__} makes of it"
+    return None
 
 
 def as_asked(certificate, epsilon):

@@ -135,10 +135,10 @@ def compatibility_table():
             for release_name, release in _releases().items():
                 accountant = kind()
                 answer = accountant.supports(release, scenario)
-                reason = str(answer)
+                reason = answer.reason
                 if answer:
                     bound = scenario.bind(release.context)
-                    reason = accountant._require(release, bound).__name__
+                    reason = accountant._need(release, bound).__name__
                 rows.append(
                     {
                         "accountant": kind.__name__,

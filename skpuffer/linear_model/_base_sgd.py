@@ -11,10 +11,11 @@ from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.releases import (
     SAMPLING_SCHEMES,
     GradientRelease,
+    Optimiser,
     PublicContext,
     QueryRelease,
 )
-from skpuffer.training import Optimiser, default_plan, train
+from skpuffer.training import default_plan, train
 from skpuffer.utils._checks import check_count, check_positive
 from skpuffer.utils._fitting import forget
 from skpuffer.utils._sklearn import Interval, StrOptions
@@ -131,7 +132,8 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             assumptions=self._statements(context),
             **self._clipping(defaults.clip_norm * self._width(order), order),
         )
-        return replace(release, n_steps=self._steps(release, defaults))
+        release = replace(release, n_steps=self._steps(release, defaults))
+        return replace(release, optimiser=self._optimiser(release, multiplier))
 
     def _steps(self, release, defaults):
         if self.n_steps is not None:
@@ -163,7 +165,6 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             gradients,
             release,
             noise,
-            self._optimiser(release, noise),
             rng,
             initial=_checked_start(start, gradients),
             verbose=bool(self.verbose),
@@ -171,20 +172,13 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         )
         return self._released
 
-    def _optimiser(self, release, noise):
+    def _optimiser(self, release, multiplier):
         """How noisy gradients become parameters: post-processing of what is public."""
-        # the noise of one full-batch step that would leave as much of it in a mean of
-        # all steps' gradients
-        clip_norm = release.total_clip_norm / self._width(release.clip_order)
-        spread = float(np.max(noise.std())) / clip_norm
-        multiplier = (
-            spread * release.n_records / (release.divisor * np.sqrt(release.n_steps))
-        )
         defaults = self._defaults(
             release.context,
             multiplier,
             n_steps=release.n_steps,
-            clip_norm=clip_norm,
+            clip_norm=release.total_clip_norm / self._width(release.clip_order),
         )
         chosen = {
             name: given if (given := getattr(self, name)) is not None else fallback

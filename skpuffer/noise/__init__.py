@@ -9,8 +9,7 @@ low bits can give a value away (Mironov, 2012); round a release to a public grid
 that matters.
 """
 
-from ._base import Noise
-from ._curve import ShiftCurve
+from ._base import Noise, ShiftCurve
 from ._discrete_laplace import DiscreteLaplaceNoise
 from ._gaussian import GaussianNoise
 from ._laplace import LaplaceNoise

@@ -32,8 +32,8 @@ class Noise(ABC):
     attributes `family`, `norm` and `unit_variance` and the methods `_sample_unit`,
     `_renyi` and `_delta` of unit noise; `_u_for`, `_u_for_delta` and `_epsilon` have
     numeric defaults. A family whose cost depends on more (the dimension, how many
-    coordinates move) overrides what these are called by: `_shift_renyi`,
-    `_shift_delta`, `_shift_epsilon`, `_shift_u_for` and `_shift_u_for_delta`.
+    coordinates move) overrides `_resolved`, which returns what has these methods for
+    one shift. :meth:`curve` asks it once; all other answers are read off the curve.
 
     Parameters
     ----------
@@ -89,41 +89,59 @@ class Noise(ABC):
 
     # -- from a shift to its magnitude u ---------------------------------------------
 
-    def _shift_magnitude(self, shift):
-        return shift.magnitude(self.scale, self.norm)
-
     def _magnitude(self, shift):
-        """Magnitude u of a Shift or float, or of each float of an array."""
+        """Magnitude u of a Shift, or of each move of one coordinate in an array."""
         if isinstance(shift, Shift):
-            return self._shift_magnitude(shift)
-        shift = check_each(check_non_negative, shift=shift)
-        per_unit = self._shift_magnitude(one_coordinate(1.0))
+            return shift.magnitude(self.scale, self.norm)
+        per_unit = self._magnitude(one_coordinate(1.0))
         with np.errstate(
             invalid="ignore"
         ):  # 0 * inf: exact release of what stands still
             return np.where(np.equal(shift, 0), 0.0, shift * per_unit)[()]
 
-    def _shift_renyi(self, alpha, shift):
-        return self._renyi(alpha, self._magnitude(shift))
+    def _resolved(self, shift):
+        """Return the costs that apply to a shift, as functions of a magnitude, and it.
 
-    def _shift_delta(self, epsilon, shift):
-        return self._delta(epsilon, self._magnitude(shift))
+        Parameters
+        ----------
+        shift : Shift or ndarray
+            An array holds moves of one coordinate.
 
-    def _shift_epsilon(self, delta, shift):
-        return np.vectorize(self._epsilon, otypes=[float])(
-            delta, self._magnitude(shift)
-        )
+        Returns
+        -------
+        costs : object
+            With the methods `_renyi`, `_delta`, `_epsilon`, `_u_for` and
+            `_u_for_delta`.
+        magnitude : float or ndarray
+        """
+        return self, self._magnitude(shift)
 
-    def _shift_u_for(self, alpha, epsilon, shift):
-        return self._u_for(alpha, epsilon)
-
-    def _shift_u_for_delta(self, epsilon, delta, shift):
-        return self._u_for_delta(epsilon, delta)
-
-    def _gaussian_mu(self, shift):
+    def _gaussian_mu(self, magnitude):
+        """Distance of the two unit Gaussians that this noise is, if it is Gaussian."""
         return None
 
     # -- what a shift costs ----------------------------------------------------------
+
+    def curve(self, shift):
+        """Return all that this noise makes of one shift, resolved once.
+
+        Parameters
+        ----------
+        shift : Shift, float or ndarray
+            What may move. A float means one coordinate that moves by at most so much,
+            an array such a shift for each of its entries.
+
+        Returns
+        -------
+        ShiftCurve
+
+        Raises
+        ------
+        ValueError
+            If a shift is negative, or its norm does not fit the family and the
+            dimension is unknown.
+        """
+        return ShiftCurve(self, shift)
 
     def renyi(self, alpha, shift):
         """Return the Rényi divergence of the moved noise from the noise, at worst.
@@ -133,8 +151,7 @@ class Noise(ABC):
         alpha : float or ndarray
             Rényi order, in (1, inf]; inf gives the pure-epsilon cost.
         shift : Shift, float or ndarray
-            What may move. A float means one coordinate that moves by at most so much,
-            an array such a shift for each of its entries. Arrays broadcast.
+            As in :meth:`curve`. Arrays broadcast.
 
         Returns
         -------
@@ -147,8 +164,7 @@ class Noise(ABC):
             If an order is not above one, a shift is negative, or its norm does not fit
             the family and the dimension is unknown.
         """
-        alpha = check_each(check_order, alpha=alpha)
-        return plain(self._shift_renyi(alpha, shift))
+        return self.curve(shift).renyi(alpha)
 
     def pure_epsilon(self, shift):
         """Return the pure-epsilon cost, `renyi` at the order inf."""
@@ -169,8 +185,7 @@ class Noise(ABC):
         delta : float or ndarray
             In [0, 1]: the smallest delta for which epsilon holds.
         """
-        epsilon = check_each(check_real, epsilon=epsilon)
-        return plain(self._shift_delta(epsilon, shift))
+        return self.curve(shift).delta(epsilon)
 
     def epsilon(self, delta, shift):
         """Return the smallest epsilon >= 0 that goes with delta, rounded up.
@@ -187,28 +202,14 @@ class Noise(ABC):
         epsilon : float or ndarray
             In nats, with ``self.delta(epsilon, shift) <= delta``.
         """
-        delta = check_each(check_delta, delta=delta)
-        pure = np.equal(delta, 0)
-        if np.all(pure):
-            return plain(np.add(delta, self.pure_epsilon(shift)))
-        # where zero, any valid stand-in does: its result is not used
-        usual = self._shift_epsilon(np.where(pure, 0.5, delta), shift)
-        if np.any(pure):
-            usual = np.where(pure, self.pure_epsilon(shift), usual)
-        return plain(usual)
-
-    def curve(self, shift):
-        """Return the whole `ShiftCurve` of this noise against one shift."""
-        from ._curve import ShiftCurve  # it holds a noise, so it comes after us
-
-        return ShiftCurve(self, shift)
+        return self.curve(shift).epsilon(delta)
 
     def evidence(self, shift, renyi=False):
         """Say what the costs of a shift rest on that is not proved.
 
         Parameters
         ----------
-        shift : Shift
+        shift : Shift or float
         renyi : bool, default=False
             Whether Rényi costs are asked for, or the trade-off.
 
@@ -217,7 +218,10 @@ class Noise(ABC):
         tuple of str
             Sentences for a certificate; none where everything is proved.
         """
-        return ()
+        return self.curve(shift).evidence(renyi)
+
+    #: Sentences on what is not proved, of Rényi costs and of trade-offs.
+    _evidence: ClassVar[tuple] = ((), ())
 
     # -- which scale is enough -------------------------------------------------------
 
@@ -247,12 +251,7 @@ class Noise(ABC):
         InfiniteDistanceError
             If the shift is infinite.
         """
-        alpha, epsilon = check_order(alpha=alpha), check_positive(epsilon=epsilon)
-        return self._smallest_scale(
-            shift,
-            self._shift_u_for(alpha, epsilon, shift),
-            lambda noise: noise.renyi(alpha, shift) <= epsilon,
-        )
+        return self._proportions().curve(shift).scale_for(alpha, epsilon)
 
     def scale_for_delta(self, epsilon, delta, shift):
         """Return the smallest scale at which the shift obeys (epsilon, delta).
@@ -271,38 +270,45 @@ class Noise(ABC):
         scale : float or ndarray of shape (dim,)
             As in `scale_for`. By the exact divergence, not by way of Rényi orders.
         """
-        epsilon, delta = check_positive(epsilon=epsilon), check_delta(delta=delta)
-        if delta == 0:
-            return self.scale_for(math.inf, epsilon, shift)
-        return self._smallest_scale(
-            shift,
-            self._shift_u_for_delta(epsilon, delta, shift),
-            lambda noise: noise.delta(epsilon, shift) <= delta,
-        )
+        return self._proportions().curve(shift).scale_for_delta(epsilon, delta)
 
-    def _smallest_scale(self, shift, u, enough):
-        """Scale at which the shift has magnitude u, raised until it is `enough`."""
+    def _proportions(self):
+        """This noise at scale one, or with its scales as mere proportions."""
+        return self if np.ndim(self.scale) else self.with_scale(1.0)
+
+    def _least_scale(self, curve, u, enough):
+        """Scale at which the shift of a curve has magnitude u, raised until enough.
+
+        Parameters
+        ----------
+        curve : ShiftCurve
+            Of this noise, whose scales are proportions.
+        u : callable
+            Returns the largest magnitude that meets the target, rounded down.
+        enough : callable of a ShiftCurve
+            Whether the same shift meets the target under noise of another scale.
+        """
         if np.ndim(self.scale) and 0.0 in self.scale:
             raise ValueError(
                 "The parameter 'scale' gives the proportions of the noise to "
                 f"calibrate, so each must be positive. Got {self.scale!r}."
             )
         proportions = np.asarray(self.scale) if np.ndim(self.scale) else 1.0
-        if not isinstance(shift, Shift):
-            shift = one_coordinate(shift)
-        magnitude = self.with_scale(proportions)._magnitude(shift)
-        if magnitude == 0:
+        largest = u()
+        if curve.magnitude == 0:
             return 0.0 * proportions
-        if math.isinf(magnitude):
+        if math.isinf(curve.magnitude):
             raise InfiniteDistanceError(
                 "The shift is infinite, so no finite scale of noise covers it. Bound "
                 "the output, or use an accountant that does not need the worst shift."
             )
-        multiplier = raise_until(
-            lambda c: math.isfinite(c) and enough(self.with_scale(c * proportions)),
-            magnitude / u,
-        )
-        return multiplier * proportions
+
+        def is_enough(c):
+            return math.isfinite(c) and enough(
+                self.with_scale(c * proportions).curve(curve.shift)
+            )
+
+        return raise_until(is_enough, curve.magnitude / largest) * proportions
 
     # -- the noise itself ------------------------------------------------------------
 
@@ -381,3 +387,107 @@ class Noise(ABC):
         """Return family and parameters as plain data that JSON can hold."""
         scale = list(self.scale) if np.ndim(self.scale) else self.scale
         return {"family": self.family, "scale": scale}
+
+
+@dataclass(frozen=True)
+class ShiftCurve:
+    """All that one noise makes of one shift: its costs, and the scale it takes.
+
+    Which costs apply, and the magnitude they are functions of, is found once.
+
+    Parameters
+    ----------
+    noise : Noise
+        The noise.
+    shift : Shift, float or ndarray
+        The shift; a float means one coordinate that moves by at most so much, an array
+        such a shift for each of its entries.
+
+    Examples
+    --------
+    >>> from skpuffer.noise import GaussianNoise
+    >>> curve = GaussianNoise(scale=2.0).curve(1.0)
+    >>> curve.renyi(8)
+    1.0
+    >>> curve.gaussian_mu
+    0.5
+    """
+
+    noise: Noise
+    shift: Shift
+
+    def __post_init__(self):
+        shift = self.shift
+        if not isinstance(shift, Shift):
+            shift = check_each(check_non_negative, shift=shift)
+            shift = shift if np.ndim(shift) else one_coordinate(shift)
+            object.__setattr__(self, "shift", shift)
+        costs, magnitude = self.noise._resolved(shift)
+        object.__setattr__(self, "_costs", costs)
+        object.__setattr__(self, "magnitude", magnitude)
+
+    def renyi(self, alpha):
+        """Return the Rényi cost in nats at one order or an array of orders."""
+        alpha = check_each(check_order, alpha=alpha)
+        return plain(self._costs._renyi(alpha, self.magnitude))
+
+    def delta(self, epsilon):
+        """Return the hockey-stick divergence at one epsilon or an array of them."""
+        epsilon = check_each(check_real, epsilon=epsilon)
+        return plain(self._costs._delta(epsilon, self.magnitude))
+
+    def epsilon(self, delta):
+        """Return the smallest epsilon >= 0 that goes with delta, rounded up."""
+        delta = check_each(check_delta, delta=delta)
+        pure = np.equal(delta, 0)
+        if np.all(pure):
+            return plain(np.add(delta, self.renyi(math.inf)))
+        # where zero, any valid stand-in does: its result is not used
+        find = np.vectorize(self._costs._epsilon, otypes=[float])
+        usual = find(np.where(pure, 0.5, delta), self.magnitude)
+        if np.any(pure):
+            usual = np.where(pure, self.renyi(math.inf), usual)
+        return plain(usual)
+
+    def scale_for(self, alpha, epsilon):
+        """Return the smallest scale that costs at most epsilon; see :class:`Noise`."""
+        alpha, epsilon = check_order(alpha=alpha), check_positive(epsilon=epsilon)
+        return self.noise._least_scale(
+            self,
+            partial(self._costs._u_for, alpha, epsilon),
+            lambda curve: curve.renyi(alpha) <= epsilon,
+        )
+
+    def scale_for_delta(self, epsilon, delta):
+        """Return the smallest scale that obeys (epsilon, delta); see :class:`Noise`."""
+        epsilon, delta = check_positive(epsilon=epsilon), check_delta(delta=delta)
+        if delta == 0:
+            return self.scale_for(math.inf, epsilon)
+        return self.noise._least_scale(
+            self,
+            partial(self._costs._u_for_delta, epsilon, delta),
+            lambda curve: curve.delta(epsilon) <= delta,
+        )
+
+    def evidence(self, renyi=False):
+        """Say what is not proved, of Rényi costs or of the trade-off."""
+        return self._costs._evidence[0 if renyi else 1]
+
+    @property
+    def gaussian_mu(self):
+        """The mu of mu-Gaussian differential privacy, if that describes all (or None).
+
+        For Gaussian noise this is the shift in standard deviations, and the whole
+        curve follows from it (Dong, Roth and Su, 2022).
+        """
+        return self.noise._gaussian_mu(self.magnitude)
+
+    def times(self, factor):
+        """Return the curve of the same noise against so many times the shift."""
+        return ShiftCurve(
+            self.noise, replace(self.shift, radius=factor * self.shift.radius)
+        )
+
+    def to_dict(self):
+        """Return noise and shift as plain data that JSON can hold."""
+        return {"noise": self.noise.to_dict(), "shift": self.shift.to_dict()}

@@ -6,12 +6,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from skpuffer.utils._checks import check_non_negative, check_order, check_positive
 from skpuffer.utils._solve import largest_argument
 
 from ._base import Noise
 from ._shift import Shift
-from ._validation import check_delta, check_each
+from ._validation import plain
 
 # By so much a radius may exceed a whole number and still be taken for it: no whole
 # displacement is lost, as those within the radius are whole themselves.
@@ -122,16 +121,15 @@ class DiscreteLaplaceNoise(Noise):
     # -- in terms of the displacement itself, an integer z, inf if nothing covers it ---
 
     def _magnitude(self, shift):
-        """Integer that covers a Shift or float, or each float of an array."""
+        """Integer that covers a Shift, or each move of an array."""
+        radius = shift
         if isinstance(shift, Shift):
             radius = shift.magnitude(1.0, self.norm)
-        else:
-            radius = check_each(check_non_negative, shift=shift)
         spare = np.minimum(_ROUND_OFF * np.maximum(radius, 1.0), 0.5)
         whole = np.ceil(np.maximum(radius - spare, 0.0))
         # what is below the spare moves all the same, if it moves at all
         whole = np.where(np.greater(radius, 0), np.maximum(whole, 1.0), 0.0)
-        return np.where(whole > 0, math.inf if self.is_zero else whole, 0.0)[()]
+        return plain(np.where(whole > 0, math.inf if self.is_zero else whole, 0.0))
 
     def _renyi(self, alpha, u):
         """Sum the series, with what cancels for small shifts taken out beforehand.
@@ -181,50 +179,57 @@ class DiscreteLaplaceNoise(Noise):
         value = np.where(epsilon >= w, 0.0, value)
         return np.where(np.isinf(w), 1.0, value)
 
-    # -- calibration -----------------------------------------------------------------
+    def _resolved(self, shift):
+        z = self._magnitude(shift)
+        return _IntegerCosts(self, z), z
 
-    def scale_for(self, alpha, epsilon, shift):
-        alpha, epsilon = check_order(alpha=alpha), check_positive(epsilon=epsilon)
+
+@dataclass(frozen=True)
+class _IntegerCosts:
+    """Costs of a displacement by z, which depend on z and the scale, not on a ratio.
+
+    Parameters
+    ----------
+    noise : DiscreteLaplaceNoise
+    z : float or ndarray
+    """
+
+    noise: DiscreteLaplaceNoise
+    z: float
+
+    _evidence: ClassVar = ((), ())
+
+    def _renyi(self, alpha, u):
+        return self.noise._renyi(alpha, u)
+
+    def _delta(self, epsilon, u):
+        return self.noise._delta(epsilon, u)
+
+    def _epsilon(self, delta, u):
+        return self.noise._epsilon(delta, u)
+
+    def _u_for(self, alpha, epsilon):
+        """Largest ``z / rho`` that costs at most epsilon, rounded down."""
         if math.isinf(alpha):
-            ratio = epsilon
-        else:
-            ratio = self._largest_ratio(
-                shift, epsilon, lambda noise, z: noise._renyi(alpha, z)
-            )
-        return float(
-            self._smallest_scale(
-                shift, ratio, lambda noise: noise.renyi(alpha, shift) <= epsilon
-            )
+            return epsilon
+        return self._largest_ratio(epsilon, lambda noise: noise._renyi(alpha, self.z))
+
+    def _u_for_delta(self, epsilon, delta):
+        """Largest ``z / rho`` that obeys (epsilon, delta), rounded down."""
+        return self._largest_ratio(
+            delta, lambda noise: noise._delta(epsilon, self.z), start=epsilon
         )
 
-    scale_for.__doc__ = Noise.scale_for.__doc__
-
-    def scale_for_delta(self, epsilon, delta, shift):
-        epsilon, delta = check_positive(epsilon=epsilon), check_delta(delta=delta)
-        if delta == 0:
-            return self.scale_for(math.inf, epsilon, shift)
-        ratio = self._largest_ratio(
-            shift, delta, lambda noise, z: noise._delta(epsilon, z), start=epsilon
-        )
-        return float(
-            self._smallest_scale(
-                shift, ratio, lambda noise: noise.delta(epsilon, shift) <= delta
-            )
-        )
-
-    scale_for_delta.__doc__ = Noise.scale_for_delta.__doc__
-
-    def _largest_ratio(self, shift, target, cost, start=None):
-        """Largest ``z / rho`` with a cost of at most `target`, rounded down."""
-        z = float(self.with_scale(1.0)._magnitude(shift))
+    def _largest_ratio(self, target, cost, start=None):
+        z, family = self.z, self.noise
         if z == 0 or math.isinf(z):
             return 1.0  # no scale needed, or none enough, whatever the ratio
         least = z / LARGEST_SCALE
-        if cost(self.with_scale(LARGEST_SCALE), z) > target:
+        if cost(family.with_scale(LARGEST_SCALE)) > target:
             return least * (1 - _ROUND_OFF)  # a scale that is refused, and why
         # the search may begin below, where no noise is
         return largest_argument(
-            lambda ratio: float(cost(self.with_scale(z / max(ratio, least)), z)),
+            lambda ratio: float(cost(family.with_scale(z / max(ratio, least)))),
             target,
             start=target if start is None else start,
         )

@@ -15,6 +15,7 @@ from skpuffer.privacy_loss._gaussian import (
 from skpuffer.utils._checks import check_covariance
 
 from ._base import Noise
+from ._shift import Shift
 
 # Beyond a condition number of 1e12 a whitened shift has no digits left to trust.
 _LEAST = 1e-12
@@ -92,17 +93,17 @@ class GaussianNoise(Noise):
     def _epsilon(self, delta, u):
         return gaussian_epsilon(delta, u)
 
-    def _gaussian_mu(self, shift):
-        return self._shift_magnitude(shift)
+    def _gaussian_mu(self, magnitude):
+        return magnitude
 
     @cached_property
     def _factor(self):
         """Lower Cholesky factor of the covariance."""
         return np.linalg.cholesky(np.asarray(self.covariance))
 
-    def _shift_magnitude(self, shift):
-        if self.covariance is None:
-            return super()._shift_magnitude(shift)
+    def _magnitude(self, shift):
+        if self.covariance is None or not isinstance(shift, Shift):
+            return super()._magnitude(shift)
         shift.common_dim(self.dim)
         if shift.radius == 0 or self.scale == 0:
             return 0.0 if shift.radius == 0 else math.inf

@@ -1,22 +1,23 @@
 """The sampled privacy loss: an estimate by Monte Carlo, kept for comparison."""
 
 import math
+from typing import ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
 
-from skpuffer.accountants._base import Accountant, Calibration, Unsupported, bind
+from skpuffer.accountants._base import Accountant, Calibration, bind
 from skpuffer.accountants._noise_parameter import (
     check_noise,
     check_values,
     chosen_noise,
 )
-from skpuffer.accountants.composition._accounting import meet, neighbours
-from skpuffer.accountants.composition._gradients import SCHEMES, gradient_obstacle
+from skpuffer.accountants.composition._accounting import steps_of
+from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
 from skpuffer.privacy import Certificate, Notion
-from skpuffer.privacy_loss._dominating_pairs import PoissonPair, ShiftPair
+from skpuffer.privacy_loss import PoissonPair, ShiftPair
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import Adjacency
 from skpuffer.utils._checks import (
@@ -118,7 +119,7 @@ class SampledPrivacyLoss(Accountant):
     """
 
     needs = (Adjacency,)
-    releases = (GradientRelease,)
+    reads: ClassVar = {GradientRelease: GRADIENT_FIELDS}
     recommended = False  # an estimate is no substitute for a promise
 
     def __init__(
@@ -225,31 +226,21 @@ class SampledPrivacyLoss(Accountant):
 
     # -- the protocol -------------------------------------------------------------
 
-    def supports(self, release, scenario):
-        """Whether this accountant can estimate the release's cost under the scenario.
+    def _check_support(self, release, bound):
+        self._steps(release, bound)
 
-        Parameters
-        ----------
-        release : GradientRelease
-        scenario : Scenario or BoundScenario
-
-        Returns
-        -------
-        True or Unsupported
-            `Unsupported` is false and reads as the reason why not.
-        """
-        bound = bind(scenario, release)
-        answer = super().supports(release, bound)
-        if not answer:
-            return answer
-        worlds = neighbours(bound.fact(Adjacency, release), bound.scenario)
-        why = self._obstacle(release, worlds)
-        if why is None:
-            return True
-        return Unsupported(
-            f"{type(self).__name__} cannot sample the losses of the release "
-            f"{release.name!r} under {type(bound.scenario).__name__}: {why}."
-        )
+    def _steps(self, release, bound):
+        """The fact both sides know, and the steps whose losses can be sampled."""
+        fact = self._fact(release, bound)
+        try:
+            steps = steps_of(release, fact)
+            self._check_sampled(steps)
+        except UnsupportedError as error:
+            raise UnsupportedError(
+                f"{type(self).__name__} cannot sample the losses of the release "
+                f"{release.name!r} under {type(bound.scenario).__name__}: {error}."
+            ) from None
+        return fact, steps
 
     def calibrate(self, release, scenario, random_state=None):
         """Find noise whose estimated cost is the budget.
@@ -268,13 +259,14 @@ class SampledPrivacyLoss(Accountant):
             With a certificate that is an estimate.
         """
         self.check()
-        bound, fact, worlds = meet(self, release, scenario)
+        bound = bind(scenario, release)
+        fact, steps = self._steps(release, bound)
         unit, seed = chosen_noise(self), self._seed(random_state)
         clip = release.total_clip_norm
 
         def miss(log_scale):
             noise = unit.with_scale(clip * math.exp(log_scale))
-            epsilon = self._epsilon(noise, release, worlds, seed)
+            epsilon = self._epsilon(noise, steps, seed)
             return max(-5.0, min(5.0, math.log(max(epsilon, 1e-300) / self.epsilon)))
 
         low, high = 0.0, 0.0
@@ -284,36 +276,33 @@ class SampledPrivacyLoss(Accountant):
             low, high = low - math.log(4), low
         root = brentq(miss, low, high, xtol=1e-6)
         noise = unit.with_scale(clip * math.exp(root))
-        certificate = self._certificate(noise, release, bound, fact, worlds, seed)
+        certificate = self._certificate(noise, steps, fact, bound, seed)
         return Calibration(noise, certificate)
 
     def certify(self, noise, release, scenario):
         """Estimate what a given noise costs; see :class:`Accountant`."""
         self.check()
         check_values(noise, release)
-        bound, fact, worlds = meet(self, release, scenario)
-        return self._certificate(noise, release, bound, fact, worlds, self._seed(None))
+        bound = bind(scenario, release)
+        fact, steps = self._steps(release, bound)
+        return self._certificate(noise, steps, fact, bound, self._seed(None))
 
     # -- the parts ----------------------------------------------------------------
 
-    def _obstacle(self, release, worlds):
-        """Why the losses cannot be sampled, or None if they can."""
-        if release.dim != 1:
-            return (
+    def _check_sampled(self, steps):
+        """Refuse steps whose losses cannot be sampled."""
+        dim = steps.release.dim
+        if dim != 1:
+            raise UnsupportedError(
                 "the loss of one shift is sampled, which bounds no others, so the run "
-                f"must be of one coordinate (dim=1, not {release.dim}); use PrivacyLoss"
+                f"must be of one coordinate (dim=1, not {dim}); use PrivacyLoss"
             )
-        obstacle = gradient_obstacle(release, worlds)
-        if obstacle is not None:
-            return obstacle
-        pair, _, _ = SCHEMES[release.sampling](chosen_noise(self), release, worlds)
-        if type(pair) not in _SAMPLED:
-            return (
-                f"under sampling={release.sampling!r}, the relation "
-                f"{worlds.relation!r} and {worlds.count} records that differ a step "
+        if type(steps.dominated(chosen_noise(self)).pair) not in _SAMPLED:
+            raise UnsupportedError(
+                f"under sampling={steps.release.sampling.name!r}, the relation "
+                f"{steps.relation!r} and {steps.count} records that differ a step "
                 "is no shift by chance; use PrivacyLoss"
             )
-        return None
 
     def _seed(self, random_state):
         """A seed, so that one call meets the same random numbers throughout."""
@@ -321,10 +310,10 @@ class SampledPrivacyLoss(Accountant):
         rng, _ = noise_generator(given)
         return rng.integers(2**63)
 
-    def _epsilon(self, noise, release, worlds, seed):
+    def _epsilon(self, noise, steps, seed):
         """Estimate epsilon: the larger of those of both orders of the worlds."""
-        pair, n_steps, _ = SCHEMES[release.sampling](noise, release, worlds)
-        beta, u = _unit_shift(noise, pair.shift)
+        pair, n_steps, _, _ = steps.dominated(noise)
+        beta, u = _unit_shift(noise, pair.curve.shift)
         return max(
             self._one_way(draw, n_steps, np.random.default_rng(seed))
             for draw in samplers(pair, beta, u)
@@ -354,23 +343,23 @@ class SampledPrivacyLoss(Accountant):
             drawn += want
         return kept[:want], 1 - len(kept) / drawn
 
-    def _certificate(self, noise, release, bound, fact, worlds, seed):
+    def _certificate(self, noise, steps, fact, bound, seed):
         if noise.dim not in (None, 1):
             raise UnsupportedError(
                 f"{type(self).__name__} takes noise of one scale. Got {noise!r}."
             )
-        pair, _, _ = SCHEMES[release.sampling](noise, release, worlds)
+        release = steps.release
         return Certificate(
             notion=Notion.ESTIMATED,
-            epsilon=self._epsilon(noise, release, worlds, seed),
+            epsilon=self._epsilon(noise, steps, seed),
             delta=float(self.delta),
-            relation=worlds.relation,
+            relation=steps.relation,
             assumptions=(
                 *fact.assumptions,
                 _WARNING.format(n=int(self.n_samples)),
                 *release.assumptions,
             ),
-            sensitivity=float(pair.shift.radius),
+            sensitivity=float(steps.dominated(noise).pair.curve.shift.radius),
             norm=float(release.clip_order),
             source="sampled privacy losses (Rinberg et al., Algorithms 5 and 6)",
             **self._identity(bound, release),

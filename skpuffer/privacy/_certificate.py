@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import dataclass, fields, replace
-from enum import StrEnum
 from typing import Any
 
 from skpuffer.exceptions import CompositionError, UncertifiedError
@@ -10,62 +9,10 @@ from skpuffer.privacy_loss._curves import compose_curves
 from skpuffer.utils._checks import check_order, check_probability
 
 from ._display import certificate_html, certificate_text
+from ._notions import Notion
 from ._robustness import shifted
 
-__all__ = ["Certificate", "Notion", "compose"]
-
-
-class Notion(StrEnum):
-    """The privacy notions a certificate can be stated in."""
-
-    PURE_DP = "pure_dp"
-    RENYI_DP = "renyi_dp"
-    APPROXIMATE_DP = "approximate_dp"
-    PURE_PUFFERFISH = "pure_pufferfish"
-    RENYI_PUFFERFISH = "renyi_pufferfish"
-    APPROXIMATE_RENYI_PUFFERFISH = "approximate_renyi_pufferfish"
-    APPROXIMATE_PUFFERFISH = "approximate_pufferfish"
-    ESTIMATED = "estimated"
-
-    @property
-    def title(self):
-        """The notion in words."""
-        return _TITLES[self]
-
-    @property
-    def approximate(self):
-        """The (epsilon, delta) notion that this one implies, or itself."""
-        if self is Notion.ESTIMATED:
-            return self
-        dp = self in (Notion.PURE_DP, Notion.RENYI_DP, Notion.APPROXIMATE_DP)
-        return Notion.APPROXIMATE_DP if dp else Notion.APPROXIMATE_PUFFERFISH
-
-
-_TITLES = {
-    Notion.PURE_DP: "pure differential privacy",
-    Notion.RENYI_DP: "Rényi differential privacy",
-    Notion.APPROXIMATE_DP: "(ε, δ)-differential privacy",
-    Notion.PURE_PUFFERFISH: "pure Pufferfish privacy",
-    Notion.RENYI_PUFFERFISH: "Rényi Pufferfish privacy",
-    Notion.APPROXIMATE_RENYI_PUFFERFISH: "approximate Rényi Pufferfish privacy",
-    Notion.APPROXIMATE_PUFFERFISH: "(ε, δ)-Pufferfish privacy",
-    Notion.ESTIMATED: "an estimate, no guarantee",
-}
-
-# Direct implications, at the same order, epsilon and delta except those from a Rényi
-# notion to an approximate one; `implies` closes them. A differential-privacy promise
-# holds for each pair of neighbouring tables, hence, averaged, for any prior of
-# independent records and a secret of one of them.
-_IMPLIED = {
-    Notion.PURE_DP: (Notion.RENYI_DP, Notion.PURE_PUFFERFISH),
-    Notion.RENYI_DP: (Notion.RENYI_PUFFERFISH, Notion.APPROXIMATE_DP),
-    Notion.APPROXIMATE_DP: (Notion.APPROXIMATE_PUFFERFISH,),
-    Notion.PURE_PUFFERFISH: (Notion.RENYI_PUFFERFISH,),
-    Notion.RENYI_PUFFERFISH: (Notion.APPROXIMATE_RENYI_PUFFERFISH,),
-    Notion.APPROXIMATE_RENYI_PUFFERFISH: (Notion.APPROXIMATE_PUFFERFISH,),
-    Notion.APPROXIMATE_PUFFERFISH: (),
-    Notion.ESTIMATED: (),
-}
+__all__ = ["Certificate", "compose"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -139,7 +86,7 @@ class Certificate:
     >>> accountant = GroupPrivacy(epsilon=1.0, alpha=4)
     >>> certificate = accountant.calibrate(release, RecordScenario()).certificate
     >>> certificate.notion, certificate.epsilon, certificate.alpha
-    (<Notion.RENYI_DP: 'renyi_dp'>, 1.0, 4.0)
+    (<Notion 'renyi_dp'>, 1.0, 4.0)
     >>> round(certificate.to_approximate(1e-5).epsilon, 3)
     2.943
     """
@@ -168,13 +115,13 @@ class Certificate:
     n_releases: int = 1
 
     def __post_init__(self):
-        object.__setattr__(self, "notion", Notion(self.notion))
+        object.__setattr__(self, "notion", Notion.of(self.notion))
         object.__setattr__(self, "assumptions", tuple(self.assumptions))
 
     @property
     def certified(self):
         """Whether this is a promise (True) or an estimate (False)."""
-        return self.notion is not Notion.ESTIMATED
+        return self.notion.certified
 
     @property
     def gain(self):
@@ -204,15 +151,11 @@ class Certificate:
         bool
             An estimate implies nothing but an estimate.
         """
-        notion = Notion(notion)
-        if notion is self.notion:
-            return True
-        dp = (Notion.PURE_DP, Notion.RENYI_DP, Notion.APPROXIMATE_DP)
-        if self.relation == "add_remove" and self.notion in dp and notion not in dp:
-            return False  # a record's value is two steps away: it leaves, another comes
-        return any(
-            replace(self, notion=n).implies(notion) for n in _IMPLIED[self.notion]
-        )
+        notion = Notion.of(notion)
+        if self.relation == "add_remove" and self.notion.differential:
+            # a record's value is two steps away: it leaves, another comes
+            return notion.differential and self.notion.implies(notion)
+        return self.notion.implies(notion)
 
     def to_approximate(self, delta):
         """Return the (epsilon, delta) promise that follows.
@@ -239,6 +182,11 @@ class Certificate:
         self._refuse_estimate("an (epsilon, delta) promise")
         if self.curve is None:
             raise UncertifiedError("This certificate holds no curve to convert.")
+        if self.notion.approximate is None:
+            raise UncertifiedError(
+                f"No (epsilon, delta) promise is known to follow from "
+                f"{self.notion.title}."
+            )
         event = self.event_delta
         if delta <= event:
             raise ValueError(
@@ -388,7 +336,7 @@ class Certificate:
         return certificate_text(self)
 
     def __repr__(self):
-        parts = [f"notion={self.notion.value!r}"]
+        parts = [f"notion={self.notion.name!r}"]
         for name in ("epsilon", "alpha", "delta", "mutual_information"):
             value = getattr(self, name)
             if value is not None and not (name == "delta" and value == 0):
@@ -526,7 +474,12 @@ def _promise_of(total, parts, alpha, delta):
         raise ValueError(
             "The parameters 'alpha' and 'delta' ask for different notions. Give one."
         )
-    dp = all(c.notion.approximate is Notion.APPROXIMATE_DP for c in parts)
+    for part in parts:
+        if part.notion.approximate is None:
+            raise CompositionError(
+                f"No composition is known for {part.notion.title}: {part!r}."
+            )
+    dp = all(c.notion.differential for c in parts)
     event = total.event_delta
     if alpha is None and delta is None:
         # the part of each delta that its noise buys

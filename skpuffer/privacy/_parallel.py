@@ -5,8 +5,6 @@ from dataclasses import replace
 
 from skpuffer.exceptions import CompositionError
 
-from ._certificate import Notion
-
 __all__ = ["parallel"]
 
 
@@ -87,7 +85,7 @@ def parallel(certificates):
         return certificates[0]
     worst = max(certificates, key=lambda c: (c.epsilon, c.delta))
     curves = {id(c.curve): c.curve for c in certificates}
-    dp = worst.notion.approximate is Notion.APPROXIMATE_DP
+    dp = worst.notion.differential
     assumptions = [
         "the releases read disjoint blocks of records, and which block a record lies "
         "in is public",

@@ -15,6 +15,8 @@ from skpuffer.utils._checks import (
     check_real,
 )
 
+from ._notions import Notion
+
 __all__ = ["METHODS", "shifted"]
 
 #: Methods by name, and which of the inputs each works from.
@@ -109,8 +111,7 @@ def _variation(base, variation):
             f"own delta of {base.delta:g}, leave nothing to promise. Got {variation!r}."
         )
     conditioned = getattr(base.curve, "conditioned", lambda mass: base.curve)
-    notions = type(base.notion)
-    approximate = notions.APPROXIMATE_RENYI_PUFFERFISH
+    approximate = Notion.APPROXIMATE_RENYI_PUFFERFISH
     out = replace(
         base,
         notion=base.notion.approximate if base.alpha is None else approximate,

@@ -81,7 +81,7 @@ class PrivacyLossCurve:
         ``epsilon >= 0``; `symmetric`, whether these two are the same; and
         `to_dict()`. It can be hashed. An exact `renyi(alpha)`, or
         `renyi_costs(orders)` for many at once, is used if there is one. Where it is
-        not known which of several pairs it is, `ways` lists them instead, each in
+        not known which of several pairs it is, `directions` lists them instead, each in
         both orders.
     max_memory : float, default=500
         In MiB. Where a grid would take more, Rényi costs are added instead.
@@ -178,12 +178,12 @@ class PrivacyLossCurve:
 
     @property
     def _directions(self):
-        """Steps in the order of the laws as given, and the other ways if any."""
-        directions = [_ways(pair) for pair, _ in self.steps]
-        n_ways = max(map(len, directions), default=1)
-        # one way for all, or what differs does so in the same way at each step
+        """Dominating pairs, one list per direction."""
+        directions = [_directions(pair) for pair, _ in self.steps]
+        most = max(map(len, directions), default=1)
+        # one direction for all, or what differs does so in the same one at each step
         directions = [
-            pairs * n_ways if len(pairs) == 1 else pairs for pairs in directions
+            pairs * most if len(pairs) == 1 else pairs for pairs in directions
         ]
         counts = [count for _, count in self.steps]
         return tuple(
@@ -196,9 +196,9 @@ class PrivacyLossCurve:
         return self.max_memory * 2**20 / BYTES_PER_POINT
 
 
-def _ways(pair):
-    """Pairs of laws that two worlds may have, each in one order."""
-    if hasattr(pair, "ways"):
+def _directions(pair):
+    """Pairs that two neighbouring tables may make of one, each in one direction."""
+    if hasattr(pair, "directions"):
         return pair.directions
     return (pair,) if pair.symmetric else (pair, Reversed(pair))
 
@@ -367,13 +367,13 @@ def _larger(curve, ask, tolerance):
     ]
     while True:
         # the other direction's number is an upper bound already
-        worst = max(directions, key=lambda way: way.value)
+        worst = max(directions, key=lambda found: found.value)
         if worst.value <= 0:
             # an upper bound, and no number asked for here is less than zero
             return 0.0, 0.0, True
         if worst.good(tolerance) or worst.value == math.inf:
             exact = worst.value < math.inf and not worst.exhausted
-            return worst.value, max(way.lower for way in directions), exact
+            return worst.value, max(found.lower for found in directions), exact
         worst.refine(tolerance)
 
 
@@ -386,7 +386,7 @@ def _renyi_epsilon(curve, delta):
 def _account(curve, delta, tolerance):
     if curve.n_steps == 1:
         ((pair, _),) = curve.steps
-        epsilon = max(_single_epsilon(way, delta) for way in _ways(pair))
+        epsilon = max(_single_epsilon(each, delta) for each in _directions(pair))
         return Accounted(epsilon, epsilon * (1 - 1e-9), "exact")
 
     def ask(steps, step, max_points):
@@ -422,7 +422,7 @@ def _delta(curve, epsilon):
         ((pair, _),) = curve.steps
         at = np.array([epsilon])
         beyond = max(0.0, -math.expm1(min(epsilon, 0.0)))
-        return max(float(excess(way, at)[0]) for way in _ways(pair)) + beyond
+        return max(float(excess(each, at)[0]) for each in _directions(pair)) + beyond
     orders = tuple(ORDERS)
     value = renyi_to_delta(orders, curve.renyi_costs(orders), epsilon)
 

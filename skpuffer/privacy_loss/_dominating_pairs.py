@@ -1,12 +1,14 @@
-"""Pairs of laws that dominate one step of a gradient release.
+"""Dominating pairs of one step of a release.
 
 A pair is what :class:`skpuffer.privacy_loss.PrivacyLossCurve` composes. Those here are
-made from the exact trade-off of the noise alone, whatever its family: `one(epsilon)`
-below is the hockey-stick divergence of the noise moved by the step's shift.
+made from the exact trade-off of the noise alone, whatever its family: they hold the
+curve of the noise against the step's shift, with `delta(epsilon)`, and ask it for
+multiples of that shift by `times(k)`.
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.stats import binom
@@ -27,7 +29,7 @@ _RARE = 1e-30
 
 
 def participation(trials, chance):
-    """Return how often something may happen in some trials, and how likely that is.
+    """Support and weights of Binomial(trials, chance), the tail lumped at `trials`.
 
     Parameters
     ----------
@@ -81,20 +83,20 @@ class DominatingPair:
 
     Parameters
     ----------
-    noise : Noise
-    shift : Shift
+    curve : ShiftCurve
+        Of the noise against the move of a step's sum.
     """
 
-    noise: object
-    shift: object
+    curve: Any
 
     symmetric = True
     #: Whether some gradients attain it, so that no better bound is possible.
     tight = False
 
     def _one(self, epsilon, times=1):
-        shift = replace(self.shift, radius=times * self.shift.radius)
-        return self.noise.delta(epsilon, shift)
+        """Hockey-stick divergence of the noise moved by so many times the shift."""
+        curve = self.curve if times == 1 else self.curve.times(times)
+        return curve.delta(epsilon)
 
     def reverse(self, epsilon):
         """Return the hockey-stick divergence of the second law from the first."""
@@ -102,11 +104,7 @@ class DominatingPair:
 
     def to_dict(self):
         """Return plain data."""
-        return {
-            "step": type(self).__name__,
-            "noise": self.noise.to_dict(),
-            "shift": self.shift.to_dict(),
-        }
+        return {"pair": type(self).__name__, **self.curve.to_dict()}
 
 
 @dataclass(frozen=True)
@@ -121,7 +119,7 @@ class ShiftPair(DominatingPair):
 
     def renyi_costs(self, orders):
         """Return the Rényi costs at many orders, in nats."""
-        return self.noise.renyi(np.asarray(orders, dtype=float), self.shift).tolist()
+        return self.curve.renyi(np.asarray(orders, dtype=float)).tolist()
 
 
 @dataclass(frozen=True)
@@ -132,8 +130,8 @@ class PoissonPair(DominatingPair):
 
     Parameters
     ----------
-    noise : Noise
-    shift : Shift
+    curve : ShiftCurve
+        Of the noise against the move of a step's sum.
     rate : float
         The probability q.
 
@@ -204,8 +202,8 @@ class MixturePair(DominatingPair):
 
     Parameters
     ----------
-    noise : Noise
-    shift : Shift
+    curve : ShiftCurve
+        Of the noise against the move of a step's sum.
     trials : int
     chance : float
         The number of times is binomial with these two.
@@ -240,9 +238,8 @@ class ReplacePoissonPair(DominatingPair):
 
     Parameters
     ----------
-    noise : Noise
-    shift : Shift
-        Of a record that joins the batch.
+    curve : ShiftCurve
+        Of the noise against the move of a step's sum by one record.
     rate : float
 
     References

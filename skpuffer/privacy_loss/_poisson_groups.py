@@ -59,10 +59,8 @@ class GaussianPoissonPair(DominatingPair):
 
     Parameters
     ----------
-    noise : Noise
-        Gaussian.
-    shift : Shift
-        Of one record that joins the batch.
+    curve : ShiftCurve
+        Of Gaussian noise against the move of a step's sum by one record.
     rate : float
         In (0, 1).
     first, second : int
@@ -117,7 +115,7 @@ class GaussianPoissonPair(DominatingPair):
 
     def _divergence(self, epsilon, ahead, behind):
         """Hockey-stick divergence of the mixtures of two groups, by their sizes."""
-        mean = self.noise.curve(self.shift).gaussian_mu
+        mean = self.curve.gaussian_mu
         p, q = (_mixture(size, self.rate, mean) for size in (ahead, behind))
         epsilon = np.asarray(epsilon, float)
         if math.isinf(mean):
@@ -211,10 +209,8 @@ class GaussianPoissonGroup(DominatingPair):
 
     Parameters
     ----------
-    noise : Noise
-        Gaussian.
-    shift : Shift
-        Of one record that joins the batch.
+    curve : ShiftCurve
+        Of Gaussian noise against the move of a step's sum by one record.
     rate : float
         In (0, 1).
     count : int
@@ -229,9 +225,7 @@ class GaussianPoissonGroup(DominatingPair):
     def directions(self):
         """Pairs of laws, one of which dominates all steps of a run."""
         return tuple(
-            GaussianPoissonPair(
-                self.noise, self.shift, self.rate, self.count - gone, gone
-            )
+            GaussianPoissonPair(self.curve, self.rate, self.count - gone, gone)
             for gone in range(self.count + 1)
         )
 

@@ -6,18 +6,35 @@ no noise.
 """
 
 from ._context import PublicContext
-from ._gradient import SAMPLING_SCHEMES, GradientRelease
+from ._gradient import GradientRelease
+from ._optimiser import Optimiser
 from ._query import QueryRelease
+from ._sampling import (
+    SAMPLING_SCHEMES,
+    FixedSizeSampling,
+    FullBatchSampling,
+    PoissonSampling,
+    SamplingScheme,
+    ShuffledEpochsSampling,
+    WithReplacementSampling,
+)
 from ._sensitivity import Sensitivity, convert_norm
 from ._votes import VOTE_RELATIONS, VoteRelease
 
 __all__ = [
     "SAMPLING_SCHEMES",
     "VOTE_RELATIONS",
+    "FixedSizeSampling",
+    "FullBatchSampling",
     "GradientRelease",
+    "Optimiser",
+    "PoissonSampling",
     "PublicContext",
     "QueryRelease",
+    "SamplingScheme",
     "Sensitivity",
+    "ShuffledEpochsSampling",
     "VoteRelease",
+    "WithReplacementSampling",
     "convert_norm",
 ]

@@ -1,26 +1,22 @@
 """A training run: many noisy sums of clipped gradients."""
 
-import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
-from skpuffer.utils._checks import check_count, check_option, check_positive
+from skpuffer.utils._checks import check_count, check_positive
+from skpuffer.utils._types import Indices
 
 from ._base import Release
 from ._context import PublicContext
+from ._optimiser import Optimiser
+from ._sampling import PoissonSampling, SamplingScheme, sampling_scheme
 from ._sensitivity import Sensitivity
 
-__all__ = ["SAMPLING_SCHEMES", "GradientRelease"]
-
-#: How the records of a step are chosen, by name.
-SAMPLING_SCHEMES = (
-    "full_batch",
-    "poisson",
-    "fixed_size",
-    "with_replacement",
-    "shuffled_epochs",
-)
+__all__ = ["GradientRelease"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +37,8 @@ class GradientRelease(Release):
     batch_size : int, default=None
         Records of a step: their expected number under ``'poisson'``, the exact one
         otherwise. None, and required to be so, is all records for ``'full_batch'``.
-    sampling : str, default='poisson'
+    sampling : str or SamplingScheme, default='poisson'
+        Kept as the scheme itself, which also draws the batches.
         ``'full_batch'`` takes all records at each step; ``'poisson'`` each record
         independently with probability ``batch_size / n_records`` (a batch may be
         empty, and is released with noise all the same); ``'fixed_size'`` a uniformly
@@ -58,6 +55,12 @@ class GradientRelease(Release):
         None clips the whole vector at once.
     dim : int, default=None
         Length of the parameter vector, where known.
+    noise_correlation : None
+        How the noise of one step depends on that of others. None is not at all, and all
+        there is yet.
+    optimiser : Optimiser, default=None
+        What is made of the noisy sums; None leaves it to whoever gets them. Every
+        noisy sum may be seen all the same.
     name : str, default='gradients'
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
@@ -72,18 +75,20 @@ class GradientRelease(Release):
     --------
     >>> from skpuffer.releases import GradientRelease
     >>> release = GradientRelease(n_records=1000, batch_size=10, n_steps=50)
-    >>> release.sampling, release.sampling_rate, release.divisor
+    >>> release.sampling.name, release.sampling_rate, release.divisor
     ('poisson', 0.01, 10.0)
     """
 
     n_records: int
     n_steps: int
     batch_size: int | None = None
-    sampling: str = "poisson"
+    sampling: str | SamplingScheme = PoissonSampling()
     clip_norm: float | tuple[float, ...] = 1.0
     clip_order: float = 2.0
     blocks: tuple[int, ...] | None = None
     dim: int | None = None
+    noise_correlation: Any = None
+    optimiser: Optimiser | None = None
     name: str = "gradients"
     context: PublicContext | None = field(default=None, compare=False)
     assumptions: tuple[str, ...] = field(default=(), compare=False)
@@ -91,34 +96,12 @@ class GradientRelease(Release):
     def __post_init__(self) -> None:
         check_count(n_records=self.n_records)
         check_count(n_steps=self.n_steps)
-        check_option(SAMPLING_SCHEMES, sampling=self.sampling)
-        self._check_batch_size()
+        scheme = sampling_scheme(self.sampling)
+        object.__setattr__(self, "sampling", scheme)
+        size = scheme.batch_size(self.n_records, self.batch_size)
+        object.__setattr__(self, "batch_size", size)
         self._check_clipping()
         self._meet_context()
-
-    def _check_batch_size(self) -> None:
-        n, size = self.n_records, self.batch_size
-        if self.sampling == "full_batch":
-            if size not in (None, n):
-                raise ValueError(
-                    "The parameter 'batch_size' must be None or the number of records "
-                    f"({n}) under sampling='full_batch'. Got {size!r}; name another "
-                    "sampling to use smaller batches."
-                )
-            object.__setattr__(self, "batch_size", n)
-            return
-        if size is None:
-            raise ValueError(
-                f"The parameter 'batch_size' is needed under {self.sampling!r} "
-                "sampling: give the number of records of a step, or use "
-                "sampling='full_batch'."
-            )
-        check_count(batch_size=size)
-        if size > n and self.sampling != "with_replacement":
-            raise ValueError(
-                f"The parameter 'batch_size' ({size}) must not exceed the number of "
-                f"records ({n}). Use at most {n}, or sampling='full_batch'."
-            )
 
     def _check_clipping(self) -> None:
         order = self.clip_order
@@ -150,6 +133,26 @@ class GradientRelease(Release):
                 f"Got {self.blocks!r}."
             )
 
+    def batches(self, rng: np.random.Generator) -> Iterator[Indices | None]:
+        """Return an iterator over the batches of the run, as its scheme draws them.
+
+        Parameters
+        ----------
+        rng : numpy.random.Generator
+            Used by nothing else while the iterator is read.
+
+        Returns
+        -------
+        iterator of ndarray of shape (size,) or None
+            The rows of each of the `n_steps` steps; None stands for all rows.
+        """
+        return islice(self._scheme.batches(self, rng), self.n_steps)
+
+    @property
+    def _scheme(self) -> SamplingScheme:
+        """The sampling scheme, which `sampling` is from the start on."""
+        return sampling_scheme(self.sampling)
+
     @property
     def _records(self) -> int:
         """Records of a step, as `batch_size` or all."""
@@ -158,26 +161,22 @@ class GradientRelease(Release):
     @property
     def sampling_rate(self) -> float:
         """Probability that a record is in a step's batch."""
-        if self.sampling == "with_replacement":
-            return -math.expm1(self._records * math.log1p(-1 / self.n_records))
-        return self.divisor / self.n_records
+        return self._scheme.rate(self.n_records, self._records)
 
     @property
     def divisor(self) -> float:
         """Public number a step's sum is divided by: the expected size of a batch."""
-        if self.sampling == "shuffled_epochs":
-            return self.n_records / self.steps_per_epoch
-        return float(self._records)
+        return self._scheme.divisor(self.n_records, self._records)
 
     @property
     def steps_per_epoch(self) -> int:
         """Steps in which as many records are visited as there are, rounded up."""
-        return math.ceil(self.n_records / self._records)
+        return self._scheme.steps_per_epoch(self.n_records, self._records)
 
     @property
     def n_epochs(self) -> int:
         """Epochs begun: how often a record takes part under 'shuffled_epochs'."""
-        return math.ceil(self.n_steps / self.steps_per_epoch)
+        return -(-self.n_steps // self.steps_per_epoch)
 
     @property
     def total_clip_norm(self) -> float:

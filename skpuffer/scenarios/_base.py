@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -17,6 +18,7 @@ __all__ = [
     "Scenario",
     "finite_output",
     "matched_rows",
+    "offers",
     "protected_records",
     "resolve_pairs",
 ]
@@ -111,6 +113,22 @@ class Scenario(BaseEstimator, ABC):
         return None
 
 
+def offers(kind):
+    """Mark a method of a bound scenario as the one that offers a kind of fact.
+
+    Parameters
+    ----------
+    kind : type
+        One of the facts; the method returns it for a release and a norm.
+    """
+
+    def mark(method):
+        method.offers = kind
+        return method
+
+    return mark
+
+
 class BoundScenario(ABC):
     """A scenario that has met the public facts of a table. Immutable.
 
@@ -124,8 +142,17 @@ class BoundScenario(ABC):
         self.scenario = scenario
         self.context = context
 
-    #: Method by fact; a subclass fills it in.
-    _facts: dict = {}
+    #: Methods by the kind of fact they offer; see :func:`offers`.
+    _facts: ClassVar[dict] = {}
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        own = {
+            method.offers: method
+            for method in vars(cls).values()
+            if hasattr(method, "offers")
+        }
+        cls._facts = cls._facts | own
 
     @property
     def target_assumption(self):
@@ -205,7 +232,7 @@ class BoundScenario(ABC):
                 f"{type(self.scenario).__name__} does not offer {kind.__name__} for "
                 f"the release {release.name!r}."
             )
-        fact = getattr(self, self._facts[kind])(release, norm)
+        fact = self._facts[kind](self, release, norm)
         assert isinstance(fact, Fact)
         if self.scenario.needs_empirical:
             fact = replace(fact, certified=False, reads_private_rows=True)

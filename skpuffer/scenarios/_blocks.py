@@ -9,7 +9,7 @@ from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import QueryRelease
 from skpuffer.utils._checks import check_count
 
-from ._base import BoundScenario, Scenario
+from ._base import BoundScenario, Scenario, offers
 from ._facts import Adjacency, MaxInfluence, OutputDistributions, arbitrary_coupling
 
 __all__ = ["BlocksScenario"]
@@ -133,12 +133,6 @@ class BlocksScenario(Scenario):
 
 
 class _BoundBlocks(BoundScenario):
-    _facts = {
-        OutputDistributions: "_output_distributions",
-        Adjacency: "_adjacency",
-        MaxInfluence: "_influence",
-    }
-
     def __init__(self, scenario, context):
         super().__init__(scenario, context)
         # blocks of one size are alike
@@ -200,6 +194,7 @@ class _BoundBlocks(BoundScenario):
                 )
             yield block, part
 
+    @offers(OutputDistributions)
     def _output_distributions(self, release, norm):
         found = [
             block.fact(OutputDistributions, part, norm)
@@ -223,6 +218,7 @@ class _BoundBlocks(BoundScenario):
             **self._trust(found),
         )
 
+    @offers(Adjacency)
     def _adjacency(self, release, norm):
         found = [
             block.fact(Adjacency, part, norm) for block, part in self._parts(release)
@@ -249,6 +245,7 @@ class _BoundBlocks(BoundScenario):
             **self._trust(found),
         )
 
+    @offers(MaxInfluence)
     def _influence(self, release, norm):
         found = [
             block.fact(MaxInfluence, part, norm) for block, part in self._parts(release)

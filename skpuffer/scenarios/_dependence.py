@@ -4,7 +4,7 @@ from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import QueryRelease, convert_norm
 from skpuffer.utils._checks import check_at_least_one, check_non_negative, check_option
 
-from ._base import BoundScenario, Scenario
+from ._base import BoundScenario, Scenario, offers
 from ._facts import OutputSensitivity
 
 __all__ = ["DependenceScenario"]
@@ -82,12 +82,11 @@ class DependenceScenario(Scenario):
 
 
 class _BoundDependence(BoundScenario):
-    _facts = {OutputSensitivity: "_output_sensitivity"}
-
     def provides(self, release):
         known = isinstance(release, QueryRelease) and release.sensitivity is not None
         return frozenset({OutputSensitivity} if known else ())
 
+    @offers(OutputSensitivity)
     def _output_sensitivity(self, release, norm):
         scenario = self.scenario
         one = release.sensitivity.value("replace", norm, release.dim)

@@ -4,7 +4,7 @@ from skpuffer.distributions._distributions import Distribution
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import QueryRelease
 
-from ._base import BoundScenario, Scenario
+from ._base import BoundScenario, Scenario, offers
 from ._facts import OutputDistributions
 
 __all__ = ["LawsScenario"]
@@ -65,8 +65,6 @@ class LawsScenario(Scenario):
 
 
 class _BoundLaws(BoundScenario):
-    _facts = {OutputDistributions: "_output_distributions"}
-
     @property
     def _dim(self):
         return self.scenario.laws[0][0].dim
@@ -76,6 +74,7 @@ class _BoundLaws(BoundScenario):
             return frozenset()  # the worlds and laws are those of one output
         return frozenset({OutputDistributions})
 
+    @offers(OutputDistributions)
     def _output_distributions(self, release, norm):
         if release.dim != self._dim:
             raise ScenarioError(

@@ -142,6 +142,10 @@ class Adjacency(Fact):
     shifts : ndarray of shape (count,) or None
         Each record's own bound, in decreasing order, where they differ: the first is
         `shift`.
+    any_records : bool
+        Whether the secret is the records themselves, any `count` of them and whatever
+        they hold, all others being the same in both tables: differential privacy. They
+        are then fixed before anything is drawn, and there is nothing to compare with.
     count_is_certain : bool
         Whether no more records differ in any event. If not, `delta` is the mass of the
         event in which more do.
@@ -153,11 +157,12 @@ class Adjacency(Fact):
     shift: float
     relation: str
     coupling_id: str | None
+    any_records: bool = False
     count_is_certain: bool = True
     shifts: np.ndarray | None = field(default=None, repr=False)
 
     @classmethod
-    def arbitrary(cls, count, assumptions, relation="replace"):
+    def arbitrary(cls, count, assumptions, relation="replace", any_records=False):
         """Return the fact that so many records may become any others.
 
         Parameters
@@ -165,6 +170,8 @@ class Adjacency(Fact):
         count : int
         assumptions : tuple of str
         relation : {'add_remove', 'replace'}, default='replace'
+        any_records : bool, default=False
+            Whether these are any records of the table; see the class.
 
         Returns
         -------
@@ -172,6 +179,7 @@ class Adjacency(Fact):
         """
         return cls(
             count=count,
+            any_records=any_records,
             shift=float("inf"),
             relation=relation,
             coupling_id=arbitrary_coupling(relation, count),

@@ -19,6 +19,7 @@ from ._base import (
     Scenario,
     finite_output,
     matched_rows,
+    offers,
     protected_records,
 )
 from ._facts import Adjacency, OutputDistributions
@@ -184,8 +185,6 @@ def _rows(tables, context):
 
 
 class _BoundJointTable(BoundScenario):
-    _facts = {OutputDistributions: "_output_distributions", Adjacency: "_adjacency"}
-
     def __init__(self, scenario, context):
         super().__init__(scenario, context)
         tables = scenario._tables()
@@ -277,6 +276,7 @@ class _BoundJointTable(BoundScenario):
         units = release.unit_array
         return release.factor * sums * units
 
+    @offers(OutputDistributions)
     def _output_distributions(self, release, norm):
         outputs, where = np.unique(self._outputs(release), axis=0, return_inverse=True)
         where = where.reshape(-1)
@@ -298,6 +298,7 @@ class _BoundJointTable(BoundScenario):
             assumptions=self.statements(),
         )
 
+    @offers(Adjacency)
     def _adjacency(self, release, norm):
         return Adjacency.arbitrary(self.context.n_records, self.statements())
 

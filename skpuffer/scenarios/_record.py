@@ -2,7 +2,7 @@
 
 from skpuffer.utils._checks import check_count, check_option
 
-from ._base import BoundScenario, Scenario
+from ._base import BoundScenario, Scenario, offers
 from ._facts import Adjacency
 
 __all__ = ["RecordScenario"]
@@ -46,12 +46,11 @@ class RecordScenario(Scenario):
 
 
 class _BoundRecord(BoundScenario):
-    _facts = {Adjacency: "_adjacency"}
-
     def provides(self, release):
         known = release.sensitivity is not None
         return frozenset({Adjacency} if known else ())
 
+    @offers(Adjacency)
     def _adjacency(self, release, norm):
         k, relation = int(self.scenario.k), self.scenario.relation
         what = "added or removed" if relation == "add_remove" else "replaced"
@@ -61,4 +60,4 @@ class _BoundRecord(BoundScenario):
             f"({self.context.n_records}), of features, the class labels and every "
             "divisor are public"
         )
-        return Adjacency.arbitrary(k, (public,), relation)
+        return Adjacency.arbitrary(k, (public,), relation, any_records=True)

@@ -9,7 +9,7 @@ from skpuffer.scenarios.priors._tables import bound_arrays
 from skpuffer.utils._checks import check_count, check_probability
 from skpuffer.utils._frame import row_count
 
-from ._base import BoundScenario, Scenario, finite_output, resolve_pairs
+from ._base import BoundScenario, Scenario, finite_output, offers, resolve_pairs
 from ._facts import CoupledSamples, OutputDistributions, OutputSamples
 
 __all__ = ["SimulatorScenario"]
@@ -99,12 +99,6 @@ class SimulatorScenario(Scenario):
 
 
 class _BoundSimulator(BoundScenario):
-    _facts = {
-        CoupledSamples: "_coupled_samples",
-        OutputDistributions: "_output_distributions",
-        OutputSamples: "_output_samples",
-    }
-
     def provides(self, release):
         if not isinstance(release, QueryRelease):
             return frozenset()  # the worlds and laws are those of one output
@@ -127,6 +121,7 @@ class _BoundSimulator(BoundScenario):
             )
         return finite_output(release, *bound_arrays(self.context, X, y))
 
+    @offers(CoupledSamples)
     def _coupled_samples(self, release, norm):
         scenario = self.scenario
         rng = np.random.default_rng(scenario.random_state)
@@ -172,6 +167,7 @@ class _BoundSimulator(BoundScenario):
             for secret in scenario.secrets
         ]
 
+    @offers(OutputDistributions)
     def _output_distributions(self, release, norm):
         worlds = self._worlds(release)
         laws = tuple(Samples(outputs) for outputs in worlds)
@@ -193,6 +189,7 @@ class _BoundSimulator(BoundScenario):
             ),
         )
 
+    @offers(OutputSamples)
     def _output_samples(self, release, norm):
         worlds = self._worlds(release)
         draws = np.concatenate(worlds)

@@ -18,10 +18,9 @@ from ._losses import (
     Squared,
     make_loss,
 )
-from ._optimiser import Optimiser
+from ._optimiser import OptimiserRun
 from ._perceptron import PerceptronGradients
 from ._plan import Plan, default_plan
-from ._sampling import batches
 
 __all__ = [
     "Gradients",
@@ -33,12 +32,11 @@ __all__ = [
     "Loss",
     "MulticlassHinge",
     "Multinomial",
-    "Optimiser",
+    "OptimiserRun",
     "PerceptronGradients",
     "Plan",
     "Squared",
     "Step",
-    "batches",
     "default_plan",
     "make_loss",
     "train",

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ._sampling import batches
+from ._optimiser import OptimiserRun
 
 __all__ = ["Step", "train"]
 
@@ -32,7 +32,6 @@ def train(
     gradients,
     release,
     noise,
-    optimiser,
     rng,
     *,
     initial=None,
@@ -50,10 +49,9 @@ def train(
     gradients : Gradients
         The model on its records.
     release : GradientRelease
-        What has been accounted for.
+        What has been accounted for, with the optimiser that makes parameters of it.
     noise : Noise
         Added to each sum of clipped gradients, in their unit.
-    optimiser : Optimiser
     rng : numpy.random.Generator
     initial : array-like of shape (dim,), default=None
         Starting parameters, which must be public or released before: None for those of
@@ -90,15 +88,18 @@ def train(
     --------
     >>> import numpy as np
     >>> from skpuffer.noise import GaussianNoise
-    >>> from skpuffer.releases import GradientRelease
-    >>> from skpuffer.training import LinearGradients, Logistic, Optimiser, train
+    >>> from skpuffer.releases import GradientRelease, Optimiser
+    >>> from skpuffer.training import LinearGradients, Logistic, train
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(1000, 2))
     >>> gradients = LinearGradients(Logistic(), X, X[:, 0] > 0)
-    >>> release = GradientRelease(n_records=1000, batch_size=100, n_steps=50)
-    >>> parameters = train(
-    ...     gradients, release, GaussianNoise(1.0), Optimiser(learning_rate=1.0), rng
+    >>> release = GradientRelease(
+    ...     n_records=1000,
+    ...     batch_size=100,
+    ...     n_steps=50,
+    ...     optimiser=Optimiser(learning_rate=1.0),
     ... )
+    >>> parameters = train(gradients, release, GaussianNoise(1.0), rng)
     >>> coef, intercept = gradients.split(parameters)
     >>> bool(coef[0, 0] > 10 * abs(coef[0, 1]))
     True
@@ -107,14 +108,13 @@ def train(
     start_rng, batch_rng, noise_rng = rng.spawn(3)
     if initial is None:
         initial = gradients.initial(start_rng)
-    run = optimiser.start(
-        _check_initial(initial, gradients.dim), release.n_steps, gradients.penalised
-    )
+    initial = _check_initial(initial, gradients.dim)
+    run = OptimiserRun(release.optimiser, initial, release.n_steps, gradients.penalised)
     # what overflows is looked for at the end
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         divisor = release.divisor
         draws = _draws(noise, gradients.dim, release.n_steps, noise_rng)
-        for index in _progress(batches(release, batch_rng), release, verbose):
+        for index in _progress(release.batches(batch_rng), release, verbose):
             total = gradients.clipped_sum(run.parameters, index, release)
             draw = next(draws)
             if record is not None:
@@ -137,6 +137,16 @@ def _draws(noise, dim, n_steps, rng):
 
 
 def _check(gradients, release, noise):
+    if release.optimiser is None:
+        raise ValueError(
+            f"The release {release.name!r} names no optimiser to make parameters of "
+            "its sums. Give it optimiser=Optimiser(learning_rate=...)."
+        )
+    if release.noise_correlation is not None:
+        raise ValueError(
+            f"The release {release.name!r} asks for noise that is correlated across "
+            "steps, which is not executed here. Use noise_correlation=None."
+        )
     gradients.rows.check_size(max(release.n_records, release.batch_size))
     if gradients.n_records != release.n_records:
         raise ValueError(

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import sklearn
 
-from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, Unsupported
+from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, Support
 from skpuffer.distributions import PointMass
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
 from skpuffer.noise import GaussianNoise, LaplaceNoise
@@ -123,14 +123,15 @@ def test_a_release_without_bounds():
 
 
 def test_who_would_do_instead():
-    reason = GroupPrivacy().supports(release(), LAWS)
-    assert isinstance(reason, Unsupported) and not reason
+    support = GroupPrivacy().supports(release(), LAWS)
+    assert isinstance(support, Support) and not support
+    reason = support.reason
     for word in ("GroupPrivacy", "Adjacency", "LawsScenario", "OutputDistributions"):
         assert word in reason
     assert reason.endswith(" would do.") and "GeneralWasserstein" in reason
     with pytest.raises(UnsupportedError, match="GeneralWasserstein or .* would do"):
         GroupPrivacy().calibrate(release(), LAWS)
-    assert GeneralWasserstein().supports(release(), LAWS) is True
+    assert GeneralWasserstein().supports(release(), LAWS) == Support(True)
 
 
 def test_a_noise_of_another_dimension():

@@ -265,7 +265,7 @@ def test_dealt_batches_move_two_sums(beta):
     )
     certificate = PrivacyLoss(delta=1e-5).certify(noise, release, RecordScenario())
     both = tuple(
-        (ShiftPair(noise, Shift(r, dim=None, structure="scalar")), 1)
+        (ShiftPair(noise.curve(Shift(r, dim=None, structure="scalar"))), 1)
         for r in (2.0, 1.0)
     )
     attained = PrivacyLossCurve(both).account(1e-5).lower
@@ -304,7 +304,7 @@ def test_dealt_batches_have_coordinates_of_their_own(noise, order, dim):
     # every coordinate of one batch moves by two, of another by one, of clipped length
     each = 1.0 if math.isinf(order) else dim ** (-1 / order)
     pairs = tuple(
-        (ShiftPair(noise, Shift(r * each, dim=None, structure="scalar")), dim)
+        (ShiftPair(noise.curve(Shift(r * each, dim=None, structure="scalar"))), dim)
         for r in (2.0, 1.0)
     )
     attained = PrivacyLossCurve(pairs).account(DELTA).lower

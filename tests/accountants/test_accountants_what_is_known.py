@@ -64,7 +64,7 @@ def test_no_more_mass_is_left_out_than_the_share_covers(event, left_out, dim):
 
 @pytest.mark.parametrize("count", [1, 2, 5])
 def test_a_group_may_be_split_in_any_way_between_two_worlds(count):
-    groups = GaussianPoissonGroup(GaussianNoise(1.0), Shift(1.0, 2), 0.1, count)
+    groups = GaussianPoissonGroup(GaussianNoise(1.0).curve(Shift(1.0, 2)), 0.1, count)
     directions = {(way.first, way.second) for way in groups.directions}
     assert directions == {
         pair

@@ -24,10 +24,10 @@ from skpuffer.linear_model import (
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import compose
-from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease
+from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease, Optimiser
 from skpuffer.scenarios import AttributeScenario, RecordScenario
 from skpuffer.svm import PrivateLinearSVC
-from skpuffer.training import Optimiser, batches
+from skpuffer.training import OptimiserRun
 
 CLASSIFIERS = [
     PrivateLogisticRegression(),
@@ -94,7 +94,7 @@ def test_the_accounted_release_is_the_one_that_runs(sampling, cancer):
     assert draws.std() == pytest.approx(model.noise_.scale, rel=0.2)
     # batches: the scheme's own law, replayed from the seed
     _, batch_rng, noise_rng = np.random.default_rng(3).spawn(3)
-    replayed = list(batches(release, batch_rng))
+    replayed = list(release.batches(batch_rng))
     for step, index in zip(records, replayed, strict=True):
         if sampling == "full_batch":
             assert step.index is None
@@ -108,7 +108,7 @@ def test_the_accounted_release_is_the_one_that_runs(sampling, cancer):
         )
     # and the parameters are what the optimiser makes of those sums and no more
     optimiser = model._optimiser(dataclasses.replace(model.executed), model.noise_)
-    run = optimiser.start(np.zeros(draws.shape[1]), 12, np.arange(31) < 30)
+    run = OptimiserRun(optimiser, np.zeros(draws.shape[1]), 12, np.arange(31) < 30)
     for step in records:
         run.step((step.clipped_sum + step.noise) / release.divisor)
     coef = run.result()
@@ -133,7 +133,7 @@ def test_the_optimiser_is_the_one_asked_for(cancer):
 def test_epochs_and_steps(cancer):
     X, y = cancer
     model = PrivateSGDClassifier(batch_size=100, max_iter=3, random_state=0).fit(X, y)
-    assert model.release_.sampling == "poisson"
+    assert model.release_.sampling.name == "poisson"
     assert model.n_steps_ == 3 * 6
     assert model.n_iter_ == 3
     model.set_params(n_steps=4).fit(X, y)

@@ -49,14 +49,14 @@ def test_delta_of_one_release(row):
 
 @pytest.mark.parametrize("beta, scale, times, epsilon", ORACLES["composed"])
 def test_epsilon_of_many_releases(beta, scale, times, epsilon):
-    curve = composed((ShiftPair(noise(beta, scale), ONE), times))
+    curve = composed((ShiftPair(noise(beta, scale).curve(ONE)), times))
     # the grid may add its own tolerance of 5e-5
     at_most_above(curve.epsilon(1e-5), epsilon, 2e-5 + 6e-5 * epsilon)
 
 
 @pytest.mark.parametrize("beta, scale, rate, times, remove, add", ORACLES["sampled"])
 def test_epsilon_of_sampled_releases(beta, scale, rate, times, remove, add):
-    step = PoissonPair(noise(beta, scale), ONE, rate)
+    step = PoissonPair(noise(beta, scale).curve(ONE), rate)
     curve = composed((step, times))
     tolerance = 1e-6 if times == 1 else 2e-4
     at_most_above(curve.epsilon(1e-5), remove, tolerance)
@@ -69,7 +69,7 @@ def test_epsilon_of_sampled_releases(beta, scale, rate, times, remove, add):
     "beta, scale, rate, times, low, high", ORACLES["sampled_bracket"]
 )
 def test_epsilon_lies_between_roundings(beta, scale, rate, times, low, high):
-    step = PoissonPair(noise(beta, scale), ONE, rate)
+    step = PoissonPair(noise(beta, scale).curve(ONE), rate)
     assert low <= composed((step, times)).epsilon(1e-5) <= high
 
 
@@ -80,7 +80,7 @@ class Turned:
 
     def __init__(self, step):
         self.step = step
-        self.ways = (self,)
+        self.directions = (self,)
 
     def delta(self, epsilon):
         return self.step.reverse(epsilon)
@@ -91,7 +91,7 @@ class Turned:
 
 def test_delta_of_one_sampled_release():
     row = ORACLES["sampled_delta"]
-    step = PoissonPair(noise(row["beta"], row["scale"]), ONE, row["rate"])
+    step = PoissonPair(noise(row["beta"], row["scale"]).curve(ONE), row["rate"])
     for ask, (epsilon, delta) in (
         (step.delta, row["with"]),
         (step.reverse, row["without"]),
@@ -102,7 +102,7 @@ def test_delta_of_one_sampled_release():
 @pytest.mark.parametrize("beta, order, u, times, epsilon", ORACLES["split_epsilon"])
 def test_epsilon_of_equal_splits(beta, order, u, times, epsilon):
     part = Shift(u / times ** (1 / order), dim=1)
-    curve = composed((ShiftPair(noise(beta), part), times))
+    curve = composed((ShiftPair(noise(beta).curve(part)), times))
     at_most_above(curve.epsilon(1e-5), epsilon, 6e-5 * epsilon + 5e-5)
     if order == min(beta, 2):
         covered = noise(beta).epsilon(1e-5, Shift(u, norm=order, dim=None))
@@ -137,7 +137,7 @@ def test_renyi_is_below_a_closed_bound(alpha, u, beta, bound):
     "beta, scale, rate, alpha, cost, turned", ORACLES["sampled_renyi"]
 )
 def test_renyi_of_sampled_releases(beta, scale, rate, alpha, cost, turned):
-    curve = composed((PoissonPair(noise(beta, scale), ONE, rate), 1))
+    curve = composed((PoissonPair(noise(beta, scale).curve(ONE), rate), 1))
     assert cost * (1 - 1e-6) <= curve.renyi(alpha) <= cost * (1 + 1e-3)
     assert turned is None or turned < cost
 
@@ -207,7 +207,7 @@ def test_deviations_that_are_equally_private():
 @pytest.mark.parametrize("beta, scale, std", ORACLES["sampled_scale"])
 def test_scales_for_sampled_releases(beta, scale, std):
     assert noise(beta, scale).std() == pytest.approx(std, abs=1e-4)
-    curve = composed((PoissonPair(noise(beta, scale), ONE, 0.01), 1000))
+    curve = composed((PoissonPair(noise(beta, scale).curve(ONE), 0.01), 1000))
     assert curve.epsilon(1e-5) == pytest.approx(1.0, abs=2e-4)
 
 
@@ -222,7 +222,7 @@ def test_tails_that_are_equally_private(beta, tails):
 def test_tails_for_sampled_releases(beta, scale, tails):
     found = noise(beta, scale).tail(np.array([1.0, 2.0, 4.0]))
     np.testing.assert_allclose(found, tails, rtol=1e-2)
-    curve = composed((PoissonPair(noise(beta, scale), ONE, 0.01), 100))
+    curve = composed((PoissonPair(noise(beta, scale).curve(ONE), 0.01), 100))
     assert curve.epsilon(1e-5) == pytest.approx(1.5, abs=3e-4)
 
 
@@ -230,7 +230,7 @@ def test_tails_for_sampled_releases(beta, scale, tails):
 def test_two_coordinates_cost_less_than_one_that_moves_twice(
     beta, scale, one, two, twice
 ):
-    step = ShiftPair(noise(beta, scale), ONE)
+    step = ShiftPair(noise(beta, scale).curve(ONE))
     assert noise(beta, scale).epsilon(1e-5, 1.0) == pytest.approx(one, abs=6e-6)
     assert composed((step, 2)).epsilon(1e-5) == pytest.approx(two, abs=1e-4)
     assert noise(beta, scale).epsilon(1e-5, 2.0) == pytest.approx(twice, abs=6e-6)
@@ -242,7 +242,7 @@ def test_one_coordinate_is_not_the_worst(row):
     unit, u, delta = noise(row["beta"]), row["u"], row["delta"]
     epsilon = unit.epsilon(delta, u)
     part = Shift(u / row["times"] ** (1 / row["beta"]), dim=1)
-    split = composed((ShiftPair(unit, part), row["times"])).delta(epsilon)
+    split = composed((ShiftPair(unit.curve(part)), row["times"])).delta(epsilon)
     assert split == pytest.approx(row["ratio"] * delta, rel=0.02)
     covered = unit.delta(epsilon, Shift(u, norm=row["beta"], dim=None))
     assert covered >= row["ratio"] * delta * (1 - 1e-3)

@@ -21,7 +21,8 @@ def noise(beta, scale=1.0):
 
 def composed(unit, parts):
     """The exact curve of one displacement: coordinates are composed."""
-    return PrivacyLossCurve(tuple((ShiftPair(unit, Shift(v, dim=1)), 1) for v in parts))
+    pairs = tuple((ShiftPair(unit.curve(Shift(v, dim=1))), 1) for v in parts)
+    return PrivacyLossCurve(pairs)
 
 
 def random_parts(rng, beta, u):
@@ -84,7 +85,7 @@ def test_costs_of_an_l2_shift_have_a_proved_bound(beta):
     limit = GaussianNoise(1 / math.sqrt(unit.fisher_information))
     for epsilon in (0.0, 0.5, 2.0, 4.0):
         assert unit.delta(epsilon, shift) >= limit.delta(epsilon, 0.6)
-    many = PrivacyLossCurve(((ShiftPair(unit, Shift(0.06, dim=1)), 100),))
+    many = PrivacyLossCurve(((ShiftPair(unit.curve(Shift(0.06, dim=1))), 100),))
     assert many.epsilon(1e-5) <= unit.epsilon(1e-5, shift)
 
 
@@ -103,7 +104,7 @@ def test_a_known_dimension_helps():
 
 def test_spreading_over_many_coordinates_is_covered_beyond_gauss():
     unit = noise(3.0)
-    many = PrivacyLossCurve(((ShiftPair(unit, Shift(0.05, dim=1)), 100),))
+    many = PrivacyLossCurve(((ShiftPair(unit.curve(Shift(0.05, dim=1))), 100),))
     for delta in (0.1, 1e-5):
         assert many.epsilon(delta) <= unit.epsilon(delta, Shift(0.5, dim=None)) * 1.0001
 
@@ -138,7 +139,7 @@ def test_one_thousand_coordinates_cost_ever_more_in_their_own_norm():
     unit, u = noise(3.0), 0.5
     costs = [
         PrivacyLossCurve(
-            ((ShiftPair(unit, Shift(u / m ** (1 / 3), dim=1)), m),)
+            ((ShiftPair(unit.curve(Shift(u / m ** (1 / 3), dim=1))), m),)
         ).epsilon(1e-5)
         for m in (1, 100, 1000)
     ]
@@ -181,7 +182,7 @@ def test_extremes_are_numbers_and_above_one_coordinate(beta, u):
 
 
 def test_a_sum_of_losses_is_read_off_at_many_epsilons():
-    pair = ShiftPair(GaussianNoise(), Shift(0.5, dim=1))
+    pair = ShiftPair(GaussianNoise().curve(Shift(0.5, dim=1)))
     grid = on_grid(pair, 0.01, 1e-30, math.inf)
     assert grid.mean(0.0) == pytest.approx(0.125, rel=1e-3)
     tail = Sum([(grid, 4)]).tail(4.0, math.inf)

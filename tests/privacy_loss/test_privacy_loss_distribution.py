@@ -362,5 +362,5 @@ def test_a_bound_that_is_not_convex_becomes_the_largest_convex_one_below():
 @pytest.mark.parametrize("scale", [0.5, 3.0])
 def test_bounds_from_renyi_costs_are_composed_as_trade_offs(scale):
     shift = Shift(1.0, norm=2, dim=None)
-    pair = ShiftPair(GeneralizedCauchyNoise(scale), shift)
+    pair = ShiftPair(GeneralizedCauchyNoise(scale).curve(shift))
     assert on_grid(pair, 0.02, 1e-10, 1e6).masses.min() >= -1e-12

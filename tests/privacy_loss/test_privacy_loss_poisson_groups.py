@@ -29,7 +29,7 @@ SIZES = [(1, 1), (2, 0), (0, 2), (2, 1), (1, 3), (5, 0), (4, 4)]
 
 
 def pair(scale, rate, first, second):
-    return GaussianPoissonPair(GaussianNoise(scale), UNIT, rate, first, second)
+    return GaussianPoissonPair(GaussianNoise(scale).curve(UNIT), rate, first, second)
 
 
 def density(x, count, rate, scale, side):
@@ -58,7 +58,7 @@ def test_pairs_are_the_mixtures(first, second, rate, scale):
 def test_one_record_is_the_pair_known_in_closed_form():
     epsilon = np.concatenate([[0.0], np.geomspace(1e-8, 300, 400)])
     for scale, rate in itertools.product((0.2, 1.0, 30.0), (1e-6, 0.01, 0.5, 0.999)):
-        known = PoissonPair(GaussianNoise(scale), UNIT, rate)
+        known = PoissonPair(GaussianNoise(scale).curve(UNIT), rate)
         found = pair(scale, rate, 1, 0)
         for a, b in ((known.delta, found.delta), (known.reverse, found.reverse)):
             # next to the largest loss either form loses half its digits
@@ -110,7 +110,7 @@ def test_composed_groups_as_dp_accounting_has_them(k):
     )
     known = law.self_compose(steps).get_epsilon_for_delta(1e-5)
     curve = PrivacyLossCurve(
-        ((GaussianPoissonGroup(GaussianNoise(scale), UNIT, rate, k), steps),)
+        ((GaussianPoissonGroup(GaussianNoise(scale).curve(UNIT), rate, k), steps),)
     )
     assert curve.epsilon(1e-5) == pytest.approx(known, rel=2e-3)
 
@@ -155,7 +155,7 @@ def test_pairs_are_trade_offs_and_no_looser_than_what_holds_for_all(
         second = 1
     found = pair(scale, rate, first, second)
     epsilon = np.concatenate([np.linspace(0, 20, 200), [1e3, 1e9]])
-    any_noise = MixturePair(GaussianNoise(scale), UNIT, first + second, rate)
+    any_noise = MixturePair(GaussianNoise(scale).curve(UNIT), first + second, rate)
     for curve in (found.delta, found.reverse):
         value = curve(epsilon)
         assert np.all((value >= 0) & (value <= 1))
@@ -205,7 +205,7 @@ def test_a_run_of_a_household_costs_less_than_by_splitting_the_loss():
     """What it saves over a bound that holds for any noise."""
     k, what = 4, run()
     exact = cost(k).epsilon
-    step = MixturePair(GaussianNoise(2.0), UNIT, k, what.sampling_rate)
+    step = MixturePair(GaussianNoise(2.0).curve(UNIT), k, what.sampling_rate)
     any_noise = PrivacyLossCurve(((step, what.n_steps),)).epsilon(1e-5)
     assert exact < 0.95 * any_noise
     assert exact > cost(1).epsilon * k * 0.9

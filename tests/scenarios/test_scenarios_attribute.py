@@ -231,7 +231,7 @@ def test_labels(table, prior_as, law, notion, phrase, kind):
     release = mean(names=("height",), dim=1)
     trusting = scenario(many, prior_as=prior_as, table="heights")
     found = certificate(release, trusting, kind)
-    assert found.notion.value == notion
+    assert found.notion.name == notion
     assert any(phrase in a for a in found.assumptions)
     fact = trusting.bind(release.context).fact(OutputDistributions, release)
     assert all(type(one) is law for one in fact.laws[0])

@@ -1,19 +1,19 @@
 """The loop: replayed from its own record, and refused what does not fit."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from skpuffer.noise import GaussianNoise, LaplaceNoise
-from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease
+from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease, Optimiser
 from skpuffer.training import (
     LinearGradients,
     Logistic,
     Multinomial,
-    Optimiser,
+    OptimiserRun,
     PerceptronGradients,
-    batches,
     train,
 )
 
@@ -53,15 +53,14 @@ def test_a_run_is_replayed_from_its_record(scheme, kind):
     record = []
     found = train(
         gradients,
-        release,
+        replace(release, optimiser=optimiser),
         GaussianNoise(0.3),
-        optimiser,
         np.random.default_rng(5),
         record=record,
     )
     assert len(record) == release.n_steps
     start = gradients.initial(np.random.default_rng(5).spawn(1)[0])
-    run = optimiser.start(start, release.n_steps, gradients.penalised)
+    run = OptimiserRun(optimiser, start, release.n_steps, gradients.penalised)
     for step in record:
         total = clipped_sum(gradients, run.parameters, step.index, release)
         np.testing.assert_allclose(step.clipped_sum, total, atol=1e-10)
@@ -76,14 +75,13 @@ def test_batches_and_noise_come_from_generators_of_their_own(scheme):
     gradients = linear()
     train(
         gradients,
-        release,
+        replace(release, optimiser=Optimiser(learning_rate=1.0)),
         noise,
-        Optimiser(learning_rate=1.0),
         np.random.default_rng(6),
         record=record,
     )
     _, batch_rng, noise_rng = np.random.default_rng(6).spawn(3)
-    for step, index in zip(record, batches(release, batch_rng), strict=True):
+    for step, index in zip(record, release.batches(batch_rng), strict=True):
         np.testing.assert_array_equal(step.index, index)
     draws = noise.sample((release.n_steps, gradients.dim), noise_rng)
     np.testing.assert_array_equal([step.noise for step in record], draws)
@@ -95,9 +93,8 @@ def test_empty_batches_are_noised():
     optimiser = Optimiser(learning_rate=1.0)
     train(
         gradients,
-        release,
+        replace(release, optimiser=optimiser),
         GaussianNoise(1.0),
-        optimiser,
         np.random.default_rng(7),
         record=record,
     )
@@ -113,9 +110,8 @@ def test_noise_is_fresh_at_each_step_and_of_its_law():
     gradients = linear(d=50)
     train(
         gradients,
-        release_of(n_steps=300),
+        replace(release_of(n_steps=300), optimiser=Optimiser(learning_rate=1.0)),
         GaussianNoise(3.0),
-        Optimiser(learning_rate=1.0),
         np.random.default_rng(8),
         record=record,
     )
@@ -136,9 +132,8 @@ def test_how_many_draws_are_made_at_once_changes_nothing(block, monkeypatch):
 def run(seed=9, **more):
     return train(
         linear(),
-        release_of(),
+        replace(release_of(), optimiser=Optimiser(learning_rate=0.5)),
         GaussianNoise(1.0),
-        Optimiser(learning_rate=0.5),
         np.random.default_rng(seed),
         **more,
     )
@@ -147,7 +142,8 @@ def run(seed=9, **more):
 def test_a_seed_fixes_the_run_and_a_second_run_differs():
     np.testing.assert_array_equal(run(), run())
     rng = np.random.default_rng(9)
-    arguments = linear(), release_of(), GaussianNoise(1.0), Optimiser(learning_rate=0.5)
+    release = release_of(optimiser=Optimiser(learning_rate=0.5))
+    arguments = linear(), release, GaussianNoise(1.0)
     one, two = (train(*arguments, rng) for _ in range(2))
     np.testing.assert_array_equal(one, run())
     assert not np.array_equal(one, two)
@@ -166,9 +162,8 @@ def test_without_noise_it_is_gradient_descent():
     release = release_of("full_batch", n_steps=2000, clip_norm=1e6)
     w = train(
         gradients,
-        release,
+        replace(release, optimiser=Optimiser(learning_rate=1.0, l2=0.05)),
         GaussianNoise(0.0),
-        Optimiser(learning_rate=1.0, l2=0.05),
         np.random.default_rng(0),
     )
     slope = gradients.clipped_sum(w, None, release) / N + 0.05 * w * gradients.penalised
@@ -181,9 +176,8 @@ def test_a_start_is_taken():
     record = []
     found = train(
         linear(),
-        release,
+        replace(release, optimiser=Optimiser(learning_rate=1e-9)),
         GaussianNoise(1.0),
-        Optimiser(learning_rate=1e-9),
         np.random.default_rng(0),
         initial=start,
         record=record,
@@ -198,29 +192,32 @@ def test_a_start_that_does_not_fit_is_refused(start):
 
 
 def test_a_release_of_others_is_refused():
-    arguments = GaussianNoise(1.0), Optimiser(learning_rate=1.0)
-    rng = np.random.default_rng(0)
+    rng, noise = np.random.default_rng(0), GaussianNoise(1.0)
+    step = Optimiser(learning_rate=1.0)
     for n in (N - 1, N + 1):
-        other = GradientRelease(n_records=n, batch_size=5, n_steps=3)
+        other = GradientRelease(n_records=n, batch_size=5, n_steps=3, optimiser=step)
         match = f"{n} records, but the gradients are of 40"
         with pytest.raises(ValueError, match=match):
-            train(linear(), other, *arguments, rng)
+            train(linear(), other, noise, rng)
     with pytest.raises(ValueError, match="The release has 7 coordinates"):
-        train(linear(), release_of(dim=7), *arguments, rng)
+        train(linear(), release_of(dim=7, optimiser=step), noise, rng)
     with pytest.raises(ValueError, match="The noise has 2 coordinates"):
-        train(linear(), release_of(), GaussianNoise((1.0, 1.0)), *arguments[1:], rng)
-    apart = release_of(blocks=(1, 3), clip_norm=(1.0, 1.0))
+        train(linear(), release_of(optimiser=step), GaussianNoise((1.0, 1.0)), rng)
+    apart = release_of(blocks=(1, 3), clip_norm=(1.0, 1.0), optimiser=step)
     with pytest.raises(ValueError, match="'blocks' of the release must be"):
-        train(linear(), apart, *arguments, rng)
+        train(linear(), apart, noise, rng)
+    with pytest.raises(ValueError, match="names no optimiser"):
+        train(linear(), release_of(), noise, rng)
+    with pytest.raises(ValueError, match="noise_correlation=None"):
+        train(linear(), release_of(noise_correlation=1, optimiser=step), noise, rng)
 
 
 def test_overflow_is_said():
     with pytest.raises(ValueError, match="smaller 'learning_rate'"):
         train(
             linear(),
-            release_of(n_steps=100),
+            replace(release_of(n_steps=100), optimiser=Optimiser(learning_rate=1e300)),
             GaussianNoise(1e10),
-            Optimiser(learning_rate=1e300),
             np.random.default_rng(0),
         )
 
@@ -230,9 +227,8 @@ def test_huge_features_still_train():
     gradients = LinearGradients(Logistic(), X, np.array([1, 0, 1, 0] * 10))
     w = train(
         gradients,
-        release_of(),
+        replace(release_of(), optimiser=Optimiser(learning_rate=1.0)),
         GaussianNoise(0.1),
-        Optimiser(learning_rate=1.0),
         np.random.default_rng(0),
     )
     assert np.all(np.isfinite(w))

@@ -5,15 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from skpuffer.training import Optimiser
-from skpuffer.training._optimiser import SCHEDULES
+from skpuffer.releases import Optimiser
+from skpuffer.training import OptimiserRun
+from skpuffer.releases._optimiser import SCHEDULES
 
 GRADIENTS = np.random.default_rng(0).normal(size=(12, 3))
 START = np.array([0.5, -1.0, 2.0])
 
 
 def run(start=START, penalised=None, **parameters):
-    state = Optimiser(**parameters).start(start, len(GRADIENTS), penalised)
+    state = OptimiserRun(Optimiser(**parameters), start, len(GRADIENTS), penalised)
     return [state.step(gradient) for gradient in GRADIENTS], state
 
 
@@ -73,7 +74,7 @@ def test_a_penalty_is_met_whatever_its_strength(l2, nesterov, momentum):
         learning_rate=0.1, momentum=momentum, nesterov=nesterov, l2=l2
     )
     target = np.array([1.0, -2.0])
-    state = optimiser.start(np.zeros(2), n_steps=4000)
+    state = OptimiserRun(optimiser, np.zeros(2), n_steps=4000)
     for _ in range(4000):
         state.step(state.parameters - target)  # of |w - target|² / 2
     np.testing.assert_allclose(state.result(), target / (1 + l2), rtol=1e-6)
@@ -93,7 +94,7 @@ def test_projection_onto_the_ball():
 
 def test_nothing_given_is_changed():
     start, gradient = START.copy(), GRADIENTS[0].copy()
-    state = Optimiser(learning_rate=1.0, momentum=0.5, l2=1.0).start(start, 2)
+    state = OptimiserRun(Optimiser(learning_rate=1.0, momentum=0.5, l2=1.0), start, 2)
     one = state.step(gradient)
     kept = one.copy()
     state.step(gradient)

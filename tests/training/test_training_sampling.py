@@ -5,12 +5,11 @@ import pytest
 from scipy import stats
 
 from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease
-from skpuffer.training import batches
 
 
 def drawn(seed=0, **release):
     release = GradientRelease(**release)
-    return list(batches(release, np.random.default_rng(seed))), release
+    return list(release.batches(np.random.default_rng(seed))), release
 
 
 def counts(drawn_batches, n):
@@ -33,7 +32,7 @@ def test_as_many_batches_as_steps_in_range_and_in_order(scheme, n_steps):
         assert np.all(np.diff(batch) >= least)
 
 
-@pytest.mark.parametrize("scheme", SAMPLING_SCHEMES[1:])
+@pytest.mark.parametrize("scheme", list(SAMPLING_SCHEMES)[1:])
 def test_a_generator_fixes_the_batches(scheme):
     same = [
         drawn(3, n_records=50, batch_size=8, n_steps=20, sampling=scheme)[0]
@@ -122,7 +121,7 @@ def test_an_epoch_deals_every_record_once(n, size):
     release = GradientRelease(
         n_records=n, batch_size=size, n_steps=40, sampling="shuffled_epochs"
     )
-    found = list(batches(release, np.random.default_rng(0)))
+    found = list(release.batches(np.random.default_rng(0)))
     k = release.steps_per_epoch
     for start in range(0, len(found) - k + 1, k):
         epoch = found[start : start + k]

@@ -219,7 +219,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
 
     def _displacements(self, release, bound, norm):
         """Return the moves, one for each mass that may be left out."""
-        fact = bound.fact(self._require(release, bound), release, norm)
+        fact = self._fact(release, bound, norm)
         whole = sensitivity_bound(fact, release, norm)
         found = [
             near_displacement(fact, whole, release, norm, event)

@@ -168,7 +168,7 @@ class AttributeGaussian(_AdditiveAccountant):
 
     def _pairs(self, release, bound):
         """Differences of the means and common covariances, for each pair of laws."""
-        fact = bound.fact(self._require(release, bound), release, 2.0)
+        fact = self._fact(release, bound, 2.0)
         if release.total_slack(2.0) > 0:
             raise UnsupportedError(
                 f"The release {release.name!r} is exact up to a tolerance only, so its "

@@ -3,6 +3,7 @@
 import math
 from abc import abstractmethod
 from dataclasses import replace as replace_fields
+from typing import ClassVar
 
 from skpuffer.accountants._base import Accountant, Calibration, as_asked, bind
 from skpuffer.accountants._noise_parameter import (
@@ -14,13 +15,37 @@ from skpuffer.accountants._noise_parameter import (
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
 from skpuffer.noise import Shift
 from skpuffer.privacy import Certificate, Notion
-from skpuffer.scenarios import RecordScenario
+from skpuffer.releases import QueryRelease
 from skpuffer.utils._checks import check_order, check_positive, check_probability
 
 from ._sensitivity import record_sensitivity_bound, sensitivity_bound
 
 #: Rényi order of a promise that names neither an order nor a delta.
 DEFAULT_ORDER = 2.0
+
+
+#: What is read of a query: how far it moves, in which units, what it assumes.
+QUERY_FIELDS = frozenset(
+    {
+        "assumptions",
+        "context",
+        "contribution",
+        "dim",
+        "factor",
+        "is_integer",
+        "is_sum",
+        "linear",
+        "modulus",
+        "modulus_norm",
+        "n_records",
+        "name",
+        "query",
+        "sensitivity",
+        "shift_ceiling",
+        "slack",
+        "units",
+    }
+)
 
 
 class _AdditiveAccountant(Accountant):
@@ -43,6 +68,8 @@ class _AdditiveAccountant(Accountant):
     @abstractmethod
     def _source(self):
         """Where the promise is proved."""
+
+    reads: ClassVar = {QueryRelease: QUERY_FIELDS}
 
     #: Whether certificates may be added up under one coupling.
     _composable = False
@@ -115,7 +142,7 @@ class _AdditiveAccountant(Accountant):
     # -- the parts ----------------------------------------------------------------
 
     def _sensitivity_bound(self, release, bound, norm):
-        fact = bound.fact(self._require(release, bound), release, norm)
+        fact = self._fact(release, bound, norm)
         moved = sensitivity_bound(fact, release, norm)
         if math.isinf(moved.radius):
             raise InfiniteDistanceError(self._infinite(moved, release, bound))
@@ -192,7 +219,7 @@ class _AdditiveAccountant(Accountant):
             alpha, delta, rpp = None, float(self.delta), math.inf
             epsilon = float(curve.epsilon(self._noise_delta(moved)))
         # one record against one record; a secret of many is another promise
-        compared = moved.count == 1 and not isinstance(bound.scenario, RecordScenario)
+        compared = moved.count == 1 and not moved.any_records
         composable = (
             self._composable
             and moved.certified

@@ -203,7 +203,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
 
     def _moves(self, release, bound, norm):
         """Return the fact, its longest move, and how far its couplings are trusted."""
-        fact = bound.fact(self._require(release, bound), release, norm)
+        fact = self._fact(release, bound, norm)
         moved = sensitivity_bound(fact, release, norm)
         # the longest move may be certain where the mass that makes it is not
         aware = replace(

@@ -97,7 +97,7 @@ class Kantorovich(_AdditiveAccountant):
             )
 
     def _sensitivity_bound(self, release, bound, norm):
-        fact = bound.fact(self._require(release, bound), release, norm)
+        fact = self._fact(release, bound, norm)
         moved = _longest_of_plans(fact, release, norm, self.delta or 0.0)
         if math.isinf(moved.radius):
             raise InfiniteDistanceError(self._infinite(moved, release, bound))

@@ -42,6 +42,8 @@ class SensitivityBound:
         The (prior, secret, secret) that sets it, where one does.
     count : int
         How many records the secret is about.
+    any_records : bool
+        Whether these are any records, whatever they hold; see :class:`Adjacency`.
     """
 
     radius: float
@@ -55,6 +57,7 @@ class SensitivityBound:
     arbitrary: bool = False
     worst: tuple | None = None
     count: int = 1
+    any_records: bool = False
 
 
 @singledispatch
@@ -177,6 +180,7 @@ def _(fact: Adjacency, release, norm):
         "relation": fact.relation,
         "coupling_id": fact.coupling_id,
         "count": fact.count,
+        "any_records": fact.any_records,
     }
     if not (fact.count_is_certain and each_as_far):
         # the bound rests on the prior, however far the first record moves

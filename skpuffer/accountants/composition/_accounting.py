@@ -1,31 +1,15 @@
-"""What accounting for many steps starts from, and what it finds."""
+"""What accounting for many steps finds, and how each kind of release is met."""
 
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
 
-from skpuffer.accountants._base import bind
+from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Shift
-from skpuffer.scenarios import RecordScenario
+from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
+from skpuffer.releases._base import Release
 
-__all__ = ["Accounting", "Neighbours", "meet", "neighbours"]
-
-
-@dataclass(frozen=True)
-class Neighbours:
-    """How two worlds differ, as far as the accounting of steps needs to know.
-
-    Parameters
-    ----------
-    relation : {'add_remove', 'replace'}
-    count : int
-        How many records differ.
-    independent : bool
-        Whether those that differ are fixed beforehand, all others being the same in
-        both worlds: a single record, or any group under differential privacy.
-    """
-
-    relation: str
-    count: int
-    independent: bool = field(default=True, compare=False)
+__all__ = ["Accounting", "StepsOfRelease", "steps_of"]
 
 
 @dataclass(frozen=True)
@@ -46,21 +30,99 @@ class Accounting:
         What the release takes for granted, in sentences.
     """
 
-    curve: object
+    curve: GaussianCurve | PrivacyLossCurve
     shift: Shift
     source: str
     tight: bool
-    assumptions: tuple = ()
+    assumptions: tuple[str, ...] = ()
 
 
-def meet(accountant, release, scenario):
-    """Return the bound scenario, its fact, and how its worlds differ."""
-    bound = bind(scenario, release)
-    fact = bound.fact(accountant._require(release, bound), release)
-    return bound, fact, neighbours(fact, bound.scenario)
+@dataclass(frozen=True)
+class StepsOfRelease(ABC):
+    """The steps of one release between neighbouring tables: what noise makes of them.
+
+    A subclass is registered for the one kind of release it reads, by exact type: what a
+    subclass of that kind may add is not known to be covered.
+
+    Parameters
+    ----------
+    release : GradientRelease or VoteRelease
+    relation : {'add_remove', 'replace'}
+        How neighbouring tables differ; a record may become any other.
+    count : int
+        How many records differ.
+    independent : bool
+        Whether those that differ are fixed beforehand, all others being the same: a
+        single record, or any group under differential privacy.
+
+    Raises
+    ------
+    UnsupportedError
+        If no bound is known, with the reason and the remedy.
+    """
+
+    release: Release
+    relation: str
+    count: int
+    independent: bool = True
+
+    kinds: ClassVar[dict] = {}
+
+    def __init_subclass__(cls, kind=None, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if kind is not None:
+            StepsOfRelease.kinds[kind] = cls
+
+    @abstractmethod
+    def under(self, noise, max_memory=500.0):
+        """Find what dominates all steps under a noise.
+
+        Parameters
+        ----------
+        noise : Noise
+            Of one step.
+        max_memory : float, default=500.0
+            In MiB, for the grid of a :class:`~skpuffer.privacy_loss.PrivacyLossCurve`.
+
+        Returns
+        -------
+        Accounting
+
+        Raises
+        ------
+        UnsupportedError
+            If the noise is none that a bound is known for.
+        """
 
 
-def neighbours(fact, scenario):
-    """Read off a fact how two worlds differ; a record may become any other."""
-    independent = fact.count == 1 or isinstance(scenario, RecordScenario)
-    return Neighbours(fact.relation, int(fact.count), independent)
+def steps_of(release, adjacency):
+    """Return how the steps of a release are accounted for between neighbouring tables.
+
+    Parameters
+    ----------
+    release : GradientRelease or VoteRelease
+    adjacency : Adjacency
+
+    Returns
+    -------
+    StepsOfRelease
+
+    Raises
+    ------
+    UnsupportedError
+        If nothing is known of such steps, with a clause that says why.
+    """
+    kind = StepsOfRelease.kinds.get(type(release))
+    if kind is None:
+        raise UnsupportedError(
+            f"nothing is known of the steps of a {type(release).__name__}"
+        )
+    if not adjacency.count_is_certain:
+        raise UnsupportedError(
+            f"only with probability 1 - {adjacency.delta:g} do no more than "
+            f"{adjacency.count} records depend on the secret; ask the scenario for a "
+            "number that is certain (event_delta=0)"
+        )
+    count = int(adjacency.count)
+    independent = count == 1 or adjacency.any_records
+    return kind(release, adjacency.relation, count, independent)

@@ -3,24 +3,27 @@
 import math
 from abc import abstractmethod
 from dataclasses import replace as replace_fields
-from functools import lru_cache, singledispatchmethod
+from functools import lru_cache
+from typing import ClassVar
 
 from scipy.optimize import brentq
 
-from skpuffer.accountants._base import Calibration, Unsupported, as_asked, bind
+from skpuffer.accountants._base import Calibration, as_asked, bind
 from skpuffer.accountants._noise_parameter import check_values, chosen_noise
-from skpuffer.accountants.additive._base import _AdditiveAccountant
+from skpuffer.accountants.additive._base import QUERY_FIELDS, _AdditiveAccountant
+from skpuffer.exceptions import UnsupportedError
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss._distribution import TOLERANCE
 from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
-from skpuffer.scenarios import Adjacency, RecordScenario
+from skpuffer.scenarios import Adjacency
 from skpuffer.scenarios._facts import arbitrary_coupling
 from skpuffer.utils._solve import largest_argument, raise_until
 
-from ._accounting import meet, neighbours
-from ._dispatch import account_for, obstacle
+from ._accounting import StepsOfRelease, steps_of
+from ._gradients import GRADIENT_FIELDS
 from ._least_scale import least_scale
+from ._votes import VOTE_FIELDS
 
 
 class _CompositionAccountant(_AdditiveAccountant):
@@ -30,76 +33,55 @@ class _CompositionAccountant(_AdditiveAccountant):
     """
 
     needs = (Adjacency,)
-    releases = (QueryRelease, GradientRelease, VoteRelease)
+    reads: ClassVar = {
+        QueryRelease: QUERY_FIELDS,
+        GradientRelease: GRADIENT_FIELDS,
+        VoteRelease: VOTE_FIELDS,
+    }
     _composable = True
     _source = "group privacy under one coupling (Pierquin et al. 2024, Cor 3.1)"
 
     # -- the protocol -------------------------------------------------------------
 
-    def supports(self, release, scenario):
-        """Whether this accountant can account for the release under the scenario.
-
-        Parameters
-        ----------
-        release : QueryRelease, GradientRelease or VoteRelease
-        scenario : Scenario or BoundScenario
-
-        Returns
-        -------
-        True or Unsupported
-            `Unsupported` is false and reads as the reason why not, with what would do.
-        """
-        bound = bind(scenario, release)
-        answer = super().supports(release, bound)
-        if not answer or isinstance(release, QueryRelease):
-            return answer
-        fact = bound.fact(Adjacency, release)
-        reason = obstacle(release, neighbours(fact, bound.scenario))
-        if not fact.count_is_certain:
-            reason = (
-                f"only with probability 1 - {fact.delta:g} do no more than "
-                f"{fact.count} records depend on the secret; ask the scenario for a "
-                "number that is certain (event_delta=0)"
-            )
-        if reason is None:
-            return True
-        return Unsupported(
-            f"{type(self).__name__} has no bound for the release {release.name!r} "
-            f"under {type(bound.scenario).__name__}: {reason}."
-        )
-
     def calibrate(self, release, scenario, random_state=None):
         """Find the least noise that keeps the promise; see :class:`Accountant`."""
-        return self._calibrate(release, scenario, random_state)
+        if type(release) not in StepsOfRelease.kinds:
+            return super().calibrate(release, scenario, random_state)
+        self.check()
+        bound = bind(scenario, release)
+        noise = chosen_noise(self)
+        check_values(noise, release)
+        fact, steps = self._steps(release, bound)
+        noise = noise.with_scale(_memoised_scale(self, steps))
+        certificate = self._composed_certificate(noise, steps, fact, bound)
+        return Calibration(noise, as_asked(certificate, self.epsilon))
 
     def certify(self, noise, release, scenario):
         """Find what a given noise promises; see :class:`Accountant`."""
-        return self._certify(release, noise, scenario)
-
-    @singledispatchmethod
-    def _calibrate(self, release, scenario, random_state):
-        return super().calibrate(release, scenario, random_state)
-
-    @singledispatchmethod
-    def _certify(self, release, noise, scenario):
-        return super().certify(noise, release, scenario)
-
-    @_calibrate.register
-    def _(self, release: GradientRelease | VoteRelease, scenario, random_state):
-        self.check()
-        bound, fact, worlds = meet(self, release, scenario)
-        check_values(chosen_noise(self), release)
-        scale = _memoised_scale(self, release, worlds)
-        noise = chosen_noise(self).with_scale(scale)
-        certificate = self._composed_certificate(noise, release, bound, fact, worlds)
-        return Calibration(noise, as_asked(certificate, self.epsilon))
-
-    @_certify.register
-    def _(self, release: GradientRelease | VoteRelease, noise, scenario):
+        if type(release) not in StepsOfRelease.kinds:
+            return super().certify(noise, release, scenario)
         self.check()
         check_values(noise, release)
-        bound, fact, worlds = meet(self, release, scenario)
-        return self._composed_certificate(noise, release, bound, fact, worlds)
+        bound = bind(scenario, release)
+        fact, steps = self._steps(release, bound)
+        return self._composed_certificate(noise, steps, fact, bound)
+
+    def _check_support(self, release, bound):
+        if type(release) not in StepsOfRelease.kinds:
+            super()._check_support(release, bound)
+        else:
+            self._steps(release, bound)
+
+    def _steps(self, release, bound):
+        """The fact that both sides know, and the steps between such tables."""
+        fact = self._fact(release, bound)
+        try:
+            return fact, steps_of(release, fact)
+        except UnsupportedError as error:
+            raise UnsupportedError(
+                f"{type(self).__name__} has no bound for the release {release.name!r} "
+                f"under {type(bound.scenario).__name__}: {error}."
+            ) from None
 
     # -- the parts ----------------------------------------------------------------
 
@@ -141,19 +123,19 @@ class _CompositionAccountant(_AdditiveAccountant):
     def _fair_mu(self):
         """Distance of two unit Gaussians that keep about the same promise."""
 
-    def _least_scale(self, release, worlds):
+    def _least_scale(self, steps):
         """Scale of the least noise that keeps the promise."""
         unit = chosen_noise(self)
 
         def curve(scale):
             noise = unit.with_scale(scale)
-            return account_for(release, noise, worlds, self.max_memory).curve
+            return steps.under(noise, self.max_memory).curve
 
         def loss(scale, tolerance):
             return self._loss(curve(scale), tolerance)
 
         # a scale of the size of what moves, whatever it is
-        size = account_for(release, unit, worlds, self.max_memory).shift.radius
+        size = steps.under(unit, self.max_memory).shift.radius
         aim = self._fair_mu()
         if isinstance(curve(size), GaussianCurve):
             # all there is to a run is one number, in inverse proportion to the scale
@@ -178,26 +160,26 @@ class _CompositionAccountant(_AdditiveAccountant):
         guess = brentq(miss, low, high, xtol=0.02)
         return least_scale(loss, self.epsilon, size * math.exp(guess), TOLERANCE)
 
-    def _composed_certificate(self, noise, release, bound, fact, worlds):
-        found = account_for(release, noise, worlds, self.max_memory)
+    def _composed_certificate(self, noise, steps, fact, bound):
+        release, found = steps.release, steps.under(noise, self.max_memory)
         epsilon, lower, curve, remarks = self._read(found.curve)
         # costs of sampled steps are read off the noise's trade-off as well
-        steps = getattr(found.curve, "steps", ())
+        pairs = getattr(found.curve, "steps", ())
         by_costs = self._by_renyi_costs and all(
-            hasattr(pair, "renyi_costs") for pair, _ in steps
+            hasattr(pair, "renyi_costs") for pair, _ in pairs
         )
         radius = float(found.shift.radius)
         coupling = fact.coupling_id
         if not math.isinf(fact.shift):
             # how far each moves is not used: the bound holds for any records
-            coupling = arbitrary_coupling(worlds.relation, worlds.count)
-        compared = worlds.count == 1 and not isinstance(bound.scenario, RecordScenario)
+            coupling = arbitrary_coupling(steps.relation, steps.count)
+        compared = steps.count == 1 and not fact.any_records
         return Certificate(
             notion=self._composed_notion if fact.certified else Notion.ESTIMATED,
             epsilon=epsilon,
             alpha=getattr(self, "alpha", None),
             delta=0.0 if self.delta is None else float(self.delta),
-            relation=worlds.relation,
+            relation=steps.relation,
             curve=curve,
             epsilon_lower=lower if found.tight and fact.certified else None,
             coupling_id=coupling,
@@ -217,14 +199,14 @@ class _CompositionAccountant(_AdditiveAccountant):
         )
 
 
-def _memoised_scale(accountant, release, worlds):
+def _memoised_scale(accountant, steps):
     """Calibrate once for equal parameters: model selection asks again and again."""
     # without the facts of the table, which hold private rows under an empirical prior
-    release = replace_fields(release, context=None)
+    steps = replace_fields(steps, release=replace_fields(steps.release, context=None))
     params = tuple(sorted(accountant.get_params(deep=False).items()))
-    return _scale_of(type(accountant), params, release, worlds)
+    return _scale_of(type(accountant), params, steps)
 
 
 @lru_cache(maxsize=1024)
-def _scale_of(kind, params, release, worlds):
-    return kind(**dict(params))._least_scale(release, worlds)
+def _scale_of(kind, params, steps):
+    return kind(**dict(params))._least_scale(steps)

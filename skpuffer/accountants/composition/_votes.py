@@ -6,12 +6,30 @@ import numpy as np
 
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Shift
-from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
-from skpuffer.privacy_loss._dominating_pairs import ShiftPair
+from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, ShiftPair
+from skpuffer.releases import VoteRelease
 
-from ._accounting import Accounting
+from ._accounting import Accounting, StepsOfRelease
 
-__all__ = ["account_for_votes"]
+__all__ = ["VOTE_FIELDS", "VoteSteps"]
+
+#: What is read of a vote.
+VOTE_FIELDS = frozenset(
+    {
+        "assumptions",
+        "context",
+        "max_answers",
+        "n_queries",
+        "n_records",
+        "n_teachers",
+        "name",
+        "relation",
+        "threshold",
+        "threshold_noise_ratio",
+        # Immaterial: only counts of classes that a vote leaves or joins move.
+        "n_classes",
+    }
+)
 
 _SOURCE = (
     "noisy vote counts, one coordinate at a time (trade-offs of log-concave noise add "
@@ -20,30 +38,12 @@ _SOURCE = (
 )
 
 
-def account_for_votes(release, noise, worlds, max_memory=500.0):
-    """Find what dominates all answers of a vote.
+class VoteSteps(StepsOfRelease, kind=VoteRelease):
+    """The answers of a vote; see :class:`StepsOfRelease`.
 
-    Parameters
-    ----------
-    release : VoteRelease
-    noise : Noise
-        Added to each count; with a threshold, `threshold_noise_ratio` times as much of
-        it to the largest count that is tested.
-    worlds : Neighbours
-        However the records that differ depend on each other and on the secret: no
-        sampling is involved.
-    max_memory : float, default=500.0
-        In MiB, for the grid of a :class:`PrivacyLossCurve`.
-
-    Returns
-    -------
-    Accounting
-
-    Raises
-    ------
-    UnsupportedError
-        If the noise is not one scale for all classes, or is not log-concave and
-        several records differ.
+    However the records that differ depend on each other and on the secret: no sampling
+    is involved. The noise is that of each count; with a threshold, so many times as
+    much of it is added to the largest count that is tested.
 
     Notes
     -----
@@ -62,37 +62,51 @@ def account_for_votes(release, noise, worlds, max_memory=500.0):
     Dong, Roth and Su (2022), Gaussian differential privacy, for trade-offs of groups;
     Vadhan and Zhang (2023), Concurrent composition theorems for differential privacy.
     """
-    if noise.dim is not None:
-        raise UnsupportedError(
-            f"The release {release.name!r} takes noise of one scale for all classes. "
-            f"Got {noise!r}."
-        )
-    k = min(worlds.count, release.n_teachers)
-    if k > 1 and not noise.log_concave:
-        raise UnsupportedError(
-            f"The release {release.name!r}: no bound is known here for {k} votes that "
-            f"move at once under {noise.family} noise, which is not log-concave: they "
-            "may cost more on different classes than on one. Use another noise, such "
-            "as 'gaussian'."
-        )
-    one = Shift(float(k), norm=math.inf, dim=None, structure="scalar")
-    both = release.relation == "replace_vote" or worlds.relation == "replace"
-    steps = [(ShiftPair(noise, one), release.max_answers * (2 if both else 1))]
-    if release.threshold is not None:
-        steps.append((ShiftPair(release.test_noise(noise), one), release.n_queries))
-    mus = [pair.noise.curve(one).gaussian_mu for pair, _ in steps]
-    if None in mus:
-        curve = PrivacyLossCurve(tuple(steps), float(max_memory))
-    else:
-        squares = [n * mu**2 for mu, (_, n) in zip(mus, steps, strict=True)]
-        curve = GaussianCurve(float(np.sqrt(sum(squares))))
-    statement = _STATEMENTS[release.relation]
-    if release.threshold is not None:
-        statement += (
-            f"; a test of its leading count is charged on each of {release.n_queries} "
-            f"queries, and at most {release.max_answers} are answered"
-        )
-    return Accounting(curve, one, _SOURCE, tight=False, assumptions=(statement,))
+
+    def under(self, noise, max_memory=500.0):
+        """Find what dominates all answers; see :class:`StepsOfRelease`.
+
+        Raises
+        ------
+        UnsupportedError
+            If the noise is not one scale for all classes, or is not log-concave and
+            several records differ.
+        """
+        release = self.release
+        if noise.dim is not None:
+            raise UnsupportedError(
+                f"The release {release.name!r} takes noise of one scale for all "
+                f"classes. Got {noise!r}."
+            )
+        k = min(self.count, release.n_teachers)
+        if k > 1 and not noise.log_concave:
+            raise UnsupportedError(
+                f"The release {release.name!r}: no bound is known here for {k} votes "
+                f"that move at once under {noise.family} noise, which is not "
+                "log-concave: they may cost more on different classes than on one. Use "
+                "another noise, such as 'gaussian'."
+            )
+        one = Shift(float(k), norm=math.inf, dim=None, structure="scalar")
+        both = release.relation == "replace_vote" or self.relation == "replace"
+        answers = release.max_answers * (2 if both else 1)
+        steps = [(ShiftPair(noise.curve(one)), answers)]
+        if release.threshold is not None:
+            test = release.test_noise(noise).curve(one)
+            steps.append((ShiftPair(test), release.n_queries))
+        mus = [pair.curve.gaussian_mu for pair, _ in steps]
+        if None in mus:
+            curve = PrivacyLossCurve(tuple(steps), float(max_memory))
+        else:
+            squares = [n * mu**2 for mu, (_, n) in zip(mus, steps, strict=True)]
+            curve = GaussianCurve(float(np.sqrt(sum(squares))))
+        statement = _STATEMENTS[release.relation]
+        if release.threshold is not None:
+            statement += (
+                "; a test of its leading count is charged on each of "
+                f"{release.n_queries} queries, and at most {release.max_answers} are "
+                "answered"
+            )
+        return Accounting(curve, one, _SOURCE, tight=False, assumptions=(statement,))
 
 
 #: What becomes of the vote of a teacher, in a sentence.

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace as replace_fields
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,8 +13,10 @@ from skpuffer.accountants._noise_parameter import (
     check_values,
     chosen_noise,
 )
+from skpuffer.accountants.additive._base import QUERY_FIELDS
 from skpuffer.exceptions import CompositionError, InfiniteDistanceError
 from skpuffer.privacy import Certificate, Notion
+from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import MaxInfluence
 from skpuffer.utils._checks import (
     check_count,
@@ -112,6 +115,7 @@ class MarkovQuilt(Accountant):
     """
 
     needs = (MaxInfluence,)
+    reads: ClassVar = {QueryRelease: QUERY_FIELDS}
 
     def __init__(
         self,
@@ -238,7 +242,7 @@ class MarkovQuilt(Accountant):
         """Return the bound scenario, the quilts, and what a release makes of them."""
         check_values(noise, release)
         bound = bind(scenario, release)
-        fact = bound.fact(self._require(release, bound), release, noise.norm)
+        fact = self._fact(release, bound, noise.norm)
         move = fact.shift
         if not fact.of_output:
             move = release.record_move(fact.shift, noise.norm, "replace")

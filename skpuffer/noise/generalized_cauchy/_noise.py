@@ -3,7 +3,7 @@
 import math
 import warnings
 from dataclasses import dataclass
-from functools import partial
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import stdtr
@@ -11,9 +11,9 @@ from scipy.special import stdtr
 from skpuffer.exceptions import PrivacyWarning
 from skpuffer.noise._base import Noise
 from skpuffer.noise._shift import Shift
-from skpuffer.noise._validation import check_delta, plain
+from skpuffer.noise._validation import plain
 from skpuffer.privacy_loss._tradeoff import log_delta_of_orders, mirrored
-from skpuffer.utils._checks import check_order, check_positive
+from skpuffer.utils._checks import check_positive
 from skpuffer.utils._solve import largest_argument, smallest_argument
 
 from ._moments import LEAST_EXPONENT, log_moment, moment_slope
@@ -182,6 +182,10 @@ class GeneralizedCauchyNoise(Noise):
 
     # -- several coordinates ---------------------------------------------------------
 
+    def _resolved(self, shift):
+        count, magnitude = self._count(shift), self._magnitude(shift)
+        return (self if count == 1 else _SeveralCoordinates(self, count)), magnitude
+
     def _count(self, shift):
         """Number of coordinates that a shift may move, inf if unknown.
 
@@ -202,101 +206,78 @@ class GeneralizedCauchyNoise(Noise):
             )
         return count
 
-    def _many_renyi(self, alpha, u, count):
-        """Rényi cost of the magnitude u, split over coordinates at its worst."""
-        if count == 1:
-            return self._renyi(alpha, u)
-        if math.isfinite(count):
-            return count * self._renyi(alpha, u / math.sqrt(count))
+    def to_dict(self):
+        """Return family and parameters as plain data that JSON can hold."""
+        return {**super().to_dict(), "exponent": self.exponent}
+
+
+@dataclass(frozen=True)
+class _SeveralCoordinates:
+    """Costs of a shift of several coordinates, split over them at its worst.
+
+    Parameters
+    ----------
+    noise : GeneralizedCauchyNoise
+    count : int or inf
+        Number of coordinates; infinity if it is not known.
+    """
+
+    noise: GeneralizedCauchyNoise
+    count: float
+
+    _evidence: ClassVar = 2 * (
+        (
+            "Generalised Cauchy noise in several coordinates: that equal displacements "
+            "are the worst was verified numerically for exponents from 2 to 100, and "
+            "is proved only for exponent 2 at integer orders and for the pure cost.",
+        ),
+    )
+
+    def _renyi(self, alpha, u):
+        """Rényi cost of the magnitude u."""
+        if math.isfinite(self.count):
+            return self.count * self.noise._renyi(alpha, u / math.sqrt(self.count))
         alpha = np.asarray(alpha, float)
-        k, rest = self.exponent, np.where(np.isinf(alpha), 1.0, alpha - 1)
+        k = self.noise.exponent
+        rest = np.where(np.isinf(alpha), 1.0, alpha - 1)
         with np.errstate(over="ignore"):
             cost = moment_slope(k / 2 * rest, k) / rest * np.square(u)
         return np.where(np.isinf(alpha), math.inf if u > 0 else 0.0, cost)
 
-    def _many_delta(self, epsilon, u, count):
+    def _delta(self, epsilon, u):
         """Bound on the hockey-stick divergence by the costs at all orders."""
-        if count == 1:
-            return self._delta(epsilon, u)
         epsilon = np.asarray(epsilon, float)
         size = np.abs(epsilon)
-        pure = self._many_renyi(math.inf, u, count)
+        pure = self._renyi(math.inf, u)
         if u == 0 or math.isinf(u):
             value = np.where(u > 0, np.ones(epsilon.shape), 0.0)
         else:
-            costs = self._many_renyi(_ORDERS, u, count)
+            costs = self._renyi(_ORDERS, u)
             value = np.exp(log_delta_of_orders(_ORDERS, costs, size))
             value = np.where(size >= pure, 0.0, value)
         return mirrored(epsilon, value)
 
-    def _shift_renyi(self, alpha, shift):
-        return self._many_renyi(alpha, self._magnitude(shift), self._count(shift))
+    def _epsilon(self, delta, u):
+        """Smallest epsilon that goes with one delta, rounded up."""
+        if math.isinf(u):
+            return math.inf
+        return smallest_argument(lambda epsilon: self._delta(epsilon, u), delta)
 
-    def _shift_delta(self, epsilon, shift):
-        return self._many_delta(epsilon, self._magnitude(shift), self._count(shift))
-
-    def _shift_epsilon(self, delta, shift):
-        count = self._count(shift)
-        if count == 1:
-            return super()._shift_epsilon(delta, shift)
-        u = self._magnitude(shift)
-
-        def smallest(target):
-            if math.isinf(u):
-                return math.inf
-            return smallest_argument(lambda e: self._many_delta(e, u, count), target)
-
-        return np.vectorize(smallest, otypes=[float])(delta)
-
-    def scale_for(self, alpha, epsilon, shift):
-        count = self._count(shift)
-        if count == 1:
-            return super().scale_for(alpha, epsilon, shift)
-        alpha, epsilon = check_order(alpha=alpha), check_positive(epsilon=epsilon)
-        if math.isfinite(count):
-            u = math.sqrt(count) * self._u_for(alpha, epsilon / count)
-        elif math.isinf(alpha):
+    def _u_for(self, alpha, epsilon):
+        """Largest u that costs at most epsilon, rounded down."""
+        if math.isfinite(self.count):
+            share = self.noise._u_for(alpha, epsilon / self.count)
+            return math.sqrt(self.count) * share
+        if math.isinf(alpha):
             raise ValueError(
                 "Over an unknown number of coordinates generalised Cauchy noise has "
                 "no finite pure-epsilon cost. State the dimension of the shift "
                 "(dim=...), or use a finite order 'alpha'."
             )
-        else:
-            u = math.sqrt(epsilon / float(self._many_renyi(alpha, 1.0, count)))
-        return self._smallest_scale(
-            shift, u, lambda noise: noise.renyi(alpha, shift) <= epsilon
+        return math.sqrt(epsilon / float(self._renyi(alpha, 1.0)))
+
+    def _u_for_delta(self, epsilon, delta):
+        """Largest u that obeys (epsilon, delta), rounded down."""
+        return largest_argument(
+            lambda u: float(self._delta(epsilon, u)), delta, start=epsilon
         )
-
-    scale_for.__doc__ = Noise.scale_for.__doc__
-
-    def scale_for_delta(self, epsilon, delta, shift):
-        count = self._count(shift)
-        epsilon, delta = check_positive(epsilon=epsilon), check_delta(delta=delta)
-        if count == 1 or delta == 0:
-            return super().scale_for_delta(epsilon, delta, shift)
-        u = largest_argument(
-            partial(self._many_delta_at, epsilon, count), delta, start=epsilon
-        )
-        return self._smallest_scale(
-            shift, u, lambda noise: noise.delta(epsilon, shift) <= delta
-        )
-
-    scale_for_delta.__doc__ = Noise.scale_for_delta.__doc__
-
-    def _many_delta_at(self, epsilon, count, u):
-        return float(self._many_delta(epsilon, u, count))
-
-    def evidence(self, shift, renyi=False):
-        if self._count(shift) == 1:
-            return ()
-        return (
-            "Generalised Cauchy noise in several coordinates: that equal displacements "
-            "are the worst was verified numerically for exponents from 2 to 100, and "
-            "is proved only for exponent 2 at integer orders and for the pure cost.",
-        )
-
-    evidence.__doc__ = Noise.evidence.__doc__
-
-    def to_dict(self):
-        """Return family and parameters as plain data that JSON can hold."""
-        return {**super().to_dict(), "exponent": self.exponent}

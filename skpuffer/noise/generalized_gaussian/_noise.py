@@ -113,10 +113,14 @@ class GeneralizedGaussianNoise(Noise):
             information = one.fisher_information(self.beta) / np.square(self.scale)
         return plain(information)
 
-    # -- which way the worst displacement is bounded -----------------------------------
+    # -- how the worst displacement is bounded -----------------------------------------
 
-    def _strategy(self, shift):
-        """Way and magnitude of a shift."""
+    def _resolved(self, shift):
+        """Bounding strategy for this shift, and its norm in units of the scale."""
+        if not isinstance(shift, Shift):
+            strategy, unit = self._resolved(one_coordinate(1.0))
+            with np.errstate(invalid="ignore"):  # 0 * inf: nothing moves, no noise
+                return strategy, np.where(np.equal(shift, 0), 0.0, shift * unit)[()]
         if self.beta in _TWINS:
             return _TWINS[self.beta], shift.magnitude(self.scale, self.norm)
         dim = shift.common_dim(self.dim)
@@ -153,65 +157,20 @@ class GeneralizedGaussianNoise(Noise):
             f"at least 25). {remedy}"
         )
 
-    @property
-    def _one(self):
-        return self._strategy(one_coordinate(1.0))[0]
+    def _gaussian_mu(self, magnitude):
+        return _TWINS[2.0].factor * magnitude if self.beta == 2 else None
 
-    def _shift_magnitude(self, shift):
-        return self._strategy(shift)[1]
-
-    def _strategy_of(self, shift):
-        return self._strategy(shift)[0] if isinstance(shift, Shift) else self._one
-
-    # -- what a shift costs ------------------------------------------------------------
+    # -- costs of one coordinate ------------------------------------------------------
 
     def _renyi(self, alpha, u):
-        return self._one.renyi(alpha, u)
+        return self._one_coordinate._renyi(alpha, u)
 
     def _delta(self, epsilon, u):
-        return self._one.delta(epsilon, u)
+        return self._one_coordinate._delta(epsilon, u)
 
-    def _epsilon(self, delta, u):
-        return self._one.epsilon(delta, u)
-
-    def _shift_renyi(self, alpha, shift):
-        return self._strategy_of(shift).renyi(alpha, self._magnitude(shift))
-
-    def _shift_delta(self, epsilon, shift):
-        return self._strategy_of(shift).delta(epsilon, self._magnitude(shift))
-
-    def _shift_epsilon(self, delta, shift):
-        find = np.vectorize(self._strategy_of(shift).epsilon, otypes=[float])
-        return find(delta, self._magnitude(shift))
-
-    def _shift_u_for(self, alpha, epsilon, shift):
-        return self._strategy_of(shift).u_for(alpha, epsilon)
-
-    def _shift_u_for_delta(self, epsilon, delta, shift):
-        return self._strategy_of(shift).u_for_delta(epsilon, delta)
-
-    def _gaussian_mu(self, shift):
-        if self.beta != 2:
-            return None
-        strategy, u = self._strategy(shift)
-        return strategy.factor * u
-
-    def evidence(self, shift, renyi=False):
-        """Return what is not proved of the costs of a shift.
-
-        Parameters
-        ----------
-        shift : Shift or float
-            As in `renyi`.
-        renyi : bool, default=False
-            Whether Rényi costs are meant, and not `delta` and `epsilon`.
-
-        Returns
-        -------
-        evidence : tuple of str
-            Empty if all is proved.
-        """
-        return self._strategy_of(shift).evidence[0 if renyi else 1]
+    @property
+    def _one_coordinate(self):
+        return self._resolved(one_coordinate(1.0))[0]
 
     def loss_cdf(self, loss, shift):
         """Return the distribution function of the privacy loss.
@@ -237,7 +196,7 @@ class GeneralizedGaussianNoise(Noise):
         loss = check_each(check_real, loss=loss)
         if not isinstance(shift, Shift):
             shift = one_coordinate(shift)
-        u = self._magnitude(shift)
+        _, u = self._resolved(shift)
         one_moves = shift.structure == "scalar" or shift.common_dim(self.dim) == 1
         if not one_moves and self.beta != 2:
             raise ValueError(

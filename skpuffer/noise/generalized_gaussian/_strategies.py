@@ -1,7 +1,7 @@
-"""How the worst displacement of a set is bounded, in terms of one magnitude u.
+"""Bounding strategies: which costs a set of displacements has, by one magnitude u.
 
-Which way applies follows from the shape and from what is known of the shift; each has
-the cost of unit noise as a function of u alone.
+Which one applies follows from the shape and from what is known of the shift; each has
+the costs of unit noise as functions of u alone, under the names a family gives them.
 """
 
 import math
@@ -46,25 +46,25 @@ class Twin:
     noise: Noise
     factor: float
 
-    evidence: ClassVar = ((), ())
+    _evidence: ClassVar = ((), ())
 
-    def renyi(self, alpha, u):
+    def _renyi(self, alpha, u):
         """Return the Rényi cost; arrays broadcast."""
         return self.noise._renyi(alpha, self.factor * np.asarray(u, float))
 
-    def delta(self, epsilon, u):
+    def _delta(self, epsilon, u):
         """Return the hockey-stick divergence; arrays broadcast."""
         return self.noise._delta(epsilon, self.factor * np.asarray(u, float))
 
-    def epsilon(self, delta, u):
+    def _epsilon(self, delta, u):
         """Return the smallest epsilon at one delta, rounded up."""
         return self.noise._epsilon(delta, self.factor * u)
 
-    def u_for(self, alpha, epsilon):
+    def _u_for(self, alpha, epsilon):
         """Return the largest u that costs at most epsilon, rounded down."""
         return self.noise._u_for(alpha, epsilon) / self.factor
 
-    def u_for_delta(self, epsilon, delta):
+    def _u_for_delta(self, epsilon, delta):
         """Return the largest u that obeys (epsilon, delta), rounded down."""
         return self.noise._u_for_delta(epsilon, delta) / self.factor
 
@@ -80,21 +80,21 @@ class OneCoordinate:
 
     beta: float
 
-    evidence: ClassVar = ((), ())
+    _evidence: ClassVar = ((), ())
 
-    def renyi(self, alpha, u):
+    def _renyi(self, alpha, u):
         """Return the Rényi cost; arrays broadcast."""
         return renyi(alpha, u, self.beta)
 
-    def delta(self, epsilon, u):
+    def _delta(self, epsilon, u):
         """Return the hockey-stick divergence; arrays broadcast."""
         return one.hockey_stick(epsilon, u, self.beta)
 
-    def epsilon(self, delta, u):
+    def _epsilon(self, delta, u):
         """Return the smallest epsilon at one delta, rounded up."""
         return one.hockey_stick_epsilon(delta, u, self.beta)
 
-    def u_for(self, alpha, epsilon):
+    def _u_for(self, alpha, epsilon):
         """Return the largest u that costs at most epsilon, rounded down."""
         if math.isinf(alpha):
             raise ValueError(
@@ -103,40 +103,40 @@ class OneCoordinate:
                 "or a positive 'delta'."
             )
         return largest_argument(
-            lambda u: float(self.renyi(alpha, u)), epsilon, start=1.0
+            lambda u: float(self._renyi(alpha, u)), epsilon, start=1.0
         )
 
-    def u_for_delta(self, epsilon, delta):
+    def _u_for_delta(self, epsilon, delta):
         """Return the largest u that obeys (epsilon, delta), rounded down."""
         return largest_argument(
-            lambda u: float(self.delta(epsilon, u)), delta, start=1.0
+            lambda u: float(self._delta(epsilon, u)), delta, start=1.0
         )
 
 
 @dataclass(frozen=True)
 class _Tabulated(OneCoordinate):
-    """A way whose trade-off is a table for each u."""
+    """A bounding strategy whose trade-off is a table for each u."""
 
     def _table(self, u):
         raise NotImplementedError
 
-    def delta(self, epsilon, u):
+    def _delta(self, epsilon, u):
         """Return the hockey-stick divergence at epsilons of any shape."""
         if u == 0 or math.isinf(u):
-            return super().delta(epsilon, u)
+            return super()._delta(epsilon, u)
         return self._table(float(u)).delta(epsilon)
 
-    def epsilon(self, delta, u):
+    def _epsilon(self, delta, u):
         """Return the smallest epsilon at one delta, rounded up."""
         if u == 0 or math.isinf(u):
-            return super().epsilon(delta, u)
+            return super()._epsilon(delta, u)
         return self._table(float(u)).epsilon(delta)
 
-    def u_for_delta(self, epsilon, delta):
+    def _u_for_delta(self, epsilon, delta):
         """Return the largest u that obeys (epsilon, delta), rounded down."""
         # no set of displacements costs less than its one-coordinate ones
-        most = OneCoordinate(self.beta).u_for_delta(epsilon, delta)
-        return root_below(lambda u: float(self.delta(epsilon, u)), delta, most)
+        most = OneCoordinate(self.beta)._u_for_delta(epsilon, delta)
+        return root_below(lambda u: float(self._delta(epsilon, u)), delta, most)
 
 
 @dataclass(frozen=True)
@@ -149,11 +149,11 @@ class Splits(_Tabulated):
     """
 
     @property
-    def evidence(self):
+    def _evidence(self):
         """What is not proved, of Rényi costs and of trade-offs."""
         return (() if self.beta < 2 else (_FOUND,), (_FOUND,))
 
-    def renyi(self, alpha, u):
+    def _renyi(self, alpha, u):
         """Return the Rényi cost; arrays broadcast."""
         if self.beta > 2:
             return renyi(alpha, u, self.beta)
@@ -179,17 +179,17 @@ class Euclidean(_Tabulated):
     lengthened: float = math.inf
 
     @property
-    def evidence(self):
+    def _evidence(self):
         """What is not proved, of Rényi costs and of trade-offs."""
         return ((), (_FOUND,) if self.lengthened <= _LENGTHENED else ())
 
-    def renyi(self, alpha, u):
+    def _renyi(self, alpha, u):
         """Return the Rényi cost; arrays broadcast."""
         alpha, u = np.asarray(alpha, float), np.asarray(u, float)
         with np.errstate(over="ignore", invalid="ignore"):
             cost = alpha * one.fisher_information(self.beta) / 2 * u**2
         if self.lengthened <= _LENGTHENED:
-            split = Splits(self.beta).renyi(alpha, self.lengthened * u)
+            split = Splits(self.beta)._renyi(alpha, self.lengthened * u)
             cost = np.minimum(cost, split)
         return np.where(u == 0, 0.0, cost)
 

@@ -16,7 +16,7 @@ from skpuffer.distributions._distributions import (
 from skpuffer.distributions._weak_cache import life_of, remembered_with
 from skpuffer.exceptions import EmpiricalPriorWarning, ScenarioError
 from skpuffer.releases import QueryRelease
-from skpuffer.scenarios._base import BoundScenario, resolve_pairs
+from skpuffer.scenarios._base import BoundScenario, offers, resolve_pairs
 from skpuffer.scenarios._coupling import coupling_in_table, same_table
 from skpuffer.scenarios._facts import (
     Adjacency,
@@ -90,13 +90,6 @@ def _contribution_laws(life, rows, n_secrets, contribution, prior_as):
 
 class BoundAttribute(BoundScenario):
     """The facts an attribute scenario offers; see :class:`AttributeScenario`."""
-
-    _facts = {
-        OutputDistributions: "_output_distributions",
-        CoupledSamples: "_coupled_samples",
-        Adjacency: "_adjacency",
-        OutputSamples: "_output_samples",
-    }
 
     def __init__(self, scenario, context):
         super().__init__(scenario, context)
@@ -309,6 +302,7 @@ class BoundAttribute(BoundScenario):
                     worst = max(worst, radius[i] + radius[j])
         return min(worst, 1.0)
 
+    @offers(OutputDistributions)
     def _output_distributions(self, release, norm):
         laws, _ = self._laws(release)
         units = release.unit_array
@@ -328,6 +322,7 @@ class BoundAttribute(BoundScenario):
             **self.trust(laws),
         )
 
+    @offers(Adjacency)
     def _adjacency(self, release, norm):
         scenario = self.scenario
         count = 1 if scenario.level == "record" else self.context.n_records
@@ -389,9 +384,11 @@ class BoundAttribute(BoundScenario):
         )
         return Adjacency.arbitrary(count, assumptions)
 
+    @offers(CoupledSamples)
     def _coupled_samples(self, release, norm):
         return paired_draws(self, release)
 
+    @offers(OutputSamples)
     def _output_samples(self, release, norm):
         return query_cloud(self, release)
 

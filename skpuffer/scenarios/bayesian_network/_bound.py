@@ -6,7 +6,7 @@ import numpy as np
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import QueryRelease
-from skpuffer.scenarios._base import TARGETS_OF_RECORDS, BoundScenario
+from skpuffer.scenarios._base import TARGETS_OF_RECORDS, BoundScenario, offers
 from skpuffer.scenarios._facts import Adjacency, MaxInfluence
 from skpuffer.scenarios.quilts._base import ListedQuilts
 
@@ -17,8 +17,6 @@ __all__ = ["BoundNetwork"]
 
 class BoundNetwork(BoundScenario):
     """The facts a network offers; see :class:`BayesianNetworkScenario`."""
-
-    _facts = {MaxInfluence: "_influence", Adjacency: "_adjacency"}
 
     target_assumption = TARGETS_OF_RECORDS
 
@@ -102,6 +100,7 @@ class BoundNetwork(BoundScenario):
             facts.add(Adjacency)
         return frozenset(facts)
 
+    @offers(MaxInfluence)
     def _influence(self, release, norm):
         moved, shift = self.scenario.moves is not None, math.inf
         if moved:
@@ -114,6 +113,7 @@ class BoundNetwork(BoundScenario):
             assumptions=self.statements(),
         )
 
+    @offers(Adjacency)
     def _adjacency(self, release, norm):
         count = self.context.n_records
         if self.scenario.level == "record":

@@ -8,7 +8,7 @@ from scipy.linalg import cho_factor, cho_solve
 from skpuffer.distributions._distributions import Gaussian
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import QueryRelease
-from skpuffer.scenarios._base import BoundScenario, protected_records
+from skpuffer.scenarios._base import BoundScenario, offers, protected_records
 from skpuffer.scenarios._coupling import coupling_in_table, same_table
 from skpuffer.scenarios._facts import Adjacency, OutputDistributions, OutputSensitivity
 
@@ -74,12 +74,6 @@ def certain_part(covariance, sizes, error):
 
 class BoundGaussian(BoundScenario):
     """The facts of Gaussian records; see :class:`GaussianScenario`."""
-
-    _facts = {
-        OutputDistributions: "_output_distributions",
-        OutputSensitivity: "_output_sensitivity",
-        Adjacency: "_adjacency",
-    }
 
     def __init__(self, scenario, context):
         super().__init__(scenario, context)
@@ -278,6 +272,7 @@ class BoundGaussian(BoundScenario):
         """From the mean of the secret to the middle of its domain."""
         return np.zeros(len(mean)) if self.middle is None else self.middle - mean
 
+    @offers(OutputDistributions)
     def _output_distributions(self, release, norm):
         matrix = self._matrix(release)
         laws, secrets, pairs = [], [], []
@@ -300,6 +295,7 @@ class BoundGaussian(BoundScenario):
             assumptions=self.statements(),
         )
 
+    @offers(OutputSensitivity)
     def _output_sensitivity(self, release, norm):
         units = 1.0 if release.units is None else np.reshape(release.units, (-1, 1))
         steepest = max(
@@ -316,6 +312,7 @@ class BoundGaussian(BoundScenario):
             ),
         )
 
+    @offers(Adjacency)
     def _adjacency(self, release, norm):
         move = self._moves_of(release)
         if move is None:

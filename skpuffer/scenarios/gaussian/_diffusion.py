@@ -6,7 +6,7 @@ import numpy as np
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import QueryRelease
-from skpuffer.scenarios._base import BoundScenario, Scenario
+from skpuffer.scenarios._base import BoundScenario, Scenario, offers
 from skpuffer.scenarios._coupling import coupling_in_table, same_table
 from skpuffer.scenarios._facts import Adjacency, OutputSensitivity
 from skpuffer.utils._checks import check_name, check_option, check_positive, check_real
@@ -145,8 +145,6 @@ class DiffusionScenario(Scenario):
 
 
 class _BoundDiffusion(BoundScenario):
-    _facts = {OutputSensitivity: "_output_sensitivity", Adjacency: "_adjacency"}
-
     def provides(self, release):
         facts = set()
         if release.sensitivity is not None or self._move(release) is not None:
@@ -164,6 +162,7 @@ class _BoundDiffusion(BoundScenario):
             return None
         return getattr(release.contribution, "move", None)
 
+    @offers(OutputSensitivity)
     def _output_sensitivity(self, release, norm):
         shifts = self.scenario.record_shifts()
         matrix = np.asarray(release.linear, dtype=float)
@@ -190,6 +189,7 @@ class _BoundDiffusion(BoundScenario):
             ),
         )
 
+    @offers(Adjacency)
     def _adjacency(self, release, norm):
         n, move = self.context.n_records, self._move(release)
         if move is None:

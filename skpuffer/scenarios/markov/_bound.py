@@ -13,6 +13,7 @@ from skpuffer.scenarios._base import (
     TARGETS_OF_RECORDS,
     BoundScenario,
     matched_rows,
+    offers,
     protected_records,
 )
 from skpuffer.scenarios._coupling import coupling_in_table, same_table
@@ -32,12 +33,6 @@ __all__ = ["BoundMarkovChain"]
 
 class BoundMarkovChain(BoundScenario):
     """The facts a Markov chain offers; see :class:`MarkovChainScenario`."""
-
-    _facts = {
-        OutputDistributions: "_output_distributions",
-        Adjacency: "_adjacency",
-        MaxInfluence: "_influence",
-    }
 
     target_assumption = TARGETS_OF_RECORDS
 
@@ -135,6 +130,7 @@ class BoundMarkovChain(BoundScenario):
             lossy=self.scenario.event_delta > 0,
         )
 
+    @offers(OutputDistributions)
     def _output_distributions(self, release, norm):
         laws = laws_of(life_of(self.scenario), self._problem(release))
         if laws is None:
@@ -153,6 +149,7 @@ class BoundMarkovChain(BoundScenario):
             assumptions=self.statements(self.width if laws.windows else None),
         )
 
+    @offers(Adjacency)
     def _adjacency(self, release, norm):
         n, width = self.context.n_records, self.width
         count, delta = n, 0.0
@@ -182,6 +179,7 @@ class BoundMarkovChain(BoundScenario):
         gaps = values[:, None] - values[None]
         return float(np.linalg.norm(gaps, release.shift_norm(norm), axis=2).max())
 
+    @offers(MaxInfluence)
     def _influence(self, release, norm):
         return chain_influence(
             self.chains,

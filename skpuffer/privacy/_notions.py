@@ -1,0 +1,181 @@
+"""The privacy notions a certificate can be stated in, as data.
+
+What follows from a notion is written beside it, and what converts into what in one
+table, so that a notion that is new upgrades to nothing until somebody says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+__all__ = ["Notion"]
+
+
+@dataclass(frozen=True, eq=False)
+class Notion:
+    """A privacy notion; equal to its name, and written as it.
+
+    Parameters
+    ----------
+    name : str
+        As certificates write it.
+    title : str
+        In words.
+    follows : tuple of Notion
+        Notions that follow directly, at the same order, epsilon and delta except for
+        those from a Rényi notion to an approximate one. What these imply follows too.
+    differential : bool
+        Whether it is about neighbouring tables, and not about a prior.
+    certified : bool
+        Whether it is a promise at all.
+
+    Examples
+    --------
+    >>> from skpuffer.privacy import Notion
+    >>> Notion.RENYI_DP == "renyi_dp", str(Notion.RENYI_DP)
+    (True, 'renyi_dp')
+    >>> Notion.of("renyi_dp").title
+    'Rényi differential privacy'
+    """
+
+    name: str
+    title: str
+    follows: tuple[Notion, ...] = ()
+    differential: bool = False
+    certified: bool = True
+
+    APPROXIMATE_DP: ClassVar[Notion]
+    APPROXIMATE_PUFFERFISH: ClassVar[Notion]
+    APPROXIMATE_RENYI_PUFFERFISH: ClassVar[Notion]
+    ESTIMATED: ClassVar[Notion]
+    PURE_DP: ClassVar[Notion]
+    PURE_PUFFERFISH: ClassVar[Notion]
+    RENYI_DP: ClassVar[Notion]
+    RENYI_PUFFERFISH: ClassVar[Notion]
+
+    #: The notions of this library, by name.
+    known: ClassVar[dict[str, Notion]] = {}
+
+    @classmethod
+    def of(cls, notion: Notion | str) -> Notion:
+        """Return a notion, given it or the name of one that is known.
+
+        Parameters
+        ----------
+        notion : Notion or str
+
+        Returns
+        -------
+        Notion
+
+        Raises
+        ------
+        ValueError
+            If the name is unknown.
+        """
+        if isinstance(notion, Notion):
+            return notion
+        if notion not in cls.known:
+            names = ", ".join(map(repr, cls.known))
+            raise ValueError(
+                f"The parameter 'notion' must be one of {names}. Got {notion!r}."
+            )
+        return cls.known[notion]
+
+    @property
+    def approximate(self) -> Notion | None:
+        """The (epsilon, delta) notion that a whole curve converts it to, if any."""
+        return CONVERSIONS.get(self)
+
+    def implies(self, notion: Notion | str) -> bool:
+        """Whether a promise in another notion follows from one in this.
+
+        Parameters
+        ----------
+        notion : Notion or str
+
+        Returns
+        -------
+        bool
+            About neighbouring tables that differ by a replaced record, where it makes
+            a difference; see :meth:`Certificate.implies`.
+        """
+        return self == Notion.of(notion) or any(n.implies(notion) for n in self.follows)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Notion):
+            return self.name == other.name
+        return self.name == other if isinstance(other, str) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"<Notion {self.name!r}>"
+
+    def __reduce__(self):
+        # one of ours comes back as itself
+        if Notion.known.get(self.name) is self:
+            return Notion.of, (self.name,)
+        return super().__reduce__()
+
+
+def _known(name: str, title: str, *follows: Notion, **facts) -> Notion:
+    notion = Notion(name, title, follows, **facts)
+    Notion.known[name] = notion
+    setattr(Notion, name.upper(), notion)
+    return notion
+
+
+# From the weakest to the strongest, each beside what follows from it. A promise of
+# differential privacy holds for each pair of neighbouring tables, hence, averaged, for
+# any prior of independent records and a secret of one of them.
+_known("estimated", "an estimate, no guarantee", certified=False)
+_known("approximate_pufferfish", "(ε, δ)-Pufferfish privacy")
+_known(
+    "approximate_renyi_pufferfish",
+    "approximate Rényi Pufferfish privacy",
+    Notion.APPROXIMATE_PUFFERFISH,
+)
+_known(
+    "renyi_pufferfish",
+    "Rényi Pufferfish privacy",
+    Notion.APPROXIMATE_RENYI_PUFFERFISH,
+)
+_known("pure_pufferfish", "pure Pufferfish privacy", Notion.RENYI_PUFFERFISH)
+_known(
+    "approximate_dp",
+    "(ε, δ)-differential privacy",
+    Notion.APPROXIMATE_PUFFERFISH,
+    differential=True,
+)
+_known(
+    "renyi_dp",
+    "Rényi differential privacy",
+    Notion.RENYI_PUFFERFISH,
+    Notion.APPROXIMATE_DP,
+    differential=True,
+)
+_known(
+    "pure_dp",
+    "pure differential privacy",
+    Notion.RENYI_DP,
+    Notion.PURE_PUFFERFISH,
+    differential=True,
+)
+
+#: What a whole curve converts a notion to. A notion that is not here converts to
+#: nothing.
+CONVERSIONS = {
+    Notion.PURE_DP: Notion.APPROXIMATE_DP,
+    Notion.RENYI_DP: Notion.APPROXIMATE_DP,
+    Notion.APPROXIMATE_DP: Notion.APPROXIMATE_DP,
+    Notion.PURE_PUFFERFISH: Notion.APPROXIMATE_PUFFERFISH,
+    Notion.RENYI_PUFFERFISH: Notion.APPROXIMATE_PUFFERFISH,
+    Notion.APPROXIMATE_RENYI_PUFFERFISH: Notion.APPROXIMATE_PUFFERFISH,
+    Notion.APPROXIMATE_PUFFERFISH: Notion.APPROXIMATE_PUFFERFISH,
+}

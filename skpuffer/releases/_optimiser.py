@@ -1,0 +1,111 @@
+"""The facts of an optimiser: what is made of noisy gradients, and which iterates leave.
+
+They belong to the release, because accounting may read them: where only the last
+iterate leaves, or steps contract, less noise may be enough. Those that take every noisy
+sum as released need none of them.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from skpuffer.utils._checks import (
+    check_non_negative,
+    check_option,
+    check_positive,
+    check_real,
+)
+
+__all__ = ["SCHEDULES", "Optimiser"]
+
+#: Factor of the learning rate at a share ``t / n_steps`` of the run, or at step t, by
+#: name.
+SCHEDULES: dict[str, Callable[[int, int], float]] = {
+    "constant": lambda step, n_steps: 1.0,
+    "invscaling": lambda step, n_steps: 1 / math.sqrt(step + 1),
+    "linear": lambda step, n_steps: 1 - step / n_steps,
+    "cosine": lambda step, n_steps: (1 + math.cos(math.pi * step / n_steps)) / 2,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Optimiser:
+    """Stochastic gradient descent on noisy mean gradients.
+
+    It sees released numbers only, so it may do with them what it likes at no cost;
+    :class:`skpuffer.training.OptimiserRun` executes it.
+
+    Parameters
+    ----------
+    learning_rate : float
+        Positive.
+    schedule : {'constant', 'invscaling', 'linear', 'cosine'}, default='constant'
+        How the learning rate falls: not at all, as one over the square root of the
+        number of steps, on a line to zero at the end of the run, or on half a cosine.
+    momentum : float, default=0.0
+        In [0, 1): share of the last direction that is kept, ``v = momentum v + g``.
+    nesterov : bool, default=False
+        Whether to step along ``g + momentum v`` instead of v.
+    average : float, default=0.0
+        In [0, 1]: the mean of the iterates of so large a share of the run, counted
+        from its end, is returned. Zero (or False) returns the last one.
+    l2 : float, default=0.0
+        Coefficient of half the squared norm of the parameters, added to the objective.
+        Its step is an implicit one, which is stable for any coefficient.
+    radius : float, default=None
+        Parameters are projected onto the l2 ball of this radius after each step.
+
+    Raises
+    ------
+    TypeError
+        If a parameter is not a real number where one is asked for.
+    ValueError
+        If a parameter is out of its range.
+
+    References
+    ----------
+    Sutskever et al. (2013), On the importance of initialization and momentum in deep
+    learning; Rakhlin, Shamir, Sridharan (2012), Making gradient descent optimal for
+    strongly convex stochastic optimization, for averages of the end of a run.
+
+    Examples
+    --------
+    >>> from skpuffer.releases import Optimiser
+    >>> optimiser = Optimiser(learning_rate=0.5, schedule="linear")
+    >>> [optimiser.step_size(step, n_steps=4) for step in range(4)]
+    [0.5, 0.375, 0.25, 0.125]
+    """
+
+    learning_rate: float
+    schedule: str = "constant"
+    momentum: float = 0.0
+    nesterov: bool = False
+    average: float = 0.0
+    l2: float = 0.0
+    radius: float | None = None
+
+    def __post_init__(self) -> None:
+        # of any size: training itself says when a step overflows
+        if not 0 < check_real(learning_rate=self.learning_rate) < math.inf:
+            raise ValueError(
+                "The parameter 'learning_rate' must be in the range (0, inf). "
+                f"Got {self.learning_rate!r}."
+            )
+        check_option(tuple(SCHEDULES), schedule=self.schedule)
+        if not 0 <= check_real(momentum=self.momentum) < 1:
+            raise ValueError(
+                "The parameter 'momentum' must be in the range [0, 1). "
+                f"Got {self.momentum!r}."
+            )
+        if not 0 <= check_real(average=float(self.average)) <= 1:
+            raise ValueError(
+                "The parameter 'average' must be in the range [0, 1]: a share of the "
+                f"run. Got {self.average!r}."
+            )
+        check_non_negative(l2=self.l2)
+        if self.radius is not None:
+            check_positive(radius=self.radius)
+
+    def step_size(self, step: int, n_steps: int) -> float:
+        """Learning rate at one step of a run, by the schedule."""
+        return self.learning_rate * SCHEDULES[self.schedule](step, n_steps)

@@ -1,0 +1,345 @@
+"""Sampling schemes: which records each step of a run reads, one class a scheme.
+
+A scheme says all there is to it: how large batches are, how likely a record is in one,
+what a step's sum is divided by, what the batches take for granted, and how they are
+drawn. What a scheme costs is registered with the accountants, which answer for those
+that they know and for no others.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import repeat
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from skpuffer.utils._checks import check_count
+from skpuffer.utils._types import Indices
+
+if TYPE_CHECKING:
+    from ._gradient import GradientRelease
+
+__all__ = [
+    "SAMPLING_SCHEMES",
+    "FixedSizeSampling",
+    "FullBatchSampling",
+    "PoissonSampling",
+    "SamplingScheme",
+    "ShuffledEpochsSampling",
+    "WithReplacementSampling",
+    "sampling_scheme",
+]
+
+# Poisson batches are drawn for so many expected records at once: enough to pay for the
+# calls, and small beside the records themselves.
+_POISSON_BLOCK = 2**14
+
+
+@dataclass(frozen=True)
+class SamplingScheme(ABC):
+    """How the records of each step are chosen.
+
+    Schemes have no parameters of their own: the number of records and the size of the
+    batches are the release's.
+    """
+
+    #: How a user spells it.
+    name: ClassVar[str]
+
+    def batch_size(self, n_records: float, asked: int | None) -> int:
+        """Return the size of a batch, checked.
+
+        Parameters
+        ----------
+        n_records : int
+        asked : int or None
+            As the release was given it.
+
+        Returns
+        -------
+        int
+
+        Raises
+        ------
+        ValueError
+            If it is missing, or larger than the table allows.
+        """
+        if asked is None:
+            raise ValueError(
+                f"The parameter 'batch_size' is needed under {self.name!r} sampling: "
+                "give the number of records of a step, or use sampling='full_batch'."
+            )
+        size = check_count(batch_size=asked)
+        if size > n_records:
+            raise ValueError(
+                f"The parameter 'batch_size' ({size}) must not exceed the number of "
+                f"records ({n_records}). Use at most {n_records}, or "
+                "sampling='full_batch'."
+            )
+        return size
+
+    def steps_per_epoch(self, n_records: int, batch_size: int) -> int:
+        """Steps in which as many records are visited as there are, rounded up."""
+        return math.ceil(n_records / batch_size)
+
+    def divisor(self, n_records: int, batch_size: int) -> float:
+        """Public number a step's sum is divided by: the expected size of a batch."""
+        return float(batch_size)
+
+    def rate(self, n_records: int, batch_size: int) -> float:
+        """Probability that a record is in a step's batch."""
+        return self.divisor(n_records, batch_size) / n_records
+
+    @abstractmethod
+    def statement(self, release: GradientRelease) -> str:
+        """What the scheme takes for granted of a release, in a sentence."""
+
+    @abstractmethod
+    def batches(
+        self, release: GradientRelease, rng: np.random.Generator
+    ) -> Iterator[Indices | None]:
+        """Return an endless iterator over batches.
+
+        Parameters
+        ----------
+        release : GradientRelease
+        rng : numpy.random.Generator
+            Used by nothing else while the iterator is read, so that a run can be
+            replayed.
+
+        Yields
+        ------
+        ndarray of shape (size,) or None
+            Rows in increasing order (they lie closer in memory so); a row drawn twice
+            appears twice. A batch may be empty. None stands for all rows.
+        """
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class FullBatchSampling(SamplingScheme):
+    """All records at each step."""
+
+    name = "full_batch"
+
+    def batch_size(self, n_records: float, asked: int | None) -> int:
+        """Return the number of records, the only size there is."""
+        if asked not in (None, n_records):
+            raise ValueError(
+                "The parameter 'batch_size' must be None or the number of records "
+                f"({n_records}) under sampling='full_batch'. Got {asked!r}; name "
+                "another sampling to use smaller batches."
+            )
+        return int(n_records)
+
+    def statement(self, release: GradientRelease) -> str:
+        """What the scheme takes for granted of a release, in a sentence."""
+        return f"every step takes all {release.n_records} records"
+
+    def batches(
+        self, release: GradientRelease, rng: np.random.Generator
+    ) -> Iterator[Indices | None]:
+        """Return an endless iterator over batches; see :class:`SamplingScheme`."""
+        return repeat(None)
+
+
+@dataclass(frozen=True)
+class PoissonSampling(SamplingScheme):
+    """Each record independently with the same probability; a batch may be empty.
+
+    References
+    ----------
+    Abadi et al. (2016), Deep learning with differential privacy.
+    """
+
+    name = "poisson"
+
+    def statement(self, release: GradientRelease) -> str:
+        """What the scheme takes for granted of a release, in a sentence."""
+        return (
+            "every step takes each record independently with probability "
+            f"{release.sampling_rate:.6g}, and which ones it took stays secret"
+        )
+
+    def batches(
+        self, release: GradientRelease, rng: np.random.Generator
+    ) -> Iterator[Indices | None]:
+        """Return an endless iterator over batches; see :class:`SamplingScheme`."""
+        n, rate = release.n_records, release.sampling_rate
+        n_blocks = math.ceil(release.n_steps * release.divisor / _POISSON_BLOCK)
+        n_steps = math.ceil(release.n_steps / n_blocks)
+        while True:
+            # the trials of several steps, one after the other
+            hits = _successes(n * n_steps, rate, rng)
+            ends = hits.searchsorted(n * np.arange(1, n_steps + 1))
+            start = 0
+            for step, end in enumerate(ends.tolist()):
+                batch = hits[start:end]
+                batch -= step * n
+                yield batch
+                start = end
+
+
+def _successes(n_trials: int, probability: float, rng: np.random.Generator) -> Indices:
+    """Draw the sorted positions of the successes among independent trials.
+
+    The gaps between successes are geometric, so the cost is that of the successes and
+    not of the trials. A geometric variable is, exactly, the integer part of
+    ``log(u) / log(1 - probability)``, plus one, with `u` uniform in (0, 1]; drawn so,
+    it costs less than half of `Generator.geometric`, which takes the second logarithm
+    at each draw.
+    """
+    mean_gap = -1 / math.log1p(-probability) if probability < 1 else 0.0
+    n_hits = n_trials * probability
+    size = int(n_hits + 4 * n_hits**0.5) + 16  # nearly always enough; topped up if not
+    last, parts = -1, []
+    while last < n_trials:
+        gaps = rng.random(size)
+        np.subtract(1, gaps, out=gaps)  # never zero
+        np.log(gaps, out=gaps)
+        positions = np.empty(size, np.int64)
+        np.multiply(gaps, -mean_gap, out=positions, casting="unsafe")  # rounds down
+        positions += 1
+        positions[0] += last
+        np.cumsum(positions, out=positions)
+        last = positions[-1]
+        parts.append(positions)
+    hits = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    return hits[: hits.searchsorted(n_trials)]
+
+
+@dataclass(frozen=True)
+class FixedSizeSampling(SamplingScheme):
+    """A uniformly random subset of one size, drawn afresh at each step.
+
+    References
+    ----------
+    Balle, Barthe and Gaboardi (2018), Privacy amplification by subsampling.
+    """
+
+    name = "fixed_size"
+
+    def statement(self, release: GradientRelease) -> str:
+        """What the scheme takes for granted of a release, in a sentence."""
+        return (
+            f"every step takes a fresh uniformly random subset of {release.batch_size} "
+            f"of the {release.n_records} records, which stays secret"
+        )
+
+    def batches(
+        self, release: GradientRelease, rng: np.random.Generator
+    ) -> Iterator[Indices | None]:
+        """Return an endless iterator over batches; see :class:`SamplingScheme`."""
+        n, size = release.n_records, release.batch_size
+        while True:
+            yield np.sort(rng.choice(n, size, replace=False, shuffle=False))
+
+
+@dataclass(frozen=True)
+class WithReplacementSampling(SamplingScheme):
+    """Independent uniform draws, so that a record may be drawn several times.
+
+    References
+    ----------
+    Balle, Barthe and Gaboardi (2018), Privacy amplification by subsampling.
+    """
+
+    name = "with_replacement"
+
+    def batch_size(self, n_records: float, asked: int | None) -> int:
+        """Return the number of draws: any."""
+        # so many that no table forbids them
+        return super().batch_size(math.inf, asked)
+
+    def rate(self, n_records: int, batch_size: int) -> float:
+        """Probability that a record is in a step's batch, once or more often."""
+        if n_records == 1:
+            return 1.0
+        return -math.expm1(batch_size * math.log1p(-1 / n_records))
+
+    def statement(self, release: GradientRelease) -> str:
+        """What the scheme takes for granted of a release, in a sentence."""
+        return (
+            f"every step draws {release.batch_size} times uniformly from the "
+            f"{release.n_records} records, and which ones it drew stays secret"
+        )
+
+    def batches(
+        self, release: GradientRelease, rng: np.random.Generator
+    ) -> Iterator[Indices | None]:
+        """Return an endless iterator over batches; see :class:`SamplingScheme`."""
+        while True:
+            yield np.sort(rng.integers(release.n_records, size=release.batch_size))
+
+
+@dataclass(frozen=True)
+class ShuffledEpochsSampling(SamplingScheme):
+    """All records dealt, in a new random order each epoch, to batches of like sizes."""
+
+    name = "shuffled_epochs"
+
+    def divisor(self, n_records: int, batch_size: int) -> float:
+        """Public number a step's sum is divided by: the mean size of a batch."""
+        return n_records / self.steps_per_epoch(n_records, batch_size)
+
+    def statement(self, release: GradientRelease) -> str:
+        """What the scheme takes for granted of a release, in a sentence."""
+        return (
+            f"every epoch deals each of the {release.n_records} records to one batch, "
+            "at random but with no amplification claimed for it"
+        )
+
+    def batches(
+        self, release: GradientRelease, rng: np.random.Generator
+    ) -> Iterator[Indices | None]:
+        """Return an endless iterator over batches; see :class:`SamplingScheme`."""
+        while True:
+            order = rng.permutation(release.n_records)
+            for batch in np.array_split(order, release.steps_per_epoch):
+                yield np.sort(batch)
+
+
+#: The schemes by the name a user gives.
+SAMPLING_SCHEMES: dict[str, SamplingScheme] = {
+    kind.name: kind()
+    for kind in (
+        FullBatchSampling,
+        PoissonSampling,
+        FixedSizeSampling,
+        WithReplacementSampling,
+        ShuffledEpochsSampling,
+    )
+}
+
+
+def sampling_scheme(sampling: str | SamplingScheme) -> SamplingScheme:
+    """Return a sampling scheme, given it or its name.
+
+    Parameters
+    ----------
+    sampling : str or SamplingScheme
+
+    Returns
+    -------
+    SamplingScheme
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown.
+    """
+    if isinstance(sampling, SamplingScheme):
+        return sampling
+    if isinstance(sampling, str) and sampling in SAMPLING_SCHEMES:
+        return SAMPLING_SCHEMES[sampling]
+    names = ", ".join(map(repr, SAMPLING_SCHEMES))
+    raise ValueError(
+        f"The parameter 'sampling' must be one of {names}, or a SamplingScheme. "
+        f"Got {sampling!r}."
+    )
