@@ -248,7 +248,7 @@ def first_coef(fitted):
         lambda inner: make_pipeline(StandardScaler(), OneVsRestClassifier(inner)),
         lambda inner: GridSearchCV(inner, {"C": [1.0]}, cv=2),
         lambda inner: GridSearchCV(
-            Pipeline([("last", Ridge())]), {"last": [inner]}, cv=2
+            Pipeline([("last", LogisticRegression())]), {"last": [inner]}, cv=2
         ),
     ],
     ids=["alone", "pipeline", "one-vs-rest", "nested", "search", "searched over"],
