@@ -1,4 +1,4 @@
-"""How far apart two laws are: exact Wasserstein distances up to order infinity.
+"""Wasserstein distances and couplings of two distributions, exact up to order infinity.
 
 W_inf is what the general Wasserstein mechanism calibrates on, and no library offers
 it: POT returns NaN for ``p=inf`` and SciPy's ``wasserstein_distance`` knows ``p=1``

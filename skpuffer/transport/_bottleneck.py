@@ -1,4 +1,4 @@
-"""W_inf between discrete laws in several dimensions: bottleneck transport.
+"""W_inf between discrete distributions in several dimensions: bottleneck transport.
 
 The smallest t such that all mass can travel along pairs of atoms at most t apart.
 """
@@ -18,7 +18,7 @@ from ._radius import smallest_radius
 
 @dataclass(frozen=True)
 class BottleneckResult:
-    """What `bottleneck_transport` found.
+    """Result of `bottleneck_transport`.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def bottleneck_distance(
     coordinate_scale: ArrayLike | None = None,
     max_cells: float = 2.5e7,
 ) -> float:
-    """W_inf between two discrete laws whose atoms are rows.
+    """W_inf between two discrete distributions whose atoms are rows.
 
     Parameters
     ----------
@@ -72,13 +72,14 @@ def bottleneck_distance(
     Raises
     ------
     ValueError
-        If points are not finite or differ in dimension, if the weights of a law are not
-        masses, if `ord` or `max_cells` is below one, or if a scale is not positive.
+        If points are not finite or differ in dimension, if the weights of a
+        distribution are not masses, if `ord` or `max_cells` is below one, or if a scale
+        is not positive.
 
     See Also
     --------
     bottleneck_transport : The same with what was done to get it.
-    wasserstein_distance : Laws on the line.
+    wasserstein_distance : Distributions on the line.
 
     Notes
     -----
@@ -118,7 +119,7 @@ def bottleneck_transport(
     max_cells: float = 2.5e7,
     ceiling: float = math.inf,
 ) -> BottleneckResult:
-    """W_inf between two discrete laws whose atoms are rows, and how it was found.
+    """W_inf between two discrete distributions in d dimensions, and how it was found.
 
     Parameters
     ----------
@@ -147,11 +148,12 @@ def bottleneck_transport(
 
     Notes
     -----
-    Only pairs within the distance under test are held, so laws of many atoms are often
-    exact. Where more than `max_cells` pairs are that close, both laws are rounded to
-    the centres of the finest grid that leaves at most `max_cells` pairs of cells, and
-    what the rounding moved the atoms by is added: at most ``h * d**(1 / ord)`` for a
-    grid of width h, by the triangle inequality for W_inf.
+    Only pairs within the distance under test are held, so distributions of many atoms
+    are often exact. Where more than `max_cells` pairs are that close, both
+    distributions are rounded to the centres of the finest grid that leaves at most
+    `max_cells` pairs of cells, and what the rounding moved the atoms by is added: at
+    most ``h * d**(1 / ord)`` for a grid of width h, by the triangle inequality for
+    W_inf.
 
     The search goes from below. A distance that does not let all mass through leaves a
     set of atoms that holds more mass than its neighbours, and W_inf is at least the

@@ -1,4 +1,4 @@
-"""Wasserstein distances between continuous laws on the line, bounded from above."""
+"""W_inf and near radii of continuous distributions on the line, bounded from above."""
 
 import math
 from typing import Any
@@ -12,46 +12,47 @@ from skpuffer.utils._types import Floats
 
 __all__ = ["continuous_near_radius", "continuous_wasserstein"]
 
-# Quantile functions are evaluated to some digits less than this, relatively.
+# Relative error of SciPy's quantile functions, rounded up.
 _QUANTILE_ERROR = 1e-9
-# Levels to begin with: each tail in halves of halves, the middle evenly.
+# First grid of levels: dyadic in each tail, even in the middle.
 _HALVINGS = 40
 _EVEN = 256
 _ROUNDS = 40
 _LARGEST_GRID = 2**17
-# On the circle, or with two parametrisations: location and scale do not move them.
+# Not location-scale families: on the circle, or with two parametrisations.
 _NOT_BY_LOCATION = frozenset({"levy_stable", "vonmises", "wrapcauchy"})
 
 
 def continuous_wasserstein(u: Any, v: Any, *, rtol: float = 1e-3) -> float:
-    """W_inf between two continuous laws on the line, or a bound from above.
+    """W_inf between two continuous distributions on the line, or an upper bound of it.
 
     Parameters
     ----------
     u, v : frozen distribution
-        Continuous laws as SciPy freezes them, such as ``scipy.stats.norm(0, 1)``.
+        Continuous distributions as SciPy freezes them, such as
+        ``scipy.stats.norm(0, 1)``.
     rtol : float, default=1e-3
         Relative accuracy at which a bound need not be improved, in (0, 1).
 
     Returns
     -------
     distance : float
-        In the unit of the laws. Exact for two laws of one named family of SciPy's
-        that differ in location and scale only; infinite for those of unequal scale on
-        an unbounded support. For other laws an upper bound; infinite if either support
-        is unbounded.
+        In the unit of the distributions. Exact for two distributions of one named
+        family of SciPy's that differ in location and scale only; infinite for those of
+        unequal scale on an unbounded support. For other distributions an upper bound;
+        infinite if either support is unbounded.
 
     Raises
     ------
     TypeError
-        If a law is not a frozen continuous distribution of SciPy's.
+        If a distribution is not a frozen continuous distribution of SciPy's.
     ValueError
         If `rtol` is out of range.
 
     See Also
     --------
     continuous_near_radius : A finite bound except for a little mass, on any support.
-    wasserstein_distance : Laws of finitely many atoms.
+    wasserstein_distance : Distributions of finitely many atoms.
 
     Notes
     -----
@@ -82,12 +83,12 @@ def continuous_wasserstein(u: Any, v: Any, *, rtol: float = 1e-3) -> float:
 def continuous_near_radius(
     u: Any, v: Any, delta: float, *, rtol: float = 1e-3
 ) -> float:
-    """Distance within which two continuous laws can be coupled except for a mass.
+    """Upper bound of the (z, delta)-near radius of two continuous distributions.
 
     Parameters
     ----------
     u, v : frozen distribution
-        Continuous laws as SciPy freezes them.
+        Continuous distributions as SciPy freezes them.
     delta : float
         Mass that may travel any distance, in [0, 1). At zero this is
         `continuous_wasserstein`.
@@ -97,8 +98,8 @@ def continuous_near_radius(
     Returns
     -------
     radius : float
-        In the unit of the laws: a bound from above, for the monotone coupling, which
-        need not be the best.
+        In the unit of the distributions: a bound from above, for the monotone coupling,
+        which need not be the best.
 
     Raises
     ------
@@ -146,7 +147,7 @@ def _radius(u: Any, v: Any, delta: float, rtol: float) -> float:
 
 
 def _within_family(u: Any, v: Any) -> float | None:
-    """W_inf of laws that differ in location and scale only, or None if others do."""
+    """W_inf within a location-scale family; None for any other two distributions."""
     if u.dist.name != v.dist.name or not (_is_named(u) and _is_named(v)):
         return None
     (shapes_u, at_u, scale_u), (shapes_v, at_v, scale_v) = map(_parameters, (u, v))
@@ -161,7 +162,7 @@ def _within_family(u: Any, v: Any) -> float | None:
 
 
 def _is_named(law: Any) -> bool:
-    """Whether shapes, location and scale are all that tells a law from its family.
+    """Whether shapes, location and scale alone identify a distribution in its family.
 
     A histogram or a class of somebody's own may hold more, its shapes being equal.
     """
@@ -175,29 +176,30 @@ def _is_named(law: Any) -> bool:
 
 
 def _parameters(law: Any) -> tuple[tuple[float, ...], float, float]:
-    """Return shapes, location and scale of a frozen law."""
+    """Shapes, location and scale of a frozen distribution."""
     shapes, at, scale = law.dist._parse_args(*law.args, **law.kwds)
     return tuple(map(float, shapes)), float(at), float(scale)
 
 
 def _by_levels(u: Any, v: Any, delta: float, rtol: float) -> float:
-    """Bound the gap of the quantile functions except for levels of length delta."""
+    """Upper bound of the quantile gap, except for levels of total length delta."""
     tail = 0.5 ** np.arange(2, _HALVINGS)
     levels = np.unique(np.r_[0, tail, 1 - tail, np.linspace(0, 1, _EVEN + 1)])
     best = math.inf
     for _ in range(_ROUNDS):
         first, second = _quantiles(u, levels), _quantiles(v, levels)
         with np.errstate(invalid="ignore"):  # inf - inf: no bound at either end
-            reach = np.maximum(first[1:] - second[:-1], second[1:] - first[:-1])
+            # quantile functions are monotone, so that corners bound an interval's gap
+            bounds = np.maximum(first[1:] - second[:-1], second[1:] - first[:-1])
             gaps = np.abs(first - second)
-        reach, gaps = (np.where(np.isnan(x), math.inf, x) for x in (reach, gaps))
+        bounds, gaps = (np.where(np.isnan(x), math.inf, x) for x in (bounds, gaps))
         lengths = np.diff(levels)
-        radius = _but_for(reach, lengths, delta)
+        radius = _largest_except(bounds, lengths, delta)
         best = min(best, radius)
-        # the gaps themselves tell what is left to gain, and where
+        # the gaps themselves tell how far a finer grid may lower the bound, and where
         least = np.minimum(gaps[1:], gaps[:-1])
-        hoped = _but_for(least, lengths, delta)
-        split = (reach > hoped * (1 + rtol)) & (least < radius) & (lengths > 1e-15)
+        hoped = _largest_except(least, lengths, delta)
+        split = (bounds > hoped * (1 + rtol)) & (least < radius) & (lengths > 1e-15)
         if (
             radius <= hoped * (1 + rtol)
             or not split.any()
@@ -209,8 +211,8 @@ def _by_levels(u: Any, v: Any, delta: float, rtol: float) -> float:
     return best * (1 + _QUANTILE_ERROR)
 
 
-def _but_for(heights: Floats, lengths: Floats, delta: float) -> float:
-    """Return the largest height once the highest intervals of length delta are out."""
+def _largest_except(heights: Floats, lengths: Floats, delta: float) -> float:
+    """Largest height after the highest intervals of total length delta are left out."""
     order = np.argsort(-heights, kind="stable")
     left_out = np.cumsum(lengths[order]) <= delta * (1 - 1e-12)
     return float(heights[order[left_out.sum()]])

@@ -17,25 +17,26 @@ from scipy.sparse.csgraph import breadth_first_order, maximum_flow
 
 from skpuffer.utils._types import Booleans, Indices, Integers
 
-# Two opposite edges of this capacity still add up within SciPy's 32 bits.
+# Capacities of two opposite edges are added by SciPy: their sum must fit in 32 bits.
 _CAPACITY = 2**30 - 1
-# Bits by which scales overlap: what one leaves over had better fit into the next.
+# Bits by which successive scales overlap: what one leaves over should fit in the next.
 _SPARE_BITS = 8
 
 
 @dataclass(frozen=True)
 class Transport:
-    """As much mass as the edges let through.
+    """Maximum flow between two distributions, with a minimum cut if it is incomplete.
 
     Attributes
     ----------
     i, j : ndarray of shape (k,)
-        Atoms of the first and of the second law that exchange mass.
+        Atoms of the first and of the second distribution that exchange mass.
     complete : bool
         Whether all the mass arrived.
     stuck, reached : ndarray of bool, of shape (n,) and (m,)
-        If not complete, a set of atoms of the first law and all their neighbours in
-        the second, which together hold less mass than the set does; else no atoms.
+        If not complete, a set of atoms of the first distribution and all their
+        neighbours in the second, which together hold less mass than the set does; else
+        no atoms.
     mass : ndarray of shape (k,)
         What `i` and `j` exchange, above zero, in the integers of the masses.
     """
@@ -49,7 +50,7 @@ class Transport:
 
 
 def send(i: Indices, j: Indices, supply: Integers, demand: Integers) -> Transport:
-    """Send the masses `supply` to the masses `demand` along the edges (i, j).
+    """Maximum flow of the masses `supply` to the masses `demand` along edges (i, j).
 
     Parameters
     ----------
@@ -75,8 +76,9 @@ def send(i: Indices, j: Indices, supply: Integers, demand: Integers) -> Transpor
     while True:
         graph, clipped = network.residual(shift)
         net = maximum_flow(graph, 0, n + m + 1).flow[1 : n + 1, n + 1 : n + m + 1]
-        moved = network.add(net.tocoo(), shift)
-        if clipped and moved:
+        progressed = network.add(net.tocoo(), shift)
+        # a clipped capacity may still carry more at this scale
+        if clipped and progressed:
             continue
         if shift == 0:
             break
@@ -84,6 +86,7 @@ def send(i: Indices, j: Indices, supply: Integers, demand: Integers) -> Transpor
     complete = not network.supply.any()
     seen = np.zeros(n + m + 2, dtype=bool)
     if not complete:
+        # minimum cut: what the source still reaches in the residual network
         graph, _ = network.residual(0)
         seen[breadth_first_order(graph, 0, return_predecessors=False)] = True
     return Transport(
@@ -97,7 +100,7 @@ def send(i: Indices, j: Indices, supply: Integers, demand: Integers) -> Transpor
 
 
 class _Network:
-    """What is left to send, and what has been sent along which edge."""
+    """Residual network: the mass still to send, and the flow booked on each edge."""
 
     def __init__(
         self, i: Indices, j: Indices, supply: Integers, demand: Integers
@@ -108,9 +111,9 @@ class _Network:
         self.sent = supply[:0]
 
     def residual(self, shift: int) -> tuple[Any, bool]:
-        """Return the free capacities over ``2**shift``, and if any was clipped.
+        """Return the residual capacities over ``2**shift``, and if any was clipped.
 
-        Node 0 is the source, then come the two laws, and the sink last.
+        Node 0 is the source, then come the two distributions, and the sink last.
         """
         n, m = len(self.supply), len(self.demand)
         first, second = np.arange(1, n + 1), np.arange(n + 1, n + m + 1)
@@ -135,7 +138,7 @@ class _Network:
         return csr_array((capacity, (tail, head)), shape=shape), clipped
 
     def add(self, net: Any, shift: int) -> bool:
-        """Book a flow of the network ``residual(shift)``, and say if there is any."""
+        """Add a flow of the network ``residual(shift)``; return whether it is any."""
         m = len(self.demand)
         some = net.data != 0
         i, j = net.row[some].astype(np.int64), net.col[some].astype(np.int64)

@@ -1,4 +1,4 @@
-"""Wasserstein distances between Gaussians, in closed form."""
+"""Wasserstein distances between Gaussian distributions, in closed form."""
 
 import math
 
@@ -24,7 +24,7 @@ def gaussian_wasserstein(
     *,
     ord: float = 2,
 ) -> float:
-    r"""Wasserstein distance between two Gaussian laws.
+    r"""Wasserstein distance between two Gaussian distributions.
 
     .. math:: W_\infty &= \|m_u - m_v\| \text{ if } \Sigma_u = \Sigma_v,
               \ \infty \text{ otherwise} \\
@@ -48,7 +48,7 @@ def gaussian_wasserstein(
     -------
     distance : float
         In the unit of the means. Infinite for ``p=inf`` when the covariances differ:
-        along some direction one law has heavier tails than the other.
+        along some direction one distribution has heavier tails than the other.
 
     Raises
     ------
@@ -121,7 +121,7 @@ def _law(side: str, mean: ArrayLike, cov: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def _bures(cov_u: Floats, cov_v: Floats) -> float:
-    """Distance of two covariances in the Bures metric.
+    """Bures distance of two covariances.
 
     As the distance of their square roots after the best rotation, which is the same
     number as the trace formula without its cancellation near zero.

@@ -1,4 +1,4 @@
-"""How far apart Gaussian laws are except for a little mass."""
+"""(z, delta)-near radii of Gaussian distributions, in closed form or bounded."""
 
 import math
 
@@ -15,10 +15,11 @@ from ._gaussian import _law, _square_root, gaussian_wasserstein
 
 __all__ = ["gaussian_near_radius"]
 
-# Roots are found to 1e-14 and tails evaluated to some 1e-15: rounded up by far more.
+# Relative margin by which radii are rounded up: roots are found to 1e-14, normal tails
+# evaluated to some 1e-15.
 _MARGIN = 1e-12
-# The mass that radii are solved for is below the one asked for by this share, as
-# differences of tails have fewer digits than the tails.
+# Radii are solved for a mass smaller by this share than the one asked for: differences
+# of tails have fewer digits than the tails.
 _SHARE = 1e-9
 
 
@@ -32,7 +33,7 @@ def gaussian_near_radius(
     ord: float = 2,
     coupling: str = "optimal",
 ) -> float:
-    r"""Distance within which two Gaussian laws can be coupled except for a mass.
+    r"""Near radius of two Gaussian distributions: W_inf except for a mass delta.
 
     Parameters
     ----------
@@ -68,20 +69,22 @@ def gaussian_near_radius(
     is the smallest z with
     :math:`\Phi(-(z - m) / d) + \Phi(-(z + m) / d) \le \delta`.
 
-    What no coupling keeps within z is, by Strassen's theorem, the largest excess of
-    the mass of a set under one law over that of its z-neighbourhood under the other.
-    For the set that excess is a sum over its ends, whose derivatives are differences of
-    two Gaussian densities, so the ends of the worst set are infinite or among their
-    crossings: it consists of the two tails of the wider law, up to where its density,
-    moved inwards by z, meets that of the narrower. For equal standard deviations s
-    only one tail counts and the radius is :math:`m - 2 s \Phi^{-1}((1 + \delta) / 2)`.
+    What no coupling keeps within z is, by Strassen's theorem, the largest excess of the
+    mass of a set under one distribution over that of its z-neighbourhood under the
+    other. For the set that excess is a sum over its ends, whose derivatives are
+    differences of two Gaussian densities, so the ends of the worst set are infinite or
+    among their crossings: it consists of the two tails of the wider distribution, up to
+    where its density, moved inwards by z, meets that of the narrower. For equal
+    standard deviations s only one tail counts and the radius is :math:`m - 2 s
+    \Phi^{-1}((1 + \delta) / 2)`.
 
-    In more dimensions laws of one covariance are moved towards each other along the
-    line of their means, and what they then share stays. For unequal covariances the
-    coupling is that of W_2, whose displacement is Gaussian with mean m and covariance
-    S. The radius is then the smaller of two bounds on the tail of its Euclidean norm,
-    by ``||m||`` plus a chi quantile times the root of the largest eigenvalue of S, and
-    by the exponential moment of the squared norm. Other norms are bounded by that one.
+    In more dimensions distributions of one covariance are moved towards each other
+    along the line of their means, and what they then share stays. For unequal
+    covariances the coupling is that of W_2, whose displacement is Gaussian with mean m
+    and covariance S. The radius is then the smaller of two bounds on the tail of its
+    Euclidean norm, by ``||m||`` plus a chi quantile times the root of the largest
+    eigenvalue of S, and by the exponential moment of the squared norm. Other norms are
+    bounded by that one.
 
     References
     ----------
@@ -119,13 +122,15 @@ def gaussian_near_radius(
 
 
 def _moved_together(mean: Floats, cov: Floats, delta: float, shift: float) -> float:
-    """Radius of laws of one covariance, of which all but delta overlaps in the end."""
+    """Near radius for one covariance: translate until all but delta overlaps."""
     values, vectors = np.linalg.eigh(cov)
     parts = vectors.T @ mean
     # along what does not vary nothing ever overlaps
     varies = values > 1e-12 * max(values[-1], 0.0)
     if shift == 0 or np.abs(parts[~varies]).max(initial=0.0) > 1e-12 * shift:
         return shift
+    # Mahalanobis distance m of the means: after a translation by a share t of the way
+    # the overlap is 2 Phi(-(1 - t) m / 2), and the radius is t times the shift
     deviations = math.sqrt((parts[varies] ** 2 / values[varies]).sum())
     overlap = 2 * ndtri((1 + delta * (1 - _SHARE)) / 2)
     return shift * max(0.0, 1 - overlap / deviations)
@@ -134,7 +139,7 @@ def _moved_together(mean: Floats, cov: Floats, delta: float, shift: float) -> fl
 def _on_the_line(
     m: float, narrow: float, wide: float, delta: float, best: bool
 ) -> float:
-    """Radius of laws with unequal standard deviations and means a distance m apart."""
+    """Near radius for unequal standard deviations, means a distance m apart."""
     d = wide - narrow
     # at most the larger tail twice, and the tail of no float is beyond 40
     high = m + 40 * d
@@ -150,12 +155,13 @@ def _on_the_line(
 
 
 def _moved_beyond(z: float, m: float, d: float) -> float:
-    """Mass that monotone coupling moves further than z."""
+    """Mass that the monotone coupling moves further than z."""
     return ndtr(-(z - m) / d) + ndtr(-(z + m) / d)
 
 
 def _lost(z: float, m: float, narrow: float, wide: float) -> float:
-    """Mass of N(m, wide²) and of N(0, narrow²) that is further than z apart at best."""
+    """Mass of N(m, wide²) and N(0, narrow²) that no coupling keeps within z."""
+    # Strassen's theorem: the largest excess of a set over its z-neighbourhood
     lost = 0.0
     for centre in (m + z, z - m):  # either tail, as the left one
         x = _left_crossing(centre, narrow, wide)
@@ -164,7 +170,7 @@ def _lost(z: float, m: float, narrow: float, wide: float) -> float:
 
 
 def _left_crossing(centre: float, narrow: float, wide: float) -> float:
-    """Lower point at which the densities N(0, narrow²) and N(centre, wide²) meet."""
+    """Lower crossing of the densities of N(0, narrow²) and N(centre, wide²)."""
     gap = (wide - narrow) * (wide + narrow)
     b = narrow**2 * centre
     c = narrow**2 * (centre**2 + 2 * wide**2 * math.log(wide / narrow))
@@ -176,7 +182,7 @@ def _left_crossing(centre: float, narrow: float, wide: float) -> float:
 def _euclidean_radius(
     mean: Floats, cov_u: Floats, cov_v: Floats, delta: float
 ) -> float:
-    """Bound on the quantile of the displacement's norm under the coupling of W_2."""
+    """Upper bound of the norm's (1 - delta)-quantile under the coupling of W_2."""
     root_u, root_v = _square_root(cov_u), _square_root(cov_v)
     left, _, right = np.linalg.svd(root_v.T @ root_u)
     # x = R_u z meets y = R_v O z: a coupling for every rotation O, optimal for this one
@@ -188,7 +194,9 @@ def _euclidean_radius(
     squares = (vectors.T @ mean) ** 2
 
     def bound(share: float) -> float:
-        """Smallest square radius that an exponential moment vouches for."""
+        """Chernoff bound on the squared radius, its tilt a share of the largest one."""
+        # E exp(tilt |x|^2) of a Gaussian is finite for tilt < 1 / (2 largest); by
+        # Markov's inequality P(|x|^2 > r) <= E exp(tilt (|x|^2 - r)), set to delta
         tilt = share / (2 * largest)
         rest = 1 - 2 * tilt * values
         moment = tilt * (squares / rest).sum() - np.log(rest).sum() / 2

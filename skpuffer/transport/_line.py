@@ -16,7 +16,7 @@ from skpuffer.utils._types import Floats, Indices, Integers
 from ._masses import common_masses
 
 _BLOCK = 16384  # atoms handled at once: the temporaries stay in cache
-_STRETCH = 256  # atoms bounded together before any is looked at
+_STRETCH = 256  # atoms whose gaps are bounded together before they are computed
 
 
 def wasserstein_distance(
@@ -26,7 +26,7 @@ def wasserstein_distance(
     v_weights: ArrayLike | None = None,
     p: float = np.inf,
 ) -> float:
-    r"""Wasserstein distance of order `p` between two discrete laws on the line.
+    r"""Wasserstein distance of order `p` between discrete distributions on the line.
 
     .. math:: W_p = \Big(\int_0^1 |F^{-1}(t) - G^{-1}(t)|^p\,dt\Big)^{1/p}, \qquad
               W_\infty = \sup_t |F^{-1}(t) - G^{-1}(t)|.
@@ -34,7 +34,7 @@ def wasserstein_distance(
     Parameters
     ----------
     u_values, v_values : array-like of shape (n,) and (m,)
-        Atoms of the two laws, in any order; `n` and `m` may differ.
+        Atoms of the two distributions, in any order; `n` and `m` may differ.
     u_weights, v_weights : array-like of shape (n,) and (m,), default=None
         Masses. None gives every atom the same mass. Integers are counts.
         `fractions.Fraction` objects and floats must sum to one.
@@ -50,11 +50,11 @@ def wasserstein_distance(
     ------
     ValueError
         If `p` is below one, if values are NaN, infinite, empty or not one-dimensional,
-        or if the weights of a law are not masses.
+        or if the weights of a distribution are not masses.
 
     See Also
     --------
-    bottleneck_distance : W_inf between laws on more than one coordinate.
+    bottleneck_distance : W_inf between distributions on more than one coordinate.
     quantile_coupling : The coupling that attains it.
 
     Notes
@@ -114,7 +114,7 @@ def quantile_coupling(
     u_weights: ArrayLike | None = None,
     v_weights: ArrayLike | None = None,
 ) -> tuple[Floats, Floats, Floats]:
-    """Monotone coupling of two discrete laws on the line.
+    """Monotone coupling of two discrete distributions on the line.
 
     The largest atoms meet the largest. Optimal for every convex increasing cost of the
     distance, hence for W_p of every order, but not for the mass moved further than a
@@ -226,11 +226,11 @@ def _match(a: Integers, b: Integers) -> tuple[Indices, Indices, Integers]:
 
 
 def _largest_gap(x: Floats, y: Floats) -> float:
-    """W_inf between sorted atoms of equal masses.
+    """W_inf between sorted atoms of equal masses, by branch and bound.
 
-    With n <= m atoms, atom i of the smaller law meets atoms ``floor(i m / n)`` to
-    ``ceil((i + 1) m / n) - 1`` of the larger. Both laws being sorted, the ends of a
-    stretch of atoms bound every gap within it, so most are never looked into.
+    With n <= m atoms, atom i of the smaller distribution meets atoms ``floor(i m / n)``
+    to ``ceil((i + 1) m / n) - 1`` of the larger. Both distributions being sorted, the
+    ends of a stretch of atoms bound every gap within it, so most are never looked into.
     """
     if len(x) > len(y):
         x, y = y, x
@@ -250,7 +250,7 @@ def _largest_gap(x: Floats, y: Floats) -> float:
 
 
 def _gap_within(x: Floats, y: Floats, start: int, stop: int) -> float:
-    """Largest gap that the atoms from `start` to `stop` of the smaller law meet."""
+    """Largest gap of coupled atoms, `start` to `stop` of the smaller distribution."""
     n, m = len(x), len(y)
     part = x[start:stop]
     if n == m:
@@ -258,7 +258,8 @@ def _gap_within(x: Floats, y: Floats, start: int, stop: int) -> float:
         return max(float(gaps.max()), -float(gaps.min()))
     met = y[(np.arange(start, stop + 1) * m - 1) // n]
     above = float((met[1:] - part).max())
-    # an atom begins where the one before ended, except at the cuts both laws share
+    # an atom begins where the one before ended, except at the cuts both distributions
+    # share
     shared = math.gcd(n, m)
     every, step = n // shared, m // shared
     first, last = -(-start // every), -(-stop // every)

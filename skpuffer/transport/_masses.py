@@ -26,7 +26,7 @@ _INT64_TOTAL = 2**62
 def common_masses(
     n: int, u_weights: ArrayLike | None, m: int, v_weights: ArrayLike | None
 ) -> tuple[Integers, Integers]:
-    """Return the masses of two laws as integers that add up to the same total.
+    """Return the masses of two distributions as integers that add up to the same total.
 
     Parameters
     ----------
@@ -54,9 +54,9 @@ def common_masses(
     Floats are read as the fractions they were rounded from when one denominator of at
     most 10**7 reproduces all of them to 4 units of relative round-off (counts divided
     by their sum, decimals such as 0.1). Otherwise each float is taken at its exact
-    binary value and both laws are normalised exactly: two cumulative sums that were
-    meant to agree and differ by round-off then leave a sliver of mass, which can only
-    enlarge W_inf.
+    binary value and both distributions are normalised exactly: two cumulative sums that
+    were meant to agree and differ by round-off then leave a sliver of mass, which can
+    only enlarge W_inf.
     """
     a, total_a = _integers(n, u_weights=u_weights)
     b, total_b = _integers(m, v_weights=v_weights)
@@ -126,7 +126,7 @@ def _from_denominator(values: Floats) -> Indices | None:
             return None
         denominator = finer
     counts = counts.astype(np.int64)
-    # no such reading for weights whose counts would not make a law
+    # no such reading for weights whose counts would not make a distribution
     return counts if counts.sum() == denominator else None
 
 

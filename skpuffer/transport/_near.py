@@ -1,4 +1,4 @@
-"""How far apart two laws are except for a little mass: (z, delta)-nearness, exactly.
+"""(z, delta)-near radius of two discrete distributions, exact: W_inf except for a mass.
 
 The smallest z such that some coupling keeps all but a mass delta within a distance z.
 The monotone coupling of the line, optimal for every Wasserstein distance, is not
@@ -25,13 +25,13 @@ from ._radius import smallest_radius
 
 __all__ = ["NearResult", "near_radius", "near_transport"]
 
-# Distances on the line that are sorted rather than narrowed down further.
+# Pairwise distances on the line that are few enough to sort: bisection ends there.
 _FEW = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class NearResult:
-    """What `near_transport` found.
+    """Result of `near_transport`.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def near_radius(
     coordinate_scale: ArrayLike | None = None,
     max_cells: float = 2.5e7,
 ) -> float:
-    """Smallest distance within which two discrete laws can be coupled except a mass.
+    """Near radius: the smallest z such that a coupling moves a mass <= delta beyond z.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def near_radius(
     --------
     near_transport : The same with the mass that was kept.
     bottleneck_distance : The same with nothing left out.
-    gaussian_near_radius : A bound for Gaussian laws.
+    gaussian_near_radius : A bound for Gaussian distributions.
 
     Notes
     -----
@@ -149,7 +149,7 @@ def near_transport(
     coordinate_scale: ArrayLike | None = None,
     max_cells: float = 2.5e7,
 ) -> NearResult:
-    """`near_radius`, how it was found, and the mass that it keeps.
+    """Near radius, how it was found, and the coupling of the mass it keeps.
 
     Parameters
     ----------
@@ -177,10 +177,10 @@ def near_transport(
 
     Notes
     -----
-    Where more than `max_cells` pairs of atoms are within reach, both laws are rounded
-    to a grid, and what that moved the atoms by is added, as for
-    `bottleneck_transport`: a coupling of the rounded laws glued to the roundings keeps
-    the same mass within the sum of the distances.
+    Where more than `max_cells` pairs of atoms are within reach, both distributions are
+    rounded to a grid, and what that moved the atoms by is added, as for
+    `bottleneck_transport`: a coupling of the rounded distributions glued to the
+    roundings keeps the same mass within the sum of the distances.
 
     Examples
     --------
@@ -235,7 +235,7 @@ def _on_the_line(
     v_weights: ArrayLike | None,
     share: Fraction,
 ) -> tuple[float, tuple[Floats, Floats, Integers, int]]:
-    """Return the radius between laws on the line, and what stays within it.
+    """Near radius on the line, by bisection over greedy matchings.
 
     Returns
     -------
@@ -249,10 +249,10 @@ def _on_the_line(
     need = total - math.floor(share * total)
     law = x.tolist(), a.tolist(), y.tolist(), b.tolist()
     low, high = 0.0, wasserstein_distance(x, y, a, b)
-    if high > 0 and not _reaches(*law, low, need):
+    if high > 0 and not _keeps_enough(*law, low, need):
         while (candidates := _gaps(x, y, low, high)) is None:
             middle = (low + high) / 2
-            if _reaches(*law, middle, need):
+            if _keeps_enough(*law, middle, need):
                 high = middle
             else:
                 low = middle
@@ -260,7 +260,7 @@ def _on_the_line(
         first, last = 0, len(candidates) - 1
         while first < last:
             middle = (first + last) // 2
-            if _reaches(*law, candidates[middle], need):
+            if _keeps_enough(*law, candidates[middle], need):
                 last = middle
             else:
                 first = middle + 1
@@ -273,7 +273,7 @@ def _on_the_line(
 def _greedy(
     x: list[float], a: list[int], y: list[float], b: list[int], radius: float
 ) -> Iterator[tuple[int, int, int]]:
-    """Yield how atoms of sorted lists are matched within the radius, as (i, j, mass).
+    """Greedy maximum matching of sorted atoms within a radius, as (i, j, mass).
 
     Distances are compared as they round, which keeps their order.
     """
@@ -296,7 +296,7 @@ def _greedy(
                 free = b[j]
 
 
-def _reaches(
+def _keeps_enough(
     x: list[float],
     a: list[int],
     y: list[float],
@@ -304,11 +304,12 @@ def _reaches(
     radius: float,
     need: int,
 ) -> bool:
+    """Whether the greedy matching within the radius keeps a mass of `need`."""
     return sum(share for _, _, share in _greedy(x, a, y, b, radius)) >= need
 
 
 def _gaps(x: Floats, y: Floats, low: float, high: float) -> Floats | None:
-    """Return the distances in (low, high] of sorted atoms, sorted; None if too many.
+    """Pairwise distances in (low, high] of sorted atoms, sorted; None if too many.
 
     If the interval cannot be halved any more there are few, as no atom repeats.
     """

@@ -1,4 +1,4 @@
-"""Transport plans whose marginals are exact, in any number of dimensions.
+"""Transport plans with exact marginals, in any number of dimensions.
 
 A bound that averages over a coupling holds for every coupling, optimal or not, but
 only for couplings: mass that a solver rounded away or sent twice is a bound on nothing.
@@ -28,14 +28,14 @@ from ._points import check_points, finest_grid, merge, round_to_grid
 
 __all__ = ["TransportPlan", "transport_distance", "transport_plan"]
 
-#: The power of a distance that is paid, or what a displacement costs.
+#: Cost of transport: a power of the distance, or a function of displacements.
 Cost = float | Callable[[Floats], ArrayLike]
 
-# Pairs in use, the prices of either side, and whether the solver came to an end.
+# Support of the plan, dual prices of either side, and whether the solver converged.
 _Prices = tuple[Booleans, Floats, Floats, bool]
 
-# A pair is as good as the pairs in use if its cost is above theirs by this fraction of
-# the largest cost: the round-off of a solver's prices.
+# Pairs whose reduced cost is below this fraction of the largest cost count as optimal:
+# the round-off of a solver's dual prices.
 _TIGHT = 1e-11
 # SciPy's assignment takes a second or so for as many atoms; beyond, POT is faster.
 _ASSIGNED = 2500
@@ -46,16 +46,16 @@ _BLOCK = 2**24
 
 @dataclass(frozen=True, eq=False)
 class TransportPlan:
-    """Which atoms meet, and how much mass they share.
+    """Coupling of two discrete distributions, by pairs of atoms and their masses.
 
     Parameters
     ----------
     x, y : ndarray of shape (k,) or (k, d)
-        Atoms of the two laws that meet.
+        Atoms of the two distributions that meet.
     counts : ndarray of shape (k,), of int64 or of Python integers
         What they share, above zero, in units of ``1 / total``.
     total : int
-        The mass of either law in the same units.
+        The mass of either distribution in the same units.
     optimal : bool
         Whether no plan costs less, up to the round-off of costs.
     """
@@ -68,7 +68,7 @@ class TransportPlan:
 
     @property
     def mass(self) -> Floats:
-        """What the atoms share, as floats: sums to one if nothing is left out."""
+        """Masses of the pairs as floats: they sum to one if nothing is left out."""
         # divided first: a float may not hold what a Python integer does
         return (self.counts / self.total).astype(float)
 
@@ -80,7 +80,7 @@ class TransportPlan:
     def distance(
         self, p: float = 2, ord: float = 2, coordinate_scale: ArrayLike | None = None
     ) -> float:
-        """Return how far mass travels, as a mean of order `p`.
+        """Return the mean of order `p` of the distances that mass travels.
 
         Parameters
         ----------
@@ -94,8 +94,8 @@ class TransportPlan:
         Returns
         -------
         distance : float
-            Not below the Wasserstein distance of order `p` of the two laws, for
-            ``p >= 1``, if no mass is left out.
+            Not below the Wasserstein distance of order `p` of the two distributions,
+            for ``p >= 1``, if no mass is left out.
         """
         order = check_real(p=p)
         moves = self.displacements
@@ -122,7 +122,7 @@ def transport_plan(
     max_cells: float = 4e6,
     solver: str = "auto",
 ) -> TransportPlan:
-    """Cheapest way to carry one discrete law into another, with exact marginals.
+    """Optimal transport plan between discrete distributions, with exact marginals.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ def transport_distance(
     *,
     coordinate_scale: ArrayLike | None = None,
 ) -> float:
-    """Wasserstein distance of any order between discrete laws in any dimension.
+    """Wasserstein distance of any order between discrete distributions.
 
     Parameters
     ----------
@@ -326,7 +326,7 @@ def _costs(
 def _cheapest(
     costs: Floats, a: Integers, b: Integers, solver: str
 ) -> tuple[Indices, Indices, Integers, bool]:
-    """Return a plan of integer masses of least cost.
+    """Optimal plan of integer masses for a matrix of costs.
 
     Returns
     -------
@@ -340,9 +340,10 @@ def _cheapest(
         solver = "pot" if importlib.util.find_spec("ot") else "scipy"
     prices = _prices_by_pot if solver == "pot" else _prices_by_scipy
     used, u, v, solved = prices(costs, _shares(a), _shares(b))
-    spare = costs - u[:, None] - v
-    # prices that undercut a cost are no prices: then only the solver's plan counts
-    tight = spare <= _TIGHT if spare.min() >= -_TIGHT else False
+    # complementary slackness: an optimal plan uses pairs of reduced cost zero alone
+    reduced = costs - u[:, None] - v
+    # infeasible dual prices say nothing: then only the solver's support counts
+    tight = reduced <= _TIGHT if reduced.min() >= -_TIGHT else False
     rows, columns = np.nonzero(used | tight)
     flow = send(rows, columns, a, b)
     i, j, counts = flow.i, flow.j, flow.mass
@@ -363,7 +364,7 @@ def _cheapest(
 
 
 def _prices_by_pot(costs: Floats, a: Floats, b: Floats) -> _Prices:
-    """Solve by POT: pairs in use, prices of either side, whether it came to an end."""
+    """Support and dual prices by POT's network simplex, and whether it converged."""
     try:
         from ot.lp import emd
     except ImportError as error:
@@ -408,7 +409,7 @@ def _by_cells(
     max_cells: float,
     solver: str,
 ) -> tuple[Indices, Indices, Integers]:
-    """Couple the cells of a grid at the least cost, and the atoms in them in order."""
+    """Couple the cells of a grid optimally, and the atoms within cells in order."""
     first, second = U / scale, V / scale
     corner, width = finest_grid(first, second, max_cells)
     sides = []

@@ -63,7 +63,7 @@ def merge(points: Floats, masses: Integers) -> tuple[Floats, Integers]:
 def finest_grid(
     first: Floats, second: Floats, max_cells: float
 ) -> tuple[Floats, float]:
-    """Return the corner and the width of the finest grid that keeps few pairs of cells.
+    """Return corner and width of the finest grid within a budget of pairs of cells.
 
     Parameters
     ----------
@@ -78,9 +78,9 @@ def finest_grid(
         The smallest that fits, to 5 percent.
     """
     corner = np.minimum(first.min(axis=0), second.min(axis=0))
-    reach = np.maximum(first.max(axis=0), second.max(axis=0)) - corner
+    extent = np.maximum(first.max(axis=0), second.max(axis=0)) - corner
     # one cell holds everything, even after round-off
-    fits = coarsest = float(reach.max()) * 1.001
+    fits = coarsest = float(extent.max()) * 1.001
     ratio = 0.5
     # cells finer than the round-off of the coordinates would tell nothing apart
     while ratio < 0.95 and fits > coarsest * 2.0**-50:

@@ -1,4 +1,4 @@
-"""The smallest radius within which two laws can be coupled, except for a mass to spare.
+"""Smallest radius within which two distributions can be coupled, except a spare mass.
 
 With nothing to spare it is W_inf: bottleneck transport. Hand-written because no
 library offers it: POT returns NaN for an infinite order.
@@ -16,8 +16,8 @@ from ._points import finest_grid, merge, round_to_grid
 
 # Distances this close count as equal, so that ties survive the round-off of the norm.
 _TIE = 1e-12
-# Lower bounds from cuts nearly always meet the radius in fewer steps than this; then
-# every other step bisects, which bounds the number of steps whatever the atoms.
+# Lower bounds from minimum cuts nearly always meet the radius in fewer steps than this;
+# after that every other step bisects, which bounds the number of steps for any atoms.
 _CUTS_ALONE = 12
 # With more pairs than this multiple of those that may be held, few are likely to be
 # close, and counting those alone would take longer than the whole answer on a grid.
@@ -34,7 +34,7 @@ def smallest_radius(
     spare: int = 0,
     ceiling: float = math.inf,
 ) -> tuple[float, tuple[Floats, Floats, Integers] | None, float]:
-    """Return the radius between two laws, on a grid where it takes too many pairs.
+    """Near radius in several dimensions, on a grid where pairs of atoms are too many.
 
     The search goes from below. A radius that does not let enough mass through leaves a
     set of atoms that holds more mass than its neighbours and what is to spare, so the
@@ -75,18 +75,20 @@ def smallest_radius(
         return radius, (U[i], V[j], counts), 0.0
     corner, width = finest_grid(U, V, max_pairs)
     centres = [round_to_grid(points, corner, width) for points in (U, V)]
-    # a coupling of the rounded laws, glued to the roundings, keeps the same mass
-    moved = sum(
+    # a coupling of the rounded distributions, glued to the roundings, keeps the same
+    # mass
+    rounding = sum(
         width * _norm((points - rounded) / width, norm).max()
         for points, rounded in zip((U, V), centres, strict=True)
     )
-    # rounded laws are further apart than the ceiling by what rounding may have added
-    ceiling += moved
+    # rounded distributions are further apart than the ceiling by what rounding may have
+    # added
+    ceiling += rounding
     (U, a), (V, b) = merge(centres[0], a), merge(centres[1], b)
     found = _search(U, a, V, b, norm, math.inf, spare, ceiling)
     assert found is not None  # no number of pairs is too many
     radius, _ = found
-    return float(radius + moved), None, width
+    return float(radius + rounding), None, width
 
 
 def _search(
@@ -99,7 +101,7 @@ def _search(
     spare: int,
     ceiling: float,
 ) -> tuple[float, tuple[Indices, Indices, Integers] | None] | None:
-    """Return the radius between distinct atoms, or None if it takes too many pairs.
+    """Near radius between distinct atoms, or None if it takes too many pairs.
 
     Returns
     -------
@@ -112,14 +114,14 @@ def _search(
     all_pairs = len(U) * len(V)
     if all_pairs > _WORTH_COUNTING * max_pairs:
         return None
-    # powers of a distance neither vanish nor overflow near one
+    # rescaled: powers of a distance near one neither vanish nor overflow
     unit = _unit(U, V)
     U, V = U / unit, V / unit
     tree_u, tree_v = KDTree(U), KDTree(V)
     # what has no neighbour within the radius cannot be kept
     low = max(
-        _enough(_nearest(tree_v, U, norm), a, need),
-        _enough(_nearest(tree_u, V, norm), b, need),
+        _radius_of_mass(_nearest(tree_v, U, norm), a, need),
+        _radius_of_mass(_nearest(tree_u, V, norm), b, need),
     )
     high, kept = math.inf, None
     step = -1
@@ -130,36 +132,41 @@ def _search(
         probe = low
         if step >= _CUTS_ALONE and step % 2:
             probe = 2 * low if math.isinf(high) else (low + high) / 2
-        reach = probe * (1 + _TIE)
+        radius = probe * (1 + _TIE)
         if (
             all_pairs > max_pairs
-            and tree_u.count_neighbors(tree_v, reach, p=norm) > max_pairs
+            and tree_u.count_neighbors(tree_v, radius, p=norm) > max_pairs
         ):
             return None
         pairs = tree_u.sparse_distance_matrix(
-            tree_v, reach, p=norm, output_type="ndarray"
+            tree_v, radius, p=norm, output_type="ndarray"
         )
         plan = send(pairs["i"], pairs["j"], a, b)
         del pairs
         if plan.mass.sum() >= need:
             lengths = _norm(U[plan.i] - V[plan.j], norm)
-            longest = _enough(lengths, plan.mass, need)
+            longest = _radius_of_mass(lengths, plan.mass, need)
             if longest < high:
                 within = lengths <= longest
                 high = longest
                 kept = plan.i[within], plan.j[within], plan.mass[within]
         else:
+            # minimum cut (Hall's theorem): more mass than its neighbours hold
             stuck, short = plan.stuck, ~plan.reached
             low = max(
-                _enough(_nearest(KDTree(U[stuck]), V, norm), b, a[stuck].sum() - spare),
-                _enough(_nearest(KDTree(V[short]), U, norm), a, b[short].sum() - spare),
+                _radius_of_mass(
+                    _nearest(KDTree(U[stuck]), V, norm), b, a[stuck].sum() - spare
+                ),
+                _radius_of_mass(
+                    _nearest(KDTree(V[short]), U, norm), a, b[short].sum() - spare
+                ),
             )
         if high <= low * (1 + _TIE):
             return high * unit, kept
 
 
 def _unit(U: Floats, V: Floats) -> float:
-    """Return a power of two near the smallest distance that matters."""
+    """Power of two near the smallest distance that matters."""
     nearest = max(
         _nearest(KDTree(V), U, math.inf).max(), _nearest(KDTree(U), V, math.inf).max()
     )
@@ -168,7 +175,7 @@ def _unit(U: Floats, V: Floats) -> float:
 
 
 def _nearest(tree: KDTree, points: Floats, norm: float) -> Floats:
-    """Return the distance of each point to the nearest point of the tree."""
+    """Distance of each point to the nearest point of the tree."""
     return tree.query(points, p=norm)[0]
 
 
@@ -176,8 +183,8 @@ def _norm(differences: Floats, norm: float) -> Floats:
     return np.linalg.norm(differences, ord=norm, axis=1)
 
 
-def _enough(distances: Floats, masses: Integers, need: int) -> float:
-    """Return the least distance within which the masses add up to `need`."""
+def _radius_of_mass(distances: Floats, masses: Integers, need: int) -> float:
+    """Least distance within which the masses add up to `need`."""
     order = np.argsort(distances)
     within = np.searchsorted(np.cumsum(masses[order]), need)
     return float(distances[order[within]])

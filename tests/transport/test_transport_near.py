@@ -234,7 +234,7 @@ def test_narrowing_the_distances_of_the_line_changes_nothing(monkeypatch, few):
                     Fraction(delta).limit_denominator(1000) * int(tighter.kept.total)
                 )
                 lists = (part.tolist() for part in (xs, a, ys, b))
-                assert not _near._reaches(*lists, below, need)
+                assert not _near._keeps_enough(*lists, below, need)
 
 
 @pytest.mark.parametrize("capacity", [1, 7, 300])
