@@ -134,8 +134,8 @@ def _radius(u: Any, v: Any, delta: float, rtol: float) -> float:
         if not isinstance(getattr(law, "dist", None), rv_continuous):
             raise TypeError(
                 f"The parameter {name!r} must be a frozen continuous distribution of "
-                f"scipy.stats, such as scipy.stats.norm(0, 1). Got {law!r}; for laws "
-                "of finitely many atoms use wasserstein_distance or near_radius."
+                f"scipy.stats, such as scipy.stats.norm(0, 1). Got {law!r}; for "
+                "those of finitely many atoms use wasserstein_distance or near_radius."
             )
     whole = _within_family(u, v)
     if delta == 0 and whole is None:

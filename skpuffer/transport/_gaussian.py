@@ -80,13 +80,13 @@ def gaussian_wasserstein(
     order, norm = check_real(p=p), check_at_least_one(ord=ord)
     if order not in (2.0, math.inf):
         raise ValueError(
-            f"The order 'p' must be 2 or inf for Gaussian laws. Got {p!r}; draw "
-            "samples and use wasserstein_distance for other orders."
+            f"The order 'p' must be 2 or inf for Gaussian distributions. Got {p!r}; "
+            "draw samples and use wasserstein_distance for other orders."
         )
     if order == 2 and norm != 2:
         raise ValueError(f"The norm 'ord' must be 2 when p=2. Got {ord!r}.")
-    mean_u, cov_u = _law("u", mean_u, cov_u)
-    mean_v, cov_v = _law("v", mean_v, cov_v)
+    mean_u, cov_u = _mean_and_covariance("u", mean_u, cov_u)
+    mean_v, cov_v = _mean_and_covariance("v", mean_v, cov_v)
     if mean_u.shape != mean_v.shape:
         raise ValueError(
             "The parameters 'mean_u' and 'mean_v' must have the same length. Got "
@@ -103,7 +103,9 @@ def gaussian_wasserstein(
     return shift if same.all() else math.inf
 
 
-def _law(side: str, mean: ArrayLike, cov: ArrayLike) -> tuple[Floats, Floats]:
+def _mean_and_covariance(
+    side: str, mean: ArrayLike, cov: ArrayLike
+) -> tuple[Floats, Floats]:
     mean = np.atleast_1d(np.asarray(mean, dtype=float))
     cov = np.asarray(cov, dtype=float)
     cov = cov.reshape(1, 1) if cov.ndim == 0 else cov

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 from skpuffer.utils._checks import check_option, check_share
 from skpuffer.utils._types import Floats
 
-from ._gaussian import _law, _square_root, gaussian_wasserstein
+from ._gaussian import _mean_and_covariance, _square_root, gaussian_wasserstein
 
 __all__ = ["gaussian_near_radius"]
 
@@ -107,8 +107,8 @@ def gaussian_near_radius(
     shift = gaussian_wasserstein(mean_u, cov_u, mean_v, cov_v, ord=ord)
     if delta == 0:
         return shift
-    mean_u, cov_u = _law("u", mean_u, cov_u)
-    mean_v, cov_v = _law("v", mean_v, cov_v)
+    mean_u, cov_u = _mean_and_covariance("u", mean_u, cov_u)
+    mean_v, cov_v = _mean_and_covariance("v", mean_v, cov_v)
     mean, best = mean_u - mean_v, coupling == "optimal"
     if math.isfinite(shift):  # of one covariance
         radius = _moved_together(mean, cov_u, delta, shift) if best else shift

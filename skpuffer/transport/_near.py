@@ -247,12 +247,12 @@ def _on_the_line(
     y, b = _merge(y, b)
     total = int(a.sum())
     need = total - math.floor(share * total)
-    law = x.tolist(), a.tolist(), y.tolist(), b.tolist()
+    lists = x.tolist(), a.tolist(), y.tolist(), b.tolist()
     low, high = 0.0, wasserstein_distance(x, y, a, b)
-    if high > 0 and not _keeps_enough(*law, low, need):
+    if high > 0 and not _keeps_enough(*lists, low, need):
         while (candidates := _gaps(x, y, low, high)) is None:
             middle = (low + high) / 2
-            if _keeps_enough(*law, middle, need):
+            if _keeps_enough(*lists, middle, need):
                 high = middle
             else:
                 low = middle
@@ -260,12 +260,12 @@ def _on_the_line(
         first, last = 0, len(candidates) - 1
         while first < last:
             middle = (first + last) // 2
-            if _keeps_enough(*law, candidates[middle], need):
+            if _keeps_enough(*lists, candidates[middle], need):
                 last = middle
             else:
                 first = middle + 1
         low = float(candidates[first])
-    steps = list(_greedy(*law, low))
+    steps = list(_greedy(*lists, low))
     i, j, counts = (np.array(part) for part in zip(*steps, strict=True))
     return low, (x[i], y[j], counts, total)
 
