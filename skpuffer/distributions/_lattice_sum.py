@@ -12,7 +12,7 @@ import numpy as np
 
 from ._distributions import Discrete, _distance
 
-__all__ = ["SumLaw", "lattice_of", "law_error"]
+__all__ = ["LatticeSum", "lattice_of", "mass_error"]
 
 _EPS = np.finfo(float).eps
 # Cumulative mass to which atoms are kept: the median with room for errors.
@@ -21,7 +21,7 @@ _PAST_MEDIAN = 0.5 * (1 + 1e-6)
 _OFF_LATTICE = 1e-12
 
 
-class SumLaw(Discrete):
+class LatticeSum(Discrete):
     """A law on an arithmetic progression of points, its masses known to an error.
 
     Parameters
@@ -60,9 +60,9 @@ class SumLaw(Discrete):
 
 
 @_distance.register
-def _(u: SumLaw, v, norm, units, ceiling):
+def _(u: LatticeSum, v, norm, units, ceiling):
     alike = (
-        isinstance(v, SumLaw)
+        isinstance(v, LatticeSum)
         and np.array_equal(u.direction, v.direction)
         and np.array_equal(u.origin, v.origin)
     )
@@ -125,7 +125,7 @@ def _excess(u_steps, u_levels, v_steps, v_levels, margin):
     return int((u_steps[at] - v_steps).max())
 
 
-def law_error(n_steps, n_states, n_atoms):
+def mass_error(n_steps, n_states, n_atoms):
     """Bound on the relative error of masses made by `n_steps` of the recursion.
 
     Every operation adds or multiplies positive numbers, so relative errors add up: at

@@ -1,20 +1,34 @@
-"""What every scenario is: a parameter object that binds to public facts."""
+"""Scenarios, the statements of what is secret, and their binding to public facts."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar, TypeAlias, TypeVar, cast
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.base import BaseEstimator
 
 from skpuffer.distributions._weak_cache import share_life
 from skpuffer.exceptions import ScenarioError
+from skpuffer.releases import (
+    GradientRelease,
+    PublicContext,
+    QueryRelease,
+    VoteRelease,
+)
 from skpuffer.utils._checks import check_option
+from skpuffer.utils._types import Floats, Indices
 
 from ._facts import Fact
 
 __all__ = [
+    "AnyRelease",
     "BoundScenario",
+    "Pairs",
+    "Rows",
     "Scenario",
     "finite_output",
     "matched_rows",
@@ -27,6 +41,18 @@ __all__ = [
 #: share of its largest number, for its digits.
 _ROUNDING = 1e-6
 _DIGITS = 1e-12
+
+#: What a scenario can be asked about.
+AnyRelease = QueryRelease | GradientRelease | VoteRelease
+
+#: A table as a query reads it.
+Rows: TypeAlias = Floats | sparse.sparray | sparse.spmatrix
+
+#: The pairs of secrets to keep apart, as a user gives them.
+Pairs = str | Iterable[tuple[Any, Any]]
+
+Kind = TypeVar("Kind", bound=Fact)
+Method = TypeVar("Method", bound=Callable[..., Fact])
 
 #: What is taken for granted of targets where records depend on each other.
 TARGETS_OF_RECORDS = (
@@ -43,22 +69,22 @@ class Scenario(BaseEstimator, ABC):
     it offers facts about a query.
     """
 
-    # what was found of its laws is found for its clones
-    def __sklearn_clone__(self):
-        clone = super().__sklearn_clone__()
+    # clones share the weak cache of distributions with the scenario they are made from
+    def __sklearn_clone__(self) -> "Scenario":
+        clone: Scenario = super().__sklearn_clone__()
         share_life(self, clone)
         return clone
 
     #: Whether calibration reads the private rows; only an empirical prior does.
-    needs_empirical = False
+    needs_empirical: bool = False
 
     @abstractmethod
-    def check(self):
-        """Check the parameters by plain code; raise an error that names the culprit."""
+    def check(self) -> None:
+        """Check the parameters by plain code; an error names the parameter."""
 
     @abstractmethod
-    def bind(self, context):
-        """Meet the public facts of a table.
+    def bind(self, context: PublicContext) -> "BoundScenario":
+        """Bind the scenario to the public facts of a table.
 
         Parameters
         ----------
@@ -69,7 +95,9 @@ class Scenario(BaseEstimator, ABC):
         BoundScenario
         """
 
-    def secret_position(self, feature_names, n_features):
+    def secret_position(
+        self, feature_names: Sequence[Hashable] | None, n_features: int
+    ) -> int | None:
         """Position of the secret among the columns of a table, or None.
 
         Parameters
@@ -83,7 +111,7 @@ class Scenario(BaseEstimator, ABC):
         """
         return None
 
-    def check_secret(self, secret):
+    def check_secret(self, secret: ArrayLike) -> None:
         """Refuse secret values that no prior speaks of.
 
         Parameters
@@ -92,7 +120,7 @@ class Scenario(BaseEstimator, ABC):
         """
         return
 
-    def declared_bounds(self, context):
+    def declared_bounds(self, context: PublicContext) -> tuple[Floats, Floats] | None:
         """Return public bounds (low, high) of each feature the scenario declares.
 
         Parameters
@@ -105,7 +133,7 @@ class Scenario(BaseEstimator, ABC):
         """
         return None
 
-    def public_table(self):
+    def public_table(self) -> pd.DataFrame | None:
         """Return a public table like the private one, without the secret, or None.
 
         Public preprocessing may be fitted on it.
@@ -113,8 +141,8 @@ class Scenario(BaseEstimator, ABC):
         return None
 
 
-def offers(kind):
-    """Mark a method of a bound scenario as the one that offers a kind of fact.
+def offers(kind: type[Fact]) -> Callable[[Method], Method]:
+    """Mark the method of a bound scenario that offers a kind of fact.
 
     Parameters
     ----------
@@ -122,15 +150,15 @@ def offers(kind):
         One of the facts; the method returns it for a release and a norm.
     """
 
-    def mark(method):
-        method.offers = kind
+    def mark(method: Method) -> Method:
+        method.offers = kind  # type: ignore[attr-defined]
         return method
 
     return mark
 
 
 class BoundScenario(ABC):
-    """A scenario that has met the public facts of a table. Immutable.
+    """A scenario bound to the public facts of a table. Immutable.
 
     Parameters
     ----------
@@ -138,14 +166,14 @@ class BoundScenario(ABC):
     context : PublicContext
     """
 
-    def __init__(self, scenario, context):
+    def __init__(self, scenario: Any, context: PublicContext) -> None:
         self.scenario = scenario
         self.context = context
 
     #: Methods by the kind of fact they offer; see :func:`offers`.
-    _facts: ClassVar[dict] = {}
+    _facts: ClassVar[dict[type[Fact], Callable[..., Fact]]] = {}
 
-    def __init_subclass__(cls, **kwargs):
+    def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         own = {
             method.offers: method
@@ -155,24 +183,24 @@ class BoundScenario(ABC):
         cls._facts = cls._facts | own
 
     @property
-    def target_assumption(self):
-        """What is taken for granted of targets, where it speaks of features only."""
+    def target_assumption(self) -> str | None:
+        """Assumption on the targets, where the scenario speaks of features only."""
         return None
 
     @abstractmethod
-    def provides(self, release):
-        """Facts on offer for a release.
+    def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
+        """Kinds of fact on offer for a release.
 
         Parameters
         ----------
-        release : QueryRelease
+        release : QueryRelease, GradientRelease or VoteRelease
 
         Returns
         -------
         frozenset of type
         """
 
-    def check_rows(self, X):
+    def check_rows(self, X: Rows) -> Rows:
         """Return private rows as the scenario declares them; refuse what cannot be.
 
         Parameters
@@ -194,8 +222,8 @@ class BoundScenario(ABC):
         """
         return X
 
-    def leaks(self, X, secret=None):
-        """Say what of the private rows is in the parameters of the scenario.
+    def leaks(self, X: Rows, secret: ArrayLike | None = None) -> tuple[str, ...]:
+        """Return what the scenario's parameters reveal of the private rows.
 
         Parameters
         ----------
@@ -211,16 +239,16 @@ class BoundScenario(ABC):
         """
         return ()
 
-    def fact(self, kind, release, norm=2):
+    def fact(self, kind: type[Kind], release: AnyRelease, norm: float = 2) -> Kind:
         """Return one fact about a release.
 
         Parameters
         ----------
         kind : type
             One of the facts this scenario :meth:`provides`.
-        release : QueryRelease
+        release : QueryRelease, GradientRelease or VoteRelease
         norm : float, default=2
-            Norm in which the output's displacement will be measured.
+            Norm in which the output's sensitivity will be measured.
 
         Returns
         -------
@@ -236,15 +264,18 @@ class BoundScenario(ABC):
         assert isinstance(fact, Fact)
         if self.scenario.needs_empirical:
             fact = replace(fact, certified=False, reads_private_rows=True)
-        return fact
+        return cast(Kind, fact)
 
-    def describe(self):
-        """One line for the certificate."""
+    def describe(self) -> str:
+        """Return one line for the certificate."""
         return " ".join(repr(self.scenario).split())
 
 
-def finite_output(release, X, y):
-    """Run a release on simulated rows; a distance to NaN would be lost in a maximum."""
+def finite_output(release: QueryRelease, X: Any, y: Any) -> Floats:
+    """Run a release on a simulated table and refuse an output that is not finite.
+
+    A distance to NaN would be lost in a maximum.
+    """
     output = release.run(X, y)
     if not np.all(np.isfinite(output)):
         raise ScenarioError(
@@ -254,8 +285,8 @@ def finite_output(release, X, y):
     return output
 
 
-def matched_rows(X, rows):
-    """Find which of the rows declared each row is, number by number, up to rounding.
+def matched_rows(X: Floats, rows: Floats) -> Indices:
+    """Index of the declared row that each row equals, number by number, up to rounding.
 
     Parameters
     ----------
@@ -277,8 +308,8 @@ def matched_rows(X, rows):
     return np.where(apart.min(axis=1) <= 1, apart.argmin(axis=1), -1)
 
 
-def protected_records(given, n=None):
-    """Return the records whose value is secret, in order.
+def protected_records(given: ArrayLike | None, n: int | None = None) -> list[int]:
+    """Positions of the records whose value is secret, in order.
 
     Parameters
     ----------
@@ -305,11 +336,13 @@ def protected_records(given, n=None):
             "The parameter 'protected' must list records of the table, as integers "
             f"from 0 {'up' if n is None else f'to {n - 1}'}. Got {given!r}."
         )
-    return np.unique(times).tolist()
+    return [int(record) for record in np.unique(times)]
 
 
-def resolve_pairs(pairs, secrets, owner):
-    """Return the pairs of secrets as indices, each unordered pair once.
+def resolve_pairs(
+    pairs: Pairs, secrets: Iterable[Any], owner: str
+) -> tuple[tuple[int, int], ...]:
+    """Pairs of secrets as indices, each unordered pair once.
 
     Parameters
     ----------
@@ -365,5 +398,6 @@ def resolve_pairs(pairs, secrets, owner):
                 )
         if a == b:
             raise ScenarioError(f"A pair needs two different secrets. Got {(a, b)!r}.")
-        out.append(tuple(sorted((index[a], index[b]))))
+        i, j = sorted((index[a], index[b]))
+        out.append((i, j))
     return tuple(dict.fromkeys(out))

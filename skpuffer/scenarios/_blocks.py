@@ -1,16 +1,27 @@
-"""Independent blocks of records: what is secret in one says nothing of the others."""
+"""Independent blocks of records, each with a secret of its own."""
 
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.releases import QueryRelease
+from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.utils._checks import check_count
+from skpuffer.utils._types import Floats
 
-from ._base import BoundScenario, Scenario, offers
-from ._facts import Adjacency, MaxInfluence, OutputDistributions, arbitrary_coupling
+from ._base import AnyRelease, BoundScenario, Rows, Scenario, offers
+from ._facts import (
+    Adjacency,
+    Fact,
+    MaxInfluence,
+    OutputDistributions,
+    arbitrary_coupling,
+)
 
 __all__ = ["BlocksScenario"]
 
@@ -18,8 +29,8 @@ __all__ = ["BlocksScenario"]
 class BlocksScenario(Scenario):
     """The table falls into independent blocks, each with a secret of its own.
 
-    Such as the time series of several people, one after the other. A release about all
-    of them costs what one about the most telling block does.
+    Such as the time series of several people, one after the other. By parallel
+    composition a release about all of them costs what one about the worst block does.
 
     Parameters
     ----------
@@ -32,9 +43,10 @@ class BlocksScenario(Scenario):
     Notes
     -----
     The other blocks are independent of the secret. In a sum over records they add the
-    same independent term in both worlds, which moves no law further than those of one
-    block. In other queries they are the same in both worlds under one coupling, and
-    the quilts of a record are those of its own block: all other blocks lie beyond any.
+    same independent term to both distributions of a pair, which are then no further
+    apart than those of one block. In other queries a coupling keeps them as they are,
+    and the quilts of a record are those of its own block: all other blocks lie beyond
+    any.
 
     References
     ----------
@@ -56,11 +68,11 @@ class BlocksScenario(Scenario):
     7.0
     """
 
-    def __init__(self, scenario, sizes):
+    def __init__(self, scenario: Scenario, sizes: ArrayLike) -> None:
         self.scenario = scenario
         self.sizes = sizes
 
-    def check(self):
+    def check(self) -> None:
         """Check the parameters; see the class."""
         if not isinstance(self.scenario, Scenario):
             raise TypeError(
@@ -81,7 +93,7 @@ class BlocksScenario(Scenario):
         for size in sizes:
             check_count(sizes=size)
 
-    def block_sizes(self, n_records):
+    def block_sizes(self, n_records: int) -> list[int]:
         """Return the sizes of the blocks of a table.
 
         Parameters
@@ -108,32 +120,34 @@ class BlocksScenario(Scenario):
             )
         return sizes
 
-    def secret_position(self, feature_names, n_features):
+    def secret_position(
+        self, feature_names: Sequence[Hashable] | None, n_features: int
+    ) -> int | None:
         """Position of the secret among the columns of a table, or None."""
         return self.scenario.secret_position(feature_names, n_features)
 
-    def check_secret(self, secret):
+    def check_secret(self, secret: ArrayLike) -> None:
         """Refuse secret values that the scenario of a block does not speak of."""
         ends = np.cumsum(self.block_sizes(len(secret)))
         for part in np.split(np.asarray(secret), ends[:-1]):
             self.scenario.check_secret(part)
 
-    def declared_bounds(self, context):
+    def declared_bounds(self, context: PublicContext) -> tuple[Floats, Floats] | None:
         """Return the bounds that the scenario of a block declares."""
         return self.scenario.declared_bounds(context)
 
-    def public_table(self):
+    def public_table(self) -> pd.DataFrame | None:
         """Return the public table of the scenario of a block, or None."""
         return self.scenario.public_table()
 
-    def bind(self, context):
-        """Meet the public facts of a table; see :class:`Scenario`."""
+    def bind(self, context: PublicContext) -> BoundScenario:
+        """Bind to the public facts of a table; see :class:`Scenario`."""
         self.check()
         return _BoundBlocks(self, context)
 
 
 class _BoundBlocks(BoundScenario):
-    def __init__(self, scenario, context):
+    def __init__(self, scenario: Any, context: PublicContext) -> None:
         super().__init__(scenario, context)
         # blocks of one size are alike
         self.sizes = sorted(set(scenario.block_sizes(context.n_records)))
@@ -143,11 +157,11 @@ class _BoundBlocks(BoundScenario):
         ]
 
     @property
-    def target_assumption(self):
+    def target_assumption(self) -> str | None:
         """What is taken for granted of targets within a block."""
         return self.blocks[0].target_assumption
 
-    def check_rows(self, X):
+    def check_rows(self, X: Rows) -> Rows:
         """Return rows as the scenarios of the blocks declare them."""
         by_size = dict(zip(self.sizes, self.blocks, strict=True))
         start, parts = 0, []
@@ -157,7 +171,7 @@ class _BoundBlocks(BoundScenario):
         stack = sparse.vstack if sparse.issparse(parts[0]) else np.concatenate
         return stack(parts)
 
-    def leaks(self, X, secret=None):
+    def leaks(self, X: Rows, secret: ArrayLike | None = None) -> tuple[str, ...]:
         """Say so if the prior of a block has the rows of the table, or of a block."""
         ends = np.cumsum([0, *self.scenario.block_sizes(self.context.n_records)])
         parts = [slice(0, ends[-1]), *map(slice, ends[:-1], ends[1:])]
@@ -167,12 +181,12 @@ class _BoundBlocks(BoundScenario):
         )
         return next((leaks for leaks in found if leaks), ())
 
-    def provides(self, release):
+    def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         offered = None
         for block, part in self._parts(release):
             facts = block.provides(part)
             offered = facts if offered is None else offered & facts
-        # the worlds of a query that is no sum are those of a whole table
+        # the distributions of a query that is no sum are those of a whole table
         laws = {OutputDistributions} if self._is_sum(release) else set()
         return frozenset(offered & {Adjacency, MaxInfluence, *laws})
 
@@ -195,7 +209,9 @@ class _BoundBlocks(BoundScenario):
             yield block, part
 
     @offers(OutputDistributions)
-    def _output_distributions(self, release, norm):
+    def _output_distributions(
+        self, release: AnyRelease, norm: float
+    ) -> OutputDistributions:
         found = [
             block.fact(OutputDistributions, part, norm)
             for block, part in self._parts(release)
@@ -219,7 +235,7 @@ class _BoundBlocks(BoundScenario):
         )
 
     @offers(Adjacency)
-    def _adjacency(self, release, norm):
+    def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
         found = [
             block.fact(Adjacency, part, norm) for block, part in self._parts(release)
         ]
@@ -246,20 +262,20 @@ class _BoundBlocks(BoundScenario):
         )
 
     @offers(MaxInfluence)
-    def _influence(self, release, norm):
+    def _influence(self, release: AnyRelease, norm: float) -> MaxInfluence:
         found = [
             block.fact(MaxInfluence, part, norm) for block, part in self._parts(release)
         ]
         # a belief is one for each block, so the worst block under its worst is enough
         return MaxInfluence(
-            worlds=tuple(world for fact in found for world in fact.worlds),
+            quilts=tuple(of_prior for fact in found for of_prior in fact.quilts),
             shift=max(fact.shift for fact in found),
             of_output=found[0].of_output,
             **self._trust(found),
         )
 
     def _trust(self, found):
-        """The fields every fact carries, for the least certain of several."""
+        """Certainty of several facts together, as fields; by a union bound."""
         sizes = ", ".join(map(str, self.sizes))
         return {
             "certified": all(fact.certified for fact in found),
@@ -274,7 +290,7 @@ class _BoundBlocks(BoundScenario):
 
 
 def _joined(left, right):
-    """Put the tuples of each prior behind one another."""
+    """Concatenate two tuples prior by prior; None where either is unknown."""
     if left is None or right is None:
         return right if left is None else None
     return tuple(a + b for a, b in zip(left, right, strict=True))

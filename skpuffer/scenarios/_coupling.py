@@ -1,12 +1,16 @@
-"""How a coupling is named that several releases of one table share."""
+"""Names of couplings that several releases of one table share."""
+
+from typing import Any
 
 import joblib
+
+from ._base import BoundScenario
 
 __all__ = ["coupling_in_table", "same_table"]
 
 
-def coupling_in_table(bound, kind, *key):
-    """Name a coupling of the two worlds of one table, or None if it has no name.
+def coupling_in_table(bound: BoundScenario, kind: str, *key: Any) -> str | None:
+    """Name of a coupling of two neighbouring tables, or None if it has no name.
 
     One prior describes many tables, and two of them may depend on each other in any
     way: of the same people one may hold U and the other sU. So a coupling belongs to
@@ -31,8 +35,8 @@ def coupling_in_table(bound, kind, *key):
     return f"{kind}, {context.n_records} records of {table!r}:{digest}"
 
 
-def same_table(coupling, table):
-    """Return the sentences on what a shared coupling takes for granted.
+def same_table(coupling: str | None, table: str | None) -> tuple[str, ...]:
+    """Assumptions that a shared coupling makes, in sentences.
 
     Parameters
     ----------
@@ -43,7 +47,7 @@ def same_table(coupling, table):
     Returns
     -------
     tuple of str
-        None where nothing is shared.
+        Empty where nothing is shared.
     """
     if coupling is None:
         return ()

@@ -1,31 +1,31 @@
-"""Weakly dependent records: how much worse than independent ones they are."""
+"""Weakly dependent records, at a stated W_inf distance from independent ones."""
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.releases import QueryRelease, convert_norm
+from skpuffer.releases import PublicContext, QueryRelease, convert_norm
 from skpuffer.utils._checks import check_at_least_one, check_non_negative, check_option
 
-from ._base import BoundScenario, Scenario, offers
-from ._facts import OutputSensitivity
+from ._base import AnyRelease, BoundScenario, Scenario, offers
+from ._facts import Fact, OutputSensitivity
 
 __all__ = ["DependenceScenario"]
 
 
 class DependenceScenario(Scenario):
-    """The secret is one record of a table whose records depend weakly on each other.
+    """The secret is one record of a table of weakly dependent records.
 
-    It suffices to know how far dependence moves the query: with the query's law given
-    any value of a record within `distance` of the one that independent records with the
-    same marginal laws would have, two values move the query by twice that and by what
-    one record moves it.
+    It suffices to bound how far dependence moves the query: if, given any value of a
+    record, the query's distribution is within `distance` of what it would be for
+    independent records with the same marginals, then two values of the record are at
+    most ``2 * distance`` and the query's sensitivity to one record apart.
 
     Parameters
     ----------
     distance : float
-        Bound, over all beliefs and secrets, on W_inf between the query's law given the
-        secret and its law given the secret if records were independent with the same
-        marginal laws. In the units of the query's output: those of
-        :class:`~skpuffer.summary.PrivateSummary` are counts where nothing else is asked
-        for, and means otherwise.
+        Bound, over all beliefs and secrets, on W_inf between the query's distribution
+        given the secret and its distribution given the secret if records were
+        independent with the same marginal distributions. In the units of the query's
+        output: those of :class:`~skpuffer.summary.PrivateSummary` are counts where
+        nothing else is asked for, and means otherwise.
     norm : float, default=2
         Norm of `distance`.
     pairs : {'same_index', 'all'}, default='same_index'
@@ -59,12 +59,14 @@ class DependenceScenario(Scenario):
     2.0
     """
 
-    def __init__(self, distance, norm=2, pairs="same_index"):
+    def __init__(
+        self, distance: float, norm: float = 2, pairs: str = "same_index"
+    ) -> None:
         self.distance = distance
         self.norm = norm
         self.pairs = pairs
 
-    def check(self):
+    def check(self) -> None:
         """Check the parameters; see the class."""
         distance = check_non_negative(distance=self.distance)
         if distance == float("inf"):
@@ -75,21 +77,25 @@ class DependenceScenario(Scenario):
         check_at_least_one(norm=self.norm)
         check_option(("same_index", "all"), pairs=self.pairs)
 
-    def bind(self, context):
-        """Meet the public facts of a table; see :class:`Scenario`."""
+    def bind(self, context: PublicContext) -> BoundScenario:
+        """Bind to the public facts of a table; see :class:`Scenario`."""
         self.check()
         return _BoundDependence(self, context)
 
 
 class _BoundDependence(BoundScenario):
-    def provides(self, release):
+    def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         known = isinstance(release, QueryRelease) and release.sensitivity is not None
         return frozenset({OutputSensitivity} if known else ())
 
     @offers(OutputSensitivity)
-    def _output_sensitivity(self, release, norm):
+    def _output_sensitivity(
+        self, release: AnyRelease, norm: float
+    ) -> OutputSensitivity:
         scenario = self.scenario
+        assert release.sensitivity is not None  # or the fact is not on offer
         one = release.sensitivity.value("replace", norm, release.dim)
+        # by the triangle inequality for W_inf: to independent records, across, and back
         distance = float(scenario.distance)
         if release.units is not None:
             distance /= min(release.units)
@@ -101,10 +107,10 @@ class _BoundDependence(BoundScenario):
             coupling_id=None,
             assumptions=(
                 f"the secret is the value of any one record; kept apart are {which}",
-                "given any value of a record, W_inf between the law of the output of "
-                f"{release.name!r} and its law if records were independent with the "
-                f"same marginal laws is at most {scenario.distance:g} in the "
-                f"l{scenario.norm:g} norm",
+                "given any value of a record, W_inf between the distribution of the "
+                f"output of {release.name!r} and what it would be for independent "
+                f"records with the same marginals is at most {scenario.distance:g} in "
+                f"the l{scenario.norm:g} norm",
                 f"the number of records ({self.context.n_records}) is public",
             ),
         )

@@ -1,25 +1,28 @@
-"""Output laws given outright."""
+"""Output distributions given explicitly."""
+
+from collections.abc import Sequence
 
 from skpuffer.distributions._distributions import Distribution
 from skpuffer.exceptions import ScenarioError
-from skpuffer.releases import QueryRelease
+from skpuffer.releases import PublicContext, QueryRelease
 
-from ._base import BoundScenario, Scenario, offers
-from ._facts import OutputDistributions
+from ._base import AnyRelease, BoundScenario, Scenario, offers
+from ._facts import Fact, OutputDistributions
 
 __all__ = ["LawsScenario"]
 
 
 class LawsScenario(Scenario):
-    """Pairs of laws of the query's output that must look alike, given outright.
+    """Pairs of distributions of the query's output that must look alike.
 
     Also the form of distribution privacy (Chen and Ohrimenko, 2023): a list of pairs
-    of laws the data may have been drawn from.
+    of distributions the data may have been drawn from.
 
     Parameters
     ----------
     laws : list of (Distribution, Distribution)
-        Each pair in one (prior, secret pair) world, in the units of the output.
+        The output under the two secrets of a pair, under one prior; in the units of
+        the output.
 
     References
     ----------
@@ -34,10 +37,10 @@ class LawsScenario(Scenario):
     >>> scenario = LawsScenario([(healthy, infected)])
     """
 
-    def __init__(self, laws):
+    def __init__(self, laws: Sequence[tuple[Distribution, Distribution]]) -> None:
         self.laws = laws
 
-    def check(self):
+    def check(self) -> None:
         """Check the parameters; see the class."""
         try:
             pairs = [tuple(pair) for pair in self.laws]
@@ -48,34 +51,36 @@ class LawsScenario(Scenario):
             for pair in pairs
         ):
             raise ScenarioError(
-                "The parameter 'laws' must be a non-empty list of pairs of laws "
-                "(PointMass, Gaussian, Discrete, Samples, Support)."
+                "The parameter 'laws' must be a non-empty list of pairs of "
+                "distributions (PointMass, Gaussian, Discrete, Samples, Support)."
             )
         dims = {law.dim for pair in pairs for law in pair}
         if len(dims) > 1:
             raise ScenarioError(
-                "The parameter 'laws' mixes laws of different dimension: "
+                "The parameter 'laws' mixes distributions of different dimension: "
                 f"{sorted(dims)}."
             )
 
-    def bind(self, context):
-        """Meet the public facts of a table; see :class:`Scenario`."""
+    def bind(self, context: PublicContext) -> BoundScenario:
+        """Bind to the public facts of a table; see :class:`Scenario`."""
         self.check()
         return _BoundLaws(self, context)
 
 
 class _BoundLaws(BoundScenario):
     @property
-    def _dim(self):
+    def _dim(self) -> int:
         return self.scenario.laws[0][0].dim
 
-    def provides(self, release):
+    def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         if not isinstance(release, QueryRelease):
-            return frozenset()  # the worlds and laws are those of one output
+            return frozenset()  # given are the distributions of one output
         return frozenset({OutputDistributions})
 
     @offers(OutputDistributions)
-    def _output_distributions(self, release, norm):
+    def _output_distributions(
+        self, release: AnyRelease, norm: float
+    ) -> OutputDistributions:
         if release.dim != self._dim:
             raise ScenarioError(
                 f"The parameter 'laws' describes an output of {self._dim} "
@@ -90,9 +95,9 @@ class _BoundLaws(BoundScenario):
             certified=all(law.certified for law in flat),
             assumptions=(
                 f"the output of the release {release.name!r} follows one of the "
-                f"{n} given laws",
+                f"{n} given distributions",
             ),
         )
 
-    def describe(self):
+    def describe(self) -> str:
         return f"LawsScenario({len(self.scenario.laws)} pairs of laws)"

@@ -1,12 +1,17 @@
-"""The facts a bound scenario can offer about a query, one frozen record each.
+"""Facts that a bound scenario can offer about a query, one frozen dataclass each.
 
 An accountant names the facts it can work from and a scenario those it can offer; the
 two meet nowhere else. A new need is a new fact here.
 """
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
-import numpy as np
+from skpuffer.distributions import Distribution
+from skpuffer.utils._types import Floats, Indices
+
+from .quilts._base import QuiltChoice, Quilts
 
 __all__ = [
     "Adjacency",
@@ -20,8 +25,8 @@ __all__ = [
 ]
 
 
-def arbitrary_coupling(relation, count):
-    """Name what holds for any two tables that differ in `count` records.
+def arbitrary_coupling(relation: str, count: int) -> str:
+    """Name of what holds for any two tables that differ in `count` records.
 
     Such a statement is about no coupling in particular, so those of one relation and
     count may be added up whichever scenario they come from.
@@ -31,7 +36,7 @@ def arbitrary_coupling(relation, count):
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """What every fact carries.
+    """Certainty and assumptions, which every fact carries.
 
     Parameters
     ----------
@@ -52,17 +57,17 @@ class Fact:
     certified: bool = True
     delta: float = 0.0
     confidence: float = 1.0
-    assumptions: tuple = ()
+    assumptions: tuple[str, ...] = ()
     reads_private_rows: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class OutputDistributions(Fact):
-    """The law of the query's output given each secret, under each prior.
+    """Distributions of the query's output given each secret, under each prior.
 
     Parameters
     ----------
-    laws : tuple of tuple of law or None
+    laws : tuple of tuple of Distribution or None
         ``laws[prior][secret]``; None where the secret has no mass under the prior.
     secrets : tuple
     pairs : tuple of (int, int)
@@ -70,12 +75,12 @@ class OutputDistributions(Fact):
     probabilities : tuple of tuple of float or None
         Mass of each secret under each prior, where known.
     common_part_removed : bool
-        Whether the laws are those of one record's contribution, the other records
-        being independent of the secret. Shifts between the laws are unaffected, and
-        are never larger than that of one arbitrary record; information measures are
-        affected.
+        Whether the distributions are those of one record's contribution, the other
+        records being independent of the secret. Shifts between the distributions are
+        unaffected, and are never larger than that of one arbitrary record; information
+        measures are affected.
     scale : float
-        The output moves by this factor times the laws' own coordinates.
+        The output moves by this factor times the distributions' own coordinates.
     corners : bool
         Whether the pairs are the corners of a convex set of moves, all by one
         coupling. They stand for the others in what is convex in the move, as a norm
@@ -84,31 +89,35 @@ class OutputDistributions(Fact):
         As in :class:`Fact`.
     """
 
-    laws: tuple
-    secrets: tuple
-    pairs: tuple
-    probabilities: tuple | None = None
+    laws: tuple[tuple[Distribution | None, ...], ...]
+    secrets: tuple[Any, ...]
+    pairs: tuple[tuple[int, int], ...]
+    probabilities: tuple[tuple[float, ...] | None, ...] | None = None
     common_part_removed: bool = False
     scale: float = 1.0
     corners: bool = False
 
-    def pairs_of_distributions(self):
-        """Go through the pairs of laws to compare, skipping secrets without mass.
+    def pairs_of_distributions(
+        self,
+    ) -> Iterator[tuple[int, int, int, Distribution, Distribution]]:
+        """Yield the pairs of distributions to compare, except secrets without mass.
 
         Yields
         ------
         tuple
-            (prior, i, j, law of i, law of j), with i and j as indices of secrets.
+            (prior, i, j, distribution of i, distribution of j), with i and j as indices
+            of secrets.
         """
         for prior, laws in enumerate(self.laws):
             for i, j in self.pairs:
-                if laws[i] is not None and laws[j] is not None:
-                    yield prior, i, j, laws[i], laws[j]
+                u, v = laws[i], laws[j]
+                if u is not None and v is not None:
+                    yield prior, i, j, u, v
 
 
 @dataclass(frozen=True, kw_only=True)
 class CoupledSamples(Fact):
-    """Joint draws of the output under two secrets, from one coupling of two worlds.
+    """Joint samples of the output under two secrets, from a coupling of their tables.
 
     Parameters
     ----------
@@ -120,13 +129,13 @@ class CoupledSamples(Fact):
         As in :class:`Fact`.
     """
 
-    draws: tuple
-    secrets: tuple
+    draws: tuple[tuple[int, int, int, Floats, Floats], ...]
+    secrets: tuple[Any, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Adjacency(Fact):
-    """How many records differ between two worlds, and how far each moves.
+    """Number of records in which neighbouring tables differ, and bound on each move.
 
     Parameters
     ----------
@@ -137,8 +146,8 @@ class Adjacency(Fact):
         `shift_norm`; infinity if a record may become any other.
     relation : {'add_remove', 'replace'}
     coupling_id : str or None
-        Names the coupling of the two worlds that this speaks of; None if it has no
-        name by which another release could be known to rest on the same one.
+        Name of the coupling of neighbouring tables that this speaks of; None if it has
+        no name by which another release could be known to rest on the same one.
     shifts : ndarray of shape (count,) or None
         Each record's own bound, in decreasing order, where they differ: the first is
         `shift`.
@@ -159,11 +168,17 @@ class Adjacency(Fact):
     coupling_id: str | None
     any_records: bool = False
     count_is_certain: bool = True
-    shifts: np.ndarray | None = field(default=None, repr=False)
+    shifts: Floats | None = field(default=None, repr=False)
 
     @classmethod
-    def arbitrary(cls, count, assumptions, relation="replace", any_records=False):
-        """Return the fact that so many records may become any others.
+    def arbitrary(
+        cls,
+        count: int,
+        assumptions: tuple[str, ...],
+        relation: str = "replace",
+        any_records: bool = False,
+    ) -> "Adjacency":
+        """Return the fact that `count` records may become any others.
 
         Parameters
         ----------
@@ -189,7 +204,7 @@ class Adjacency(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class OutputSensitivity(Fact):
-    """How far the output moves between two worlds, whatever its laws are.
+    """Sensitivity of the output: how far neighbouring tables move it at most.
 
     Parameters
     ----------
@@ -208,7 +223,7 @@ class OutputSensitivity(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class OutputSamples(Fact):
-    """Weighted draws of the output's marginal law: all secrets mixed by their mass.
+    """Weighted samples of the output's marginal distribution, secrets mixed by mass.
 
     Parameters
     ----------
@@ -221,18 +236,18 @@ class OutputSamples(Fact):
         As in :class:`Fact`.
     """
 
-    draws: np.ndarray = field(repr=False)
-    weights: np.ndarray = field(repr=False)
-    groups: np.ndarray = field(repr=False)
+    draws: Floats = field(repr=False)
+    weights: Floats = field(repr=False)
+    groups: Indices = field(repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MaxInfluence(Fact):
-    """Markov quilts: what other records tell of a protected one, and which are near.
+    """Markov quilts of the protected records, with their max-influence.
 
     Parameters
     ----------
-    worlds : tuple of Quilts
+    quilts : tuple of Quilts
         One for each prior.
     shift : float
         How far one record moves its contribution, in the release's own `shift_norm`;
@@ -250,14 +265,19 @@ class MaxInfluence(Fact):
     section 4.
     """
 
-    worlds: tuple = field(repr=False)
+    quilts: tuple[Quilts, ...] = field(repr=False)
     shift: float = float("inf")
     of_output: bool = False
 
     def worst(
-        self, order, cost, method="exact", max_distance=None, ceiling=float("inf")
-    ):
-        """Find the largest price over priors and records, each at its cheapest quilt.
+        self,
+        order: float | str,
+        cost: Callable[[Floats], Floats],
+        method: str = "exact",
+        max_distance: int | None = None,
+        ceiling: float = float("inf"),
+    ) -> QuiltChoice:
+        """Largest price over priors and records, each record at its cheapest quilt.
 
         Each prior may use quilts of its own: the promise is made prior by prior.
 
@@ -272,14 +292,16 @@ class MaxInfluence(Fact):
         max_distance : int or None, default=None
             Leave out quilts with records further away than that.
         ceiling : float, default=inf
-            Beyond it, nothing but that the price is beyond it need be found out.
+            A price from which on it does not matter how large it is.
 
         Returns
         -------
         QuiltChoice
         """
-        worlds = self.worlds
+        quilts: Iterable[Quilts] = self.quilts
         if method == "approximate":
-            worlds = [world.approximate() for world in worlds]
-        found = [world.worst(order, cost, max_distance, ceiling) for world in worlds]
+            quilts = [of_prior.approximate() for of_prior in quilts]
+        found = [
+            of_prior.worst(order, cost, max_distance, ceiling) for of_prior in quilts
+        ]
         return max(found, key=lambda choice: choice.price)

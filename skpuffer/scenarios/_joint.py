@@ -1,28 +1,34 @@
-"""All tables there can be, one by one, with their probabilities."""
+"""Joint distribution of all records, given by enumeration of tables."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from skpuffer.distributions._distributions import Discrete
 from skpuffer.exceptions import ScenarioError
-from skpuffer.releases import QueryRelease
+from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios.priors._tables import bound_arrays
 from skpuffer.utils._checks import check_masses, check_option
+from skpuffer.utils._types import Floats
 
 from ._base import (
+    AnyRelease,
     BoundScenario,
+    Rows,
     Scenario,
     finite_output,
     matched_rows,
     offers,
     protected_records,
 )
-from ._facts import Adjacency, OutputDistributions
+from ._facts import Adjacency, Fact, OutputDistributions
 
 __all__ = ["JointTableScenario"]
 
@@ -35,8 +41,8 @@ _LARGEST_DENOMINATOR = 10**6
 class JointTableScenario(Scenario):
     """The secret is a record's value, and every possible table is listed.
 
-    Any dependence between few records is stated by enumeration, and any query's laws
-    follow exactly.
+    Any dependence between few records is stated by enumeration, and any query's
+    distributions follow exactly.
 
     Parameters
     ----------
@@ -56,7 +62,7 @@ class JointTableScenario(Scenario):
     -----
     The tables may hold ten million numbers together. A query that is not a sum over
     records is run on each table by itself, on 200 000 of them at most. Masses are added
-    as integers, so the laws are exactly those of the probabilities given.
+    as integers, so the distributions are exactly those of the probabilities given.
 
     References
     ----------
@@ -78,13 +84,20 @@ class JointTableScenario(Scenario):
     2.0
     """
 
-    def __init__(self, tables, probabilities, *, pairs="same_index", protected=None):
+    def __init__(
+        self,
+        tables: ArrayLike,
+        probabilities: ArrayLike | Sequence[ArrayLike],
+        *,
+        pairs: str = "same_index",
+        protected: ArrayLike | None = None,
+    ) -> None:
         self.tables = tables
         self.probabilities = probabilities
         self.pairs = pairs
         self.protected = protected
 
-    def check(self):
+    def check(self) -> None:
         """Check the parameters; see the class."""
         check_option(("same_index", "all"), pairs=self.pairs)
         tables = self._tables()
@@ -136,13 +149,13 @@ class JointTableScenario(Scenario):
             raise ScenarioError("The parameter 'probabilities' is empty.")
         return out
 
-    def declared_bounds(self, context):
+    def declared_bounds(self, context: PublicContext) -> tuple[Floats, Floats] | None:
         """Return the range of each feature over all tables."""
         rows = _rows(self._tables(), context)
         return rows.min(axis=0), rows.max(axis=0)
 
-    def bind(self, context):
-        """Meet the public facts of a table; see :class:`Scenario`."""
+    def bind(self, context: PublicContext) -> BoundScenario:
+        """Bind to the public facts of a table; see :class:`Scenario`."""
         self.check()
         return _BoundJointTable(self, context)
 
@@ -155,7 +168,7 @@ class JointTableScenario(Scenario):
 
 
 def _integers(masses):
-    """Read masses as integers, exact up to their sum."""
+    """Masses as integers, exact up to their sum."""
     if masses.dtype.kind in "iu":
         return masses.astype(object)
     values = masses.astype(float)
@@ -185,7 +198,7 @@ def _rows(tables, context):
 
 
 class _BoundJointTable(BoundScenario):
-    def __init__(self, scenario, context):
+    def __init__(self, scenario: Any, context: PublicContext) -> None:
         super().__init__(scenario, context)
         tables = scenario._tables()
         n = tables.shape[1]
@@ -198,14 +211,15 @@ class _BoundJointTable(BoundScenario):
         possible = np.any([masses > 0 for masses in self.masses], axis=0)
         self.tables = tables[possible]
         self.masses = [masses[possible] for masses in self.masses]
-        self.secrets, self.worlds = [], []
+        # a secret is the event, as a mask of the tables, that a record has a value
+        self.secrets, self.events = [], []
         for record in protected_records(scenario.protected, n):
             values, codes = np.unique(
                 self.tables[:, record], axis=0, return_inverse=True
             )
             for code, value in enumerate(values.tolist()):
                 self.secrets.append((record, tuple(value)))
-                self.worlds.append(codes.reshape(-1) == code)
+                self.events.append(codes.reshape(-1) == code)
         same = scenario.pairs == "same_index"
         self.pairs = tuple(
             (i, j)
@@ -214,7 +228,7 @@ class _BoundJointTable(BoundScenario):
             if not same or self.secrets[i][0] == self.secrets[j][0]
         )
         positive = [
-            [bool(sum(masses[world])) for world in self.worlds]
+            [bool(sum(masses[event])) for event in self.events]
             for masses in self.masses
         ]
         if not any(known[i] and known[j] for known in positive for i, j in self.pairs):
@@ -223,7 +237,7 @@ class _BoundJointTable(BoundScenario):
                 "there is nothing to keep apart."
             )
 
-    def provides(self, release):
+    def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         facts = set()
         if release.sensitivity is not None:
             facts.add(Adjacency)
@@ -242,7 +256,7 @@ class _BoundJointTable(BoundScenario):
         rows = _rows(self.tables, self.context)
         return rows.reshape(len(self.tables), self.context.n_records, -1)
 
-    def check_rows(self, X):
+    def check_rows(self, X: Rows) -> Rows:
         """Return the table that is listed; refuse one that is not."""
         X = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
         tables = self._arrays.reshape(len(self.tables), -1)
@@ -277,18 +291,21 @@ class _BoundJointTable(BoundScenario):
         return release.factor * sums * units
 
     @offers(OutputDistributions)
-    def _output_distributions(self, release, norm):
+    def _output_distributions(
+        self, release: AnyRelease, norm: float
+    ) -> OutputDistributions:
         outputs, where = np.unique(self._outputs(release), axis=0, return_inverse=True)
         where = where.reshape(-1)
         laws, probabilities = [], []
         for masses in self.masses:
             found = [
-                _law(outputs, where[world], masses[world]) for world in self.worlds
+                _conditional_distribution(outputs, where[event], masses[event])
+                for event in self.events
             ]
             laws.append(tuple(found))
             total = sum(masses)
             probabilities.append(
-                tuple(float(sum(masses[world]) / total) for world in self.worlds)
+                tuple(float(sum(masses[event]) / total) for event in self.events)
             )
         return OutputDistributions(
             laws=tuple(laws),
@@ -299,10 +316,10 @@ class _BoundJointTable(BoundScenario):
         )
 
     @offers(Adjacency)
-    def _adjacency(self, release, norm):
+    def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
         return Adjacency.arbitrary(self.context.n_records, self.statements())
 
-    def statements(self):
+    def statements(self) -> tuple[str, ...]:
         """What the scenario assumes of the data and the attacker, in sentences."""
         scenario, n = self.scenario, self.context.n_records
         which = {
@@ -319,8 +336,8 @@ class _BoundJointTable(BoundScenario):
         )
 
 
-def _law(outputs, where, masses):
-    """Law of the output over some of the tables, or None without mass."""
+def _conditional_distribution(outputs, where, masses):
+    """Distribution of the output given an event, or None if it has no mass."""
     total = sum(masses)
     if not total:
         return None

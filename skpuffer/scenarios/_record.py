@@ -1,9 +1,10 @@
-"""Differential privacy and group privacy, as the scenario they are."""
+"""Differential privacy and group privacy as a scenario."""
 
+from skpuffer.releases import PublicContext
 from skpuffer.utils._checks import check_count, check_option
 
-from ._base import BoundScenario, Scenario, offers
-from ._facts import Adjacency
+from ._base import AnyRelease, BoundScenario, Scenario, offers
+from ._facts import Adjacency, Fact
 
 __all__ = ["RecordScenario"]
 
@@ -30,28 +31,28 @@ class RecordScenario(Scenario):
     RecordScenario(k=4, relation='replace')
     """
 
-    def __init__(self, k=1, relation="add_remove"):
+    def __init__(self, k: int = 1, relation: str = "add_remove") -> None:
         self.k = k
         self.relation = relation
 
-    def check(self):
+    def check(self) -> None:
         """Check the parameters; see the class."""
         check_count(k=self.k)
         check_option(("add_remove", "replace"), relation=self.relation)
 
-    def bind(self, context):
-        """Meet the public facts of a table; see :class:`Scenario`."""
+    def bind(self, context: PublicContext) -> BoundScenario:
+        """Bind to the public facts of a table; see :class:`Scenario`."""
         self.check()
         return _BoundRecord(self, context)
 
 
 class _BoundRecord(BoundScenario):
-    def provides(self, release):
+    def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         known = release.sensitivity is not None
         return frozenset({Adjacency} if known else ())
 
     @offers(Adjacency)
-    def _adjacency(self, release, norm):
+    def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
         k, relation = int(self.scenario.k), self.scenario.relation
         what = "added or removed" if relation == "add_remove" else "replaced"
         who = "one record is" if k == 1 else f"up to {k} records are"

@@ -1,22 +1,33 @@
-"""Worlds drawn by a simulator."""
+"""Tables drawn by a simulator."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from skpuffer.distributions._distributions import Samples, distribution_distance
 from skpuffer.exceptions import ScenarioError
-from skpuffer.releases import QueryRelease
+from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios.priors._tables import bound_arrays
 from skpuffer.utils._checks import check_count, check_probability
 from skpuffer.utils._frame import row_count
 
-from ._base import BoundScenario, Scenario, finite_output, offers, resolve_pairs
-from ._facts import CoupledSamples, OutputDistributions, OutputSamples
+from ._base import (
+    AnyRelease,
+    BoundScenario,
+    Pairs,
+    Scenario,
+    finite_output,
+    offers,
+    resolve_pairs,
+)
+from ._facts import CoupledSamples, Fact, OutputDistributions, OutputSamples
 
 __all__ = ["SimulatorScenario"]
 
 
 class SimulatorScenario(Scenario):
-    """The attacker's belief is a simulator: it draws a whole table given a secret.
+    """The attacker's belief is a simulator of whole tables given a secret.
 
     Parameters
     ----------
@@ -25,7 +36,7 @@ class SimulatorScenario(Scenario):
         the secret; `rng` is a NumPy generator.
     draw_pair : callable of (secret, other, rng), default=None
         Returns two tables (or two pairs ``(X, y)``), drawn under any one coupling of
-        the two worlds: common random numbers, say. Any coupling is sound, and a close
+        the two tables: common random numbers, say. Any coupling is sound, and a close
         one is far tighter than comparing independent draws, whose sampling noise alone
         looks like a distance.
     secrets : sequence
@@ -33,9 +44,10 @@ class SimulatorScenario(Scenario):
     pairs : 'all' or list of (secret, secret), default='all'
         The pairs that must look alike.
     n_draws : int, default=200
-        Worlds drawn for each pair (each secret, without `draw_pair`).
+        Pairs of tables drawn for each pair of secrets (tables for each secret, without
+        `draw_pair`).
     confidence : float, default=None
-        With `draw_pair`: turns the largest displacement seen into a statement that
+        With `draw_pair`: turns the largest distance seen into a statement that
         holds with this probability over the simulation, outside an event of stated
         mass ``1 - ((1 - confidence) / n_pairs) ** (1 / n_draws)``. None leaves an
         estimate, and the certificate says so.
@@ -46,27 +58,28 @@ class SimulatorScenario(Scenario):
     --------
     >>> import numpy as np
     >>> from skpuffer.scenarios import SimulatorScenario
-    >>> def worlds(secret, other, rng):
+    >>> def coupled(secret, other, rng):
     ...     base = rng.normal(size=(50, 2))
     ...     return base + secret, base + other
     >>> scenario = SimulatorScenario(
     ...     draw=lambda secret, rng: rng.normal(secret, size=(50, 2)),
-    ...     draw_pair=worlds,
+    ...     draw_pair=coupled,
     ...     secrets=[0.0, 0.5],
     ... )
     """
 
     def __init__(
         self,
-        draw,
-        draw_pair=None,
+        draw: Callable[[Any, np.random.Generator], Any],
+        draw_pair: Callable[[Any, Any, np.random.Generator], tuple[Any, Any]]
+        | None = None,
         *,
-        secrets,
-        pairs="all",
-        n_draws=200,
-        confidence=None,
-        random_state=0,
-    ):
+        secrets: Sequence[Any],
+        pairs: Pairs = "all",
+        n_draws: int = 200,
+        confidence: float | None = None,
+        random_state: int = 0,
+    ) -> None:
         self.draw = draw
         self.draw_pair = draw_pair
         self.secrets = secrets
@@ -75,7 +88,7 @@ class SimulatorScenario(Scenario):
         self.confidence = confidence
         self.random_state = random_state
 
-    def check(self):
+    def check(self) -> None:
         """Check the parameters; see the class."""
         for name in ("draw", "draw_pair"):
             value = getattr(self, name)
@@ -92,16 +105,16 @@ class SimulatorScenario(Scenario):
                     "bound no displacement."
                 )
 
-    def bind(self, context):
-        """Meet the public facts of a table; see :class:`Scenario`."""
+    def bind(self, context: PublicContext) -> BoundScenario:
+        """Bind to the public facts of a table; see :class:`Scenario`."""
         self.check()
         return _BoundSimulator(self, context)
 
 
 class _BoundSimulator(BoundScenario):
-    def provides(self, release):
+    def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         if not isinstance(release, QueryRelease):
-            return frozenset()  # the worlds and laws are those of one output
+            return frozenset()  # simulated is one output alone
         paired = self.scenario.draw_pair is not None
         return frozenset(
             {CoupledSamples if paired else OutputDistributions, OutputSamples}
@@ -111,8 +124,8 @@ class _BoundSimulator(BoundScenario):
         scenario = self.scenario
         return resolve_pairs(scenario.pairs, scenario.secrets, "the simulator")
 
-    def _output(self, release, world):
-        X, y = world if isinstance(world, tuple) else (world, None)
+    def _output(self, release, table):
+        X, y = table if isinstance(table, tuple) else (table, None)
         n = row_count(X)
         if n != self.context.n_records:
             raise ScenarioError(
@@ -122,7 +135,7 @@ class _BoundSimulator(BoundScenario):
         return finite_output(release, *bound_arrays(self.context, X, y))
 
     @offers(CoupledSamples)
-    def _coupled_samples(self, release, norm):
+    def _coupled_samples(self, release: AnyRelease, norm: float) -> CoupledSamples:
         scenario = self.scenario
         rng = np.random.default_rng(scenario.random_state)
         pairs, draws = self._pairs(), []
@@ -130,21 +143,20 @@ class _BoundSimulator(BoundScenario):
             a, b = scenario.secrets[i], scenario.secrets[j]
             outputs = [
                 [
-                    self._output(release, world)
-                    for world in scenario.draw_pair(a, b, rng)
+                    self._output(release, table)
+                    for table in scenario.draw_pair(a, b, rng)
                 ]
                 for _ in range(scenario.n_draws)
             ]
             u, v = (np.array(side) for side in zip(*outputs, strict=True))
             draws.append((0, i, j, u, v))
         common = dict(draws=tuple(draws), secrets=tuple(scenario.secrets))
-        text = (
-            f"the worlds are those of the simulator ({scenario.n_draws} paired draws)"
-        )
+        text = f"the tables are the simulator's ({scenario.n_draws} coupled draws)"
         if scenario.confidence is None:
             return CoupledSamples(certified=False, assumptions=(text,), **common)
         beta = (1 - scenario.confidence) / len(pairs)
-        # with probability 1 - beta the largest of n draws leaves no more mass above it
+        # P(all n draws below the (1 - delta)-quantile) = (1 - delta)^n = beta, so with
+        # probability 1 - beta at most a mass delta lies above the largest draw
         delta = -np.expm1(np.log(beta) / scenario.n_draws)
         return CoupledSamples(
             delta=float(delta),
@@ -153,8 +165,8 @@ class _BoundSimulator(BoundScenario):
             **common,
         )
 
-    def _worlds(self, release, seed_offset=0):
-        """Outputs of independent draws, by secret."""
+    def _independent_outputs(self, release, seed_offset=0):
+        """Outputs of independently drawn tables, by secret."""
         scenario = self.scenario
         rng = np.random.default_rng([scenario.random_state, seed_offset])
         return [
@@ -168,10 +180,14 @@ class _BoundSimulator(BoundScenario):
         ]
 
     @offers(OutputDistributions)
-    def _output_distributions(self, release, norm):
-        worlds = self._worlds(release)
-        laws = tuple(Samples(outputs) for outputs in worlds)
-        again = tuple(Samples(outputs) for outputs in self._worlds(release, 1))
+    def _output_distributions(
+        self, release: AnyRelease, norm: float
+    ) -> OutputDistributions:
+        laws, again = (
+            tuple(map(Samples, self._independent_outputs(release, seed_offset)))
+            for seed_offset in (0, 1)
+        )
+        # distance of two samples of one distribution: sampling noise alone
         null = max(
             distribution_distance(u, v, norm, release.units)
             for u, v in zip(laws, again, strict=True)
@@ -182,25 +198,25 @@ class _BoundSimulator(BoundScenario):
             pairs=self._pairs(),
             certified=False,
             assumptions=(
-                f"the worlds are those of the simulator ({self.scenario.n_draws} "
-                "independent draws for each secret)",
+                f"the tables are the simulator's ({self.scenario.n_draws} independent "
+                "draws for each secret)",
                 f"two sets of draws of one and the same secret are {null:.6g} apart: "
                 "so much of the shift is sampling noise; a draw_pair would remove it",
             ),
         )
 
     @offers(OutputSamples)
-    def _output_samples(self, release, norm):
-        worlds = self._worlds(release)
-        draws = np.concatenate(worlds)
+    def _output_samples(self, release: AnyRelease, norm: float) -> OutputSamples:
+        by_secret = self._independent_outputs(release)
+        draws = np.concatenate(by_secret)
         n = self.scenario.n_draws
         return OutputSamples(
             draws=draws,
             weights=np.full(len(draws), 1 / len(draws)),
-            groups=np.repeat(np.arange(len(worlds)), n),
+            groups=np.repeat(np.arange(len(by_secret)), n),
             certified=False,
             assumptions=("every secret of the simulator is equally likely",),
         )
 
-    def describe(self):
+    def describe(self) -> str:
         return f"SimulatorScenario({len(self.scenario.secrets)} secrets)"

@@ -23,7 +23,7 @@ from skpuffer.distributions import (
     Samples,
     Support,
 )
-from skpuffer.distributions._lattice_sum import SumLaw
+from skpuffer.distributions._lattice_sum import LatticeSum
 from skpuffer.exceptions import (
     CompositionError,
     InfiniteDistanceError,
@@ -139,7 +139,7 @@ def test_masses_known_to_an_error_may_each_be_off_by_it():
     place = np.zeros(1), np.ones(1)
     steps, masses = np.array([0, 9]), np.array([0.9, 0.1])
     known = LawsScenario([(Discrete(steps, masses), PointMass(0.0))])
-    rough = SumLaw(steps, masses, *place, error=0.01)
+    rough = LatticeSum(steps, masses, *place, error=0.01)
     for both in ((rough, PointMass(0.0)), (PointMass(0.0), rough)):
         laws = LawsScenario([both])
         assert near(known, 0.11) == 0.0 and near(laws, 0.11) == 9.0

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 
 from skpuffer.accountants import DistributionAwareWasserstein, GeneralWasserstein
 from skpuffer.distributions import Discrete, Gaussian, PointMass, Samples, Support
-from skpuffer.distributions._lattice_sum import SumLaw
+from skpuffer.distributions._lattice_sum import LatticeSum
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
 from skpuffer.noise import (
     DiscreteLaplaceNoise,
@@ -536,7 +536,7 @@ def test_errors_of_masses_reach_the_promise(at):
     masses = np.array([0.5, 0.3, 0.2])
 
     def promised(error, **options):
-        law = SumLaw(steps, masses, *place, error)
+        law = LatticeSum(steps, masses, *place, error)
         pair = [law, PointMass(0.0)]
         other = (Discrete([0, 1]), PointMass(0.0))
         laws = LawsScenario([(pair[at], pair[1 - at]), other])

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 
 from skpuffer.accountants import GeneralWasserstein, Kantorovich
 from skpuffer.distributions import Discrete, Gaussian, PointMass, Samples
-from skpuffer.distributions._lattice_sum import SumLaw
+from skpuffer.distributions._lattice_sum import LatticeSum
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
 from skpuffer.noise import (
     DiscreteLaplaceNoise,
@@ -57,7 +57,7 @@ def test_reference_plan():
 def test_masses_known_to_an_error_are_not_left_out_for_less():
     steps, masses = np.array([0, 9]), np.array([0.9, 0.1])
     for error, delta, sensitivity in ((0.0, 0.11, 0), (0.01, 0.11, 9), (0.01, 0.13, 0)):
-        law = SumLaw(steps, masses, np.zeros(1), np.ones(1), error)
+        law = LatticeSum(steps, masses, np.zeros(1), np.ones(1), error)
         for both in ((law, PointMass(0.0)), (PointMass(0.0), law)):
             args = (LaplaceNoise(9.0), output(), LawsScenario([both]))
             assert Kantorovich(delta=delta).certify(*args).sensitivity == sensitivity

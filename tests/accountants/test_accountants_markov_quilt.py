@@ -318,8 +318,8 @@ def test_a_transition_never_seen():
     never = MarkovChainScenario([[0.5, 0.5, 0.0], [0.2, 0.4, 0.4], [0.3, 0.3, 0.4]])
     found = MarkovQuilt().calibrate(count_of(100), never)
     curve = found.certificate.curve
-    (world,) = curve.fact.worlds
-    assert world.influence(50, 1, 1) == math.inf
+    (quilts,) = curve.fact.quilts
+    assert quilts.influence(50, 1, 1) == math.inf
     assert found.noise.scale < 30
     # in a cycle no distance helps: group privacy
     cycle = MarkovChainScenario([[0.0, 1.0], [1.0, 0.0]])

@@ -20,7 +20,7 @@ from skpuffer.accountants import (
     PrivacyLoss,
 )
 from skpuffer.distributions import distribution_distance
-from skpuffer.distributions._lattice_sum import SumLaw, lattice_of, law_error
+from skpuffer.distributions._lattice_sum import LatticeSum, lattice_of, mass_error
 from skpuffer.exceptions import PrivacyWarning, ScenarioError
 from skpuffer.noise import LaplaceNoise
 from skpuffer.privacy import Notion
@@ -34,14 +34,14 @@ from skpuffer.scenarios import (
 )
 from skpuffer.scenarios.markov._chains import (
     exact_entries,
-    marginal_laws,
-    stationary_law,
+    marginal_distributions,
+    stationary_distribution,
     window_delta,
 )
 from skpuffer.scenarios.markov._sums import (
-    exact_sum_laws,
-    float_sum_laws,
-    window_sum_laws,
+    exact_sum_distributions,
+    float_sum_distributions,
+    window_sum_distributions,
 )
 from skpuffer.summary import PrivateMean, PrivateSummary
 from skpuffer.transport import near_radius, wasserstein_distance
@@ -235,7 +235,7 @@ def test_laws_are_those_of_all_paths(chain, n, values, pairs):
 def steps_apart(u, v, error=0.0):
     """W_inf of two laws on the integers, each given by its atoms and their masses."""
     place = np.zeros(1), np.ones(1)
-    return distribution_distance(*(SumLaw(*law, *place, error) for law in (u, v)))
+    return distribution_distance(*(LatticeSum(*law, *place, error) for law in (u, v)))
 
 
 @settings(max_examples=30)
@@ -244,10 +244,10 @@ def test_floats_never_understate(chain, n):
     initial, transition = chain
     weights = np.arange(len(initial))
     first, steps = exact_entries(initial[None]), exact_entries(transition)
-    exact = exact_sum_laws(first[0][0], steps, weights, n, range(n))
-    rough, lost = float_sum_laws(initial, transition, weights, n, range(n))
+    exact = exact_sum_distributions(first[0][0], steps, weights, n, range(n))
+    rough, lost = float_sum_distributions(initial, transition, weights, n, range(n))
     assert lost == 0
-    error = law_error(n, len(initial), 2 * n + 1)
+    error = mass_error(n, len(initial), 2 * n + 1)
     for i in range(n):
         for a, b in itertools.combinations(range(len(initial)), 2):
             if exact[i][a] is None or exact[i][b] is None:
@@ -294,15 +294,15 @@ def test_laws_within_the_error_are_no_further_apart(masses, errors):
     found, true = masses + tilt, masses - tilt
     assert wasserstein_distance(steps, steps + 5, masses, found) == 5
     assert wasserstein_distance(steps, steps + 5, masses, true) == 10
-    u = SumLaw(steps, np.array(masses), *place, errors[0])
-    v = SumLaw(steps + 5, found, *place, errors[1])
+    u = LatticeSum(steps, np.array(masses), *place, errors[0])
+    v = LatticeSum(steps + 5, found, *place, errors[1])
     assert distribution_distance(u, v) == distribution_distance(v, u) == 10
 
 
 def test_a_mass_that_a_sum_of_floats_loses_is_not_lost():
     steps, place = np.array([0, 5, 10]), (np.zeros(1), np.ones(1))
-    u = SumLaw(steps, np.array([0.4, 1e-17, 0.6]), *place)
-    v = SumLaw(steps[[0, 2]], np.array([0.4, 0.6]), *place)
+    u = LatticeSum(steps, np.array([0.4, 1e-17, 0.6]), *place)
+    v = LatticeSum(steps[[0, 2]], np.array([0.4, 0.6]), *place)
     sliver, share = Fraction(1e-17), Fraction(2, 5)
     truth = wasserstein_distance(
         steps, [0, 10], [share, sliver, 1 - share - sliver], [share, 1 - share]
@@ -319,9 +319,11 @@ def test_outside_the_event_the_whole_is_as_near_as_the_window(chain, n, width):
     """The laws of the whole sum are near, by the exact near radius of transport."""
     initial, transition = chain
     weights = np.arange(len(initial))
-    whole, _ = float_sum_laws(initial, transition, weights, n, range(n))
-    windows, _ = window_sum_laws(initial, transition, weights, n, width)
-    delta = window_delta(marginal_laws(initial, transition, n), transition, width)
+    whole, _ = float_sum_distributions(initial, transition, weights, n, range(n))
+    windows, _ = window_sum_distributions(initial, transition, weights, n, width)
+    delta = window_delta(
+        marginal_distributions(initial, transition, n), transition, width
+    )
     pairs = list(itertools.combinations(range(len(initial)), 2))
     radius = max(
         steps_apart(laws[a], laws[b], 1e-12)
@@ -340,7 +342,7 @@ def test_outside_the_event_the_whole_is_as_near_as_the_window(chain, n, width):
 
 
 def test_the_event_fades_with_the_width_and_is_the_distance_of_the_ends():
-    marginals = marginal_laws(np.array([2 / 3, 1 / 3]), P, 100)
+    marginals = marginal_distributions(np.array([2 / 3, 1 / 3]), P, 100)
     found = [window_delta(marginals, P, width) for width in (5, 10, 20)]
     # one end alone is 0.7 ** width apart; both are apart by the known quilt distances
     for width, delta, known in zip(
@@ -349,7 +351,7 @@ def test_the_event_fades_with_the_width_and_is_the_distance_of_the_ends():
         assert known <= delta == pytest.approx(1 - (1 - 0.7**width) ** 2, abs=1e-12)
     assert found == sorted(found, reverse=True)
     alike = np.array([[0.3, 0.7], [0.3, 0.7]])
-    assert window_delta(marginal_laws(alike[0], alike, 9), alike, 1) == 0.0
+    assert window_delta(marginal_distributions(alike[0], alike, 9), alike, 1) == 0.0
 
 
 def test_long_series():
@@ -531,7 +533,7 @@ def test_a_constant_query_is_not_moved():
 @given(chains(sparse=False))
 def test_stationary_laws_stay(chain):
     _, transition = chain
-    law = np.array(stationary_law(transition))
+    law = np.array(stationary_distribution(transition))
     assert law @ transition == pytest.approx(law, rel=1e-12)
     assert law.sum() == pytest.approx(1)
 
@@ -610,12 +612,12 @@ def test_parameters():
         ({"transition": [[0.5, 0.5]]}, "square"),
         ({"transition": []}, "square"),
         ({"transition": "P"}, "square"),
-        ({"transition": np.eye(2)}, "several stationary laws"),
+        ({"transition": np.eye(2)}, "several stationary distributions"),
         ({"initial": [0.5, 0.6]}, "'initial'"),
         ({"initial": [1.0]}, "'initial'"),
         ({"initial": None}, "'initial'"),
         ({"initial": "uniform"}, "'initial'"),
-        ({"initial": [[0.5, 0.5], [0.5, 0.5]]}, "2 laws for 1 chains"),
+        ({"initial": [[0.5, 0.5], [0.5, 0.5]]}, "2 distributions for 1 chains"),
         ({"states": [0, 1, 2]}, "'states'"),
         ({"states": [1, 1]}, "twice"),
         ({"states": ["a", "b"]}, "numbers"),

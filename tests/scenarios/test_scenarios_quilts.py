@@ -25,7 +25,7 @@ from skpuffer.scenarios import (
     MaxInfluence,
 )
 from skpuffer.scenarios.bayesian_network._graph import Graph
-from skpuffer.scenarios.markov._chains import irreducible_law
+from skpuffer.scenarios.markov._chains import irreducible_stationary
 from skpuffer.scenarios.markov._mixing_quilts import mixing
 from skpuffer.scenarios.markov._quilts import ChainQuilts, chain_influence
 
@@ -221,7 +221,7 @@ def test_orders_are_ordered():
 def test_a_transition_never_seen():
     """Next to the secret everything is told; two steps away not any more."""
     transition = np.array([[0.5, 0.5, 0.0], [0.2, 0.4, 0.4], [0.3, 0.3, 0.4]])
-    quilts = ChainQuilts(irreducible_law(transition), transition, 30)
+    quilts = ChainQuilts(irreducible_stationary(transition), transition, 30)
     assert quilts.influence(15, None, 1) == math.inf
     assert quilts.influence(15, 1, None) == math.inf
     assert quilts.influence(15, 1, 1, 2.0) == math.inf
@@ -251,7 +251,7 @@ def test_masses_that_underflow_do_not_pass_for_impossible():
 
 def test_only_what_is_protected_counts():
     transition, n = np.array([[0.9, 0.1], [0.2, 0.8]]), 60
-    law = irreducible_law(transition)
+    law = irreducible_stationary(transition)
     every = ChainQuilts(law, transition, n)
     last = ChainQuilts(law, transition, n, protected=[n - 1])
     cost = lambda sizes: sizes / 20  # noqa: E731
@@ -267,7 +267,7 @@ def test_only_what_is_protected_counts():
 
 def test_distance_may_be_limited():
     transition, n = np.array([[0.9, 0.1], [0.2, 0.8]]), 60
-    quilts = ChainQuilts(irreducible_law(transition), transition, n)
+    quilts = ChainQuilts(irreducible_stationary(transition), transition, n)
     cost = lambda sizes: sizes / 22  # noqa: E731
     free = quilts.worst(math.inf, cost)
     near = quilts.worst(math.inf, cost, max_distance=4)
@@ -300,19 +300,19 @@ def test_what_was_found_is_kept_and_not_pickled():
     arguments = [([0.5, 0.5], [[0.6, 0.4], [0.4, 0.6]])], 40
     life = life_of(MarkovChainScenario(np.eye(2)))
     fact = chain_influence(*arguments, life=life)
-    assert chain_influence(*arguments, life=life).worlds[0] is fact.worlds[0]
-    assert chain_influence(*arguments).worlds[0] is not fact.worlds[0]
+    assert chain_influence(*arguments, life=life).quilts[0] is fact.quilts[0]
+    assert chain_influence(*arguments).quilts[0] is not fact.quilts[0]
     cost = lambda sizes: sizes / 30  # noqa: E731
     found = fact.worst(2.0, cost)
     again = pickle.loads(pickle.dumps(fact))
-    assert not again.worlds[0]._known
+    assert not again.quilts[0]._known
     assert again.worst(2.0, cost).price == found.price
     assert copy.deepcopy(fact).worst(2.0, cost).price == found.price
 
 
 @given(chains(zeros=False))
 def test_stationary_law(chain):
-    law = irreducible_law(chain[1])
+    law = irreducible_stationary(chain[1])
     assert law @ chain[1] == pytest.approx(law, rel=1e-12)
 
 
@@ -376,9 +376,9 @@ def test_networks_tell_what_their_tables_say(network, order):
     n = len(parents)
     scenario = BayesianNetworkScenario(parents, tables, max_quilt=2)
     ((joint, _),) = scenario._joints()
-    (world,) = scenario.bind(release(n).context).worlds
+    (listed,) = scenario.bind(release(n).context).quilts
     for record, (sizes, found) in zip(
-        world._records, world.influences(order), strict=True
+        listed._records, listed.influences(order), strict=True
     ):
         index, _, quilts, *_ = record
         assert sizes[0] == n and quilts[0] == ()
@@ -425,7 +425,7 @@ def test_columns_move_as_much_as_they_are_said_to():
     told_of = BayesianNetworkScenario(parents, tables, moves=moves, **options)
     fact = told_of.bind(query.context).fact(MaxInfluence, query)
     assert fact.of_output
-    ((sizes, told),) = fact.worlds[0].influences(math.inf)
+    ((sizes, told),) = fact.quilts[0].influences(math.inf)
     assert sizes.tolist() == [4.5, 3.5, 1.5] or sizes.tolist() == [4.5, 1.5, 0.5]
     assert told[0] == 0
     # without, a column may change every record, and no quilt gains anything
@@ -433,7 +433,7 @@ def test_columns_move_as_much_as_they_are_said_to():
     assert plain.bind(query.context).provides(query) == frozenset()
     query = release(1000)
     fact = plain.bind(query.context).fact(MaxInfluence, query)
-    assert set(fact.worlds[0].influences(2.0)[0][0]) == {1000.0}
+    assert set(fact.quilts[0].influences(2.0)[0][0]) == {1000.0}
     assert plain.bind(query.context).fact(Adjacency, query).count == 1000
 
 
@@ -465,7 +465,7 @@ def test_networks_are_parameters():
     (sentence,) = bound.fact(MaxInfluence, query).assumptions
     assert "3 records" in sentence and "value of any one of: 1" in sentence
     with pytest.raises(UnsupportedError, match="method='exact'"):
-        bound.worlds[0].approximate()
+        bound.quilts[0].approximate()
 
 
 HALF = [0.5, 0.5]

@@ -172,5 +172,5 @@ class QuiltCurve:
                 }
                 for part in self.parts
             ],
-            "worlds": [world.to_dict() for world in self.fact.worlds],
+            "worlds": [quilts.to_dict() for quilts in self.fact.quilts],
         }

@@ -252,8 +252,8 @@ class MarkovQuilt(Accountant):
             slack=float(release.total_slack(noise.norm)),
             dim=release.dim,
             units=release.units,
-            smallest=min(world.smallest for world in fact.worlds),
-            largest=max(world.largest for world in fact.worlds),
+            smallest=min(quilts.smallest for quilts in fact.quilts),
+            largest=max(quilts.largest for quilts in fact.quilts),
         )
         if math.isinf(part.radius(part.largest)):
             raise InfiniteDistanceError(

@@ -1,4 +1,4 @@
-"""Small Bayesian networks over records, or over what governs the columns."""
+"""Records or column parameters that form a Bayesian network."""
 
 from ._scenario import BayesianNetworkScenario
 

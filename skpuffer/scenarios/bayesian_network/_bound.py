@@ -1,13 +1,19 @@
-"""The facts that a Bayesian network offers about a query."""
+"""Facts of a Bayesian network bound to a table."""
 
 import math
+from typing import Any
 
 import numpy as np
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.releases import QueryRelease
-from skpuffer.scenarios._base import TARGETS_OF_RECORDS, BoundScenario, offers
-from skpuffer.scenarios._facts import Adjacency, MaxInfluence
+from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.scenarios._base import (
+    TARGETS_OF_RECORDS,
+    AnyRelease,
+    BoundScenario,
+    offers,
+)
+from skpuffer.scenarios._facts import Adjacency, Fact, MaxInfluence
 from skpuffer.scenarios.quilts._base import ListedQuilts
 
 from ._graph import Graph
@@ -16,11 +22,11 @@ __all__ = ["BoundNetwork"]
 
 
 class BoundNetwork(BoundScenario):
-    """The facts a network offers; see :class:`BayesianNetworkScenario`."""
+    """Facts of a network; see :class:`BayesianNetworkScenario`."""
 
     target_assumption = TARGETS_OF_RECORDS
 
-    def __init__(self, scenario, context):
+    def __init__(self, scenario: Any, context: PublicContext) -> None:
         super().__init__(scenario, context)
         nodes = scenario._nodes()
         self.names = list(nodes)
@@ -33,7 +39,7 @@ class BoundNetwork(BoundScenario):
                 "each."
             )
         self.joints = scenario._joints()
-        self.worlds = tuple(self._quilts(*joint) for joint in self.joints)
+        self.quilts = tuple(self._quilts(*joint) for joint in self.joints)
 
     def _quilts(self, joint, possible):
         sizes = self._sizes()
@@ -58,7 +64,7 @@ class BoundNetwork(BoundScenario):
         return ListedQuilts(records, described, joint.ndim + 40)
 
     def _sizes(self):
-        """What each node adds to the size of a near set."""
+        """Size that each node adds to a near set."""
         if self.scenario.moves is not None:
             return np.array([float(self.scenario.moves[n]) for n in self.names])
         return np.ones(len(self.names))
@@ -90,7 +96,7 @@ class BoundNetwork(BoundScenario):
 
     # -- facts -----------------------------------------------------------------------
 
-    def provides(self, release):
+    def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         if not isinstance(release, QueryRelease):
             return frozenset()
         facts = set()
@@ -101,26 +107,26 @@ class BoundNetwork(BoundScenario):
         return frozenset(facts)
 
     @offers(MaxInfluence)
-    def _influence(self, release, norm):
-        moved, shift = self.scenario.moves is not None, math.inf
-        if moved:
-            # l1 is the largest of the norms, and the smallest unit makes most of a move
+    def _influence(self, release: AnyRelease, norm: float) -> MaxInfluence:
+        by_column, shift = self.scenario.moves is not None, math.inf
+        if by_column:
+            # the l1 norm bounds every other, and the smallest unit makes most of a move
             shift = 1.0 if release.units is None else 1 / min(release.units)
         return MaxInfluence(
-            worlds=self.worlds,
+            quilts=self.quilts,
             shift=shift,
-            of_output=moved,
+            of_output=by_column,
             assumptions=self.statements(),
         )
 
     @offers(Adjacency)
-    def _adjacency(self, release, norm):
+    def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
         count = self.context.n_records
         if self.scenario.level == "record":
             count = max(len(self.graph.component(at)) for at in self.positions)
         return Adjacency.arbitrary(count, self.statements())
 
-    def statements(self):
+    def statements(self) -> tuple[str, ...]:
         """What the network assumes of the data and the attacker, in sentences."""
         beliefs = "the network" if len(self.joints) == 1 else "one of the networks"
         secrets = ", ".join(str(self.names[at]) for at in self.positions)

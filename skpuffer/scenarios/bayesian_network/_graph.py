@@ -1,7 +1,9 @@
-"""Directed acyclic graphs: what separates one node from others."""
+"""Directed acyclic graphs, d-separation and Markov quilts."""
 
 import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from skpuffer.exceptions import ScenarioError
 
@@ -10,21 +12,22 @@ __all__ = ["Graph"]
 
 @dataclass(frozen=True)
 class Graph:
-    """A directed acyclic graph over positions.
+    """Directed acyclic graph over positions.
 
     Parameters
     ----------
     parents : tuple of tuple of int
     """
 
-    parents: tuple
+    parents: tuple[tuple[int, ...], ...]
 
     @classmethod
-    def of(cls, nodes):
-        """Return the graph of nodes by name, or raise if it has a cycle."""
+    def of(cls, nodes: Mapping[Any, Sequence[Any]]) -> "Graph":
+        """Return the graph of named nodes, or raise if it has a cycle."""
         names = list(nodes)
         graph = cls(tuple(tuple(names.index(p) for p in of) for of in nodes.values()))
         left = set(range(len(names)))
+        # Kahn's algorithm: remove nodes without parents until none is left
         while free := {at for at in left if not left & set(graph.parents[at])}:
             left -= free
         if left:
@@ -35,16 +38,16 @@ class Graph:
         return graph
 
     @property
-    def children(self):
+    def children(self) -> list[list[int]]:
         """Children of each node."""
-        found = [[] for _ in self.parents]
+        found: list[list[int]] = [[] for _ in self.parents]
         for at, of in enumerate(self.parents):
             for parent in of:
                 found[parent].append(at)
         return found
 
-    def component(self, at):
-        """Return the nodes connected with one, itself among them."""
+    def component(self, at: int) -> set[int]:
+        """Return the connected component of a node."""
         children, found, left = self.children, {at}, [at]
         while left:
             here = left.pop()
@@ -54,8 +57,8 @@ class Graph:
                     left.append(other)
         return found
 
-    def connected(self, at, given):
-        """Return the nodes not d-separated from one given others.
+    def connected(self, at: int, given: Collection[int]) -> set[int]:
+        """Return the nodes that are not d-separated from one node, given others.
 
         Parameters
         ----------
@@ -78,6 +81,7 @@ class Graph:
         >>> collider.connected(0, ()), collider.connected(0, (2,))
         ({0, 2}, {0, 1})
         """
+        # trails are active at a collider if it or a descendant is given
         given, children = set(given), self.children
         ancestors, left = set(), list(given)
         while left:
@@ -101,17 +105,17 @@ class Graph:
                 ways.extend((parent, "up") for parent in self.parents[here])
         return found
 
-    def quilts(self, at, most):
-        """Go through the quilts of a node, the trivial one first.
+    def quilts(self, at: int, most: int) -> Iterator[tuple[tuple[int, ...], set[int]]]:
+        """Yield the Markov quilts of a node and their near sets, the trivial one first.
 
         Quilts with a node that the others already separate are left out: without it
-        the near set is the same and less is told.
+        the near set is the same and the influence smaller.
 
         Parameters
         ----------
         at : int
         most : int
-            Nodes of a quilt at most.
+            Largest number of nodes in a quilt.
 
         Yields
         ------

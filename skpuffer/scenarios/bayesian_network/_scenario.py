@@ -1,11 +1,14 @@
-"""Small Bayesian networks over records, or over what governs the columns."""
+"""Small Bayesian networks over records, or over the parameters of columns."""
 
 import math
+from collections.abc import Hashable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.scenarios._base import Scenario
+from skpuffer.releases import PublicContext
+from skpuffer.scenarios._base import BoundScenario, Scenario
 from skpuffer.utils._checks import check_count, check_masses, check_option, check_real
 
 from ._bound import BoundNetwork
@@ -18,7 +21,7 @@ _MAX_OUTCOMES = 2**20
 
 
 class BayesianNetworkScenario(Scenario):
-    """The secret is one node of a small network, and its neighbours give it away.
+    """The secret is one node of a small Bayesian network, through its neighbours.
 
     The nodes are the records of the table (``level='record'``), such as the members of
     a household, or parameters that govern one column each (``level='attribute'``), such
@@ -50,9 +53,9 @@ class BayesianNetworkScenario(Scenario):
 
     Notes
     -----
-    Quilts are found by d-separation, and what they tell by enumerating all outcomes, a
-    million of them at most. At the level of attributes each column depends on the
-    parameters through its own only.
+    Quilts are found by d-separation, and their max-influence by enumerating all
+    outcomes, a million of them at most. At the level of attributes each column depends
+    on the parameters through its own only.
 
     References
     ----------
@@ -86,14 +89,14 @@ class BayesianNetworkScenario(Scenario):
 
     def __init__(
         self,
-        parents,
-        tables,
+        parents: Mapping[Hashable, Sequence[Hashable]],
+        tables: Mapping[Hashable, ArrayLike] | Sequence[Mapping[Hashable, ArrayLike]],
         *,
-        level="record",
-        protected=None,
-        moves=None,
-        max_quilt=3,
-    ):
+        level: str = "record",
+        protected: Sequence[Hashable] | None = None,
+        moves: Mapping[Hashable, float] | None = None,
+        max_quilt: int = 3,
+    ) -> None:
         self.parents = parents
         self.tables = tables
         self.level = level
@@ -101,7 +104,7 @@ class BayesianNetworkScenario(Scenario):
         self.moves = moves
         self.max_quilt = max_quilt
 
-    def check(self):
+    def check(self) -> None:
         """Check the parameters; see the class."""
         check_option(("record", "attribute"), level=self.level)
         check_count(max_quilt=self.max_quilt)
@@ -135,7 +138,7 @@ class BayesianNetworkScenario(Scenario):
         return list(nodes) if self.protected is None else list(self.protected)
 
     def _nodes(self):
-        """Return the nodes and their parents, by position."""
+        """Nodes and their parents, by name."""
         if not isinstance(self.parents, dict) or len(self.parents) < 1:
             raise ScenarioError(
                 "The parameter 'parents' must be a dict from each node to what it "
@@ -152,7 +155,7 @@ class BayesianNetworkScenario(Scenario):
         return nodes
 
     def _joints(self):
-        """Return the masses of all outcomes under each belief, and which can occur."""
+        """Masses of all outcomes under each belief, and which can occur."""
         nodes = self._nodes()
         Graph.of(nodes)  # raises if there is a cycle
         given = self.tables
@@ -201,8 +204,8 @@ class BayesianNetworkScenario(Scenario):
             joint, possible = joint * factor, possible & (factor > 0)
         return joint / joint.sum(), possible
 
-    def bind(self, context):
-        """Meet the public facts of a table; see :class:`Scenario`."""
+    def bind(self, context: PublicContext) -> BoundScenario:
+        """Bind to the public facts of a table; see :class:`Scenario`."""
         self.check()
         return BoundNetwork(self, context)
 

@@ -1,4 +1,4 @@
-"""Records that follow one another as a Markov chain."""
+"""Records that form a Markov chain."""
 
 from ._scenario import MarkovChainScenario
 

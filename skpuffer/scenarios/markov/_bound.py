@@ -1,6 +1,7 @@
-"""The facts that a Markov chain offers about a query."""
+"""Facts of a Markov chain bound to a table."""
 
 import math
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -8,10 +9,12 @@ from scipy import sparse
 from skpuffer.distributions._lattice_sum import lattice_of
 from skpuffer.distributions._weak_cache import life_of
 from skpuffer.exceptions import ScenarioError
-from skpuffer.releases import QueryRelease
+from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios._base import (
     TARGETS_OF_RECORDS,
+    AnyRelease,
     BoundScenario,
+    Rows,
     matched_rows,
     offers,
     protected_records,
@@ -19,24 +22,25 @@ from skpuffer.scenarios._base import (
 from skpuffer.scenarios._coupling import coupling_in_table, same_table
 from skpuffer.scenarios._facts import (
     Adjacency,
+    Fact,
     MaxInfluence,
     OutputDistributions,
     arbitrary_coupling,
 )
 
-from ._chains import Chains, marginal_laws, smallest_window
+from ._chains import Chains, marginal_distributions, smallest_window
 from ._quilts import chain_influence
-from ._routes import SumProblem, laws_of, within_reach
+from ._routes import SumProblem, computable, sum_distributions
 
 __all__ = ["BoundMarkovChain"]
 
 
 class BoundMarkovChain(BoundScenario):
-    """The facts a Markov chain offers; see :class:`MarkovChainScenario`."""
+    """Facts of a Markov chain; see :class:`MarkovChainScenario`."""
 
     target_assumption = TARGETS_OF_RECORDS
 
-    def __init__(self, scenario, context):
+    def __init__(self, scenario: Any, context: PublicContext) -> None:
         super().__init__(scenario, context)
         n = context.n_records
         self.chains = scenario.chains()
@@ -44,7 +48,7 @@ class BoundMarkovChain(BoundScenario):
         self.positions = tuple(protected_records(scenario.protected, n))
         self.rows = scenario._state_rows(context)
         possible = [
-            (marginal_laws(*chain, n)[list(self.positions)] > 0).sum(axis=1)
+            (marginal_distributions(*chain, n)[list(self.positions)] > 0).sum(axis=1)
             for chain in self.chains
         ]
         least = 2 if scenario.pairs == "same_index" else 0
@@ -56,7 +60,7 @@ class BoundMarkovChain(BoundScenario):
         self.width, self.delta = self._window()
 
     def _window(self):
-        """Smallest width of a window with what happens outside it, or (None, 0)."""
+        """Smallest width of a window and the event outside it, or (None, 0)."""
         n, scenario = self.context.n_records, self.scenario
         if scenario.pairs == "all":
             return None, 0.0
@@ -64,7 +68,7 @@ class BoundMarkovChain(BoundScenario):
             life_of(scenario), Chains(self.chains, n), float(scenario.event_delta)
         )
 
-    def check_rows(self, X):
+    def check_rows(self, X: Rows) -> Rows:
         """Return the states that records are; refuse others."""
         X = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
         # a series has few states, and each is compared once
@@ -80,7 +84,7 @@ class BoundMarkovChain(BoundScenario):
 
     # -- facts --------------------------------------------------------------------
 
-    def provides(self, release):
+    def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         facts = set()
         if release.sensitivity is not None or self._values(release) is not None:
             facts.add(Adjacency)
@@ -89,12 +93,12 @@ class BoundMarkovChain(BoundScenario):
             ):
                 facts.add(MaxInfluence)
         problem = self._problem(release)
-        if problem is not None and within_reach(life_of(self.scenario), problem):
+        if problem is not None and computable(life_of(self.scenario), problem):
             facts.add(OutputDistributions)
         return frozenset(facts)
 
     def _values(self, release):
-        """What each state contributes, of shape (n_states, dim), or None."""
+        """Contribution of each state, of shape (n_states, dim), or None."""
         contribution = release.contribution
         if contribution is None or getattr(contribution, "needs_target", False):
             return None
@@ -109,7 +113,7 @@ class BoundMarkovChain(BoundScenario):
         return values.reshape(self.n_states, -1)
 
     def _problem(self, release):
-        """Laws of the sum to compute, or None if it has no lattice."""
+        """The sum whose distributions are asked for, or None if it has no lattice."""
         if not isinstance(release, QueryRelease) or not release.is_sum:
             return None
         values = self._values(release)
@@ -131,13 +135,15 @@ class BoundMarkovChain(BoundScenario):
         )
 
     @offers(OutputDistributions)
-    def _output_distributions(self, release, norm):
-        laws = laws_of(life_of(self.scenario), self._problem(release))
+    def _output_distributions(
+        self, release: AnyRelease, norm: float
+    ) -> OutputDistributions:
+        laws = sum_distributions(life_of(self.scenario), self._problem(release))
         if laws is None:
             raise ScenarioError(
                 f"Some values of the release {release.name!r} are too unlikely under "
                 "the chain for their probabilities to be computed. Use MarkovQuilt, "
-                "which needs no laws, or coarser states."
+                "which needs no distributions, or coarser states."
             )
         delta = laws.lost + (self.delta if laws.windows else 0.0)
         return OutputDistributions(
@@ -150,10 +156,11 @@ class BoundMarkovChain(BoundScenario):
         )
 
     @offers(Adjacency)
-    def _adjacency(self, release, norm):
+    def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
         n, width = self.context.n_records, self.width
         count, delta = n, 0.0
         if width is not None and 2 * width - 1 < n:
+            # the secret, and less than `width` records on either side of it
             count, delta = 2 * width - 1, self.delta
         coupling, shared = arbitrary_coupling("replace", n), ()
         if count < n:
@@ -163,7 +170,7 @@ class BoundMarkovChain(BoundScenario):
             shared = same_table(coupling, self.scenario.table)
         return Adjacency(
             count=count,
-            shift=self._reach(release, norm),
+            shift=self._record_sensitivity(release, norm),
             relation="replace",
             coupling_id=coupling,
             count_is_certain=count == n or delta == 0,
@@ -171,8 +178,8 @@ class BoundMarkovChain(BoundScenario):
             assumptions=(*self.statements(width if count < n else None), *shared),
         )
 
-    def _reach(self, release, norm):
-        """How far one record moves its contribution from state to state, at most."""
+    def _record_sensitivity(self, release, norm):
+        """Sensitivity of one record's contribution: largest gap between states."""
         values = self._values(release)
         if values is None:
             return math.inf
@@ -180,17 +187,17 @@ class BoundMarkovChain(BoundScenario):
         return float(np.linalg.norm(gaps, release.shift_norm(norm), axis=2).max())
 
     @offers(MaxInfluence)
-    def _influence(self, release, norm):
+    def _influence(self, release: AnyRelease, norm: float) -> MaxInfluence:
         return chain_influence(
             self.chains,
             self.context.n_records,
-            shift=self._reach(release, norm),
+            shift=self._record_sensitivity(release, norm),
             protected=self.scenario.protected,
             assumptions=self.statements(),
             life=life_of(self.scenario),
         )
 
-    def statements(self, width=None):
+    def statements(self, width: int | None = None) -> tuple[str, ...]:
         """What the chain assumes of the data and the attacker, in sentences."""
         scenario, n = self.scenario, self.context.n_records
         pair = {
@@ -204,7 +211,7 @@ class BoundMarkovChain(BoundScenario):
         if len(self.chains) > 1:
             chain = f"one of {len(self.chains)} stated Markov chains"
         window = (
-            f"the worlds of a pair agree on all records {width} or more steps from the "
+            f"the tables of a pair agree on all records {width} or more steps from the "
             "secret, except for the stated event",
         )
         return (

@@ -1,31 +1,37 @@
-"""Markov chains: laws of single states, and how far the influence of one reaches."""
+"""Markov chains: stationary and marginal distributions, and windows of dependence."""
 
 import math
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from skpuffer.distributions._weak_cache import remembered_with
+from skpuffer.utils._types import Floats
 
 __all__ = [
     "Chains",
     "exact_entries",
-    "irreducible_law",
-    "marginal_laws",
+    "irreducible_stationary",
+    "marginal_distributions",
     "smallest_window",
-    "stationary_law",
+    "stationary_distribution",
     "window_delta",
 ]
 
 _EPS = np.finfo(float).eps
 _LARGEST_DENOMINATOR = 10**6
 
+#: Distribution of the first record, and transition probabilities.
+Chain = tuple[Floats, Floats]
+
 
 class Chains:
-    """Chains and a length, comparable by content."""
+    """Markov chains of one length, comparable by content."""
 
-    def __init__(self, chains, n):
+    def __init__(self, chains: Sequence[Chain], n: int) -> None:
         self.chains, self.n = chains, n
         self._key = (n, *(part.tobytes() for chain in chains for part in chain))
 
@@ -36,8 +42,10 @@ class Chains:
         return hash(self._key)
 
 
-def stationary_law(transition, kind=float):
-    """Stationary law of a chain, without a subtraction.
+def stationary_distribution(
+    transition: Any, kind: Callable[[Any], Any] = float
+) -> list[Any]:
+    """Stationary distribution of a chain, by elimination without subtractions.
 
     Parameters
     ----------
@@ -53,7 +61,7 @@ def stationary_law(transition, kind=float):
     Raises
     ------
     ValueError
-        If there are several stationary laws.
+        If there are several stationary distributions.
 
     References
     ----------
@@ -62,17 +70,21 @@ def stationary_law(transition, kind=float):
     """
     rows = [[kind(p) for p in row] for row in transition]
     k = len(rows)
-    reach = np.linalg.matrix_power(
+    # recurrent are the states that can be returned to from wherever they lead
+    reachable = np.linalg.matrix_power(
         (np.array(rows, dtype=float) > 0) | np.eye(k, dtype=bool), k
     )
     recurrent = [
-        x for x in range(k) if all(reach[y, x] for y in np.flatnonzero(reach[x]))
+        x
+        for x in range(k)
+        if all(reachable[y, x] for y in np.flatnonzero(reachable[x]))
     ]
-    if not all(reach[recurrent[0], x] for x in recurrent):
-        raise ValueError("several stationary laws")
+    if not all(reachable[recurrent[0], x] for x in recurrent):
+        raise ValueError("several stationary distributions")
     m = len(recurrent)
     p = [[rows[x][y] for y in recurrent] for x in recurrent]
     for last in range(m - 1, 0, -1):
+        # censor the chain to the states before `last`
         leave = sum(p[last][:last])
         for x in range(last):
             p[x][last] = p[x][last] / leave
@@ -88,8 +100,8 @@ def stationary_law(transition, kind=float):
     return law
 
 
-def irreducible_law(transition):
-    """Return the stationary law of an irreducible chain, or None of another.
+def irreducible_stationary(transition: Floats) -> Floats | None:
+    """Stationary distribution of an irreducible chain, or None for any other.
 
     Parameters
     ----------
@@ -104,16 +116,16 @@ def irreducible_law(transition):
     Examples
     --------
     >>> import numpy as np
-    >>> from skpuffer.scenarios.markov._chains import irreducible_law
-    >>> irreducible_law(np.array([[0.9, 0.1], [0.2, 0.8]])).round(6)
+    >>> from skpuffer.scenarios.markov._chains import irreducible_stationary
+    >>> irreducible_stationary(np.array([[0.9, 0.1], [0.2, 0.8]])).round(6)
     array([0.666667, 0.333333])
     """
     n_classes, _ = connected_components(transition > 0, connection="strong")
-    return None if n_classes > 1 else np.array(stationary_law(transition))
+    return None if n_classes > 1 else np.array(stationary_distribution(transition))
 
 
-def marginal_laws(initial, transition, n):
-    """Laws of the single states of a chain, of shape (n, n_states)."""
+def marginal_distributions(initial: Floats, transition: Floats, n: int) -> Floats:
+    """Distributions of the single states of a chain, of shape (n, n_states)."""
     laws = np.empty((n, len(initial)))
     laws[0] = initial
     for t in range(1, n):
@@ -121,17 +133,18 @@ def marginal_laws(initial, transition, n):
     return laws
 
 
-def window_delta(marginals, transition, width):
-    """Chance that two worlds differ outside a window around the secret.
+def window_delta(marginals: Floats, transition: Floats, width: int) -> float:
+    """Probability that coupled chains differ outside a window around the secret.
 
     Given the state at position i the records at i - `width` and before, and those at
-    i + `width` and after, are independent. Two worlds that agree at these two ends of
-    the window agree outside it.
+    i + `width` and after, are independent. Two chains coupled to agree at these two
+    ends of the window agree outside it; a maximal coupling of the ends differs with a
+    probability of their total variation distance.
 
     Parameters
     ----------
     marginals : ndarray of shape (n, n_states)
-        Laws of the single states.
+        Distributions of the single states.
     transition : ndarray of shape (n_states, n_states)
     width : int
 
@@ -152,9 +165,11 @@ def window_delta(marginals, transition, width):
     for a in range(k):
         for b in range(a):
             both = (marginals[:, a] > 0) & (marginals[:, b] > 0)
+            # probability that both ends agree; given the secret they are independent
             keep = np.ones(n)
             keep[: max(n - width, 0)] -= apart[a, b]
             if width < n:
+                # the chain in reversed time, by Bayes' rule
                 before = marginals[: n - width]
                 gap = np.abs(
                     before * np.multiply.outer(chance[width:, a], ahead[:, a])
@@ -168,8 +183,10 @@ def window_delta(marginals, transition, width):
 
 
 @remembered_with(1)
-def smallest_window(life, chains, event_delta):
-    """Find the smallest window outside of which two worlds rarely differ.
+def smallest_window(
+    life: object, chains: Chains, event_delta: float
+) -> tuple[int | None, float]:
+    """Smallest window outside of which coupled chains differ with a small probability.
 
     Parameters
     ----------
@@ -186,7 +203,7 @@ def smallest_window(life, chains, event_delta):
     delta : float
         What is left out, as by :func:`window_delta`.
     """
-    marginals = [marginal_laws(*chain, chains.n) for chain in chains.chains]
+    marginals = [marginal_distributions(*chain, chains.n) for chain in chains.chains]
 
     def delta(width):
         return max(
@@ -207,8 +224,8 @@ def smallest_window(life, chains, event_delta):
     return (high, found) if found <= event_delta else (None, 0.0)
 
 
-def exact_entries(rows):
-    """Read probabilities as fractions with one denominator, or None.
+def exact_entries(rows: Floats) -> tuple[list[list[int]], int] | None:
+    """Probabilities as fractions with one denominator, or None.
 
     Parameters
     ----------

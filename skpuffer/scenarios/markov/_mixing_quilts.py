@@ -1,6 +1,7 @@
-"""How fast a chain forgets, and what that says of its quilts."""
+"""Markov quilts of a chain, with influences bounded by its mixing time."""
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -11,14 +12,15 @@ from skpuffer.scenarios.quilts._influences import (
     relative_error,
 )
 from skpuffer.scenarios.quilts._sides import SideQuilts
+from skpuffer.utils._types import Floats
 
-from ._chains import irreducible_law
+from ._chains import irreducible_stationary
 
 __all__ = ["MixingQuilts", "mixing"]
 
 
 class MixingQuilts(SideQuilts):
-    """Quilts of one Markov chain, with influences bounded by its mixing time.
+    """Markov quilts of one chain, with max-influences bounded by its mixing time.
 
     Two numbers of the chain suffice: its least stationary mass pi_min, and the gap g
     of its multiplicative reversibilisation. After t steps each mass is within a factor
@@ -34,7 +36,7 @@ class MixingQuilts(SideQuilts):
     variation, what follows from a max-divergence: that of randomised response.
     """
 
-    def __init__(self, chain):
+    def __init__(self, chain: Any) -> None:
         super().__init__(chain.n_records, np.flatnonzero(chain._protected))
         self._chain = chain
         self.least_mass, self.gap = mixing(chain.transition)
@@ -46,16 +48,18 @@ class MixingQuilts(SideQuilts):
         return np.ones((1, 1, 1), dtype=bool)
 
     def _bound(self, steps):
+        # masses within 1 -+ told of the stationary ones: a log-ratio of
+        # log((1 + told) / (1 - told)) = 2 artanh(told)
         told = np.exp(-self.gap * np.asarray(steps, float) / 2) / self.least_mass
         with np.errstate(invalid="ignore"):
             value = 2 * np.arctanh(np.where(told < 1, told, 0.0))
         return np.where(told < 1, value, math.inf)[:, None, None]
 
-    def _after(self, measure, reach):
-        return self._bound(np.arange(1, reach + 1))
+    def _after(self, measure, max_lag):
+        return self._bound(np.arange(1, max_lag + 1))
 
-    def _before(self, measure, i, reach):
-        return 2 * self._bound(np.arange(1, reach + 1))
+    def _before(self, measure, i, max_lag):
+        return 2 * self._bound(np.arange(1, max_lag + 1))
 
     def _before_each(self, measure, a):
         return 2 * self._bound([a])
@@ -63,11 +67,11 @@ class MixingQuilts(SideQuilts):
     def _error(self, measure, i, steps):
         return measure.error(1, 1)
 
-    def approximate(self):
+    def approximate(self) -> "MixingQuilts":
         """Return itself."""
         return self
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON can hold."""
         return {
             "kind": "mixing_markov_chain",
@@ -78,7 +82,7 @@ class MixingQuilts(SideQuilts):
 
 
 class _PureBound:
-    """What follows for another measure from a bound of the max-divergence."""
+    """Bound of an influence in another measure from one of the max-divergence."""
 
     def __init__(self, measure):
         self.measure = measure
@@ -92,10 +96,13 @@ class _PureBound:
     def one(self, bound):
         """Return the bound in the measure wanted."""
         if not isinstance(self.measure, RenyiInfluence):
+            # randomised response with this max-divergence has the most total variation
             return np.tanh(bound / 2)
         alpha = self.measure.alpha
         if math.isinf(alpha):
             return bound
+        # Rényi divergence of randomised response, the largest for a max-divergence e:
+        # log((e^(alpha e) + e^((1 - alpha) e)) / (1 + e^e)) / (alpha - 1)
         e = np.minimum(bound, 1e6)
         value = np.logaddexp(alpha * e, (1 - alpha) * e) - np.logaddexp(0, e)
         return np.where(bound < 1e6, np.minimum(value / (alpha - 1), bound), bound)
@@ -105,12 +112,12 @@ class _PureBound:
         return self.one(first + second)
 
     def error(self, n_states, steps):
-        """Bound what rounding does to the value."""
+        """Bound of the round-off of a value."""
         return self.measure.error(n_states, steps)
 
 
-def mixing(transition):
-    """Return the least stationary mass and the gap of the reversibilised chain.
+def mixing(transition: Floats) -> tuple[float, float]:
+    """Least stationary mass, and spectral gap of the multiplicative reversibilisation.
 
     Parameters
     ----------
@@ -128,17 +135,18 @@ def mixing(transition):
     UnsupportedError
         If the chain is reducible or the gap is zero: it need not mix at all.
     """
-    law = irreducible_law(transition)
+    stationary = irreducible_stationary(transition)
     gap = 0.0
-    if law is not None:
-        root = np.sqrt(law)
+    if stationary is not None:
+        root = np.sqrt(stationary)
+        # the singular values of D^(1/2) P D^(-1/2) squared are the eigenvalues of P P*
         values = np.linalg.svd(root[:, None] * transition / root, compute_uv=False)
         second = values[1] if len(values) > 1 else 0.0
-        gap = 1.0 - second**2 - relative_error(len(law), len(law))
+        gap = 1.0 - second**2 - relative_error(len(stationary), len(stationary))
     if gap <= 1e-9:
         raise UnsupportedError(
             "The chain is reducible or periodic, or mixes too slowly to be told from "
             "one that is: it has no spectral gap to bound influences by. Use "
             "method='exact', which needs none."
         )
-    return float(law.min()), float(gap)
+    return float(stationary.min()), float(gap)

@@ -1,32 +1,35 @@
-"""Quilts of Markov chains, with exact influences."""
+"""Markov quilts of a chain, with exact influences."""
 
 import math
+from collections.abc import Iterable, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skpuffer.distributions._weak_cache import MEMORY, remembered_with
 from skpuffer.exceptions import ScenarioError
 from skpuffer.scenarios._facts import MaxInfluence
 from skpuffer.scenarios.quilts._sides import SideQuilts
 
-from ._chains import irreducible_law
+from ._chains import irreducible_stationary
 from ._mixing_quilts import MixingQuilts
 
 __all__ = ["ChainQuilts", "chain_influence"]
 
-#: Laws of records that agree with the stationary one to this are taken for it. By the
-#: averaging that each step is, they never drift away again.
+#: Distributions of records that agree with the stationary one to this are taken for it.
+#: By the averaging that each step is, they never drift away again.
 _SETTLED = 1e-13
 
 
 class ChainQuilts(SideQuilts):
-    """Quilts of one Markov chain, with exact influences.
+    """Markov quilts of one chain, with exact max-influences.
 
     Parameters
     ----------
     initial : ndarray of shape (k,)
-        Law of the first record.
+        Distribution of the first record.
     transition : ndarray of shape (k, k)
         Row-stochastic.
     n_records : int
@@ -41,7 +44,14 @@ class ChainQuilts(SideQuilts):
     section 4.4.
     """
 
-    def __init__(self, initial, transition, n_records, protected=None, pairs=None):
+    def __init__(
+        self,
+        initial: ArrayLike,
+        transition: ArrayLike,
+        n_records: int,
+        protected: ArrayLike | None = None,
+        pairs: ArrayLike | None = None,
+    ) -> None:
         super().__init__(n_records, protected)
         initial = np.array(initial, dtype=float)
         transition = np.array(transition, dtype=float)
@@ -50,7 +60,7 @@ class ChainQuilts(SideQuilts):
         k = len(self.initial)
         self._pairs = np.ones((k, k), bool) if pairs is None else np.array(pairs, bool)
         self._pairs = (self._pairs | self._pairs.T) & ~np.eye(k, dtype=bool)
-        self._marginals()
+        self._set_marginals()
         if not self._concerned().any():
             raise ScenarioError(
                 "No protected record of the chain can have two different values, so "
@@ -58,10 +68,10 @@ class ChainQuilts(SideQuilts):
                 "'transition' or 'protected'."
             )
 
-    def _marginals(self):
-        """Set the law of each record until it has settled, and where it has mass."""
+    def _set_marginals(self):
+        """Set the marginals of the records until they settle, and their supports."""
         q, step = self.initial, self.transition
-        settled = irreducible_law(step)
+        settled = irreducible_stationary(step)
         laws, possible = [], []
         on, arrows = q > 0, step > 0
         self._drift = 0.0
@@ -76,27 +86,27 @@ class ChainQuilts(SideQuilts):
             laws.append(settled)
             possible.append(np.ones(len(q), dtype=bool))
             self._drift = 2 * _SETTLED
-        self._laws, self._possible = np.array(laws), np.array(possible)
+        self._marginals, self._possible = np.array(laws), np.array(possible)
 
-    def _law(self, at):
-        at = np.minimum(at, len(self._laws) - 1)
-        return self._laws[at], self._possible[at]
+    def _marginal(self, at):
+        at = np.minimum(at, len(self._marginals) - 1)
+        return self._marginals[at], self._possible[at]
 
     def _compared(self):
         on = self._possible
         return on[:, :, None] & on[:, None, :] & self._pairs
 
-    def _power(self, reach):
-        """Return P, P^2, ... up to `reach` at least, and where they have mass."""
+    def _power(self, max_lag):
+        """Return P, P^2, ... up to `max_lag` at least, and where they have mass."""
         k = len(self.initial)
         none = np.empty((0, k, k)), np.empty((0, k, k), dtype=bool)
         powers, possible = MEMORY.held((self,), "powers", none)
-        if len(powers) < reach:
-            reach = min(max(reach, 2 * len(powers)), self.n_records)
-            more = np.empty((reach, k, k))
-            on = np.empty((reach, k, k), dtype=bool)
+        if len(powers) < max_lag:
+            max_lag = min(max(max_lag, 2 * len(powers)), self.n_records)
+            more = np.empty((max_lag, k, k))
+            on = np.empty((max_lag, k, k), dtype=bool)
             more[: len(powers)], on[: len(powers)] = powers, possible
-            for t in range(len(powers), reach):
+            for t in range(len(powers), max_lag):
                 if t == 0:
                     more[0], on[0] = self.transition, self.transition > 0
                 else:
@@ -105,11 +115,11 @@ class ChainQuilts(SideQuilts):
             MEMORY.keep((self,), "powers", (powers, possible))
         return powers, possible
 
-    def _after(self, measure, reach):
+    def _after(self, measure, max_lag):
         key = ("after", measure)
         held = MEMORY.held((self,), key)
-        if held is None or len(held) < reach:
-            powers, possible = self._power(reach)
+        if held is None or len(held) < max_lag:
+            powers, possible = self._power(max_lag)
             done = 0 if held is None else len(held)
             more = measure.table(powers[done:], possible[done:])
             held = more if held is None else np.concatenate([held, more])
@@ -117,7 +127,7 @@ class ChainQuilts(SideQuilts):
         return held
 
     def _backward(self, earlier, power, now):
-        """Law of an earlier record given a later one, by Bayes' rule."""
+        """Distribution of an earlier record given a later one, by Bayes' rule."""
         (law, on), (step, arrows), (after, _) = earlier, power, now
         weights = law[..., :, None] * step
         laws = np.swapaxes(weights, -1, -2)
@@ -126,28 +136,28 @@ class ChainQuilts(SideQuilts):
         possible = np.swapaxes(on[..., :, None] & arrows, -1, -2)
         return np.nan_to_num(laws, nan=0.0, posinf=0.0), possible
 
-    def _before(self, measure, i, reach):
-        powers, possible = self._power(reach)
+    def _before(self, measure, i, max_lag):
+        powers, possible = self._power(max_lag)
         back = self._backward(
-            self._law(i - 1 - np.arange(reach)),
-            (powers[:reach], possible[:reach]),
-            self._law(i),
+            self._marginal(i - 1 - np.arange(max_lag)),
+            (powers[:max_lag], possible[:max_lag]),
+            self._marginal(i),
         )
         return measure.table(*back)
 
     def _before_each(self, measure, a):
         powers, possible = self._power(a)
-        at = np.arange(min(self.n_records - a, len(self._laws)))
+        at = np.arange(min(self.n_records - a, len(self._marginals)))
         back = self._backward(
-            self._law(at), (powers[a - 1], possible[a - 1]), self._law(at + a)
+            self._marginal(at), (powers[a - 1], possible[a - 1]), self._marginal(at + a)
         )
         return measure.table(*back)
 
     def _error(self, measure, i, steps):
-        steps = steps + np.minimum(i, len(self._laws))
+        steps = steps + np.minimum(i, len(self._marginals))
         return measure.error(len(self.initial), steps, self._drift)
 
-    def approximate(self):
+    def approximate(self) -> MixingQuilts:
         """Return the same quilts with influences bounded by the mixing time."""
         return self._mixing
 
@@ -155,7 +165,7 @@ class ChainQuilts(SideQuilts):
     def _mixing(self):
         return MixingQuilts(self)
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON can hold."""
         return {
             "kind": "markov_chain",
@@ -166,16 +176,16 @@ class ChainQuilts(SideQuilts):
 
 
 def chain_influence(
-    chains,
-    n_records,
+    chains: Iterable[tuple[ArrayLike, ArrayLike]],
+    n_records: int,
     *,
-    shift=math.inf,
-    protected=None,
-    pairs=None,
-    assumptions=(),
-    life=None,
-):
-    """Return the quilts of records along Markov chains as a fact.
+    shift: float = math.inf,
+    protected: Sequence[int] | None = None,
+    pairs: ArrayLike | None = None,
+    assumptions: tuple[str, ...] = (),
+    life: object = None,
+) -> MaxInfluence:
+    """Max-influence of records along Markov chains, as a fact.
 
     Parameters
     ----------
@@ -208,7 +218,7 @@ def chain_influence(
 
     protected = None if protected is None else tuple(int(i) for i in protected)
     pairs = None if pairs is None else key(pairs, bool)
-    worlds, nothing = [], None
+    found, nothing = [], None
     for q, step in chains:
         try:
             quilts = _chain_quilts(
@@ -217,17 +227,17 @@ def chain_influence(
         except ScenarioError as error:
             nothing = error  # under this belief there is nothing to keep apart
         else:
-            worlds.append(quilts)
-    if not worlds:
+            found.append(quilts)
+    if not found:
         raise nothing
     return MaxInfluence(
-        worlds=tuple(worlds), shift=float(shift), assumptions=tuple(assumptions)
+        quilts=tuple(found), shift=float(shift), assumptions=tuple(assumptions)
     )
 
 
 @remembered_with(1)
 def _chain_quilts(life, initial, transition, n_records, protected, pairs):
-    """Quilts that are kept with all that was found of them."""
+    """Quilts of a chain, kept with all that was found of them."""
 
     def array(key, dtype=float):
         return np.frombuffer(key[1], dtype=dtype).reshape(key[0])

@@ -1,23 +1,28 @@
-"""Which way to the laws of a sum along a chain can be afforded, and its result."""
+"""Algorithm for the distribution of a sum along a chain, chosen by cost."""
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from skpuffer.distributions._lattice_sum import SumLaw, law_error
+from skpuffer.distributions._lattice_sum import LatticeSum, mass_error
 from skpuffer.distributions._weak_cache import remembered_with
 
 from ._chains import Chains, exact_entries
-from ._sums import TINY, exact_sum_laws, float_sum_laws, window_sum_laws
+from ._sums import (
+    TINY,
+    exact_sum_distributions,
+    float_sum_distributions,
+    window_sum_distributions,
+)
 
-__all__ = ["SumProblem", "laws_of", "within_reach"]
+__all__ = ["SumProblem", "computable", "sum_distributions"]
 
-# What exact laws may cost: about a second of multiplying long integers, and so many
-# comparisons of them.
+# Budget of exact distributions: about a second of multiplying long integers, and so
+# many comparisons of them.
 _MULTIPLICATIONS = 5e8
 _COMPARISONS = 2e6
-# What laws in floats may cost: products, and numbers held.
+# Budget of distributions in floats: products, numbers held, and entries of tables.
 _PRODUCTS = 6e9
 _NUMBERS = 3e7
 _TABLES = 6e7
@@ -27,22 +32,22 @@ _PAIRS = 100_000
 
 @dataclass(frozen=True)
 class SumProblem:
-    """Laws to compute: all of it public."""
+    """A sum of weights along chains, whose distributions are asked for: all public."""
 
     chains: Chains
-    positions: tuple
+    positions: tuple[int, ...]
     pairs: str
-    origin: tuple
-    direction: tuple
-    weights: tuple
+    origin: tuple[float, ...]
+    direction: tuple[float, ...]
+    weights: tuple[int, ...]
     width: int | None
     outside: float
     lossy: bool
 
 
 @dataclass(frozen=True)
-class _Laws:
-    """Laws by chain and secret, as :class:`OutputDistributions` has them."""
+class _SumDistributions:
+    """Distributions by chain and secret, as :class:`OutputDistributions` has them."""
 
     laws: tuple
     secrets: tuple
@@ -51,36 +56,38 @@ class _Laws:
     windows: bool = False
 
 
-def _ways(problem):
-    """Ways to the laws of a sum that can be afforded, and whether by windows."""
-    ways = [(_exact_laws, False), (_float_laws, False)]
+def _affordable(problem):
+    """Algorithms whose cost is affordable, the best first, and whether by windows."""
+    algorithms = [(_exact_distributions, False), (_float_distributions, False)]
     if problem.width is not None:
-        # a window that leaves nothing out is as good as the whole, and shorter
-        ways.insert(1 if problem.outside == 0 else 2, (_window_laws, True))
+        # a window without an event outside it loses nothing, and is shorter
+        algorithms.insert(
+            1 if problem.outside == 0 else 2, (_window_distributions, True)
+        )
     able = {
-        _exact_laws: _exact_affordable,
-        _float_laws: _float_affordable,
-        _window_laws: _window_affordable,
+        _exact_distributions: _exact_affordable,
+        _float_distributions: _float_affordable,
+        _window_distributions: _window_affordable,
     }
-    return [(way, windows) for way, windows in ways if able[way](problem)]
+    return [found for found in algorithms if able[found[0]](problem)]
 
 
-def within_reach(life, problem):
-    """Whether the laws of a sum can be computed, for less than computing them."""
-    # that no atom is too light is known only once the laws are computed
-    ways = _ways(problem)
-    if problem.lossy or (ways and ways[0][0] is _exact_laws):
-        return bool(ways)
-    return laws_of(life, problem) is not None
+def computable(life: object, problem: SumProblem) -> bool:
+    """Whether the distributions of a sum can be computed, mostly without doing so."""
+    # that no atom is too light is known only once the distributions are computed
+    algorithms = _affordable(problem)
+    if problem.lossy or (algorithms and algorithms[0][0] is _exact_distributions):
+        return bool(algorithms)
+    return sum_distributions(life, problem) is not None
 
 
 @remembered_with(1)
-def laws_of(life, problem):
-    """Laws of a sum under the chains, or None where they are out of reach."""
-    for way, windows in _ways(problem):
+def sum_distributions(life: object, problem: SumProblem) -> "_SumDistributions | None":
+    """Distributions of a sum under the chains, or None if no algorithm gives them."""
+    for algorithm, windows in _affordable(problem):
         found, lost = [], 0.0
         for chain in problem.chains.chains:
-            laws, missing = way(problem, *chain)
+            laws, missing = algorithm(problem, *chain)
             found.append(laws)
             lost = max(lost, missing)
         if lost == 0 or (problem.lossy and lost < TINY**0.5):
@@ -89,7 +96,7 @@ def laws_of(life, problem):
 
 
 def _size(problem):
-    """Numbers of protected times, of states and of sums."""
+    """Numbers of protected times, of states and of values of the sum."""
     k = len(problem.weights)
     return len(problem.positions), k, problem.chains.n * max(problem.weights) + 1
 
@@ -109,14 +116,15 @@ def _exact_affordable(problem):
         if steps is None or first is None:
             return False
         digits = problem.chains.n * math.log2(max(steps[1], 2)) * sums / 30
+        # Karatsuba's multiplication of integers of so many 30-bit digits
         if times * k * digits**1.585 > _MULTIPLICATIONS:
             return False
     return True
 
 
-def _exact_laws(problem, initial, transition):
-    """Laws in exact integers; nothing is lost."""
-    laws = exact_sum_laws(
+def _exact_distributions(problem, initial, transition):
+    """Distributions in exact integers; nothing is lost."""
+    laws = exact_sum_distributions(
         exact_entries(initial[None])[0][0],
         exact_entries(transition),
         np.array(problem.weights),
@@ -136,10 +144,10 @@ def _float_affordable(problem):
     )
 
 
-def _float_laws(problem, initial, transition):
-    """Laws in floats, and the mass of atoms too light to be computed."""
+def _float_distributions(problem, initial, transition):
+    """Distributions in floats, and the mass of atoms too light to be computed."""
     weights = np.array(problem.weights)
-    return float_sum_laws(
+    return float_sum_distributions(
         initial, transition, weights, problem.chains.n, problem.positions
     )
 
@@ -153,20 +161,20 @@ def _window_affordable(problem):
     ) * part <= _NUMBERS
 
 
-def _window_laws(problem, initial, transition):
-    """Laws inside windows, and the mass of atoms too light to be computed."""
+def _window_distributions(problem, initial, transition):
+    """Distributions inside windows, and the mass of atoms too light to be computed."""
     weights = np.array(problem.weights)
-    return window_sum_laws(
+    return window_sum_distributions(
         initial, transition, weights, problem.chains.n, problem.width
     )
 
 
 def _assemble(problem, found, lost, windows):
-    """Put laws by secret, and pair the secrets."""
+    """Distributions by chain and secret, with the pairs of secrets."""
     k, n = len(problem.weights), problem.chains.n
     origin, direction = np.array(problem.origin), np.array(problem.direction)
     length = 2 * problem.width if windows else n
-    error = law_error(length, k, length * max(problem.weights) + 1)
+    error = mass_error(length, k, length * max(problem.weights) + 1)
     origin = origin * (1 if windows else n)
 
     def law(parts):
@@ -174,7 +182,7 @@ def _assemble(problem, found, lost, windows):
             return None
         steps, masses = parts
         exact = masses.dtype == object
-        return SumLaw(steps, masses, origin, direction, 0.0 if exact else error)
+        return LatticeSum(steps, masses, origin, direction, 0.0 if exact else error)
 
     places = tuple(found[0])
     secrets = tuple((place, state) for place in places for state in range(k))
@@ -192,4 +200,4 @@ def _assemble(problem, found, lost, windows):
             for a in range(k)
             for b in range(a + 1, k)
         ]
-    return _Laws(laws, secrets, tuple(pairs), lost, windows)
+    return _SumDistributions(laws, secrets, tuple(pairs), lost, windows)

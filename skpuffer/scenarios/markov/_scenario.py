@@ -1,21 +1,26 @@
-"""Records that follow one another as a Markov chain."""
+"""Records that form a Markov chain."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.scenarios._base import Scenario, protected_records
+from skpuffer.releases import PublicContext
+from skpuffer.scenarios._base import BoundScenario, Scenario, protected_records
 from skpuffer.scenarios.priors._tables import bound_arrays
 from skpuffer.utils._checks import check_masses, check_name, check_option, check_share
+from skpuffer.utils._types import Floats
 
 from ._bound import BoundMarkovChain
-from ._chains import stationary_law
+from ._chains import stationary_distribution
 
 __all__ = ["MarkovChainScenario"]
 
 
 class MarkovChainScenario(Scenario):
-    """The secret is the state of a chain at one time, and its neighbours give it away.
+    """The secret is the state of a Markov chain at one time, through its neighbours.
 
     Record `t` of the table is the state at time `t` of a Markov chain, such as a time
     series of activities or of readings in bins. Nobody who sees the release shall tell
@@ -28,7 +33,7 @@ class MarkovChainScenario(Scenario):
         finite set of beliefs, and the promise holds for each.
     initial : array-like of shape (n_states,), 'stationary' or list of these, \
             default='stationary'
-        Law of the first record; one for all chains, or one for each.
+        Distribution of the first record; one for all chains, or one for each.
     states : array-like of shape (n_states,) or (n_states, n_features), default=None
         The records that the states stand for, in the order of `transition`. None
         numbers them from zero.
@@ -38,9 +43,9 @@ class MarkovChainScenario(Scenario):
     protected : array-like of int, default=None
         Times at which the state is secret, from zero. None is all.
     event_delta : float, default=1e-9
-        Mass, for each pair of secrets, that may be left out where laws of the whole
-        series are out of reach; the certificate then states what was left out. Zero
-        asks for all of it, which for long series leaves group privacy.
+        Mass, for each pair of secrets, that may be left out where distributions of the
+        whole series are out of reach; the certificate then states what was left out.
+        Zero asks for all of it, which for long series leaves group privacy.
     table : str or None, default=None
         Public name of the table, by which certificates of several releases that rest
         on one coupling of it may be added up (:func:`~skpuffer.privacy.compose`). None
@@ -53,20 +58,20 @@ class MarkovChainScenario(Scenario):
     Notes
     -----
     *Sums over records* of contributions that are whole multiples of one vector (counts,
-    means of readings in equal bins, any histogram of two states) have exact laws by
-    dynamic programming: in integers where the transition probabilities are short
-    decimals or fractions and the series is short (a few hundred records), else in
-    floats that never subtract and with a margin for round-off, which can overstate
-    W_inf by one step of the lattice and never understates it. That reaches a few
-    thousand records of two states.
+    means of readings in equal bins, any histogram of two states) have exact
+    distributions by dynamic programming: in integers where the transition probabilities
+    are short decimals or fractions and the series is short (a few hundred records),
+    else in floats that never subtract and with a margin for round-off, which can
+    overstate W_inf by one step of the lattice and never understates it. That reaches a
+    few thousand records of two states.
 
     *Long series* are cut: with the states known at a distance of `width` records to
-    both sides of the secret, what lies beyond does not depend on it. The two worlds
-    agree on these two states but with a probability that falls geometrically in
-    `width`, and the smallest width is taken for which it is at most `event_delta`.
-    Laws of the sum inside the window, given the states at its ends, then stand for
-    those of the whole sum. Their distances are not smaller than those of the whole
-    sum outside the event.
+    both sides of the secret, what lies beyond does not depend on it. The two tables of
+    a pair are coupled to agree on these two states, except with a probability that
+    falls geometrically in `width`, and the smallest width is taken for which it is at
+    most `event_delta`. Distributions of the sum inside the window, given the states at
+    its ends, then stand for those of the whole sum. Their distances are not smaller
+    than those of the whole sum outside the event.
 
     *Other queries* are bounded by how many records differ: those of the window, or all.
 
@@ -94,15 +99,15 @@ class MarkovChainScenario(Scenario):
 
     def __init__(
         self,
-        transition,
-        initial="stationary",
+        transition: ArrayLike,
+        initial: str | ArrayLike | Sequence[str | ArrayLike] = "stationary",
         *,
-        states=None,
-        pairs="same_index",
-        protected=None,
-        event_delta=1e-9,
-        table=None,
-    ):
+        states: ArrayLike | None = None,
+        pairs: str = "same_index",
+        protected: ArrayLike | None = None,
+        event_delta: float = 1e-9,
+        table: str | None = None,
+    ) -> None:
         self.transition = transition
         self.initial = initial
         self.states = states
@@ -111,7 +116,7 @@ class MarkovChainScenario(Scenario):
         self.event_delta = event_delta
         self.table = table
 
-    def check(self):
+    def check(self) -> None:
         """Check the parameters; see the class."""
         check_option(("same_index", "all"), pairs=self.pairs)
         check_share(event_delta=self.event_delta)
@@ -120,22 +125,22 @@ class MarkovChainScenario(Scenario):
         self._states()
         protected_records(self.protected)
 
-    def chains(self):
-        """Return the chains that the series may be.
+    def chains(self) -> list[tuple[Floats, Floats]]:
+        """Return the Markov chains that the series may follow.
 
         Returns
         -------
         list of (ndarray of shape (n_states,), ndarray of shape (n_states, n_states))
-            Law of the first record, and transition probabilities.
+            Distribution of the first record, and transition probabilities.
 
         Raises
         ------
         ScenarioError
-            If a row is not a law, shapes differ, or a chain has several stationary
-            laws where one is asked for.
+            If a row is not a distribution, shapes differ, or a chain has several
+            stationary distributions where one is asked for.
         """
         matrices = self._matrices()
-        laws = self._initial_laws(len(matrices), len(matrices[0]))
+        laws = self._initial_distributions(len(matrices), len(matrices[0]))
         return [
             (self._stationary(matrix) if law is None else law, matrix)
             for law, matrix in zip(laws, matrices, strict=True)
@@ -163,21 +168,22 @@ class MarkovChainScenario(Scenario):
                     check_masses(len(row), counts=False, transition=row)
                 except ValueError as error:
                     raise ScenarioError(
-                        f"The row {a} of the parameter 'transition' is not a law of "
-                        f"the next state. {error}"
+                        f"The row {a} of the parameter 'transition' is not a "
+                        f"distribution of the next state. {error}"
                     ) from None
-        # laws sum to one up to the round-off of their entries, which errors allow for
+        # distributions sum to one up to the round-off of their entries, which errors
+        # allow for
         sums = array.sum(axis=2, keepdims=True)
         off = np.abs(sums - 1) > array.shape[2] * np.finfo(float).eps
         return list(np.where(off, array / sums, array))
 
-    def _initial_laws(self, n_chains, n_states):
-        """Laws of the first record, None where it is the stationary one."""
+    def _initial_distributions(self, n_chains, n_states):
+        """Distributions of the first record, None where it is the stationary one."""
         given = self.initial
         if given is None:
             raise ScenarioError(
-                "The parameter 'initial' must be 'stationary' or a law of the first "
-                "record. Got None."
+                "The parameter 'initial' must be 'stationary' or a distribution of the "
+                "first record. Got None."
             )
         several = not isinstance(given, str) and any(
             isinstance(law, str) or np.ndim(law) > 0 for law in given
@@ -185,13 +191,13 @@ class MarkovChainScenario(Scenario):
         laws = list(given) if several else [given] * n_chains
         if len(laws) != n_chains:
             raise ScenarioError(
-                f"The parameter 'initial' has {len(laws)} laws for {n_chains} chains: "
-                "give one for all, or one for each."
+                f"The parameter 'initial' has {len(laws)} distributions for {n_chains} "
+                "chains: give one for all, or one for each."
             )
-        return [self._initial_law(law, n_states) for law in laws]
+        return [self._initial_distribution(law, n_states) for law in laws]
 
     @staticmethod
-    def _initial_law(law, n_states):
+    def _initial_distribution(law, n_states):
         if isinstance(law, str):
             check_option(("stationary",), initial=law)
             return None
@@ -199,18 +205,19 @@ class MarkovChainScenario(Scenario):
             return check_masses(n_states, counts=False, initial=law)
         except (TypeError, ValueError) as error:
             raise ScenarioError(
-                "The parameter 'initial' must be 'stationary' or a law of the "
+                "The parameter 'initial' must be 'stationary' or a distribution of the "
                 f"{n_states} states. {error}"
             ) from None
 
     @staticmethod
     def _stationary(matrix):
         try:
-            return np.array(stationary_law(matrix))
+            return np.array(stationary_distribution(matrix))
         except ValueError:
             raise ScenarioError(
-                "The chain has several stationary laws, as it falls apart into classes "
-                "of states: give the law of the first record as 'initial'."
+                "The chain has several stationary distributions, as it falls apart "
+                "into classes of states: give the distribution of the first record as "
+                "'initial'."
             ) from None
 
     def _states(self):
@@ -244,13 +251,13 @@ class MarkovChainScenario(Scenario):
             rows = pd.DataFrame(rows, columns=list(names))
         return bound_arrays(context, rows)[0]
 
-    def declared_bounds(self, context):
+    def declared_bounds(self, context: PublicContext) -> tuple[Floats, Floats] | None:
         """Return the range of each feature over the states."""
         rows = self._state_rows(context)
         return rows.min(axis=0), rows.max(axis=0)
 
-    def bind(self, context):
-        """Meet the public facts of a table; see :class:`Scenario`."""
+    def bind(self, context: PublicContext) -> BoundScenario:
+        """Bind to the public facts of a table; see :class:`Scenario`."""
         self.check()
         return BoundMarkovChain(self, context)
 

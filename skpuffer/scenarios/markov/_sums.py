@@ -1,29 +1,46 @@
-"""Laws of sums along a Markov chain, by dynamic programming in positive arithmetic.
+"""Distributions of sums along a Markov chain, by positive dynamic programming.
 
 Nothing here subtracts or transforms: an FFT would bury the tails, which set W_inf, in
 its noise.
 """
 
+from collections.abc import Iterable
+from typing import Any
+
 import numpy as np
+
+from skpuffer.utils._types import Floats, Indices, Integers
 
 __all__ = [
     "TINY",
-    "exact_sum_laws",
-    "float_sum_laws",
+    "exact_sum_distributions",
+    "float_sum_distributions",
     "mix",
     "prefix_complete",
     "prefix_tables",
     "suffix_complete",
     "suffix_tables",
-    "window_sum_laws",
+    "window_sum_distributions",
 ]
 
 #: Masses below are dropped or refused: products of smaller ones lose their last digits.
 TINY = 1e-290
 
+#: Atoms of a distribution and their masses.
+Atoms = tuple[Indices, Integers]
 
-def exact_sum_laws(initial, transition, weights, n, positions):
-    """Laws of the sum of weights along a chain given one state, in exact integers.
+#: Distributions by the place of the secret and by its state.
+ByPlace = dict[Any, list[Atoms | None]]
+
+
+def exact_sum_distributions(
+    initial: list[int],
+    transition: tuple[list[list[int]], int],
+    weights: Indices,
+    n: int,
+    positions: Iterable[int],
+) -> ByPlace:
+    """Distributions of a sum along a chain given one state, in exact integers.
 
     A polynomial with non-negative integer coefficients is one large integer here, a
     fixed number of bytes to each coefficient, so a convolution is one multiplication.
@@ -31,7 +48,7 @@ def exact_sum_laws(initial, transition, weights, n, positions):
     Parameters
     ----------
     initial : list of int
-        Numerators of the law of the first state.
+        Numerators of the distribution of the first state.
     transition : (list of list of int, int)
         Numerators and denominator of the transition probabilities.
     weights : ndarray of int of shape (n_states,)
@@ -49,6 +66,7 @@ def exact_sum_laws(initial, transition, weights, n, positions):
     """
     rows, denominator = transition
     k, weights = len(rows), [int(w) for w in weights]
+    # Kronecker substitution: no coefficient exceeds the total mass, so none overflows
     bits = (sum(initial) * denominator ** (n - 1)).bit_length() + 1
     width = -(-bits // 8)  # bytes
     shift = [8 * width * w for w in weights]
@@ -84,8 +102,10 @@ def _unpack(packed, width):
     return steps, masses
 
 
-def prefix_tables(initial, transition, weights, n):
-    """Tables of the sums of the first records by the state of the last of them.
+def prefix_tables(
+    initial: Floats, transition: Floats, weights: Indices, n: int
+) -> list[Floats]:
+    """Joint distributions of the sum of the first records and the last state.
 
     Parameters
     ----------
@@ -106,8 +126,8 @@ def prefix_tables(initial, transition, weights, n):
     return tables
 
 
-def suffix_tables(transition, weights, n):
-    """Tables of the sums of the next records by the state before the first of them.
+def suffix_tables(transition: Floats, weights: Indices, n: int) -> list[Floats]:
+    """Distributions of the sum of the next records given the state before them.
 
     Parameters
     ----------
@@ -119,7 +139,7 @@ def suffix_tables(transition, weights, n):
     Returns
     -------
     list of ndarray of shape (n_states, n_sums)
-        Item `m`, below `n`, holds the law of the sum of the next `m` weights.
+        Item `m`, below `n`, holds the distribution of the sum of the next `m` weights.
     """
     tables = [np.ones((len(weights), 1))]
     for _ in range(n - 1):
@@ -128,15 +148,17 @@ def suffix_tables(transition, weights, n):
 
 
 def _shifted(table, weights):
-    """Add to the sums of every state its own weight."""
+    """Table with every state's own weight added to its sums."""
     grown = np.zeros((len(weights), table.shape[1] + int(weights.max())))
     for row, shifted, weight in zip(table, grown, weights, strict=True):
         shifted[weight : weight + len(row)] = row
     return grown
 
 
-def mix(left, right, complete=True):
-    """Law of a sum of two independent parts.
+def mix(
+    left: Floats, right: Floats, complete: bool = True
+) -> tuple[Atoms | None, float]:
+    """Convolution: the distribution of a sum of two independent parts.
 
     Parameters
     ----------
@@ -152,6 +174,7 @@ def mix(left, right, complete=True):
     lost : float
         Bound on the mass of atoms too light to be computed; 0.0 if there are none.
     """
+    # by definition and not by FFT, whose error is absolute and would bury the tails
     masses = np.convolve(left, right)
     total = masses.sum()
     if not total > 0:
@@ -168,8 +191,14 @@ def mix(left, right, complete=True):
     return (kept, masses / masses.sum()), float(lost)
 
 
-def float_sum_laws(initial, transition, weights, n, positions):
-    """Laws of the sum of weights along a chain given one state, in floats.
+def float_sum_distributions(
+    initial: Floats,
+    transition: Floats,
+    weights: Indices,
+    n: int,
+    positions: Iterable[int],
+) -> tuple[ByPlace, float]:
+    """Distributions of a sum along a chain given one state, in floats.
 
     Parameters
     ----------
@@ -182,9 +211,10 @@ def float_sum_laws(initial, transition, weights, n, positions):
     Returns
     -------
     laws : dict of {int: list of (ndarray, ndarray) or None}
-        As for :func:`exact_sum_laws`, but floats of relative error :func:`law_error`.
+        As for :func:`exact_sum_distributions`, but floats of relative error
+        :func:`mass_error`.
     lost : float
-        Bound on the mass of atoms too light to be computed, in any law.
+        Bound on the mass of atoms too light to be computed, in any distribution.
     """
     forward = prefix_tables(initial, transition, weights, n)
     backward = suffix_tables(transition, weights, n)
@@ -200,8 +230,10 @@ def float_sum_laws(initial, transition, weights, n, positions):
     return laws, lost
 
 
-def prefix_complete(tables, initial, transition, weights):
-    """Whether every sum that can occur has a mass in tables of prefixes."""
+def prefix_complete(
+    tables: list[Floats], initial: Floats, transition: Floats, weights: Indices
+) -> bool:
+    """Whether every possible sum has a mass in tables of prefixes."""
     sources = [np.flatnonzero(column).tolist() for column in transition.T]
     support = [int(q > 0) << int(w) for q, w in zip(initial, weights, strict=True)]
     for table in tables:
@@ -214,15 +246,15 @@ def prefix_complete(tables, initial, transition, weights):
     return True
 
 
-def suffix_complete(tables, transition, weights):
-    """Whether every sum that can occur has a mass in tables of suffixes."""
+def suffix_complete(tables: list[Floats], transition: Floats, weights: Indices) -> bool:
+    """Whether every possible sum has a mass in tables of suffixes."""
     targets = [np.flatnonzero(row).tolist() for row in transition]
     support = [1] * len(weights)
     for table in tables:
         if not _covers(table, support):
             return False
-        moved = [s << int(w) for s, w in zip(support, weights, strict=True)]
-        support = [_union(moved[y] for y in ys) for ys in targets]
+        shifted = [s << int(w) for s, w in zip(support, weights, strict=True)]
+        support = [_union(shifted[y] for y in ys) for ys in targets]
     return True
 
 
@@ -241,8 +273,10 @@ def _covers(table, support):
     )
 
 
-def window_sum_laws(initial, transition, weights, n, width):
-    """Laws of the sum inside a window around the given state, by what its ends are.
+def window_sum_distributions(
+    initial: Floats, transition: Floats, weights: Indices, n: int, width: int
+) -> tuple[ByPlace, float]:
+    """Distributions of the sum inside a window, by its ends and the given state.
 
     Parameters
     ----------
@@ -259,9 +293,9 @@ def window_sum_laws(initial, transition, weights, n, width):
         By state, for every position of the window and every pair of states at its
         ends. An end that lies outside the table is None, and a window that lies inside
         is the same wherever it lies. A state at an end counts as a part of the window:
-        it is the same in both worlds.
+        it is the same in both tables of a pair.
     lost : float
-        As for :func:`float_sum_laws`.
+        As for :func:`float_sum_distributions`.
     """
     k = len(weights)
     bridges, complete = [], True

@@ -1,4 +1,4 @@
-"""Quilts: records that, once known, hide a protected one from all beyond them."""
+"""Markov quilts: records given which a protected one is independent of those beyond."""
 
 from ._base import Quilts
 

@@ -1,18 +1,25 @@
-"""Quilts: records that, once known, hide a protected one from all beyond them.
+"""Markov quilts: records given which a protected one is independent of those beyond.
 
 A quilt Q of record i splits the others into near ones and far ones, the far ones being
-independent of i given Q. The price of a quilt is what Q itself tells about i (its
-influence) and the noise that covers the near records. Here is which quilts there are
-and, for a given price, the best of them for the record that is worst off.
+independent of i given Q. The price of a quilt is its max-influence (the largest
+divergence of Q's distributions over pairs of values of i) and the cost of the noise
+that covers the near records. A collection of quilts finds, for a given cost, the
+cheapest quilt of the worst record.
+
+Source: Song, Wang and Chaudhuri (2017), Pufferfish privacy mechanisms for correlated
+data, section 4.
 """
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from skpuffer.exceptions import UnsupportedError
+from skpuffer.utils._types import Floats
 
 from ._influences import measure_of
 
@@ -21,7 +28,7 @@ __all__ = ["ListedQuilts", "QuiltChoice", "Quilts"]
 
 @dataclass(frozen=True)
 class QuiltChoice:
-    """The quilt that sets the price.
+    """The quilt that sets the price, at the worst record.
 
     Parameters
     ----------
@@ -30,7 +37,7 @@ class QuiltChoice:
     size : float
         Size of its near set.
     influence : float
-        What the quilt tells about the record.
+        Max-influence of the record on the quilt.
     index : int
         Position of the record, from zero.
     quilt : tuple of int
@@ -42,27 +49,33 @@ class QuiltChoice:
     size: float
     influence: float
     index: int
-    quilt: tuple
+    quilt: tuple[int, ...]
 
 
 class Quilts(ABC):
-    """The quilts of each protected record, under one prior."""
+    """Markov quilts of each protected record, under one prior."""
 
     @abstractmethod
-    def worst(self, order, cost, max_distance=None, ceiling=math.inf):
-        """Find the largest price over the records, each with its cheapest quilt.
+    def worst(
+        self,
+        order: float | str,
+        cost: Callable[[Floats], Floats],
+        max_distance: int | None = None,
+        ceiling: float = math.inf,
+    ) -> QuiltChoice:
+        """Largest price over the records, each with its cheapest quilt.
 
         Parameters
         ----------
         order : float or 'total_variation'
             How influence is measured: the Rényi order, or total variation.
         cost : callable
-            Of an array of sizes; non-decreasing. What covers so many near records. The
-            price of a quilt is its influence and the cost of its size.
+            Of an array of sizes; non-decreasing: of the noise that covers near sets of
+            these sizes. The price of a quilt is its influence and the cost of its size.
         max_distance : int or None, default=None
             Leave out quilts with records further away than that.
         ceiling : float, default=inf
-            Beyond it, nothing but that the price is beyond it need be found out.
+            A price from which on it does not matter how large it is.
 
         Returns
         -------
@@ -72,17 +85,17 @@ class Quilts(ABC):
 
     @property
     @abstractmethod
-    def smallest(self):
-        """A size no larger than that of any near set."""
+    def smallest(self) -> float:
+        """Lower bound of the size of any near set."""
 
     @property
     @abstractmethod
-    def largest(self):
+    def largest(self) -> float:
         """Size of the largest near set, that of the trivial quilt."""
 
     @abstractmethod
-    def approximate(self):
-        """Return the same quilts with influences bounded by the mixing time.
+    def approximate(self) -> "Quilts":
+        """Return the same quilts with max-influences bounded by the mixing time.
 
         Raises
         ------
@@ -91,28 +104,30 @@ class Quilts(ABC):
         """
 
     @abstractmethod
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON can hold."""
 
 
 class ListedQuilts(Quilts):
-    """Quilts given one by one, with the law of each given the protected record.
+    """Quilts given one by one, with their distributions given the protected record.
 
     Parameters
     ----------
-    records : tuple of (int, sizes, quilts, laws, compared)
+    records : tuple of (int, sizes, quilts, distributions, compared)
         For each protected record its position, the near sets' sizes, the positions in
-        each quilt, the law of each quilt given each value of the record and where it
-        has mass (arrays of shape (n_values, n_outcomes)), and the pairs of values to
-        compare (a bool array of shape (n_values, n_values)). A quilt of no records
-        tells nothing.
+        each quilt, the distribution of each quilt given each value of the record and
+        where it has mass (arrays of shape (n_values, n_outcomes)), and the pairs of
+        values to compare (a bool array of shape (n_values, n_values)). A quilt of no
+        records tells nothing.
     described : dict
         Plain data that tells what the quilts are of.
     steps : int, default=40
-        How many roundings a mass has been through.
+        Number of roundings in each mass.
     """
 
-    def __init__(self, records, described, steps=40):
+    def __init__(
+        self, records: Iterable[Any], described: dict[str, Any], steps: int = 40
+    ) -> None:
         self._records = tuple(records)
         self._described = described
         self._steps = steps
@@ -121,8 +136,8 @@ class ListedQuilts(Quilts):
     def __getstate__(self):
         return {**self.__dict__, "_influences": {}}
 
-    def influences(self, order):
-        """Return (sizes, influences) of the quilts of each record.
+    def influences(self, order: float | str) -> list[tuple[Floats, Floats]]:
+        """Return (sizes, max-influences) of the quilts of each record.
 
         Parameters
         ----------
@@ -150,17 +165,23 @@ class ListedQuilts(Quilts):
         return found
 
     @property
-    def smallest(self):
+    def smallest(self) -> float:
         """Size of the smallest near set."""
         return min(min(sizes) for _, sizes, *_ in self._records)
 
     @property
-    def largest(self):
+    def largest(self) -> float:
         """Size of the largest near set."""
         return max(max(sizes) for _, sizes, *_ in self._records)
 
-    def worst(self, order, cost, max_distance=None, ceiling=math.inf):
-        """Find the largest price; see :class:`Quilts`."""
+    def worst(
+        self,
+        order: float | str,
+        cost: Callable[[Floats], Floats],
+        max_distance: int | None = None,
+        ceiling: float = math.inf,
+    ) -> QuiltChoice:
+        """Largest price over the records; see :class:`Quilts`."""
         worst = None
         for record, (sizes, found) in zip(
             self._records, self.influences(order), strict=True
@@ -181,13 +202,13 @@ class ListedQuilts(Quilts):
                 )
         return worst
 
-    def approximate(self):
-        """Raise: a mixing time is one of a chain."""
+    def approximate(self) -> "Quilts":
+        """Raise: a general network has no mixing time."""
         raise UnsupportedError(
             "A general network has no mixing time to bound influences by: use "
             "method='exact'."
         )
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON can hold."""
         return self._described

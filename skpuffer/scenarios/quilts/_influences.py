@@ -1,13 +1,16 @@
-"""What a secret value tells about other records: divergences between rows of tables.
+"""Max-influence: divergences between the rows of conditional distributions.
 
-A table of laws has one row for each value of the protected record: the law, given that
-value, of the records one looks at. How much these tell is a matrix over pairs of rows.
+A table of distributions has one row for each value of the protected record: the
+distribution of the records of a quilt given that value. The influence of the record on
+them is a matrix over pairs of rows, and the max-influence its largest entry.
 """
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
+
+from skpuffer.utils._types import Booleans, Floats, Indices
 
 __all__ = ["TOTAL_VARIATION", "RenyiInfluence", "VariationInfluence", "measure_of"]
 
@@ -23,8 +26,8 @@ _BLOCK = 2**20
 _ULP = 2.0**-52
 
 
-def measure_of(order):
-    """Return how influence is measured.
+def measure_of(order: float | str) -> "RenyiInfluence | VariationInfluence":
+    """Return the measure of influence: a Rényi divergence or total variation.
 
     Parameters
     ----------
@@ -38,7 +41,7 @@ def measure_of(order):
 
 @dataclass(frozen=True)
 class RenyiInfluence:
-    """Rényi divergence between rows; independent parts add up.
+    """Rényi divergence between rows; it adds up over independent parts.
 
     Parameters
     ----------
@@ -48,15 +51,16 @@ class RenyiInfluence:
 
     alpha: float
 
-    def table(self, laws, possible):
-        """Return what later questions need of a table: its divergences.
+    def table(self, laws: Floats, possible: Booleans) -> Floats:
+        """Return the divergences of all pairs of rows of a table.
 
         Parameters
         ----------
         laws : ndarray of shape (..., k, v)
-            Each row a law.
+            Each row a distribution.
         possible : bool ndarray of shape (..., k, v)
-            Where a law has mass, however little: masses underflow, this does not.
+            Where a distribution has mass, however little: masses underflow, this does
+            not.
 
         Returns
         -------
@@ -76,7 +80,7 @@ class RenyiInfluence:
         found = np.concatenate(parts) if parts else np.zeros((0, k, k))
         return found.reshape(*shape, k, k)
 
-    def _block(self, laws, possible):
+    def _block(self, laws: Floats, possible: Booleans) -> Floats:
         low = laws < _TINY
         log = np.log(np.where(low, _TINY, laws))
         log_p = np.where(possible, log, -math.inf)[:, :, None, :]
@@ -85,6 +89,7 @@ class RenyiInfluence:
             value = (log_p - log_q).max(axis=-1)
         else:
             rest = self.alpha - 1
+            # log of the sum of p^alpha q^(1 - alpha), by its largest term
             terms = self.alpha * log_p - rest * log_q
             top = terms.max(axis=-1)
             top = np.where(np.isfinite(top), top, 0.0)  # a value that never occurs
@@ -94,16 +99,18 @@ class RenyiInfluence:
         never = (possible[:, :, None, :] & low[:, None, :, :]).any(axis=-1)
         return np.where(never, math.inf, np.maximum(value, 0.0))
 
-    def one(self, table):
-        """Return the matrix over pairs of rows, of shape (..., k, k)."""
+    def one(self, table: Floats) -> Floats:
+        """Return the matrix of divergences over pairs of rows, of shape (..., k, k)."""
         return table
 
-    def joint(self, first, second):
-        """Return it for two parts that are independent given the protected record."""
+    def joint(self, first: Floats, second: Floats) -> Floats:
+        """Return that of two parts that are independent given the protected record."""
         return first + second
 
-    def error(self, n_states, steps, drift=0.0):
-        """Bound what is wrong with a value: rounding in `steps` products, and drift.
+    def error(
+        self, n_states: int, steps: int | Indices, drift: float = 0.0
+    ) -> float | Floats:
+        """Bound of the numerical error of a divergence: round-off and drift.
 
         Parameters
         ----------
@@ -113,6 +120,8 @@ class RenyiInfluence:
         drift : float, default=0.0
             Relative error of masses beyond rounding.
         """
+        # a relative error r of p and q moves log(p / q) by 2 r at most, and
+        # log(sum p^alpha q^(1 - alpha)) / (alpha - 1) by (2 alpha - 1) / (alpha - 1) r
         amplified = 2.0
         if not math.isinf(self.alpha):
             amplified = (2 * self.alpha - 1) / (self.alpha - 1)
@@ -121,14 +130,14 @@ class RenyiInfluence:
 
 @dataclass(frozen=True)
 class VariationInfluence:
-    """Total variation between rows; of two independent parts exactly, by products."""
+    """Total variation between rows; of independent parts by their product."""
 
-    def table(self, laws, possible):
-        """Return what later questions need of a table: the table."""
+    def table(self, laws: Floats, possible: Booleans) -> Floats:
+        """Return the table itself: independent parts need all of it."""
         return laws
 
-    def one(self, table):
-        """Return the matrix over pairs of rows, of shape (..., k, k)."""
+    def one(self, table: Floats) -> Floats:
+        """Return the matrix of total variations over pairs of rows, (..., k, k)."""
         shape, (k, v) = table.shape[:-2], table.shape[-2:]
         table = table.reshape(-1, k, v)
         step = max(1, _BLOCK // (k * k * v))
@@ -139,8 +148,8 @@ class VariationInfluence:
         found = np.concatenate(parts) if parts else np.zeros((0, k, k))
         return found.reshape(*shape, k, k)
 
-    def joint(self, first, second):
-        """Return it for two parts that are independent given the protected record."""
+    def joint(self, first: Floats, second: Floats) -> Floats:
+        """Return that of two parts that are independent given the protected record."""
         first, second = np.broadcast_arrays(first, second)
         shape, k = first.shape[:-2], first.shape[-2]
         first, second = first.reshape(-1, k, k), second.reshape(-1, k, k)
@@ -157,11 +166,13 @@ class VariationInfluence:
         found = np.concatenate(parts) if parts else np.zeros((0, k, k))
         return found.reshape(*shape, k, k)
 
-    def error(self, n_states, steps, drift=0.0):
-        """Bound what is wrong with a value; as for Rényi divergences."""
+    def error(
+        self, n_states: int, steps: int | Indices, drift: float = 0.0
+    ) -> float | Floats:
+        """Bound of the numerical error of a total variation."""
         return 2 * (relative_error(n_states, steps) + drift)
 
 
-def relative_error(n_terms, steps):
-    """Bound the relative error of `steps` sums of products of non-negative numbers."""
+def relative_error(n_terms: int, steps: int | Indices) -> float | Floats:
+    """Relative round-off of `steps` sums of products of non-negative numbers."""
     return (n_terms + 2) * (np.asarray(steps) + 4.0) * _ULP

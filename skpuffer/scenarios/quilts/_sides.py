@@ -1,11 +1,15 @@
-"""Quilts of a sequence: one record to each side, or to one side only."""
+"""Markov quilts of a sequence: one record on each side, or on one side only."""
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skpuffer.distributions._weak_cache import MEMORY
+from skpuffer.utils._types import Floats
 
 from ._base import QuiltChoice, Quilts
 from ._influences import measure_of
@@ -18,12 +22,12 @@ _MAX_SEARCHES = 200
 #: Relative difference of prices that is not worth a search.
 _SAME = 1e-12
 
-#: Distances that are looked at to begin with.
-_FIRST_REACH = 256
+#: Lags that are searched to begin with.
+_FIRST_LAG = 256
 
 
 class SideQuilts(Quilts):
-    """Quilts {i - a, i + b}, {i - a}, {i + b} and the trivial one.
+    """Quilts {i - a, i + b}, {i - a}, {i + b} of a sequence, and the trivial one.
 
     Near are the records strictly between, and all beyond an end without a quilt. Both
     the influence and the number of near records are monotone in a and b, which makes
@@ -37,7 +41,7 @@ class SideQuilts(Quilts):
         Positions of the protected records; None is all.
     """
 
-    def __init__(self, n_records, protected=None):
+    def __init__(self, n_records: int, protected: ArrayLike | None = None) -> None:
         self.n_records = n_records
         self._protected = np.ones(n_records, dtype=bool)
         if protected is not None:
@@ -49,19 +53,19 @@ class SideQuilts(Quilts):
         return {**self.__dict__, "_known": {}}
 
     @property
-    def smallest(self):
+    def smallest(self) -> float:
         """Size of the smallest near set: the protected record."""
         return 1.0
 
     @property
-    def largest(self):
+    def largest(self) -> float:
         """Size of the largest near set: all records."""
         return float(self.n_records)
 
     # -- what a chain supplies -------------------------------------------------------
 
     def _measure(self, order):
-        """How influence is measured."""
+        """Measure of influence for an order."""
         return measure_of(order)
 
     @abstractmethod
@@ -69,12 +73,12 @@ class SideQuilts(Quilts):
         """Bool array of shape (n, k, k): the pairs of secrets of each record."""
 
     @abstractmethod
-    def _after(self, measure, reach):
-        """Tables of the record b later, for b = 1, ..., reach at least."""
+    def _after(self, measure, max_lag):
+        """Tables of the record b later, for all lags b = 1, ..., max_lag at least."""
 
     @abstractmethod
-    def _before(self, measure, i, reach):
-        """Tables of the record a earlier than i, for a = 1, ..., reach."""
+    def _before(self, measure, i, max_lag):
+        """Tables of the record a earlier than i, for lags a = 1, ..., max_lag."""
 
     @abstractmethod
     def _before_each(self, measure, a):
@@ -82,10 +86,10 @@ class SideQuilts(Quilts):
 
     @abstractmethod
     def _error(self, measure, i, steps):
-        """Margin for rounding, added to influences."""
+        """Bound of the numerical error, added to influences."""
 
     def _concerned(self):
-        """Which records are protected and have two values to keep apart."""
+        """Mask of the protected records that have two values to keep apart."""
         some = self._compared().any(axis=(1, 2))
         at = np.minimum(np.arange(self.n_records), len(some) - 1)
         return self._protected & some[at]
@@ -93,7 +97,7 @@ class SideQuilts(Quilts):
     # -- one quilt, all records ------------------------------------------------------
 
     def _of_quilt(self, measure, a, b):
-        """Influence of the quilt at distances (a, b) on each record; inf if none."""
+        """Max-influence of each record on the quilt at lags (a, b); inf if none."""
         key = ("of", measure, a, b)
         found = MEMORY.held((self,), key)
         if found is None:
@@ -124,12 +128,13 @@ class SideQuilts(Quilts):
         mask = compared[np.minimum(start + np.arange(distinct), len(compared) - 1)]
         value = np.where(mask, one, -math.inf).max(axis=(1, 2))
         value = value[np.minimum(np.arange(len(at)), distinct - 1)]
-        reach = max(a or 0, b or 0)
-        found[at] = value + self._error(measure, at, reach)
+        found[at] = value + self._error(measure, at, max(a or 0, b or 0))
         return found
 
-    def influence(self, index, a, b, order=math.inf):
-        """Return what the quilt at distances (a, b) tells about one record.
+    def influence(
+        self, index: int, a: int | None, b: int | None, order: float | str = math.inf
+    ) -> float:
+        """Return the max-influence of one record on the quilt at lags (a, b).
 
         Parameters
         ----------
@@ -148,7 +153,7 @@ class SideQuilts(Quilts):
             return 0.0
         return float(self._of_quilt(self._measure(order), a, b)[index])
 
-    def size(self, index, a, b):
+    def size(self, index: Any, a: Any, b: Any) -> Any:
         """Return the number of near records, the protected one among them."""
         if a is None and b is None:
             return self.n_records
@@ -161,20 +166,20 @@ class SideQuilts(Quilts):
     # -- one record, all quilts ------------------------------------------------------
 
     def _search(self, measure, cost, i, limit, ceiling):
-        """Find the cheapest quilt of one record: (price, a, b)."""
+        """Cheapest quilt of one record: (price, a, b)."""
         n = self.n_records
         most_a, most_b = min(i, limit), min(n - 1 - i, limit)
         far = max(most_a, most_b)
-        reach = min(_FIRST_REACH, far)
+        lag = min(_FIRST_LAG, far)
         compared = self._compared()
         mask = compared[min(i, len(compared) - 1)]
         while True:
             best = (float(cost(np.array([n]))[0]), None, None)
             tables = {}
             if most_a:
-                tables["a"] = self._before(measure, i, min(most_a, reach))
+                tables["a"] = self._before(measure, i, min(most_a, lag))
             if most_b:
-                tables["b"] = self._after(measure, reach)[: min(most_b, reach)]
+                tables["b"] = self._after(measure, lag)[: min(most_b, lag)]
             for side, table in tables.items():
                 steps = np.arange(1, len(table) + 1)
                 told = np.where(mask, measure.one(table), -math.inf).max(axis=(1, 2))
@@ -189,18 +194,19 @@ class SideQuilts(Quilts):
                 sides = tables["a"], tables["b"]
                 best = self._descend(measure, cost, i, mask, sides, best, ceiling)
             # quilts further away have more near records than are worth their cost
-            if reach >= far or cost(np.array([reach + 1]))[0] >= min(best[0], ceiling):
+            if lag >= far or cost(np.array([lag + 1]))[0] >= min(best[0], ceiling):
                 return best
-            reach = min(4 * reach, far)
+            lag = min(4 * lag, far)
 
     def _descend(self, measure, cost, i, mask, sides, best, ceiling):
-        """Branch and bound over blocks of quilts to both sides."""
+        """Branch and bound over blocks of two-sided quilts."""
         before, after = sides
         n_a, n_b = len(before), len(after)
         h = 1 << (max(n_a, n_b) - 1).bit_length()
         a0 = b0 = np.zeros(1, dtype=int)
         while len(a0):
-            # the furthest quilt of a block tells least, the nearest costs least
+            # bounds of a block: the furthest quilt has the least influence, the nearest
+            # the least cost
             a1, b1 = np.minimum(a0 + h, n_a), np.minimum(b0 + h, n_b)
             told = measure.joint(before[a1 - 1], after[b1 - 1])
             told = np.where(mask, told, -math.inf).max(axis=(1, 2))
@@ -224,8 +230,14 @@ class SideQuilts(Quilts):
 
     # -- the worst record ------------------------------------------------------------
 
-    def worst(self, order, cost, max_distance=None, ceiling=math.inf):
-        """Find the largest price; see :class:`Quilts`.
+    def worst(
+        self,
+        order: float | str,
+        cost: Callable[[Floats], Floats],
+        max_distance: int | None = None,
+        ceiling: float = math.inf,
+    ) -> QuiltChoice:
+        """Largest price over the records; see :class:`Quilts`.
 
         The price of a record is bounded by the quilts found for others; only one that
         is above what some record is known to need is searched itself. Whatever is left
@@ -236,7 +248,7 @@ class SideQuilts(Quilts):
         cost = _Remembered(cost, n)
         limit = n if max_distance is None else max_distance
         index = np.arange(n)
-        # no record needs more than the trivial quilt, whose cost bounds all sizes
+        # the trivial quilt bounds the price of every record
         whole = float(cost(np.array([n]))[0])
         concerned = self._concerned()
         prices = np.where(concerned, whole, -math.inf)
@@ -282,7 +294,7 @@ class SideQuilts(Quilts):
 
 
 class _Remembered:
-    """A cost of whole sizes up to n, each asked for once."""
+    """Cache of a cost over whole sizes up to n."""
 
     def __init__(self, cost, n):
         self._cost = cost
