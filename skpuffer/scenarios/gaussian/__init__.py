@@ -1,4 +1,4 @@
-"""Records that are jointly Gaussian, or one diffusion seen at a few times."""
+"""Jointly Gaussian records, and diffusions observed at a few times."""
 
 from ._diffusion import DiffusionScenario
 from ._scenario import GaussianScenario

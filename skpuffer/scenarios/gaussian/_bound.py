@@ -1,16 +1,29 @@
-"""The facts that jointly Gaussian records offer about a query."""
+"""Facts of a Gaussian scenario bound to a table."""
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from skpuffer.distributions._distributions import Gaussian
 from skpuffer.exceptions import ScenarioError
-from skpuffer.releases import QueryRelease
-from skpuffer.scenarios._base import BoundScenario, offers, protected_records
+from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.scenarios._base import (
+    AnyRelease,
+    BoundScenario,
+    offers,
+    protected_records,
+)
 from skpuffer.scenarios._coupling import coupling_in_table, same_table
-from skpuffer.scenarios._facts import Adjacency, OutputDistributions, OutputSensitivity
+from skpuffer.scenarios._facts import (
+    Adjacency,
+    Fact,
+    OutputDistributions,
+    OutputSensitivity,
+)
+from skpuffer.utils._types import Floats
 
 from ._operator_norm import operator_norm
 
@@ -20,8 +33,11 @@ _EPS = np.finfo(float).eps
 _WORST_CONDITION = 1e12
 
 
-def slopes_of(covariance, secret):
-    """Move of every coordinate for one unit of each secret one.
+def slopes_of(covariance: Floats, secret: Sequence[int]) -> Floats:
+    """Regression coefficients of every coordinate on the secret ones.
+
+    Sigma_{.I} Sigma_{II}^{-1}: the move of the conditional mean for one unit of each
+    secret coordinate.
 
     Returns
     -------
@@ -45,8 +61,8 @@ def slopes_of(covariance, secret):
     return cho_solve(factor, covariance[secret]).T
 
 
-def certain_part(covariance, sizes, error):
-    """Lower bound of a covariance that is known up to round-off.
+def certain_part(covariance: Floats, sizes: Floats, error: float) -> Floats:
+    """Lower bound, in the Loewner order, of a covariance known up to round-off.
 
     Parameters
     ----------
@@ -63,19 +79,19 @@ def certain_part(covariance, sizes, error):
     """
     sizes = np.where(sizes > 0, sizes, 1.0)
     outer = np.outer(sizes, sizes)
-    # a matrix of such errors has no eigenvalue beyond their number
+    # by Gershgorin's theorem no eigenvalue of a matrix of such errors is larger
     least = error * len(sizes)
     found = (covariance + covariance.T) / 2 / outer
     if np.linalg.eigvalsh(found)[0] <= least:
-        # nor can the direction be told, so that clipping would leave others too much
+        # the direction itself is uncertain: clipping would leave others too much
         return np.zeros_like(covariance)
     return (found - least * np.eye(len(sizes))) * outer
 
 
 class BoundGaussian(BoundScenario):
-    """The facts of Gaussian records; see :class:`GaussianScenario`."""
+    """Facts of Gaussian records; see :class:`GaussianScenario`."""
 
-    def __init__(self, scenario, context):
+    def __init__(self, scenario: Any, context: PublicContext) -> None:
         super().__init__(scenario, context)
         n = context.n_records
         covariance = scenario._covariance()
@@ -97,7 +113,7 @@ class BoundGaussian(BoundScenario):
         self.protected = protected_records(scenario.protected, n)
 
     def _features(self):
-        """Columns of a record that the data has, as positions, or None if unknown."""
+        """Positions of the data's columns in a record, or None if unknown."""
         context, names = self.context, self.scenario._names()
         if context.feature_map is not None:
             return None
@@ -128,11 +144,11 @@ class BoundGaussian(BoundScenario):
         return (starts + np.array(self.features)).ravel()
 
     def _series_slopes(self, record):
-        """Stacked coordinates that are secret, and slopes of all."""
+        """Secret coordinates of a record among the stacked ones, and slopes of all."""
         inner = [record * self.n_columns + c for c in self.secret]
         return inner, slopes_of(self.covariance, inner)
 
-    def _gaps(self):
+    def _feature_moves(self):
         """Largest moves of the features of each record, for each secret.
 
         Yields
@@ -141,15 +157,17 @@ class BoundGaussian(BoundScenario):
         """
         if not self.series:
             slopes = slopes_of(self.covariance, self.secret)[self.features]
-            moved = 1 if self.scenario.level == "record" else self.context.n_records
-            yield np.tile(self._reach(slopes), (moved, 1))
+            n_moved = 1 if self.scenario.level == "record" else self.context.n_records
+            yield np.tile(self._largest_moves(slopes), (n_moved, 1))
             return
         at = self._coordinates()
         for record in self.protected:
             _, slopes = self._series_slopes(record)
-            yield self._reach(slopes[at]).reshape(len(at) // len(self.features), -1)
+            yield self._largest_moves(slopes[at]).reshape(
+                len(at) // len(self.features), -1
+            )
 
-    def _reach(self, slopes):
+    def _largest_moves(self, slopes):
         """Largest absolute move of each coordinate over the domain."""
         if isinstance(self.moves, float):
             return self.moves * np.linalg.norm(slopes, axis=1)
@@ -157,7 +175,7 @@ class BoundGaussian(BoundScenario):
 
     # -- facts --------------------------------------------------------------------
 
-    def provides(self, release):
+    def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         facts = set()
         if release.sensitivity is not None or self._moves_of(release) is not None:
             facts.add(Adjacency)
@@ -173,7 +191,7 @@ class BoundGaussian(BoundScenario):
         return min(len(self.secret), len(matrix)) > 1
 
     def _moves_of(self, release):
-        """How the release's contributions move with their records, or None."""
+        """Map from moves of records to moves of contributions, or None."""
         if not release.moves_with_contributions or self.features is None:
             return None
         return getattr(release.contribution, "move", None)
@@ -220,6 +238,7 @@ class BoundGaussian(BoundScenario):
                     f"record {record}",
                     slopes,
                     mean + slopes @ self._offset(self.mean[inner]),
+                    # Schur complement: the covariance given the secret
                     certain_part(whole - slopes @ known @ slopes.T, sizes, error),
                 )
             return
@@ -255,7 +274,7 @@ class BoundGaussian(BoundScenario):
             )
 
     def _round_off(self, slopes, inner, at, matrix):
-        """Bound the error of a covariance given a secret, as a share of the whole.
+        """Relative error of the conditional covariance.
 
         Coordinate by coordinate in standard deviations, a solution for the slopes and
         the products with them are off by no more than machine precision, the number of
@@ -269,17 +288,19 @@ class BoundGaussian(BoundScenario):
         return 8 * _EPS * operations * len(inner) * (1 + float(steepest)) ** 2
 
     def _offset(self, mean):
-        """From the mean of the secret to the middle of its domain."""
+        """Difference from the mean of the secret to the middle of its domain."""
         return np.zeros(len(mean)) if self.middle is None else self.middle - mean
 
     @offers(OutputDistributions)
-    def _output_distributions(self, release, norm):
+    def _output_distributions(
+        self, release: AnyRelease, norm: float
+    ) -> OutputDistributions:
         matrix = self._matrix(release)
         laws, secrets, pairs = [], [], []
         for name, slopes, mean, covariance in self._secrets(matrix):
             moves = self.moves
             if isinstance(moves, float):
-                # of a segment, the only direction that moves the output
+                # the output moves in one direction: the first right singular vector
                 moves = moves * np.linalg.svd(slopes)[2][:1]
             for move in moves:
                 half = slopes @ move / 2
@@ -296,7 +317,9 @@ class BoundGaussian(BoundScenario):
         )
 
     @offers(OutputSensitivity)
-    def _output_sensitivity(self, release, norm):
+    def _output_sensitivity(
+        self, release: AnyRelease, norm: float
+    ) -> OutputSensitivity:
         units = 1.0 if release.units is None else np.reshape(release.units, (-1, 1))
         steepest = max(
             operator_norm(slopes / units, norm)
@@ -313,14 +336,14 @@ class BoundGaussian(BoundScenario):
         )
 
     @offers(Adjacency)
-    def _adjacency(self, release, norm):
+    def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
         move = self._moves_of(release)
         if move is None:
             return self._any_record()
         norm = release.shift_norm(norm)
         shifts = np.zeros(1)
-        for gaps in self._gaps():
-            # sorted, so that the largest of each rank covers every secret
+        for gaps in self._feature_moves():
+            # sorted: the maximum of each rank over secrets covers every one of them
             one = np.sort(np.asarray(move(gaps, norm), dtype=float))[::-1]
             if len(shifts) < len(one):
                 shifts = np.pad(shifts, (0, len(one) - len(shifts)))
@@ -341,7 +364,7 @@ class BoundGaussian(BoundScenario):
         )
 
     def _coupling(self):
-        """Name of the move of the whole table, which no release changes, or None."""
+        """Name of the coupling that moves the whole table, or None."""
         return coupling_in_table(
             self,
             "gaussian",
@@ -365,7 +388,7 @@ class BoundGaussian(BoundScenario):
         )
         return Adjacency.arbitrary(count, assumptions)
 
-    def statements(self):
+    def statements(self) -> tuple[str, ...]:
         """What the scenario assumes of the data and the attacker, in sentences."""
         scenario, n = self.scenario, self.context.n_records
         what = "any one record's value"

@@ -1,33 +1,36 @@
-"""A diffusion seen at a few times: the past is secret, and fades."""
+"""Langevin diffusion observed at public times: its start is secret, and fades."""
 
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.releases import QueryRelease
-from skpuffer.scenarios._base import BoundScenario, Scenario, offers
+from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.scenarios._base import AnyRelease, BoundScenario, Scenario, offers
 from skpuffer.scenarios._coupling import coupling_in_table, same_table
-from skpuffer.scenarios._facts import Adjacency, OutputSensitivity
+from skpuffer.scenarios._facts import Adjacency, Fact, OutputSensitivity
 from skpuffer.utils._checks import check_name, check_option, check_positive, check_real
+from skpuffer.utils._types import Floats
 
 from ._operator_norm import operator_norm
 
 __all__ = ["DiffusionScenario"]
 
+#: Distances below are rounded up: the square of a smaller one underflows to zero.
 _LEAST_SHIFT = 1e-140
 
 
 class DiffusionScenario(Scenario):
-    r"""The secret is where a Langevin diffusion started, and its records come later.
+    r"""The secret is the start of a Langevin diffusion, the records its later states.
 
     The records are the states at public times of
 
     .. math:: dX_t = -\nabla V(X_t)\,dt + \sqrt{2}\,dB_t
 
-    with a potential whose Hessian is at least `curvature` times the identity. Driven by
-    the same noise, two paths approach each other at the rate `curvature` in the
-    Euclidean norm, all times under one coupling.
+    with a potential whose Hessian is at least `curvature` times the identity. Under the
+    synchronous coupling (both paths driven by the same noise) two paths approach each
+    other at the rate `curvature` in the Euclidean norm, at all times.
 
     Parameters
     ----------
@@ -64,13 +67,20 @@ class DiffusionScenario(Scenario):
     1.487282
     """
 
-    def __init__(self, curvature, times, diameter, *, table=None):
+    def __init__(
+        self,
+        curvature: float,
+        times: ArrayLike,
+        diameter: float,
+        *,
+        table: str | None = None,
+    ) -> None:
         self.curvature = curvature
         self.times = times
         self.diameter = diameter
         self.table = table
 
-    def check(self):
+    def check(self) -> None:
         """Check the parameters; see the class."""
         if math.isinf(check_real(curvature=self.curvature)):
             raise ValueError(
@@ -91,8 +101,8 @@ class DiffusionScenario(Scenario):
                 f"Got {self.times!r}."
             )
 
-    def record_shifts(self):
-        """Return how far apart records of two starts are at most, by time.
+    def record_shifts(self) -> Floats:
+        """Largest distance of the records of two starts, by time.
 
         Returns
         -------
@@ -102,11 +112,11 @@ class DiffusionScenario(Scenario):
         self.check()
         times = np.asarray(self.times, dtype=float)
         shifts = float(self.diameter) * np.exp(-float(self.curvature) * times)
-        # the square of a smaller one would be zero, and a release without any noise
+        # a distance of zero would be a release without any noise
         return np.maximum(shifts, _LEAST_SHIFT)
 
-    def query_shift(self, lipschitz=1.0, form="sum"):
-        """Bound W_inf of a query by its Lipschitz constant.
+    def query_shift(self, lipschitz: float = 1.0, form: str = "sum") -> float:
+        """Upper bound of W_inf of a query, by its Lipschitz constant.
 
         Parameters
         ----------
@@ -125,8 +135,8 @@ class DiffusionScenario(Scenario):
         order = {"sum": 1, "stacked": 2}[check_option(("sum", "stacked"), form=form)]
         return float(lipschitz * np.linalg.norm(self.record_shifts(), order))
 
-    def bind(self, context):
-        """Meet the public facts of a table; see :class:`Scenario`."""
+    def bind(self, context: PublicContext) -> BoundScenario:
+        """Bind to the public facts of a table; see :class:`Scenario`."""
         self.check()
         if len(self.times) != context.n_records:
             raise ScenarioError(
@@ -145,7 +155,7 @@ class DiffusionScenario(Scenario):
 
 
 class _BoundDiffusion(BoundScenario):
-    def provides(self, release):
+    def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         facts = set()
         if release.sensitivity is not None or self._move(release) is not None:
             facts.add(Adjacency)
@@ -155,7 +165,7 @@ class _BoundDiffusion(BoundScenario):
         return frozenset(facts)
 
     def _move(self, release):
-        """How the release's contributions move with their records, or None."""
+        """Map from moves of records to moves of contributions, or None."""
         context = self.context
         usual = context.feature_map is None and context.n_features is not None
         if not (usual and release.moves_with_contributions):
@@ -163,7 +173,9 @@ class _BoundDiffusion(BoundScenario):
         return getattr(release.contribution, "move", None)
 
     @offers(OutputSensitivity)
-    def _output_sensitivity(self, release, norm):
+    def _output_sensitivity(
+        self, release: AnyRelease, norm: float
+    ) -> OutputSensitivity:
         shifts = self.scenario.record_shifts()
         matrix = np.asarray(release.linear, dtype=float)
         if matrix.ndim != 2 or matrix.shape[1] % len(shifts):
@@ -174,6 +186,7 @@ class _BoundDiffusion(BoundScenario):
         if release.units is not None:
             matrix = matrix / np.reshape(release.units, (-1, 1))
         blocks = np.split(matrix, len(shifts), axis=1)
+        # triangle inequality over records, or Cauchy-Schwarz over the stacked vector
         apart = sum(
             operator_norm(block, norm) * s
             for block, s in zip(blocks, shifts, strict=True)
@@ -190,7 +203,7 @@ class _BoundDiffusion(BoundScenario):
         )
 
     @offers(Adjacency)
-    def _adjacency(self, release, norm):
+    def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
         n, move = self.context.n_records, self._move(release)
         if move is None:
             return Adjacency.arbitrary(n, self.statements())
@@ -215,10 +228,10 @@ class _BoundDiffusion(BoundScenario):
         )
 
     def _coupling(self):
-        """Name of the noise that both paths share, or None if it has none."""
+        """Name of the synchronous coupling of both paths, or None if it has none."""
         return coupling_in_table(self, "diffusion", self.scenario.record_shifts())
 
-    def statements(self):
+    def statements(self) -> tuple[str, ...]:
         """What the scenario assumes of the data and the attacker, in sentences."""
         scenario = self.scenario
         return (

@@ -1,29 +1,31 @@
-"""How far a linear map moves the points of a Euclidean ball."""
+"""Operator norm of a linear map from l2 to lp."""
 
 import itertools
 
 import numpy as np
 
+from skpuffer.utils._types import Floats
+
 __all__ = ["MOST_CORNERS", "half_the_signs", "operator_norm"]
 
-#: Coordinates of which all corners are gone through one by one.
+#: Dimension up to which all corners of a cube are enumerated.
 MOST_CORNERS = 12
 
 
-def half_the_signs(dim):
-    """One of each two opposite corners of the cube [-1, 1]^dim, one a row."""
+def half_the_signs(dim: int) -> Floats:
+    """Corners of the cube [-1, 1]^dim as rows, one of each two opposite ones."""
     signs = np.array(list(itertools.product([1.0, -1.0], repeat=dim)))
     return signs[: len(signs) // 2]
 
 
-def operator_norm(matrix, norm):
-    """Bound the norm of the image of the Euclidean unit ball.
+def operator_norm(matrix: Floats, norm: float) -> float:
+    """Operator norm of a matrix from l2 to lp, or an upper bound of it.
 
     Parameters
     ----------
     matrix : ndarray of shape (dim, n_coordinates)
     norm : float
-        Of the image, in [1, inf].
+        Order p of the norm of the image, in [1, inf].
 
     Returns
     -------
@@ -33,10 +35,12 @@ def operator_norm(matrix, norm):
     """
     rows = np.linalg.norm(matrix, axis=1)
     if norm == 1 and len(rows) <= MOST_CORNERS:
-        # dual to the maximum norm, whose unit ball is spanned by the corners
+        # duality: max |A x|_1 over the l2 ball is max |A^T s|_2 over signs s, the
+        # corners of the dual ball
         images = half_the_signs(len(rows)) @ matrix
         return float(np.linalg.norm(images, axis=1).max())
-    # of the image's norms: one from each row alone, one from the Euclidean norm
+    # two bounds: the lp norm of the rows' l2 norms (Cauchy-Schwarz row by row), and
+    # ||y||_p <= dim^(1/p - 1/2) ||y||_2 for p < 2
     largest = float(np.linalg.norm(matrix, 2))
     return min(
         float(np.linalg.norm(rows, norm)),

@@ -1,11 +1,15 @@
-"""Jointly Gaussian records: what a secret value says about all the others."""
+"""Jointly Gaussian records, which move with a secret value by linear regression."""
 
 import math
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.scenarios._base import Scenario
+from skpuffer.releases import PublicContext
+from skpuffer.scenarios._base import BoundScenario, Scenario
 from skpuffer.utils._checks import check_covariance, check_name, check_option
 
 from ._bound import BoundGaussian, slopes_of
@@ -15,11 +19,11 @@ __all__ = ["GaussianScenario"]
 
 
 class GaussianScenario(Scenario):
-    r"""The secret is a value in jointly Gaussian data, and the rest goes with it.
+    r"""The secret is a value in jointly Gaussian data, and the rest depends on it.
 
-    Given another value of the secret all else moves by a known vector and keeps its
-    covariance: with secret coordinates I, by :math:`\Sigma_{\cdot I} \Sigma_{II}^{-1}`
-    times the difference of the values. The noise covers that move.
+    Given another value of the secret coordinates I the conditional mean of all others
+    moves by :math:`\Sigma_{\cdot I} \Sigma_{II}^{-1}` times the difference of the
+    values, and their conditional covariance stays. The noise covers that move.
 
     Parameters
     ----------
@@ -53,11 +57,11 @@ class GaussianScenario(Scenario):
 
     Notes
     -----
-    *Linear queries* (a release with its matrix `linear`) have Gaussian laws of one
-    covariance for all values of a secret; their W_inf distance is the move of the mean
-    and signs are kept: moves may cancel. For several outputs and a ball of several
-    secret columns no few laws are the furthest apart by every measure, so only the
-    longest move is offered (a bound on it in norms other than 1, 2 and inf).
+    *Linear queries* (a release with its matrix `linear`) have Gaussian distributions of
+    one covariance for all values of a secret; their W_inf distance is the move of the
+    mean and signs are kept: moves may cancel. For several outputs and a ball of several
+    secret columns no few distributions are the furthest apart by every measure, so only
+    the longest move is offered (a bound on it in norms other than 1, 2 and inf).
 
     *Other queries* are bounded by how far each record moves, under one coupling of the
     whole table, so certificates of several releases may be added up if `table` names
@@ -65,8 +69,8 @@ class GaussianScenario(Scenario):
     ``move(gaps, norm)`` from moves of the features, of shape (n_records, n_features),
     to those of contributions, of shape (n_records,)).
 
-    The laws of two secrets at different records have unequal covariances and are
-    infinitely far apart, so only values of one record are kept apart.
+    The distributions of two secrets at different records have unequal covariances and
+    are infinitely far apart, so only values of one record are kept apart.
 
     The variance that the query itself has is not used as noise.
 
@@ -98,18 +102,18 @@ class GaussianScenario(Scenario):
 
     def __init__(
         self,
-        mean=None,
-        covariance=None,
+        mean: ArrayLike | None = None,
+        covariance: Any = None,
         *,
-        secret=None,
-        domain=None,
-        shape="box",
-        covariance_of="columns",
-        level="record",
-        columns=None,
-        protected=None,
-        table=None,
-    ):
+        secret: Hashable | Sequence[Hashable] | None = None,
+        domain: ArrayLike | None = None,
+        shape: str = "box",
+        covariance_of: str = "columns",
+        level: str = "record",
+        columns: Sequence[str] | None = None,
+        protected: ArrayLike | None = None,
+        table: str | None = None,
+    ) -> None:
         self.mean = mean
         self.covariance = covariance
         self.secret = secret
@@ -121,7 +125,7 @@ class GaussianScenario(Scenario):
         self.protected = protected
         self.table = table
 
-    def check(self):
+    def check(self) -> None:
         """Check the parameters; see the class."""
         check_option(("box", "ball", "points"), shape=self.shape)
         check_option(("columns", "records"), covariance_of=self.covariance_of)
@@ -202,7 +206,7 @@ class GaussianScenario(Scenario):
         return found
 
     def _moves(self, n_secret):
-        """Differences of secret values that no other difference exceeds.
+        """Extreme differences of secret values, which dominate all others.
 
         Returns
         -------
@@ -256,7 +260,7 @@ class GaussianScenario(Scenario):
                 f"A box of {n_secret} secret columns has too many corners: use "
                 "shape='ball' with the radius of a ball around it."
             )
-        # a norm is convex: largest at a corner, and the same at the opposite one
+        # a convex function is largest at a corner; a norm is equal at the opposite one
         return (low + high) / 2, half_the_signs(n_secret) * (high - low)
 
     def _points_moves(self, n_secret):
@@ -273,8 +277,8 @@ class GaussianScenario(Scenario):
         i, j = np.triu_indices(len(points), 1)
         return None, np.unique(points[j] - points[i], axis=0)
 
-    def bind(self, context):
-        """Meet the public facts of a table; see :class:`Scenario`."""
+    def bind(self, context: PublicContext) -> BoundScenario:
+        """Bind to the public facts of a table; see :class:`Scenario`."""
         self.check()
         return BoundGaussian(self, context)
 
