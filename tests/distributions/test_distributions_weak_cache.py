@@ -197,9 +197,9 @@ def test_quilts_stay_within_the_bytes_and_go_with_their_scenario(monkeypatch):
 def test_clones_share_what_was_found(monkeypatch):
     """As in a search, which clones the scenario for every candidate and fold."""
     calls = []
-    kind = attribute_bound.LAW_TYPES["law"]
+    kind = attribute_bound.DISTRIBUTION_TYPES["law"]
     monkeypatch.setitem(
-        attribute_bound.LAW_TYPES, "law", lambda x: calls.append(1) or kind(x)
+        attribute_bound.DISTRIBUTION_TYPES, "law", lambda x: calls.append(1) or kind(x)
     )
     scenario = scenario_of(priors(0))
     first = fit(clone(scenario)).certificate_

@@ -1,4 +1,4 @@
-"""The value of one column is secret, through every column that goes with it."""
+"""One column is secret, through every column that depends on it."""
 
 from ._scenario import AttributeScenario
 

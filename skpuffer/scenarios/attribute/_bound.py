@@ -1,11 +1,13 @@
-"""An attribute scenario that has met a table: laws, shifts and simulated tables."""
+"""Facts of an attribute scenario bound to a table."""
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import joblib
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from skpuffer.distributions._distributions import (
     Discrete,
@@ -15,12 +17,19 @@ from skpuffer.distributions._distributions import (
 )
 from skpuffer.distributions._weak_cache import life_of, remembered_with
 from skpuffer.exceptions import EmpiricalPriorWarning, ScenarioError
-from skpuffer.releases import QueryRelease
-from skpuffer.scenarios._base import BoundScenario, offers, resolve_pairs
+from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.scenarios._base import (
+    AnyRelease,
+    BoundScenario,
+    Rows,
+    offers,
+    resolve_pairs,
+)
 from skpuffer.scenarios._coupling import coupling_in_table, same_table
 from skpuffer.scenarios._facts import (
     Adjacency,
     CoupledSamples,
+    Fact,
     OutputDistributions,
     OutputSamples,
 )
@@ -34,15 +43,15 @@ from skpuffer.scenarios.priors._tables import (
 from skpuffer.utils._frame import matching_names, to_pandas
 from skpuffer.utils._warn import warn
 
-from ._simulated import paired_draws, query_cloud
+from ._simulated import coupled_samples, output_samples
 
 __all__ = ["BoundAttribute"]
 
 #: More values than this make a column a number, not a secret to be told apart.
 MAX_SECRETS = 64
 
-#: How a prior's rows are read, by the name a user gives.
-LAW_TYPES = {
+#: Distribution that a prior's rows are read as, by the parameter `prior_as`.
+DISTRIBUTION_TYPES = {
     "law": Discrete,
     "sample": Samples,
     "support": Support,
@@ -59,7 +68,7 @@ _LEAK = "the training data was taken as the prior: the noise scale leaks"
 
 @dataclass(frozen=True)
 class PriorRows:
-    """The rows of one prior as the model sees them, comparable by content."""
+    """Rows of one prior as the model's query reads them, comparable by content."""
 
     X: np.ndarray = field(compare=False)
     y: np.ndarray | None = field(compare=False)
@@ -68,15 +77,15 @@ class PriorRows:
 
 
 @remembered_with(1)
-def _contribution_laws(life, rows, n_secrets, contribution, prior_as):
-    """Laws of one record's contribution given each secret, and a name of the values."""
+def _contribution_distributions(life, rows, n_secrets, contribution, prior_as):
+    """Distributions of a record's contribution by secret, and a digest of values."""
     values = np.asarray(contribution(rows.X, rows.y), dtype=float)
     if not np.all(np.isfinite(values)):
         raise ScenarioError(
             "The query is not finite on rows of the prior: look for values in it that "
             "the query cannot take."
         )
-    kind = LAW_TYPES[prior_as]
+    kind = DISTRIBUTION_TYPES[prior_as]
     laws = []
     for code in range(n_secrets):
         mine = values[rows.codes == code]
@@ -89,9 +98,9 @@ def _contribution_laws(life, rows, n_secrets, contribution, prior_as):
 
 
 class BoundAttribute(BoundScenario):
-    """The facts an attribute scenario offers; see :class:`AttributeScenario`."""
+    """Facts of an attribute scenario; see :class:`AttributeScenario`."""
 
-    def __init__(self, scenario, context):
+    def __init__(self, scenario: Any, context: PublicContext) -> None:
         super().__init__(scenario, context)
         self._empirical = scenario.needs_empirical
         tables, target = self._prior_tables()
@@ -173,12 +182,13 @@ class BoundAttribute(BoundScenario):
         return PriorRows(X, y, codes, joblib.hash((X, y, codes)))
 
     @property
-    def prior_as(self):
+    def prior_as(self) -> str:
+        """How far the prior is trusted; the private rows are a sample."""
         return "sample" if self._empirical else self.scenario.prior_as
 
     # -- facts --------------------------------------------------------------------
 
-    def leaks(self, X, secret=None):
+    def leaks(self, X: Rows, secret: ArrayLike | None = None) -> tuple[str, ...]:
         """Say so if a prior is the private table, or has half of its rows."""
         if self._empirical:
             return ()  # said so already
@@ -197,7 +207,7 @@ class BoundAttribute(BoundScenario):
         code = {value: i for i, value in enumerate(self.secrets)}
         return np.array([code.get(v, -1) for v in np.asarray(secret).tolist()])
 
-    def provides(self, release):
+    def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         if release.contribution is None:
             # a stated sensitivity is certain; simulated tables only estimate
             if not isinstance(release, QueryRelease):
@@ -218,14 +228,14 @@ class BoundAttribute(BoundScenario):
         needs = getattr(release.contribution, "needs_target", False)
         return not needs or all(rows.y is not None for rows in self.priors)
 
-    def _laws(self, release):
-        """Laws of a record's contribution by prior and secret, and their names."""
+    def _contributions(self, release):
+        """Distributions of a record's contribution by prior and secret; digests."""
         life = None if self._empirical else life_of(self.scenario)  # no private rows
         of = len(self.secrets), release.contribution, self.prior_as
-        found = [_contribution_laws(life, rows, *of) for rows in self.priors]
+        found = [_contribution_distributions(life, rows, *of) for rows in self.priors]
         return tuple(zip(*found, strict=True))
 
-    def statements(self):
+    def statements(self) -> tuple[str, ...]:
         """What the priors and the level of the secret assume, in sentences."""
         scenario = self.scenario
         given = {
@@ -264,8 +274,8 @@ class BoundAttribute(BoundScenario):
             *(vacuous if self._uncovered else ()),
         )
 
-    def trust(self, laws):
-        """How certain the laws are: the fields every fact carries."""
+    def trust(self, laws: Any) -> dict[str, Any]:
+        """Certainty of the distributions, as the fields that every fact carries."""
         scenario = self.scenario
         trust = {
             "certified": self.prior_as != "sample",
@@ -274,7 +284,7 @@ class BoundAttribute(BoundScenario):
         if self.prior_as == "confidence":
             delta = self._confidence_delta(laws)
             if scenario.level == "dataset" and delta < 1:
-                # every record of the table may fall outside its own good event
+                # independent records: 1 - (1 - delta)^n, the mass of some bad event
                 delta = -math.expm1(self.context.n_records * math.log1p(-delta))
             if delta >= 1:
                 raise ScenarioError(
@@ -286,7 +296,10 @@ class BoundAttribute(BoundScenario):
         return trust
 
     def _confidence_delta(self, laws):
-        """Mass outside of which the tables' laws stand for the true ones, any pair."""
+        """Mass outside of which the prior's distributions stand for the true ones.
+
+        The largest over pairs, by a union bound over all distributions.
+        """
         known = [law for prior in laws for law in prior if law is not None]
         beta = (1 - self.scenario.confidence) / len(known)
         worst = 0.0
@@ -303,8 +316,10 @@ class BoundAttribute(BoundScenario):
         return min(worst, 1.0)
 
     @offers(OutputDistributions)
-    def _output_distributions(self, release, norm):
-        laws, _ = self._laws(release)
+    def _output_distributions(
+        self, release: AnyRelease, norm: float
+    ) -> OutputDistributions:
+        laws, _ = self._contributions(release)
         units = release.unit_array
         return OutputDistributions(
             laws=tuple(
@@ -323,7 +338,7 @@ class BoundAttribute(BoundScenario):
         )
 
     @offers(Adjacency)
-    def _adjacency(self, release, norm):
+    def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
         scenario = self.scenario
         count = 1 if scenario.level == "record" else self.context.n_records
         if release.contribution is None:
@@ -331,7 +346,7 @@ class BoundAttribute(BoundScenario):
         norm = release.shift_norm(norm)
         if not self._readable(release):
             return self._any_record(count, "the prior has no target column")
-        laws, names = self._laws(release)
+        laws, names = self._contributions(release)
         pairs = [
             (prior[i], prior[j])
             for prior in laws
@@ -352,7 +367,7 @@ class BoundAttribute(BoundScenario):
         )
 
     def _coupling(self, contributions, norm):
-        """Name of the best coupling of a record's two laws, or None if it has none.
+        """Name of the optimal coupling of a record's two distributions, or None.
 
         The best coupling depends on the values that contributions take on the prior's
         rows and on the norm, so only releases that share both rest on one. Whether two
@@ -374,7 +389,7 @@ class BoundAttribute(BoundScenario):
         )
 
     def _any_record(self, count, reason):
-        """Shifts when a record may become any other: no prior is needed."""
+        """Adjacency of records that may become any others: no prior is needed."""
         assumptions = (
             *self.statements()[:2],
             f"{reason}, so {'it' if count == 1 else 'each record'} may become any "
@@ -385,12 +400,12 @@ class BoundAttribute(BoundScenario):
         return Adjacency.arbitrary(count, assumptions)
 
     @offers(CoupledSamples)
-    def _coupled_samples(self, release, norm):
-        return paired_draws(self, release)
+    def _coupled_samples(self, release: AnyRelease, norm: float) -> CoupledSamples:
+        return coupled_samples(self, release)
 
     @offers(OutputSamples)
-    def _output_samples(self, release, norm):
-        return query_cloud(self, release)
+    def _output_samples(self, release: AnyRelease, norm: float) -> OutputSamples:
+        return output_samples(self, release)
 
 
 @remembered_with(1)
@@ -400,17 +415,17 @@ def _scaled_cached(law, units):
 
 
 def _scaled(law, units):
-    """The law in the output's own units; the same object where they are one."""
+    """Distribution in the output's own units; the same object where they are one."""
     if np.ndim(units) == 0:
         return law
     return _scaled_cached(law, tuple(units.tolist()))
 
 
 def _variation_radius(size, n, beta):
-    """Radius of a total-variation ball around an empirical law.
+    """Radius of a total-variation ball around an empirical distribution.
 
-    With probability at least ``1 - beta`` the law on `size` points that `n` independent
-    draws came from is within it.
+    With probability at least ``1 - beta`` the distribution on `size` points that `n`
+    independent draws came from is within it.
 
     References
     ----------
@@ -419,5 +434,6 @@ def _variation_radius(size, n, beta):
     """
     if size == 1:
         return 0.0
+    # log(2**size - 2), without overflow; total variation is half of L1
     log_count = size * math.log(2) + math.log1p(-(2.0 ** (1 - size)))
     return 0.5 * math.sqrt(2 * (log_count + math.log(1 / beta)) / n)

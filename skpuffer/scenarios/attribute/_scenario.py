@@ -1,12 +1,15 @@
-"""The value of one column is secret, through every column that goes with it."""
+"""One column is secret, through every column that depends on it."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.scenarios._base import Scenario, resolve_pairs
+from skpuffer.releases import PublicContext
+from skpuffer.scenarios._base import BoundScenario, Pairs, Scenario, resolve_pairs
 from skpuffer.scenarios.priors._tables import (
     ReferenceTable,
     ordered,
@@ -19,18 +22,23 @@ from skpuffer.utils._checks import (
     check_option,
     check_probability,
 )
+from skpuffer.utils._types import Floats
 
-from ._bound import LAW_TYPES, MAX_SECRETS, BoundAttribute
+from ._bound import DISTRIBUTION_TYPES, MAX_SECRETS, BoundAttribute
 
 __all__ = ["AttributeScenario"]
 
+#: A table, a callable that draws one, or the word 'empirical'.
+Prior = ArrayLike | pd.DataFrame | ReferenceTable | Callable[[np.random.Generator], Any]
+
 
 class AttributeScenario(Scenario):
-    """The secret is the value of a column, and the other columns may give it away.
+    """The secret is the value of one column, and the other columns depend on it.
 
     Nobody who sees the release shall tell which of two values the column has, whatever
-    goes with it: the noise covers how far the query's law moves when the secret value
-    changes and the other columns change with it, as they do under the prior.
+    goes with it: the noise covers how far the query's distribution moves when the
+    secret value changes and the other columns change with it, as they do under the
+    prior.
 
     Parameters
     ----------
@@ -51,14 +59,14 @@ class AttributeScenario(Scenario):
     prior_as : {'sample', 'law', 'support', 'confidence'}, default='sample'
         How far the prior is trusted.
 
-        - 'sample': draws from an unknown law. The certificate is an estimate.
-        - 'law': the attacker's belief is exactly the empirical law of the table. The
-          promise is certified for that belief.
-        - 'support': any law on the table's rows, whatever the masses. Certified, and
-          close to what differential privacy costs.
-        - 'confidence': the table is an independent sample of a law on the values seen
-          in it. Certified outside a small event, with probability `confidence` over
-          the sample.
+        - 'sample': draws from an unknown distribution. The certificate is an estimate.
+        - 'law': the attacker's belief is exactly the empirical distribution of the
+          table. The promise is certified for that belief.
+        - 'support': any distribution on the table's rows, whatever the masses.
+          Certified, and close to what differential privacy costs.
+        - 'confidence': the table is an independent sample of a distribution on the
+          values seen in it. Certified outside a small event, with probability
+          `confidence` over the sample.
     target : str or int, default=None
         The prior's column that is the target of supervised models. None takes the
         name of `y` at fit, if it has one that the prior knows.
@@ -91,18 +99,18 @@ class AttributeScenario(Scenario):
 
     def __init__(
         self,
-        column,
+        column: Hashable,
         *,
-        level,
-        prior,
-        pairs="all",
-        prior_as="sample",
-        target=None,
-        confidence=0.99,
-        n_draws=100,
-        random_state=0,
-        table=None,
-    ):
+        level: str,
+        prior: Prior | Sequence[Prior],
+        pairs: Pairs = "all",
+        prior_as: str = "sample",
+        target: Hashable | None = None,
+        confidence: float = 0.99,
+        n_draws: int = 100,
+        random_state: int = 0,
+        table: str | None = None,
+    ) -> None:
         self.column = column
         self.level = level
         self.prior = prior
@@ -115,14 +123,14 @@ class AttributeScenario(Scenario):
         self.table = table
 
     @property
-    def needs_empirical(self):
+    def needs_empirical(self) -> bool:
         """Whether the private rows are to be taken as the prior."""
         return isinstance(self.prior, str) and self.prior == "empirical"
 
-    def check(self):
+    def check(self) -> None:
         """Check the parameters; see the class."""
         check_option(("record", "dataset"), level=self.level)
-        check_option(tuple(LAW_TYPES), prior_as=self.prior_as)
+        check_option(tuple(DISTRIBUTION_TYPES), prior_as=self.prior_as)
         check_probability(confidence=self.confidence)
         check_count(n_draws=self.n_draws, least=2)
         check_count(random_state=self.random_state, least=0)
@@ -169,7 +177,9 @@ class AttributeScenario(Scenario):
             out.append(prior if shared else ReferenceTable(prior))
         return out
 
-    def secret_position(self, feature_names, n_features):
+    def secret_position(
+        self, feature_names: Sequence[Hashable] | None, n_features: int
+    ) -> int | None:
         """Position of the secret column among the columns of a table, or None."""
         if feature_names is not None:
             names = list(feature_names)
@@ -180,7 +190,7 @@ class AttributeScenario(Scenario):
         columns = [c for c in self._tables()[0].columns if c != self.target]
         return columns.index(self.column) if n_features == len(columns) else None
 
-    def check_secret(self, secret):
+    def check_secret(self, secret: ArrayLike) -> None:
         """Refuse values of the secret column that the scenario cannot speak of.
 
         Parameters
@@ -211,7 +221,7 @@ class AttributeScenario(Scenario):
                 "parameter 'prior', or leave the records out."
             )
 
-    def declared_bounds(self, context):
+    def declared_bounds(self, context: PublicContext) -> tuple[Floats, Floats] | None:
         """Return the range of each feature over the public prior tables."""
         if self.needs_empirical:
             return None
@@ -222,7 +232,7 @@ class AttributeScenario(Scenario):
             high.append(X.max(axis=0))
         return np.min(low, axis=0), np.max(high, axis=0)
 
-    def public_table(self):
+    def public_table(self) -> pd.DataFrame | None:
         """Return the rows of all prior tables, without the secret and the target."""
         if self.needs_empirical:
             return None
@@ -230,8 +240,8 @@ class AttributeScenario(Scenario):
         frames = [table.frame().drop(columns=dropped) for table in self._tables()]
         return pd.concat(frames, ignore_index=True)
 
-    def bind(self, context):
-        """Meet the public facts of a table; see :class:`Scenario`."""
+    def bind(self, context: PublicContext) -> BoundScenario:
+        """Bind to the public facts of a table; see :class:`Scenario`."""
         self.check()
         return BoundAttribute(self, context)
 

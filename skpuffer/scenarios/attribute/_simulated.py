@@ -1,23 +1,26 @@
-"""Tables simulated from an attribute scenario's priors.
+"""Samples of the output on tables simulated from an attribute scenario's priors.
 
 For queries that are no function of single records, such as a forest's importances.
 What is read off finitely many simulations is an estimate.
 """
 
+from typing import Any
+
 import numpy as np
 
+from skpuffer.releases import QueryRelease
 from skpuffer.scenarios._base import finite_output
 from skpuffer.scenarios._facts import CoupledSamples, OutputSamples
 
-__all__ = ["paired_draws", "query_cloud"]
+__all__ = ["coupled_samples", "output_samples"]
 
 
 def _positions(rows, code, n, rng):
-    """Positions of `n` prior rows given a secret, or any of them for None."""
+    """Positions of `n` prior rows, drawn given a secret or, for None, any."""
     among = np.arange(len(rows.codes))
     if code is not None:
         among = among[rows.codes == code]
-    # one uniform a record: the same generator state couples the two worlds of a pair
+    # inverse transform, one uniform a record: a common generator state couples tables
     return among[(rng.random(n) * len(among)).astype(int)]
 
 
@@ -27,7 +30,7 @@ def _output(release, rows, chosen):
 
 
 def _one_record_differs(rows, codes, n, rng):
-    """Two tables with a secret record each; all other records are the same."""
+    """Tables that differ in one record, which is drawn given each secret."""
     base = _positions(rows, None, n, rng)
     tables = []
     for code in codes:
@@ -38,7 +41,7 @@ def _one_record_differs(rows, codes, n, rng):
 
 
 def _all_records_differ(rows, codes, n, rng):
-    """Two tables drawn given one secret each, from common random numbers."""
+    """Tables drawn given each secret, from common random numbers."""
     seed = int(rng.integers(2**63))
     return [_positions(rows, code, n, np.random.default_rng(seed)) for code in codes]
 
@@ -46,8 +49,8 @@ def _all_records_differ(rows, codes, n, rng):
 _COUPLINGS = {"record": _one_record_differs, "dataset": _all_records_differ}
 
 
-def paired_draws(bound, release):
-    """Run a release on pairs of simulated tables; see :class:`CoupledSamples`."""
+def coupled_samples(bound: Any, release: QueryRelease) -> CoupledSamples:
+    """Outputs on pairs of coupled tables; see :class:`CoupledSamples`."""
     scenario, n = bound.scenario, bound.context.n_records
     couple = _COUPLINGS[scenario.level]
     draws = []
@@ -73,8 +76,8 @@ def paired_draws(bound, release):
     )
 
 
-def query_cloud(bound, release):
-    """Run a release on tables simulated with every secret: :class:`OutputSamples`."""
+def output_samples(bound: Any, release: QueryRelease) -> OutputSamples:
+    """Outputs on tables drawn given every secret; see :class:`OutputSamples`."""
     scenario, n = bound.scenario, bound.context.n_records
     couple = _COUPLINGS[scenario.level]
     outputs, groups, weights = [], [], []

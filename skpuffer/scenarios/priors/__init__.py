@@ -1,4 +1,4 @@
-"""Prior tables: what an attacker believes, read off public rows."""
+"""Prior tables: public rows from which an attacker's belief is read."""
 
 from ._tables import ReferenceTable
 

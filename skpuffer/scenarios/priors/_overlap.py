@@ -1,4 +1,7 @@
-"""Whether a table that is said to be public holds the private records."""
+"""Overlap of a table said to be public with the private records."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +24,7 @@ REFERENCE_OVERLAP = _OVERLAP.format("the reference table")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-def columns_of(table):
+def columns_of(table: Any) -> Iterator[pd.Series]:
     """Yield the columns of a table.
 
     Parameters
@@ -42,8 +45,8 @@ def columns_of(table):
         yield table.iloc[:, j]
 
 
-def shares_records(private, public):
-    """Whether one table is the other, row for row, or has half of its rows.
+def shares_records(private: Iterable[pd.Series], public: Iterable[pd.Series]) -> bool:
+    """Whether two tables are equal up to order, or share half of the private rows.
 
     Parameters
     ----------
@@ -68,16 +71,17 @@ def shares_records(private, public):
     if np.array_equal(mine, others) and np.array_equal(times, counts):
         return True
     both = np.intersect1d(mine[times == 1], others[counts == 1], assume_unique=True)
-    return 2 * len(both) >= ours.size
+    return bool(2 * len(both) >= ours.size)
 
 
-def _mixed(hashes):
+def _mixed(hashes: Any) -> Any:
+    # without the shift, low bits of a product never see the high ones
     hashes = hashes * _MIX
     return hashes ^ (hashes >> np.uint64(29))
 
 
-def _alike(*columns):
-    """Two columns as numbers of one precision, or else as text."""
+def _alike(*columns: pd.Series) -> list[Any]:
+    """Return two columns as numbers of one precision, or else as text."""
     try:
         values = [column.to_numpy(dtype=float) for column in columns]
     except (TypeError, ValueError):

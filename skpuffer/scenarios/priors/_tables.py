@@ -1,13 +1,18 @@
-"""Priors: public tables an attacker's belief is read from."""
+"""Public tables from which an attacker's belief is read."""
 
+from collections.abc import Hashable, Iterable
 from functools import cached_property
+from typing import Any
 
 import joblib
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError
+from skpuffer.releases import PublicContext
 from skpuffer.utils._frame import column_names, is_frame, matching_names, to_pandas
+from skpuffer.utils._types import Floats
 
 __all__ = [
     "ReferenceTable",
@@ -20,7 +25,7 @@ __all__ = [
 
 
 class ReferenceTable:
-    """A public table, held once and shared by reference.
+    """Public table, held once and shared by reference.
 
     Wrap a large public sample in it when a scenario is to be cloned often (a grid
     search): clones then share the table rather than copy it. A plain data frame works
@@ -39,7 +44,7 @@ class ReferenceTable:
     ReferenceTable(2 rows: sex, age)
     """
 
-    def __init__(self, table):
+    def __init__(self, table: Any) -> None:
         if isinstance(table, ReferenceTable):
             table = table._frame
         self._names = matching_names(table)
@@ -49,22 +54,22 @@ class ReferenceTable:
         self._frame = frame.copy()
 
     @property
-    def named(self):
+    def named(self) -> bool:
         """Whether the columns have names of their own."""
         return self._names is not None
 
     @property
-    def columns(self):
+    def columns(self) -> tuple[Hashable, ...]:
         """Column names, or positions for an array."""
         return tuple(self._frame.columns)
 
     @cached_property
-    def digest(self):
-        """A short name of the content."""
+    def digest(self) -> str:
+        """Hash of the content."""
         rows = pd.util.hash_pandas_object(self._frame, index=False).to_numpy()
         return joblib.hash([self.named, list(self._frame.columns), rows])
 
-    def frame(self):
+    def frame(self) -> pd.DataFrame:
         """Return a copy as a pandas frame."""
         return self._frame.copy()
 
@@ -90,7 +95,7 @@ class ReferenceTable:
         return f"ReferenceTable({len(self)} rows: {names}{more})"
 
 
-def encode_target(context, y):
+def encode_target(context: PublicContext, y: ArrayLike | None) -> Any:
     """Encode raw targets as the model sees them: class indices, floats, or as is.
 
     Raises
@@ -120,8 +125,10 @@ def encode_target(context, y):
         ) from None
 
 
-def bound_arrays(context, X, y=None):
-    """Bring public rows into the form the model's query reads.
+def bound_arrays(
+    context: PublicContext, X: Any, y: ArrayLike | None = None
+) -> tuple[Floats, Any]:
+    """Convert public rows to the arrays that the model's query reads.
 
     Parameters
     ----------
@@ -189,7 +196,7 @@ def bound_arrays(context, X, y=None):
     return X, encode_target(context, y)
 
 
-def secret_values(table, column):
+def secret_values(table: ReferenceTable, column: Hashable) -> set[Any]:
     """Return the set of values of a column, which must have none missing."""
     values = table._frame[column]
     if values.isna().any():
@@ -197,7 +204,7 @@ def secret_values(table, column):
     return set(values.tolist())
 
 
-def ordered(values):
+def ordered(values: Iterable[Any]) -> list[Any]:
     """Sort values of one type; mixed types by type and text, for a fixed order."""
     try:
         return sorted(values)
@@ -205,8 +212,13 @@ def ordered(values):
         return sorted(values, key=lambda v: (type(v).__name__, str(v)))
 
 
-def prior_arrays(scenario, table, target, context):
-    """Features and target of a prior table in the form the model's query reads.
+def prior_arrays(
+    scenario: Any,
+    table: ReferenceTable,
+    target: Hashable | None,
+    context: PublicContext,
+) -> tuple[Floats, Any]:
+    """Convert a prior table to the features and target that the model's query reads.
 
     Parameters
     ----------
