@@ -37,8 +37,8 @@ __all__ = [
     "resolve_pairs",
 ]
 
-#: Share of a feature's range by which a row may differ from one that was declared, and
-#: share of its largest number, for its digits.
+#: Tolerance between a row and a declared one: a share of the feature's range, and a
+#: share of its largest number for the digits of that.
 _ROUNDING = 1e-6
 _DIGITS = 1e-12
 
@@ -54,7 +54,7 @@ Pairs = str | Iterable[tuple[Any, Any]]
 Kind = TypeVar("Kind", bound=Fact)
 Method = TypeVar("Method", bound=Callable[..., Fact])
 
-#: What is taken for granted of targets where records depend on each other.
+#: Assumption on the targets where records depend on each other.
 TARGETS_OF_RECORDS = (
     "targets are no part of what is stated of the records; given all records, each "
     "depends on its own alone"

@@ -158,7 +158,7 @@ class _BoundBlocks(BoundScenario):
 
     @property
     def target_assumption(self) -> str | None:
-        """What is taken for granted of targets within a block."""
+        """Assumption on the targets within a block."""
         return self.blocks[0].target_assumption
 
     def check_rows(self, X: Rows) -> Rows:

@@ -320,7 +320,7 @@ class _BoundJointTable(BoundScenario):
         return Adjacency.arbitrary(self.context.n_records, self.statements())
 
     def statements(self) -> tuple[str, ...]:
-        """What the scenario assumes of the data and the attacker, in sentences."""
+        """Assumptions on the data and the attacker, in sentences."""
         scenario, n = self.scenario, self.context.n_records
         which = {
             "same_index": "two values of the same record",

@@ -236,7 +236,7 @@ class BoundAttribute(BoundScenario):
         return tuple(zip(*found, strict=True))
 
     def statements(self) -> tuple[str, ...]:
-        """What the priors and the level of the secret assume, in sentences."""
+        """Assumptions of the priors and of the level of the secret, in sentences."""
         scenario = self.scenario
         given = {
             "sample": "is an independent sample of the attacker's belief, whose law is "

@@ -127,7 +127,7 @@ class BoundNetwork(BoundScenario):
         return Adjacency.arbitrary(count, self.statements())
 
     def statements(self) -> tuple[str, ...]:
-        """What the network assumes of the data and the attacker, in sentences."""
+        """Assumptions on the data and the attacker, in sentences."""
         beliefs = "the network" if len(self.joints) == 1 else "one of the networks"
         secrets = ", ".join(str(self.names[at]) for at in self.positions)
         if self.scenario.level == "record":

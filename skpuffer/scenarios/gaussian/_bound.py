@@ -389,7 +389,7 @@ class BoundGaussian(BoundScenario):
         return Adjacency.arbitrary(count, assumptions)
 
     def statements(self) -> tuple[str, ...]:
-        """What the scenario assumes of the data and the attacker, in sentences."""
+        """Assumptions on the data and the attacker, in sentences."""
         scenario, n = self.scenario, self.context.n_records
         what = "any one record's value"
         if scenario.level == "dataset":

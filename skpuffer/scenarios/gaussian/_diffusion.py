@@ -232,7 +232,7 @@ class _BoundDiffusion(BoundScenario):
         return coupling_in_table(self, "diffusion", self.scenario.record_shifts())
 
     def statements(self) -> tuple[str, ...]:
-        """What the scenario assumes of the data and the attacker, in sentences."""
+        """Assumptions on the data and the attacker, in sentences."""
         scenario = self.scenario
         return (
             "the secret is the starting point; kept apart are points at most "

@@ -198,7 +198,7 @@ class BoundMarkovChain(BoundScenario):
         )
 
     def statements(self, width: int | None = None) -> tuple[str, ...]:
-        """What the chain assumes of the data and the attacker, in sentences."""
+        """Assumptions on the data and the attacker, in sentences."""
         scenario, n = self.scenario, self.context.n_records
         pair = {
             "same_index": "two states at the same time",
