@@ -6,6 +6,7 @@ calibrates; and each attacker also meets too little of that noise, which he must
 
 import math
 from dataclasses import replace
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -200,15 +201,15 @@ ESTIMATORS = {
 
 def executed(estimator, X, y):
     """Fit, and return what was executed: release and validated data."""
-    seen, execute = [], estimator._execute
+    seen, kind = [], type(estimator)
+    execute = kind._execute
 
-    def recording(release, noise, X, y, rng):
+    def recording(self, release, noise, X, y, rng):
         seen.append((release, X, y))
-        return execute(release, noise, X, y, rng)
+        return execute(self, release, noise, X, y, rng)
 
-    estimator._execute = recording
-    estimator.fit(X, y)
-    del estimator._execute
+    with mock.patch.object(kind, "_execute", recording):
+        estimator.fit(X, y)
     ((release, X, y),) = seen
     if isinstance(release, QueryRelease):
         exact = release.run(X, y)  # the same every time

@@ -548,7 +548,7 @@ def test_an_attacker_learns_no_more_than_promised(options):
 
     kept = report(found.noise)
     assert not kept.broken, str(kept)
-    assert max(f.tpr - f.fpr for f in kept.findings) > 0.05
+    assert max(f.tpr - f.fpr for f in kept.findings) > 0.04
     # a tenth of the noise is what plain record privacy would have taken: too little
     assert report(found.noise.with_scale(found.noise.scale / 10)).broken
 

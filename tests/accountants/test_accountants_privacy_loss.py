@@ -190,15 +190,16 @@ def test_pairs_are_trade_offs(make, family, scale, rate):
 def test_pairs_grow_with_the_rate_and_shrink_with_the_noise(scale, rate, more):
     epsilon = np.linspace(0, 5, 50)
 
-    def replaced(noise, shift, rate):
-        return GaussianPoissonPair(noise.curve(shift), rate, 1, 1)
+    def replaced(curve, rate):
+        return GaussianPoissonPair(curve, rate, 1, 1)
 
     for kind in (PoissonPair, SubsetPair, replaced):
         noise = GaussianNoise(scale)
-        value = kind(noise, unit(noise), rate).delta(epsilon)
-        wider = kind(noise, unit(noise), min(1.0, rate * more) * 0.9999)
+        value = kind(noise.curve(unit(noise)), rate).delta(epsilon)
+        wider = kind(noise.curve(unit(noise)), min(1.0, rate * more) * 0.9999)
         assert np.all(wider.delta(epsilon) >= value * (1 - 1e-3) - 1e-12)
-        quieter = kind(GaussianNoise(scale * more), unit(noise), rate)
+        more_noise = GaussianNoise(scale * more)
+        quieter = kind(more_noise.curve(unit(noise)), rate)
         assert np.all(quieter.delta(epsilon) <= value * (1 + 1e-9) + 1e-15)
 
 

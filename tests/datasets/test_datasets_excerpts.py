@@ -88,9 +88,8 @@ def test_every_shipped_file_is_small_and_attributed():
 def test_a_wheel_ships_them():
     root = Path(__file__).parents[2]
     settings = tomllib.loads((root / "pyproject.toml").read_text())
-    assert settings["tool"]["setuptools"]["package-data"] == {
-        "skpuffer.datasets": ["data/*"]
-    }
+    shipped = settings["tool"]["setuptools"]["package-data"]
+    assert shipped["skpuffer.datasets"] == ["data/*"]
     licence = "skpuffer/datasets/data/ATTRIBUTION.txt"
     assert licence in settings["project"]["license-files"]
     assert (root / licence).is_file()

@@ -1,6 +1,5 @@
 """Estimators trained by noisy gradients: what is accounted is what runs."""
 
-import dataclasses
 import warnings
 
 import numpy as np
@@ -107,7 +106,7 @@ def test_the_accounted_release_is_the_one_that_runs(sampling, cancer):
             step.noise, model.noise_.sample(draws.shape[1], noise_rng)
         )
     # and the parameters are what the optimiser makes of those sums and no more
-    optimiser = model._optimiser(dataclasses.replace(model.executed), model.noise_)
+    optimiser = release.optimiser
     run = OptimiserRun(optimiser, np.zeros(draws.shape[1]), 12, np.arange(31) < 30)
     for step in records:
         run.step((step.clipped_sum + step.noise) / release.divisor)
@@ -120,14 +119,8 @@ def test_the_optimiser_is_the_one_asked_for(cancer):
     model = PrivateSGDClassifier(
         learning_rate=0.5, momentum=0.3, average=True, alpha=0.1, random_state=0
     ).fit(*cancer)
-    optimiser = model._optimiser(
-        dataclasses.replace(
-            model.release_,
-            context=dataclasses.replace(model.release_.context, n_features=30),
-        ),
-        model.noise_,
-    )
-    assert optimiser == Optimiser(learning_rate=0.5, momentum=0.3, average=1.0, l2=0.1)
+    asked = Optimiser(learning_rate=0.5, momentum=0.3, average=1.0, l2=0.1)
+    assert model.release_.optimiser == asked
 
 
 def test_epochs_and_steps(cancer):

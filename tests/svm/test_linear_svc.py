@@ -127,7 +127,7 @@ def test_the_certificate_is_what_the_release_accounts_for(sampling, size):
         accountant=accountant, sampling=sampling, batch_size=size, n_steps=20
     ).fit(X, y)
     release = model.release_
-    assert (release.n_steps, release.sampling) == (20, sampling)
+    assert (release.n_steps, release.sampling.name) == (20, sampling)
     again = accountant.certify(model.noise_, release, RecordScenario())
     assert again.epsilon == pytest.approx(2.0, rel=1e-3)
     assert model.certificate_.epsilon == 2.0
@@ -310,6 +310,7 @@ def test_the_release_holds_no_data():
         sampling="full_batch",
         clip_norm=0.5,
         name=model.release_.name,
+        optimiser=model.release_.optimiser,
     )
     held = dataclasses.asdict(model.release_.context)
     assert {k for k, v in held.items() if v is not None} == {"n_records"}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from skpuffer.releases import Optimiser
-from skpuffer.training import OptimiserRun
 from skpuffer.releases._optimiser import SCHEDULES
+from skpuffer.training import OptimiserRun
 
 GRADIENTS = np.random.default_rng(0).normal(size=(12, 3))
 START = np.array([0.5, -1.0, 2.0])

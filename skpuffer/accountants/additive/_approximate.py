@@ -111,7 +111,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
     >>> certificate.sensitivity, certificate.event_delta
     (2.0, 0.01)
     >>> certificate.notion
-    <Notion.APPROXIMATE_RENYI_PUFFERFISH: 'approximate_renyi_pufferfish'>
+    <Notion 'approximate_renyi_pufferfish'>
     """
 
     needs = (OutputDistributions, CoupledSamples, OutputSensitivity, Adjacency)

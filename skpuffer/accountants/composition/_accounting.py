@@ -73,6 +73,15 @@ class StepsOfRelease(ABC):
         if kind is not None:
             StepsOfRelease.kinds[kind] = cls
 
+    def __post_init__(self):
+        obstacle = self._obstacle()
+        if obstacle is not None:
+            raise UnsupportedError(obstacle)
+
+    def _obstacle(self):
+        """Why nothing can be claimed, with the remedy, or None if it can."""
+        return None
+
     @abstractmethod
     def under(self, noise, max_memory=500.0):
         """Find what dominates all steps under a noise.

@@ -94,13 +94,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         WithReplacementSampling,
     )
 
-    def __post_init__(self):
-        obstacle = self._obstacle()
-        if obstacle is not None:
-            raise UnsupportedError(obstacle)
-
     def _obstacle(self):
-        """Why nothing can be claimed, with the remedy, or None if it can."""
         sampling = self.release.sampling
         if type(sampling) not in self.schemes:
             return (
