@@ -9,7 +9,7 @@ from skpuffer.utils._clipping import clip_rows
 
 from ._validation import validate_rows
 
-__all__ = ["LinearLabelsMixin", "ScoreProbabilities", "linear_scores"]
+__all__ = ["LinearLabelsMixin", "ScoreProbabilitiesMixin", "linear_scores"]
 
 
 def linear_scores(estimator, X):
@@ -67,7 +67,7 @@ class LinearLabelsMixin:
         return self.classes_[chosen]
 
 
-class ScoreProbabilities:
+class ScoreProbabilitiesMixin:
     """Class probabilities from the scores of a log-likelihood."""
 
     def predict_proba(self, X):

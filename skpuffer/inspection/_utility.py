@@ -16,7 +16,7 @@ from ._budget import (
     search_parameter,
 )
 from ._drawing import line_options, pyplot
-from ._scores import check_budgets, cross_validated, searched
+from ._validation_scores import check_budgets, cross_validated, searched
 
 __all__ = ["PrivacyUtilityDisplay"]
 

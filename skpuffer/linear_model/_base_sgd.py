@@ -15,7 +15,7 @@ from skpuffer.releases import (
     PublicContext,
     QueryRelease,
 )
-from skpuffer.training import default_plan, train
+from skpuffer.training import run_defaults, train
 from skpuffer.utils._checks import check_count, check_positive
 from skpuffer.utils._fitting import forget
 from skpuffer.utils._sklearn import Interval, StrOptions
@@ -89,9 +89,9 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
                     check(**{name: getattr(self, name)})
 
     def _defaults(self, context, multiplier, **decided):
-        """Return the rule for what was not said; see :func:`default_plan`."""
+        """Return the rule for what was not said; see :func:`run_defaults`."""
         smoothness = self._loss().smoothness
-        return default_plan(context.n_records, multiplier, smoothness, **decided)
+        return run_defaults(context.n_records, multiplier, smoothness, **decided)
 
     def _probe(self, context, order):
         """Describe a single look at all gradients, of clip norm one."""

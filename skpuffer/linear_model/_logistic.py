@@ -5,7 +5,7 @@ from numbers import Real
 
 import numpy as np
 
-from skpuffer._prediction import ScoreProbabilities
+from skpuffer._prediction import ScoreProbabilitiesMixin
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import RecordScenario
 from skpuffer.training import make_loss
@@ -43,7 +43,7 @@ class _Rows:
         return with_intercept(clip_rows(X, self.data_norm), self.intercept)
 
 
-class PrivateLogisticRegression(ScoreProbabilities, LinearClassifier):
+class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
     """Logistic regression by noisy gradients, or by noise on its coefficients.
 
     Binary targets use the logistic loss, more classes the multinomial one, in one
@@ -151,7 +151,7 @@ class PrivateLogisticRegression(ScoreProbabilities, LinearClassifier):
     Notes
     -----
     For gradients, what is left at None follows
-    :func:`skpuffer.training.default_plan`, from public facts alone: the number of
+    :func:`skpuffer.training.run_defaults`, from public facts alone: the number of
     records, how much noise the budget asks for, and how curved the loss is.
 
     For the output, one record that moves by b in the space of z = y x moves the

@@ -80,8 +80,8 @@ class LogisticConstants:
         Binary: ``1 + R D / 4`` in z = y x. Multinomial: ``sqrt(2) + R D / 2`` in x at
         a fixed label, the softmax being 1/2-Lipschitz.
         """
-        reach = self.radius * self.weight_norm
-        return self._loss.lipschitz + reach * self._loss.smoothness
+        largest_score = self.radius * self.weight_norm
+        return self._loss.lipschitz + largest_score * self._loss.smoothness
 
     def move(self, shift):
         """Largest move of the minimiser when one record moves by `shift`."""

@@ -5,7 +5,7 @@ from numbers import Real
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from skpuffer._prediction import ScoreProbabilities
+from skpuffer._prediction import ScoreProbabilitiesMixin
 from skpuffer.training import make_loss
 from skpuffer.utils._checks import check_non_negative, check_positive
 from skpuffer.utils._sklearn import Interval, StrOptions
@@ -28,7 +28,7 @@ def _has_probabilities(estimator):
     )
 
 
-class PrivateSGDClassifier(ScoreProbabilities, LinearClassifier):
+class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
     """A linear classifier trained by noisy clipped gradients.
 
     More than two classes are trained at once, in one release: by the multinomial
@@ -116,7 +116,7 @@ class PrivateSGDClassifier(ScoreProbabilities, LinearClassifier):
 
     Notes
     -----
-    What is left at None follows :func:`skpuffer.training.default_plan`, from public
+    What is left at None follows :func:`skpuffer.training.run_defaults`, from public
     facts alone: the number of records, how much noise the budget asks for, and how
     curved the loss is.
 
@@ -309,7 +309,7 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
 
     Notes
     -----
-    What is left at None follows :func:`skpuffer.training.default_plan`, from public
+    What is left at None follows :func:`skpuffer.training.run_defaults`, from public
     facts alone: the number of records, how much noise the budget asks for, and how
     curved the loss is.
 

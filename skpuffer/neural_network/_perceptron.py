@@ -5,7 +5,7 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._prediction import LinearLabelsMixin, ScoreProbabilities
+from skpuffer._prediction import LinearLabelsMixin, ScoreProbabilitiesMixin
 from skpuffer._validation import validate_rows
 from skpuffer.base import PrivateClassifierMixin
 from skpuffer.linear_model._base_sgd import PrivateTrainingMixin
@@ -19,7 +19,10 @@ __all__ = ["PrivateMLPClassifier"]
 
 
 class PrivateMLPClassifier(
-    PrivateClassifierMixin, LinearLabelsMixin, ScoreProbabilities, PrivateTrainingMixin
+    PrivateClassifierMixin,
+    LinearLabelsMixin,
+    ScoreProbabilitiesMixin,
+    PrivateTrainingMixin,
 ):
     """A perceptron with one hidden layer, trained by noisy clipped gradients.
 
@@ -107,7 +110,7 @@ class PrivateMLPClassifier(
 
     Notes
     -----
-    What is left at None follows :func:`skpuffer.training.default_plan`, from public
+    What is left at None follows :func:`skpuffer.training.run_defaults`, from public
     facts alone: the number of records, how much noise the budget asks for, and how
     curved the loss is.
 

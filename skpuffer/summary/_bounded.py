@@ -14,10 +14,10 @@ from skpuffer.utils._bounds import (
 
 from ._moments import Averages, Moments
 
-__all__ = ["BoundedColumns"]
+__all__ = ["BoundedColumnsMixin"]
 
 
-class BoundedColumns:
+class BoundedColumnsMixin:
     """An estimator with the parameter `bounds` that releases moments of features."""
 
     def _check_parameters(self, scenario):

@@ -1,4 +1,4 @@
-"""What a record adds to counts: by sign, bin, level, and cell of a cross-table."""
+"""Contributions of a record to counts: by sign, bin, level, cell of a cross-table."""
 
 import math
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _CONSTANT = ContributionSensitivity(
 
 
 def _stepwise(gaps, positions, sensitivity, norm):
-    """Moves of contributions that jump: none where no column they read moves.
+    """Sensitivity of contributions that jump: none where no column they read moves.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def _stepwise(gaps, positions, sensitivity, norm):
         Largest move of each feature.
     positions : sequence of int
         Columns that are read.
-    reach : ContributionSensitivity
+    sensitivity : ContributionSensitivity
         Of the contribution.
     norm : float
 

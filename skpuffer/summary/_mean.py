@@ -3,13 +3,13 @@
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.utils._sklearn import StrOptions
 
-from ._bounded import BoundedColumns
+from ._bounded import BoundedColumnsMixin
 from ._moments import column_means
 
 __all__ = ["PrivateMean"]
 
 
-class PrivateMean(BoundedColumns, PrivateEstimatorMixin):
+class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
     """Mean of each feature.
 
     Parameters

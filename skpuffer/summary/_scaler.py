@@ -9,14 +9,14 @@ from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.utils._reading import read_numbers
 from skpuffer.utils._sklearn import StrOptions
 
-from ._bounded import BoundedColumns
+from ._bounded import BoundedColumnsMixin
 from ._moments import MINIMAL_VARIANCE, bounded_variance, column_means, column_moments
 
 __all__ = ["PrivateStandardScaler"]
 
 
 class PrivateStandardScaler(
-    OneToOneFeatureMixin, TransformerMixin, BoundedColumns, PrivateEstimatorMixin
+    OneToOneFeatureMixin, TransformerMixin, BoundedColumnsMixin, PrivateEstimatorMixin
 ):
     """Centre and scale features by private means and variances.
 

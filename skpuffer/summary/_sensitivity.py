@@ -1,4 +1,4 @@
-"""How far records can move a sum: what sensitivities are made of."""
+"""Sensitivity of a sum of contributions: how far one record moves it, by norm."""
 
 import math
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ __all__ = [
     "stacked_sensitivity",
 ]
 
-#: Norms in which every reach is known exactly or bounded directly.
+#: Norms in which every sensitivity is known exactly or bounded directly.
 NORMS = (1.0, 2.0, math.inf)
 
 
@@ -42,14 +42,14 @@ class ContributionSensitivity:
 
 
 def stacked_sensitivity(sensitivities):
-    """Reach of contributions put side by side.
+    """Sensitivity of contributions put side by side.
 
     The norm of a stacked vector is the norm of the vector of its blocks' norms. It is
     attained if each block's supremum can be, independently of the others.
 
     Parameters
     ----------
-    reaches : iterable of ContributionSensitivity
+    sensitivities : iterable of ContributionSensitivity
 
     Returns
     -------
@@ -69,7 +69,7 @@ def stacked_sensitivity(sensitivities):
 
 
 def grouped_sensitivity(sensitivity):
-    """Reach of a block that stands in the one of several cells a record lies in.
+    """Sensitivity of a block that stands in the one cell, of several, of its record.
 
     Disjoint cells compose in parallel: a record alone fills one block, so adding one
     moves no more than one cell's block. A replaced record may leave one cell for
@@ -77,7 +77,7 @@ def grouped_sensitivity(sensitivity):
 
     Parameters
     ----------
-    reach : ContributionSensitivity
+    sensitivity : ContributionSensitivity
         Of the block within one cell.
 
     Returns

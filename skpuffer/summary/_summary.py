@@ -15,6 +15,7 @@ from skpuffer.utils._frame import is_frame, row_count
 from skpuffer.utils._reading import read_numbers, read_table
 from skpuffer.utils._sklearn import StrOptions
 
+from ._layout import ColumnRequest, SummaryContext, SummaryLayout
 from ._parameters import (
     CATEGORICAL,
     as_list,
@@ -23,7 +24,6 @@ from ._parameters import (
     public_grid,
     requested,
 )
-from ._plan import PlannedColumn, SummaryContext, SummaryPlan
 from ._schema import Column, TableEncoder, check_levels, column_kinds
 
 __all__ = ["PrivateSummary"]
@@ -280,17 +280,17 @@ class PrivateSummary(PrivateEstimatorMixin):
 
     def _release(self, scenario, context, X):
         context = self._narrowed(context)
-        plan = self._make_plan(scenario, context, X)
-        if not plan.blocks:
+        layout = self._make_layout(scenario, context, X)
+        if not layout.blocks:
             raise ValueError(
                 "There is nothing private to release: the number of records is public. "
                 "Ask for more in 'statistics', or for groups in 'by'."
             )
         n = context.n_records
-        contribution = plan.contribution
+        contribution = layout.contribution
         # counts are released as the whole numbers they are, for noise made of such
         counts = contribution.is_count
-        factor = _factor(plan, n)
+        factor = _factor(layout, n)
         facts = {f.name: getattr(context, f.name) for f in fields(PublicContext)}
         return QueryRelease(
             contribution=contribution,
@@ -302,7 +302,7 @@ class PrivateSummary(PrivateEstimatorMixin):
             n_records=n,
             dim=contribution.dim,
             name="counts" if counts else "summary",
-            context=SummaryContext(**facts, plan=plan),
+            context=SummaryContext(**facts, layout=layout),
             assumptions=(
                 "values outside the public bounds or grid are clipped to them; the "
                 "levels of categorical columns are public",
@@ -328,7 +328,7 @@ class PrivateSummary(PrivateEstimatorMixin):
             feature_map=None if as_they_are else encoder,
         )
 
-    def _make_plan(self, scenario, context, X):
+    def _make_layout(self, scenario, context, X):
         by = as_list(self.by)
         columns = self._encoder.columns
         order = as_list(self.columns) or [c.name for c in columns if c.name not in by]
@@ -350,12 +350,12 @@ class PrivateSummary(PrivateEstimatorMixin):
                 f"The columns {left_out!r} have none of the 'statistics' asked: "
                 f"categorical ones have {', '.join(CATEGORICAL)}."
             )
-        planned = {}
+        requests = {}
         for position, column in enumerate(columns):
             if not wanted.get(column.name):
                 continue
             pair = bounds[column.name]
-            planned[column.name] = PlannedColumn(
+            requests[column.name] = ColumnRequest(
                 name=column.name,
                 position=position,
                 statistics=wanted[column.name],
@@ -365,17 +365,17 @@ class PrivateSummary(PrivateEstimatorMixin):
                 boolean=column.boolean and column.levels is None,
             )
         places = {column.name: i for i, column in enumerate(columns)}
-        return SummaryPlan(
-            columns=tuple(planned[name] for name in order if name in planned),
+        return SummaryLayout(
+            columns=tuple(requests[name] for name in order if name in requests),
             by=tuple(replace(columns[places[n]], position=places[n]) for n in by),
             quantiles=tuple(np.atleast_1d(self.quantiles).astype(float).tolist()),
         )
 
     def _publish(self, value, context):
-        plan, n = context.plan, context.n_records
-        to_mean = 1 / n / _factor(plan, n)
+        layout, n = context.layout, context.n_records
+        to_mean = 1 / n / _factor(layout, n)
         noise = self.noise_.std(value.size)
-        self.result_ = plan.read(to_mean * value, to_mean * noise, n)
+        self.result_ = layout.read(to_mean * value, to_mean * noise, n)
 
     # -- post-processing ----------------------------------------------------------
 
@@ -436,6 +436,6 @@ def _is_secret(scenario, name):
     return scenario is not None and scenario.secret_position((name,), 1) is not None
 
 
-def _factor(plan, n_records):
+def _factor(layout, n_records):
     """Factor of the sum of contributions that is released: a mean, unless of counts."""
-    return 1.0 if plan.contribution.is_count else 1 / n_records
+    return 1.0 if layout.contribution.is_count else 1 / n_records

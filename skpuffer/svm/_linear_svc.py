@@ -98,7 +98,7 @@ class PrivateLinearSVC(LinearClassifier):
 
     Notes
     -----
-    What is left at None follows :func:`skpuffer.training.default_plan`, from public
+    What is left at None follows :func:`skpuffer.training.run_defaults`, from public
     facts alone: the number of records, how much noise the budget asks for, and how
     curved the loss is.
 

@@ -20,7 +20,7 @@ from ._losses import (
 )
 from ._optimiser import OptimiserRun
 from ._perceptron import PerceptronGradients
-from ._plan import Plan, default_plan
+from ._run_defaults import RunDefaults, run_defaults
 
 __all__ = [
     "Gradients",
@@ -34,10 +34,10 @@ __all__ = [
     "Multinomial",
     "OptimiserRun",
     "PerceptronGradients",
-    "Plan",
+    "RunDefaults",
     "Squared",
     "Step",
-    "default_plan",
     "make_loss",
+    "run_defaults",
     "train",
 ]

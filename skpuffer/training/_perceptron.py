@@ -105,11 +105,11 @@ class PerceptronGradients(Gradients):
             Biases are zero.
         """
         # scikit-learn's bounds for its MLPClassifier
-        gain = 2.0 if self.activation == "logistic" else 6.0
+        factor = 2.0 if self.activation == "logistic" else 6.0
         sizes = (self.rows.n_features, self.n_hidden, self.n_outputs)
         parts = []
         for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True):
-            bound = math.sqrt(gain / (n_in + n_out))
+            bound = math.sqrt(factor / (n_in + n_out))
             parts += [rng.uniform(-bound, bound, n_in * n_out), np.zeros(n_out)]
         return np.concatenate(parts)
 

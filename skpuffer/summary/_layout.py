@@ -1,4 +1,4 @@
-"""What a summary releases, coordinate by coordinate, and how it is read back."""
+"""Layout of a summary: the released vector, coordinate by coordinate, and back."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
@@ -15,15 +15,15 @@ from ._moments import Moments
 from ._schema import Column
 from ._statistics import grid_quantiles, usable_counts
 
-__all__ = ["PlannedColumn", "SummaryContext", "SummaryPlan"]
+__all__ = ["ColumnRequest", "SummaryContext", "SummaryLayout"]
 
 #: Column label of group sizes that no column was asked for.
 RECORDS = "records"
 
 
 @dataclass(frozen=True)
-class PlannedColumn:
-    """A column and what is asked of it.
+class ColumnRequest:
+    """A column and the statistics asked of it.
 
     Parameters
     ----------
@@ -59,18 +59,18 @@ class PlannedColumn:
 
 
 @dataclass(frozen=True)
-class SummaryPlan:
-    """Everything that one release of a summary holds. All of it is public.
+class SummaryLayout:
+    """Layout of the vector that a summary releases. All of it is public.
 
     Parameters
     ----------
-    columns : tuple of PlannedColumn
+    columns : tuple of ColumnRequest
     by : tuple of Column
         Categorical; positions are those in the encoded table.
     quantiles : tuple of float
     """
 
-    columns: tuple[PlannedColumn, ...]
+    columns: tuple[ColumnRequest, ...]
     by: tuple[Column, ...] = ()
     quantiles: tuple[float, ...] = ()
 
@@ -142,7 +142,7 @@ class SummaryPlan:
         """
         units = np.asarray(self.contribution.units)
         n_cells = self.contribution.n_cells if self.by else 1
-        parts = _Parts(
+        noisy = _NoisyBlocks(
             self._split(value / units, n_cells),
             self._split(noise_std / units, n_cells),
             n_records,
@@ -151,10 +151,10 @@ class SummaryPlan:
         found = {}
         for column in self.columns:
             for name in column.statistics:
-                for label, values in self._statistic(parts, column, name):
+                for label, values in self._statistic(noisy, column, name):
                     found[column.name, label] = values
         if "count" in self.blocks and not any(c.asks("count") for c in self.columns):
-            found = {(RECORDS, "count"): parts.counts, **found}
+            found = {(RECORDS, "count"): noisy.counts, **found}
         return self._grouped_frame(found) if self.by else self._plain_frame(found)
 
     def _split(self, vector, n_cells):
@@ -163,37 +163,37 @@ class SummaryPlan:
         pieces = np.split(vector.reshape(n_cells, -1), ends[:-1], axis=1)
         return dict(zip(self.blocks, pieces, strict=True))
 
-    def _statistic(self, parts, column, name):
-        """Pairs of a label and its values, one for each cell."""
+    def _statistic(self, noisy, column, name):
+        """Pairs of a label and its values, one for each cell of the cross-table."""
         if name == "count":
-            yield name, parts.counts
+            yield name, noisy.counts
         elif name in ("mean", "std", "var"):
-            yield name, self._moment(parts, column, name)
+            yield name, self._moment(noisy, column, name)
         elif name == "rate" and column.levels is None:
             at = self.blocks["signs"].positions.index(column.position)
-            yield name, 0.5 + 0.5 * parts.ratio("signs")[:, at]
+            yield name, 0.5 + 0.5 * noisy.ratio("signs")[:, at]
         elif name == "rate":
-            rates = parts.ratio(("cells", column.name))
+            rates = noisy.ratio(("cells", column.name))
             for level, values in zip(column.levels, rates.T, strict=True):
                 yield f"rate[{level}]", values
         elif name == "histogram":
-            counts = parts.n_records * parts.shares["cells", column.name]
+            counts = noisy.n_records * noisy.shares["cells", column.name]
             for label, values in zip(_cell_labels(column), counts.T, strict=True):
                 yield f"histogram{label}", values
         else:
             median = name == "median"
             levels = (0.5,) if median else self.quantiles
-            found = self._quantiles(parts, column, levels)
+            found = self._quantiles(noisy, column, levels)
             for q, values in zip(levels, found.T, strict=True):
                 yield ("median" if median else f"{100 * q:.10g}%"), values
 
-    def _moment(self, parts, column, name):
+    def _moment(self, noisy, column, name):
         key = next(
             key
             for key in self.blocks
             if key[0] == "moments" and column.position in self.blocks[key].positions
         )
-        block, ratios = self.blocks[key], parts.ratio(key)
+        block, ratios = self.blocks[key], noisy.ratio(key)
         at = block.positions.index(column.position)
         n = len(block.positions)
         if name == "mean":
@@ -201,12 +201,12 @@ class SummaryPlan:
         variance = block.variances(ratios[:, :n], ratios[:, n:])[:, at]
         return variance if name == "var" else np.sqrt(variance)
 
-    def _quantiles(self, parts, column, levels):
-        shares = parts.shares["cells", column.name]
+    def _quantiles(self, noisy, column, levels):
+        shares = noisy.shares["cells", column.name]
         totals = np.ones(len(shares))
         if self.by:
-            noise = np.linalg.norm(parts.noise["cells", column.name], axis=1)
-            n = parts.n_records
+            noise = np.linalg.norm(noisy.noise["cells", column.name], axis=1)
+            n = noisy.n_records
             totals = usable_counts(n * shares.sum(axis=1), n * noise) / n
         return np.array(
             [
@@ -237,8 +237,8 @@ class SummaryPlan:
         return pd.DataFrame(table, index, pd.Index(names, name="column"), dtype=float)
 
 
-class _Parts:
-    """A noisy vector, split up; divided by group sizes where they are fit for it."""
+class _NoisyBlocks:
+    """A noisy vector, split into blocks; divided by group sizes fit to divide by."""
 
     def __init__(self, shares, noise, n_records, grouped):
         self.shares, self.noise, self.n_records = shares, noise, n_records
@@ -273,6 +273,6 @@ def _cell_labels(column):
 
 @dataclass(frozen=True, kw_only=True)
 class SummaryContext(PublicContext):
-    """The public facts of a table, and the plan of its summary."""
+    """The public facts of a table, and the layout of its summary."""
 
-    plan: SummaryPlan | None = field(default=None)
+    layout: SummaryLayout | None = field(default=None)

@@ -1,15 +1,15 @@
-"""What to do when nothing was said: steps, clip norm and step size by a rule."""
+"""Defaults of a training run: steps, clip norm and step size from public facts."""
 
 import math
 from dataclasses import dataclass
 
 from skpuffer.utils._checks import check_count, check_positive
 
-__all__ = ["Plan", "default_plan"]
+__all__ = ["RunDefaults", "run_defaults"]
 
 # Found on five data sets of 133 to 75,000 records and 2 to 10 classes, at budgets from
 # 0.5 to 8; accuracy is flat around each of them.
-_SCORE_NOISE = 1.2
+_SCORE_NOISE = 1.2  # standard deviation that the noise may give a logistic score
 _LEAST_CLIP_NORM, _LARGEST_CLIP_NORM = 0.3, 0.75
 _FEWEST_STEPS, _MANY_STEPS, _MOST_STEPS = 50, 100, 200
 _AFFORDABLE = 10**6  # records read in all, beyond which more steps are not worth it
@@ -18,8 +18,8 @@ _AVERAGE = 0.3
 
 
 @dataclass(frozen=True, kw_only=True)
-class Plan:
-    """How to train on rows of norm one.
+class RunDefaults:
+    """Hyperparameters of a training run on rows of norm one.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Plan:
     learning_rate : float
         Step size for the mean of clipped gradients.
     momentum, average : float
-        As in :class:`Optimiser`.
+        As in :class:`~skpuffer.releases.Optimiser`.
     """
 
     n_steps: int
@@ -40,8 +40,15 @@ class Plan:
     average: float
 
 
-def default_plan(n_records, multiplier, smoothness, *, n_steps=None, clip_norm=None):
-    """Plan a run from public facts, so that noise and signal are in balance.
+def run_defaults(
+    n_records: int,
+    multiplier: float,
+    smoothness: float,
+    *,
+    n_steps: int | None = None,
+    clip_norm: float | None = None,
+) -> RunDefaults:
+    """Hyperparameters from public facts, so that noise and signal are in balance.
 
     Parameters
     ----------
@@ -57,21 +64,22 @@ def default_plan(n_records, multiplier, smoothness, *, n_steps=None, clip_norm=N
 
     Returns
     -------
-    Plan
+    RunDefaults
 
     Notes
     -----
-    *Reach.* If every record always pulled with the clip norm C, the parameters would
-    move by ``R = C * rate * n_steps`` in all. Meanwhile the noise alone gives the score
-    of a row of norm one a standard deviation of ``R * multiplier / n_records``,
-    whatever the number of steps. The rule is to let that noise be about one, the scale
-    on which a logistic score matters (less for more sharply curved losses): a shorter
-    reach wastes signal and a longer one buys noise. It follows the number of records
-    and the budget, and needs to know neither features nor classes.
+    *Distance.* If every record's gradient always pointed the same way with the clip
+    norm C, the parameters would travel ``R = C * rate * n_steps`` in all. Meanwhile the
+    noise alone gives the score of a row of norm one a standard deviation of
+    ``R * multiplier / n_records``, whatever the number of steps. The rule chooses R so
+    that this noise is about one, the scale on which a logistic score matters (less for
+    more sharply curved losses): a shorter distance wastes signal and a longer one buys
+    noise. R follows from the number of records and the budget alone; features and
+    classes need not be known.
 
     *Clip norm.* The ratio of noise to clip norm is set by the budget, so a small C
     turns down well-fitted and badly fitted records alike until only directions count,
-    as for a hinge loss; 0.3 is a good one. With many records the reach asks for more
+    as for a hinge loss; 0.3 is a good one. With many records the distance asks for more
     than stable steps can make in few epochs; then C grows, up to 0.75, where it hardly
     biases any more.
 
@@ -83,32 +91,34 @@ def default_plan(n_records, multiplier, smoothness, *, n_steps=None, clip_norm=N
 
     Examples
     --------
-    >>> from skpuffer.training import default_plan
-    >>> default_plan(n_records=400, multiplier=4.0, smoothness=0.25).n_steps
+    >>> from skpuffer.training import run_defaults
+    >>> run_defaults(n_records=400, multiplier=4.0, smoothness=0.25).n_steps
     50
-    >>> default_plan(n_records=100_000, multiplier=4.0, smoothness=0.25).n_steps
+    >>> run_defaults(n_records=100_000, multiplier=4.0, smoothness=0.25).n_steps
     100
     """
     check_count(n_records=n_records)
     check_positive(multiplier=multiplier)
     smoothness = min(check_positive(smoothness=min(smoothness, 1.0)), 1.0)
-    reach = _SCORE_NOISE * min(1.0, 0.5 / smoothness) * n_records / multiplier
+    # R of the notes, solved for the noise that a score may have
+    distance = _SCORE_NOISE * min(1.0, 0.5 / smoothness) * n_records / multiplier
+    # momentum m makes steps 1 / (1 - m) times as long in the long run
     stable = 2 / smoothness
-    farthest = stable / (1 - _MOST_MOMENTUM)
+    longest = stable / (1 - _MOST_MOMENTUM)
     if n_steps is None:
         # no further in more steps than in few: more only make each a calmer one
-        reach = min(reach, _LARGEST_CLIP_NORM * farthest * _MANY_STEPS)
+        distance = min(distance, _LARGEST_CLIP_NORM * longest * _MANY_STEPS)
         usual = stable / (1 - _USUAL_MOMENTUM)
         most = max(_MANY_STEPS, min(_AFFORDABLE // n_records, _MOST_STEPS))
-        wanted = min(reach / (_LEAST_CLIP_NORM * usual), most)
+        wanted = min(distance / (_LEAST_CLIP_NORM * usual), most)
         n_steps = max(_FEWEST_STEPS, math.ceil(wanted))
     if clip_norm is None:
-        least = max(_LEAST_CLIP_NORM, reach / (n_steps * farthest))
+        least = max(_LEAST_CLIP_NORM, distance / (n_steps * longest))
         clip_norm = min(_LARGEST_CLIP_NORM, least)
-    rate = min(reach / (clip_norm * n_steps), farthest)
+    rate = min(distance / (clip_norm * n_steps), longest)
     # steps longer than is stable are made of shorter ones that follow each other
     momentum = max(0.0, 1 - stable / rate)
-    return Plan(
+    return RunDefaults(
         n_steps=n_steps,
         clip_norm=clip_norm,
         learning_rate=(1 - momentum) * rate,

@@ -1,0 +1,64 @@
+"""The rule for what was not said: it follows its own explanation."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skpuffer.training import run_defaults
+
+records = st.integers(1, 10**7)
+multipliers = st.floats(1e-3, 1e4)
+smoothness = st.floats(0.01, 10.0)
+
+
+@given(n=records, z=multipliers, curved=smoothness)
+def test_the_noise_of_a_score_is_never_more_than_stated(n, z, curved):
+    chosen = run_defaults(n, z, curved)
+    rate = chosen.learning_rate / (1 - chosen.momentum)
+    distance = chosen.clip_norm * rate * chosen.n_steps
+    scale = min(1.0, 0.5 / min(curved, 1.0))
+    assert distance * z / n <= 1.2 * scale * (1 + 1e-9)
+    assert 50 <= chosen.n_steps <= 200
+    assert chosen.n_steps <= 100 or chosen.n_steps * n <= 10**6
+    assert 0.3 <= chosen.clip_norm <= 1.0
+    assert 0 <= chosen.momentum <= 0.95 + 1e-12
+    # stable on rows of norm one, by the heavy-ball criterion
+    assert chosen.learning_rate <= 2 / min(curved, 1.0) * (1 + 1e-9)
+
+
+@given(n=st.integers(10, 10**6), z=st.floats(0.1, 100))
+def test_more_records_or_budget_go_as_far(n, z):
+    def distance(chosen):
+        return (
+            chosen.clip_norm
+            * chosen.learning_rate
+            / (1 - chosen.momentum)
+            * chosen.n_steps
+        )
+
+    here = distance(run_defaults(n, z, 0.25))
+    assert distance(run_defaults(2 * n, z, 0.25)) >= here * (1 - 1e-9)
+    assert distance(run_defaults(n, z / 2, 0.25)) >= here * (1 - 1e-9)
+    assert distance(run_defaults(2 * n, 2 * z, 0.25)) == pytest.approx(here)
+
+
+def test_what_was_decided_is_kept():
+    chosen = run_defaults(400, 4.0, 0.25, n_steps=7, clip_norm=0.6)
+    assert chosen.n_steps == 7
+    assert chosen.clip_norm == 0.6
+    distance = 0.6 * 7 * chosen.learning_rate / (1 - chosen.momentum)
+    assert distance == pytest.approx(1.2 * 400 / 4.0)
+
+
+@pytest.mark.parametrize(
+    "changes, match",
+    [
+        ({"n_records": 0}, "n_records"),
+        ({"multiplier": 0.0}, "multiplier"),
+        ({"smoothness": -1.0}, "smoothness"),
+    ],
+)
+def test_bad_input_is_named(changes, match):
+    given_ = {"n_records": 10, "multiplier": 1.0, "smoothness": 0.25} | changes
+    with pytest.raises((TypeError, ValueError), match=match):
+        run_defaults(**given_)
