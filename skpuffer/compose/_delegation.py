@@ -1,11 +1,20 @@
 """What the two meta-estimators share: methods and tags of the estimator inside."""
 
-from copy import deepcopy
+from __future__ import annotations
 
-from sklearn.utils import get_tags
+from collections.abc import Callable
+from copy import deepcopy
+from typing import TYPE_CHECKING, Any
+
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
 
 from skpuffer.base import mark_noisy
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.utils._types import Table
 
 __all__ = ["DELEGATED", "delegates", "inherit_tags", "offered"]
 
@@ -20,7 +29,7 @@ DELEGATED = (
 )
 
 
-def offered(name):
+def offered(name: str) -> Callable[[Callable[..., Any]], Any]:
     """A decorator: the method is there only if its class offers `name`."""
 
     def check(owner):
@@ -50,7 +59,9 @@ def _delegate(name):
 
 
 @offered("score")
-def score(self, X, y=None, sample_weight=None):
+def score(
+    self, X: Table, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+) -> float:
     """Return the score of the estimator inside. It is not private.
 
     Parameters
@@ -69,7 +80,9 @@ def score(self, X, y=None, sample_weight=None):
 
 
 @offered("transform")
-def fit_transform(self, X, y=None, *, secret=None):
+def fit_transform(
+    self, X: Table, y: ArrayLike | None = None, *, secret: ArrayLike | None = None
+) -> Any:
     """Fit, then transform the same table. What comes out is not private.
 
     Parameters
@@ -87,7 +100,7 @@ def fit_transform(self, X, y=None, *, secret=None):
 
 
 @offered("set_output")
-def set_output(self, *, transform=None):
+def set_output(self, *, transform: str | None = None) -> Any:
     """Set what `transform` of the estimator inside returns.
 
     Parameters
@@ -105,7 +118,7 @@ def set_output(self, *, transform=None):
     return self
 
 
-def delegates(cls):
+def delegates(cls: type) -> type:
     """Give a class the methods of the estimator inside, there only if that one is.
 
     The class says whether it `_offers(name)` a method, and how to `_call(name, X)` it.
@@ -116,7 +129,7 @@ def delegates(cls):
     return cls
 
 
-def inherit_tags(tags, inner):
+def inherit_tags(tags: Tags, inner: Any) -> Tags:
     """Fill the tags of a meta-estimator with those of the estimator inside."""
     theirs = get_tags(inner)
     for name in (

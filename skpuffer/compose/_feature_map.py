@@ -1,7 +1,10 @@
 """A public map from raw columns to what a model reads."""
 
+from __future__ import annotations
+
 import uuid
 from pickle import PicklingError
+from typing import TYPE_CHECKING, Any
 
 import joblib
 import numpy as np
@@ -14,6 +17,9 @@ from sklearn.utils import get_tags
 from skpuffer.utils._frame import column_names, is_frame, to_pandas
 from skpuffer.utils._reading import floats
 from skpuffer.utils._unquoted import unquoted
+
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Floats, Table
 
 __all__ = ["TRANSFORMER", "FeatureMap", "is_fixed"]
 
@@ -45,7 +51,13 @@ class FeatureMap:
     holds a lambda) makes a map that equals its own copies only.
     """
 
-    def __init__(self, transformer, columns, assumption, leaks=()):
+    def __init__(
+        self,
+        transformer: Any,
+        columns: tuple[str, ...] | None,
+        assumption: str,
+        leaks: tuple[str, ...] = (),
+    ):
         self.leaks = leaks
         self._transformer = transformer
         self._columns = columns
@@ -57,11 +69,11 @@ class FeatureMap:
         self._digest = content
 
     @property
-    def assumption(self):
+    def assumption(self) -> str:
         """What makes the map public, in a sentence."""
         return self._assumption
 
-    def __call__(self, table):
+    def __call__(self, table: Table) -> Floats:
         """Map a table.
 
         Parameters
@@ -98,7 +110,7 @@ class FeatureMap:
             )
         return mapped
 
-    def check_by_record(self, table, n_rows=8):
+    def check_by_record(self, table: Table, n_rows: int = 8) -> None:
         """Refuse a map that mixes records.
 
         A map of single records is what makes one record's influence one record's: a
@@ -166,7 +178,7 @@ class FeatureMap:
         return f"FeatureMap({type(self._transformer).__name__}, {self._digest[:8]})"
 
 
-def is_fixed(transformer):
+def is_fixed(transformer: Any) -> bool:
     """Whether a transformer has nothing left to learn from data.
 
     True for one that needs no fit by its tags, for one that is fitted and frozen, and

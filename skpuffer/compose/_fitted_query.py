@@ -1,7 +1,12 @@
 """A vector read off a fitted estimator, as a query of its training table."""
 
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 
 from skpuffer.exceptions import ScenarioError
@@ -9,7 +14,13 @@ from skpuffer.utils._reading import floats
 from skpuffer.utils._silence import muted
 from skpuffer.utils._unquoted import unquoted
 
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Array, Floats, Matrix
+
 __all__ = ["FittedQuery", "is_settable"]
+
+#: What is released of a fitted estimator: attributes by name, or a function of it.
+Query: TypeAlias = str | Sequence[str] | Callable[[Any], Any]
 
 #: Seed of an estimator that was given none. Public: it has no part in the noise.
 PUBLIC_SEED = 0
@@ -43,7 +54,13 @@ class FittedQuery:
         Attributes of the fitted estimator that speak of the machine only.
     """
 
-    def __init__(self, estimator, query, classes, dim):
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        query: Query,
+        classes: Array | None,
+        dim: int | None,
+    ):
         self._estimator = _seeded(estimator)
         self._query, self._classes, self._dim = query, classes, dim
         self._needs_target = get_tags(estimator).target_tags.required
@@ -51,13 +68,13 @@ class FittedQuery:
         self.environment = {}
 
     @property
-    def names(self):
+    def names(self) -> list[str] | None:
         """Attributes asked for, or None for a function."""
         if callable(self._query):
             return None
         return [self._query] if isinstance(self._query, str) else list(self._query)
 
-    def __call__(self, X, y):
+    def __call__(self, X: Matrix, y: Array | None) -> Floats:
         """Return the stacked vector of a fit on one table.
 
         Parameters
@@ -132,7 +149,7 @@ class FittedQuery:
             )
         self.shapes = shapes
 
-    def split(self, vector):
+    def split(self, vector: Floats) -> list[Floats]:
         """Cut a vector back into the arrays asked for; scalars become floats."""
         ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes])
         return [
@@ -143,7 +160,7 @@ class FittedQuery:
         ]
 
 
-def is_settable(estimator, name):
+def is_settable(estimator: BaseEstimator, name: str) -> bool:
     """Whether an attribute can be set on an estimator: no read-only property."""
     member = getattr(type(estimator), name, None)
     return not isinstance(member, property) or member.fset is not None

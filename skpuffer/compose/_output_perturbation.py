@@ -1,12 +1,15 @@
 """Any estimator's parameters, released with noise."""
 
+from __future__ import annotations
+
 import math
 import operator
 from functools import partial
 from numbers import Integral, Real
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import MetaEstimatorMixin, clone, is_classifier
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -24,6 +27,15 @@ from skpuffer.utils._sklearn import HasMethods, Interval
 from ._delegation import delegates, inherit_tags, offered
 from ._fitted_query import FittedQuery, is_settable
 from ._record_point import RecordPoint
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.accountants import Accountant
+    from skpuffer.scenarios import Scenario
+    from skpuffer.utils._types import Array, RandomState
+
+    from ._fitted_query import Query
 
 __all__ = ["OutputPerturbation"]
 
@@ -140,16 +152,16 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
 
     def __init__(
         self,
-        estimator,
-        query="coef_",
-        scenario=None,
-        accountant=None,
+        estimator: BaseEstimator,
+        query: Query = "coef_",
+        scenario: Scenario | None = None,
+        accountant: Accountant | None = None,
         *,
-        sensitivity=None,
-        lipschitz=None,
-        n_outputs=None,
-        classes=None,
-        random_state=None,
+        sensitivity: Sensitivity | float | None = None,
+        lipschitz: float | None = None,
+        n_outputs: int | None = None,
+        classes: ArrayLike | None = None,
+        random_state: RandomState = None,
     ):
         self.estimator = estimator
         self.query = query
@@ -347,7 +359,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
         return f"Ask for it too: query={[*asked, missing]!r}.{more}"
 
     @offered("get_feature_names_out")
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Return the names of the columns that `transform` makes.
 
         Parameters

@@ -1,5 +1,9 @@
 """Preprocessing that is public, applied to the data and to the prior alike."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
 import pandas as pd
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -25,6 +29,11 @@ from skpuffer.utils._unquoted import unquoted
 from ._delegation import delegates, inherit_tags
 from ._feature_map import TRANSFORMER, FeatureMap, is_fixed
 from ._public_rows import rows_like
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.utils._types import Array, Table
 
 __all__ = ["PublicPreprocessing"]
 
@@ -98,13 +107,26 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         "estimator": [HasMethods(["fit"])],
     }
 
-    def __init__(self, transformer, estimator, *, reference=None):
+    def __init__(
+        self,
+        transformer: Any,
+        estimator: BaseEstimator,
+        *,
+        reference: Table | None = None,
+    ):
         self.transformer = transformer
         self.estimator = estimator
         self.reference = reference
 
     @all_or_nothing
-    def fit(self, X, y=None, *, secret=None, **refused):
+    def fit(
+        self,
+        X: Table,
+        y: ArrayLike | None = None,
+        *,
+        secret: ArrayLike | None = None,
+        **refused: Any,
+    ) -> Self:
         """Fit the transformer on public rows, then the estimator privately.
 
         Parameters
@@ -234,12 +256,12 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         return out
 
     @property
-    def classes_(self):
+    def classes_(self) -> Array:
         """Public class labels of the estimator inside."""
         check_is_fitted(self)
         return self.estimator_.classes_
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Return the names of what `transform` returns, or the estimator reads.
 
         Parameters

@@ -1,13 +1,20 @@
 """Public rows to fit a transformer on, with the columns of the data."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from skpuffer.exceptions import ScenarioError
 from skpuffer.scenarios import ReferenceTable
 from skpuffer.utils._frame import column_names
 
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Table
+
 __all__ = ["rows_like"]
 
 
-def rows_like(public, X, owner):
+def rows_like(public: Any, X: Table, owner: str) -> Any:
     """Return public rows with the columns of the data, in their order.
 
     Parameters

@@ -1,12 +1,20 @@
 """A record as a point of the space in which its moves are measured."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
 
 from skpuffer.base import PUBLIC_TARGET
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.utils._types import Floats, Matrix
 
 __all__ = ["RecordPoint"]
 
@@ -29,16 +37,16 @@ class RecordPoint:
     label_distance: float = 0.0
 
     @property
-    def needs_target(self):
+    def needs_target(self) -> bool:
         """Whether there is a target."""
         return self.target != "none"
 
     @property
-    def move_assumptions(self):
+    def move_assumptions(self) -> tuple[str, ...]:
         """What :meth:`move` takes for granted."""
         return (PUBLIC_TARGET,) if self.needs_target else ()
 
-    def __call__(self, X, y=None):
+    def __call__(self, X: Matrix, y: ArrayLike | None = None) -> Floats:
         """Return points, of shape (n_records, n_coordinates)."""
         rows = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
         if self.target == "numbers":
@@ -48,7 +56,7 @@ class RecordPoint:
             return np.hstack([rows, labels * (self.label_distance / math.sqrt(2))])
         return rows
 
-    def move(self, gaps, norm):
+    def move(self, gaps: Floats, norm: float) -> Floats:
         """How far points move when features move by so much and targets stay.
 
         Parameters

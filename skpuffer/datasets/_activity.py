@@ -1,9 +1,14 @@
 """The activities of older people."""
 
+from __future__ import annotations
+
 from io import BytesIO
+from os import PathLike
 from pathlib import PurePosixPath
+from typing import Any
 
 import pandas as pd
+from sklearn.utils import Bunch
 
 from ._bunch import as_categories, as_dataset, check_fetch_options
 from ._fetch import RemoteTable, load_table
@@ -111,13 +116,13 @@ lie. Use the table to study methods for series, not to judge people.
 
 def fetch_activity(
     *,
-    data_home=None,
-    download_if_missing=True,
-    return_X_y=False,
-    as_frame=True,
-    n_retries=3,
-    delay=1.0,
-):
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    return_X_y: bool = False,
+    as_frame: bool = True,
+    n_retries: int = 3,
+    delay: float = 1.0,
+) -> Bunch | tuple[Any, Any]:
     """Load the activities of older people (sequences of four states).
 
     ==============   =====================================

@@ -1,8 +1,13 @@
 """The Adult (census income) table."""
 
+from __future__ import annotations
+
 from io import BytesIO
+from os import PathLike
+from typing import Any
 
 import pandas as pd
+from sklearn.utils import Bunch
 
 from skpuffer.utils._checks import check_option
 
@@ -213,14 +218,14 @@ and report errors by group: noise added for privacy costs small groups most.
 
 def fetch_adult(
     *,
-    subset="train",
-    data_home=None,
-    download_if_missing=True,
-    return_X_y=False,
-    as_frame=True,
-    n_retries=3,
-    delay=1.0,
-):
+    subset: str = "train",
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    return_X_y: bool = False,
+    as_frame: bool = True,
+    n_retries: int = 3,
+    delay: float = 1.0,
+) -> Bunch | tuple[Any, Any]:
     """Load the Adult (census income) table (classification).
 
     ==============   =====================================
@@ -330,7 +335,9 @@ def fetch_adult(
     return _as_adult(frames, return_X_y, as_frame, ADULT_DESCR)
 
 
-def load_adult(*, subset="train", return_X_y=False, as_frame=True):
+def load_adult(
+    *, subset: str = "train", return_X_y: bool = False, as_frame: bool = True
+) -> Bunch | tuple[Any, Any]:
     """Load a sample of the Adult (census income) table, which is shipped.
 
     4000 rows of the training part and 2000 of the test part of what :func:`fetch_adult`

@@ -1,25 +1,32 @@
 """What every fetcher takes and returns, in scikit-learn's conventions."""
 
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import pandas as pd
 from sklearn.utils import Bunch
 
 from skpuffer.utils._checks import check_count, check_non_negative, check_option
 
 
-def check_switches(**switches):
+def check_switches(**switches: bool) -> None:
     """Check options that are True or False."""
     for name, value in switches.items():
         check_option((True, False), **{name: value})
 
 
-def check_fetch_options(*, n_retries, delay, **switches):
+def check_fetch_options(*, n_retries: int, delay: float, **switches: bool) -> None:
     """Check the options that all fetchers share, before disk or network is touched."""
     check_switches(**switches)
     check_count(least=0, n_retries=n_retries)
     check_non_negative(delay=delay)
 
 
-def as_categories(frame, categories):
+def as_categories(
+    frame: pd.DataFrame, categories: Mapping[str, Sequence[Any]]
+) -> pd.DataFrame:
     """Give the columns of a frame the categories of the published code book.
 
     Parameters
@@ -43,8 +50,16 @@ def as_categories(frame, categories):
 
 
 def as_dataset(
-    frame, target, *, return_X_y, as_frame, categories, bounds, descr, **extra
-):
+    frame: pd.DataFrame,
+    target: str,
+    *,
+    return_X_y: bool,
+    as_frame: bool,
+    categories: Mapping[str, Sequence[Any]],
+    bounds: Mapping[str, tuple[float, float]],
+    descr: str,
+    **extra: Any,
+) -> Bunch | tuple[Any, Any]:
     """Split a frame into data and target and pack them as scikit-learn does.
 
     Parameters

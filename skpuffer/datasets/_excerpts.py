@@ -1,15 +1,17 @@
 """Rows of published tables that are shipped with the package."""
 
+from __future__ import annotations
+
 import gzip
 from importlib.resources import files
 
 
-def read_excerpt(name):
+def read_excerpt(name: str) -> bytes:
     """Return the uncompressed content of a shipped file."""
     return gzip.decompress((files(__package__) / "data" / name).read_bytes())
 
 
-def described(descr, chosen):
+def described(descr: str, chosen: str) -> str:
     """Add to a description that it is shipped, and which part of it.
 
     Parameters

@@ -4,15 +4,18 @@ The publisher packs most tables into archives whose own checksum may change, so 
 verified is always the content of the table itself.
 """
 
+from __future__ import annotations
+
 import gzip
 import hashlib
 import os
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http.client import HTTPException
 from io import BytesIO
+from os import PathLike
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from urllib.error import HTTPError, URLError
@@ -73,17 +76,17 @@ class RemoteTable:
     assemble: Callable[[dict[str, bytes]], bytes] | None = None
 
     @property
-    def folder(self):
+    def folder(self) -> str:
         """Name of the cache folder inside ``data_home``."""
         return f"skpuffer_{self.dataset}"
 
     @property
-    def local_names(self):
+    def local_names(self) -> tuple[str, ...]:
         """File names under which the table is looked for, in order."""
         names = dict.fromkeys((self.name, self.ready_name))
         return tuple(name + ending for name in names for ending in ("", ".gz"))
 
-    def contents(self, archive):
+    def contents(self, archive: str | PathLike[str]) -> Iterator[bytes]:
         """Yield what an archive holds that may be this table."""
         if self.assemble is None:
             for _, content in _members(archive, re.escape(self.name)):
@@ -93,8 +96,13 @@ class RemoteTable:
 
 
 def load_table(
-    table, *, data_home=None, download_if_missing=True, n_retries=3, delay=1.0
-):
+    table: RemoteTable,
+    *,
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    n_retries: int = 3,
+    delay: float = 1.0,
+) -> tuple[bytes, bool]:
     """Return the verified content of a table, and whether it is the ready CSV.
 
     Parameters

@@ -1,8 +1,13 @@
 """The German credit table."""
 
+from __future__ import annotations
+
 from io import BytesIO
+from os import PathLike
+from typing import Any
 
 import pandas as pd
+from sklearn.utils import Bunch
 
 from ._bunch import as_categories, as_dataset, check_fetch_options
 from ._fetch import RemoteTable, load_table
@@ -115,13 +120,13 @@ origin go with both. Use the table to study methods, not to decide about people.
 
 def fetch_german_credit(
     *,
-    data_home=None,
-    download_if_missing=True,
-    return_X_y=False,
-    as_frame=True,
-    n_retries=3,
-    delay=1.0,
-):
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    return_X_y: bool = False,
+    as_frame: bool = True,
+    n_retries: int = 3,
+    delay: float = 1.0,
+) -> Bunch | tuple[Any, Any]:
     """Load the German credit table (classification).
 
     ==============   =====================================

@@ -1,8 +1,13 @@
 """The Cleveland heart disease table."""
 
+from __future__ import annotations
+
 from io import BytesIO
+from os import PathLike
+from typing import Any
 
 import pandas as pd
+from sklearn.utils import Bunch
 
 from ._bunch import as_dataset, check_fetch_options, check_switches
 from ._excerpts import described, read_excerpt
@@ -106,13 +111,13 @@ examined because disease was suspected, so the rates are not those of a populati
 
 def fetch_heart(
     *,
-    data_home=None,
-    download_if_missing=True,
-    return_X_y=False,
-    as_frame=True,
-    n_retries=3,
-    delay=1.0,
-):
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    return_X_y: bool = False,
+    as_frame: bool = True,
+    n_retries: int = 3,
+    delay: float = 1.0,
+) -> Bunch | tuple[Any, Any]:
     """Load the Cleveland heart disease table (classification).
 
     ==============   =====================================
@@ -206,7 +211,9 @@ def fetch_heart(
     return _as_heart(_parse_heart(content, ready), return_X_y, as_frame, HEART_DESCR)
 
 
-def load_heart(*, return_X_y=False, as_frame=True):
+def load_heart(
+    *, return_X_y: bool = False, as_frame: bool = True
+) -> Bunch | tuple[Any, Any]:
     """Load the Cleveland heart disease table, which is shipped in full.
 
     Parameters

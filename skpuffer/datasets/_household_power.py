@@ -1,8 +1,13 @@
 """The power that one household drew in four years."""
 
+from __future__ import annotations
+
 from io import BytesIO
+from os import PathLike
+from typing import Any
 
 import pandas as pd
+from sklearn.utils import Bunch
 
 from skpuffer.utils._checks import check_option
 
@@ -117,15 +122,15 @@ _EXCERPTS = {
 
 
 def fetch_household_power(
-    series="hours",
+    series: str = "hours",
     *,
-    data_home=None,
-    download_if_missing=True,
-    return_X_y=False,
-    as_frame=True,
-    n_retries=3,
-    delay=1.0,
-):
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    return_X_y: bool = False,
+    as_frame: bool = True,
+    n_retries: int = 3,
+    delay: float = 1.0,
+) -> Bunch | tuple[Any, Any]:
     """Load the power that one household drew (time series).
 
     ==============   ============================================
@@ -233,7 +238,9 @@ def fetch_household_power(
     return _as_series(frame, return_X_y, as_frame, HOUSEHOLD_POWER_DESCR)
 
 
-def load_household_power(series="hours", *, return_X_y=False, as_frame=True):
+def load_household_power(
+    series: str = "hours", *, return_X_y: bool = False, as_frame: bool = True
+) -> Bunch | tuple[Any, Any]:
     """Load the beginning of the household power series, which is shipped.
 
     The first 8760 hours, or the first 10080 minutes, of what

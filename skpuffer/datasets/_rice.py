@@ -1,8 +1,13 @@
 """The rice (Cammeo and Osmancik) table."""
 
+from __future__ import annotations
+
 from io import BytesIO
+from os import PathLike
+from typing import Any
 
 import pandas as pd
+from sklearn.utils import Bunch
 
 from ._bunch import as_categories, as_dataset, check_fetch_options
 from ._fetch import RemoteTable, load_table
@@ -73,13 +78,13 @@ public. No person is described by this table: it is the plain control among the 
 
 def fetch_rice(
     *,
-    data_home=None,
-    download_if_missing=True,
-    return_X_y=False,
-    as_frame=True,
-    n_retries=3,
-    delay=1.0,
-):
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    return_X_y: bool = False,
+    as_frame: bool = True,
+    n_retries: int = 3,
+    delay: float = 1.0,
+) -> Bunch | tuple[Any, Any]:
     """Load the rice (Cammeo and Osmancik) table (classification).
 
     ==============   =====================================

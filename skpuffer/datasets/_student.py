@@ -1,8 +1,13 @@
 """The student performance tables."""
 
+from __future__ import annotations
+
 from io import BytesIO
+from os import PathLike
+from typing import Any
 
 import pandas as pd
+from sklearn.utils import Bunch
 
 from skpuffer.utils._checks import check_option
 
@@ -110,15 +115,15 @@ people.
 
 
 def fetch_student(
-    subject="mathematics",
+    subject: str = "mathematics",
     *,
-    data_home=None,
-    download_if_missing=True,
-    return_X_y=False,
-    as_frame=True,
-    n_retries=3,
-    delay=1.0,
-):
+    data_home: str | PathLike[str] | None = None,
+    download_if_missing: bool = True,
+    return_X_y: bool = False,
+    as_frame: bool = True,
+    n_retries: int = 3,
+    delay: float = 1.0,
+) -> Bunch | tuple[Any, Any]:
     """Load a student performance table (regression).
 
     ==============   =====================================
@@ -216,7 +221,9 @@ def fetch_student(
     return _as_student(content, return_X_y, as_frame, STUDENT_DESCR)
 
 
-def load_student(subject="mathematics", *, return_X_y=False, as_frame=True):
+def load_student(
+    subject: str = "mathematics", *, return_X_y: bool = False, as_frame: bool = True
+) -> Bunch | tuple[Any, Any]:
     """Load a student performance table, which is shipped in full.
 
     Parameters

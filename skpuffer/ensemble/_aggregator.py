@@ -1,5 +1,9 @@
 """Noisy answers to votes that were counted elsewhere."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
 from sklearn.base import BaseEstimator
 
 from skpuffer._warnings import announce
@@ -10,6 +14,13 @@ from skpuffer.utils._fitting import all_or_nothing, forget
 from skpuffer.utils._random import noise_generator
 
 from ._session import VoteSession, leading
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.accountants import Accountant
+    from skpuffer.scenarios import Scenario
+    from skpuffer.utils._types import Floats, Indices, RandomState
 
 __all__ = ["PATEAggregator"]
 
@@ -98,18 +109,18 @@ class PATEAggregator(BaseEstimator):
 
     def __init__(
         self,
-        scenario=None,
-        accountant=None,
+        scenario: Scenario | None = None,
+        accountant: Accountant | None = None,
         *,
-        n_teachers=50,
-        n_classes=10,
-        n_queries=100,
-        n_records=None,
-        relation="replace_vote",
-        threshold=None,
-        max_answers=None,
-        threshold_noise_ratio=5.0,
-        random_state=None,
+        n_teachers: int = 50,
+        n_classes: int = 10,
+        n_queries: int = 100,
+        n_records: int | None = None,
+        relation: str = "replace_vote",
+        threshold: float | None = None,
+        max_answers: int | None = None,
+        threshold_noise_ratio: float = 5.0,
+        random_state: RandomState = None,
     ):
         self.scenario = scenario
         self.accountant = accountant
@@ -124,7 +135,7 @@ class PATEAggregator(BaseEstimator):
         self.random_state = random_state
 
     @all_or_nothing
-    def calibrate(self):
+    def calibrate(self) -> Self:
         """Set the noise for all queries; :meth:`aggregate` does so by itself.
 
         Called again it begins anew: the certificate is of what is answered from then
@@ -176,7 +187,7 @@ class PATEAggregator(BaseEstimator):
             ),
         )
 
-    def aggregate(self, votes):
+    def aggregate(self, votes: ArrayLike) -> Indices:
         """Return the class that leads in each query by noisy counts.
 
         Parameters
@@ -200,7 +211,7 @@ class PATEAggregator(BaseEstimator):
         """
         return leading(self.histograms(votes))
 
-    def histograms(self, votes):
+    def histograms(self, votes: ArrayLike) -> Floats:
         """Return noisy vote counts, at the cost of their leading classes alone.
 
         Parameters
@@ -218,12 +229,12 @@ class PATEAggregator(BaseEstimator):
         return self._session.histograms(votes)
 
     @property
-    def n_queries_left_(self):
+    def n_queries_left_(self) -> int:
         """Number of queries that may still be put."""
         return self._left("n_queries_left")
 
     @property
-    def n_answers_left_(self):
+    def n_answers_left_(self) -> int:
         """Number of queries that may still be answered."""
         return self._left("n_answers_left")
 

@@ -1,5 +1,9 @@
 """How often noisy votes elect whom the exact ones do."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from skpuffer.accountants import PrivacyLoss
@@ -11,10 +15,18 @@ from skpuffer.utils._random import noise_generator
 
 from ._argmax import noisy_argmax
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.noise import Noise
+    from skpuffer.utils._types import Floats, Indices, RandomState
+
 __all__ = ["plurality_agreement", "subsample_votes"]
 
 
-def subsample_votes(votes, n_voters, random_state=None):
+def subsample_votes(
+    votes: ArrayLike, n_voters: int, random_state: RandomState = None
+) -> Indices:
     """Draw the same number of votes from each row, without replacement.
 
     For public votes of unequal turnout. As a step before a private release it is sound
@@ -62,16 +74,16 @@ def subsample_votes(votes, n_voters, random_state=None):
 
 
 def plurality_agreement(
-    votes,
-    epsilons,
+    votes: ArrayLike,
+    epsilons: ArrayLike,
     *,
-    delta=DEFAULT_DELTA,
-    n_queries=100,
-    noise="gaussian",
-    n_repeats=1,
-    random_state=None,
-    **noise_parameters,
-):
+    delta: float = DEFAULT_DELTA,
+    n_queries: int = 100,
+    noise: str | Noise = "gaussian",
+    n_repeats: int = 1,
+    random_state: RandomState = None,
+    **noise_parameters: Any,
+) -> Floats:
     """Measure how often noisy votes agree with exact ones, at each budget.
 
     For public votes: what it returns is not private.

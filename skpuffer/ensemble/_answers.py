@@ -1,6 +1,16 @@
 """Answers of teachers to new rows, each paid for once."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Floats
+
+    from ._session import VoteSession
+    from ._teachers import Teachers
 
 __all__ = ["Answers"]
 
@@ -19,16 +29,16 @@ class Answers:
     n_classes : int
     """
 
-    def __init__(self, teachers, session, n_classes):
+    def __init__(self, teachers: Teachers, session: VoteSession, n_classes: int):
         self._teachers, self._session = teachers, session
         self._n_classes, self._given = n_classes, {}
 
     @property
-    def n_queries_left(self):
+    def n_queries_left(self) -> int:
         """How many different rows may still be asked about."""
         return self._session.n_queries_left
 
-    def histograms(self, X):
+    def histograms(self, X: Floats) -> Floats:
         """Return noisy vote counts of rows.
 
         Parameters

@@ -1,13 +1,25 @@
 """The noisy argmax of vote counts."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from skpuffer.utils._random import noise_generator
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.noise import Noise
+    from skpuffer.utils._types import Indices, RandomState
+
 __all__ = ["noisy_argmax"]
 
 
-def noisy_argmax(votes, noise, random_state=None):
+def noisy_argmax(
+    votes: ArrayLike, noise: Noise, random_state: RandomState = None
+) -> Indices:
     """Return the class that leads in each row once noise is added to every count.
 
     Also to those without a vote. Nothing is accounted for here; see

@@ -1,10 +1,13 @@
 """A classifier that learned from many teachers through noisy votes."""
 
+from __future__ import annotations
+
 from dataclasses import replace
 from numbers import Integral, Real
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.svm import SVC
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +22,13 @@ from ._answers import Answers
 from ._session import VoteSession, leading
 from ._students import STUDENTS, make_student
 from ._teachers import Teachers, check_trainable
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.accountants import Accountant
+    from skpuffer.scenarios import Scenario
+    from skpuffer.utils._types import Array, Floats, RandomState, Table
 
 __all__ = ["PATEClassifier"]
 
@@ -199,21 +209,21 @@ classifier, default=None
 
     def __init__(
         self,
-        estimator=None,
-        n_teachers=50,
+        estimator: BaseEstimator | None = None,
+        n_teachers: int = 50,
         *,
-        student=None,
-        unlabeled=None,
-        n_queries=100,
-        threshold=None,
-        max_answers=None,
-        threshold_noise_ratio=5.0,
-        scenario=None,
-        accountant=None,
-        classes=None,
-        n_jobs=None,
-        verbose=0,
-        random_state=None,
+        student: str | BaseEstimator | None = None,
+        unlabeled: Table | None = None,
+        n_queries: int = 100,
+        threshold: float | None = None,
+        max_answers: int | None = None,
+        threshold_noise_ratio: float = 5.0,
+        scenario: Scenario | None = None,
+        accountant: Accountant | None = None,
+        classes: ArrayLike | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: RandomState = None,
     ):
         self.estimator = estimator
         self.n_teachers = n_teachers
@@ -342,7 +352,7 @@ classifier, default=None
     # -- post-processing, or answers within the budget ----------------------------
 
     @property
-    def n_queries_left_(self):
+    def n_queries_left_(self) -> int:
         """Number of rows that `predict` may still be asked about, without a student."""
         answers = vars(self).get("_answers")
         if answers is None:
@@ -356,7 +366,7 @@ classifier, default=None
         return validate_rows(self, self._without_secret(X), reset=False)
 
     @available_if(_answers_itself)
-    def noisy_votes(self, X):
+    def noisy_votes(self, X: Table) -> Floats:
         """Return the teachers' votes on rows, with noise, within the budget.
 
         Parameters
@@ -375,7 +385,7 @@ classifier, default=None
         """
         return self._answers.histograms(self._rows(X))
 
-    def predict(self, X):
+    def predict(self, X: Table) -> Array:
         """Return the label of each row: the student's, or that of a noisy vote.
 
         Parameters
@@ -399,7 +409,7 @@ classifier, default=None
         return self.classes_[self.student_.predict(self._rows(X)).astype(int)]
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X):
+    def predict_proba(self, X: Table) -> Floats:
         """Return class probabilities.
 
         Parameters

@@ -1,11 +1,20 @@
 """Runs a vote release: adds the noise, and counts what is left of the budget."""
 
+from __future__ import annotations
+
 import os
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from skpuffer.exceptions import QueryBudgetError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.noise import Noise
+    from skpuffer.releases import VoteRelease
+    from skpuffer.utils._types import Floats, Indices
 
 __all__ = ["NoisyVotes", "VoteSession", "leading"]
 
@@ -43,7 +52,15 @@ class VoteSession:
     n_answers_left : int
     """
 
-    def __init__(self, release, noise, rng, *, seeded=False, record=None):
+    def __init__(
+        self,
+        release: VoteRelease,
+        noise: Noise,
+        rng: np.random.Generator,
+        *,
+        seeded: bool = False,
+        record: list[Any] | None = None,
+    ):
         self._release, self._noise, self._rng = release, noise, rng
         self._seeded, self._record = seeded, record
         self._process = os.getpid()
@@ -66,7 +83,7 @@ class VoteSession:
             self._rng, self._process = np.random.default_rng(), os.getpid()
         return self._rng
 
-    def reserve(self, n_queries):
+    def reserve(self, n_queries: int) -> None:
         """Refuse what goes past the budget, before anything is looked at.
 
         Parameters
@@ -92,7 +109,7 @@ class VoteSession:
                 f"{name!r} are given. Set a larger 'max_answers' beforehand."
             )
 
-    def histograms(self, votes):
+    def histograms(self, votes: ArrayLike) -> Floats:
         """Return noisy vote counts.
 
         Parameters
@@ -137,7 +154,7 @@ class VoteSession:
         return passed & (np.cumsum(passed) <= self.n_answers_left)
 
 
-def leading(noisy):
+def leading(noisy: Floats) -> Indices:
     """Return the index of the largest noisy count, or -1 where there is none.
 
     Parameters

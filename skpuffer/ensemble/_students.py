@@ -3,11 +3,14 @@
 All of it is made from public rows and released answers, so it costs no privacy.
 """
 
+from __future__ import annotations
+
 import warnings
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.cluster import KMeans
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
@@ -23,6 +26,9 @@ from skpuffer.exceptions import PrivacyWarning
 
 from ._session import leading
 from ._teachers import constant_classifier, fit_classifier
+
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Array, Floats
 
 __all__ = ["STUDENTS", "make_student"]
 
@@ -179,7 +185,13 @@ class Histograms(_Student):
 class Clusters(_Student):
     """Asks once for each cluster of public rows, and labels all of its rows alike."""
 
-    def __init__(self, estimator, rows, n_queries, rng):
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        rows: Array,
+        n_queries: int,
+        rng: np.random.Generator,
+    ):
         super().__init__(estimator, rows, n_queries, rng)
         distinct = len(np.unique(rows, axis=0))
         clusters = KMeans(min(n_queries, distinct), n_init=3, random_state=self.seed)
@@ -202,7 +214,13 @@ STUDENTS = {
 }
 
 
-def make_student(student, estimator, rows, n_queries, rng):
+def make_student(
+    student: str | BaseEstimator,
+    estimator: BaseEstimator,
+    rows: Floats,
+    n_queries: int,
+    rng: np.random.Generator,
+) -> _Student:
     """Return what asks and learns.
 
     Parameters

@@ -1,14 +1,20 @@
 """Teachers: one model a shard of the private rows, and what they vote."""
 
+from __future__ import annotations
+
 import warnings
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils.parallel import Parallel, delayed
 
 from skpuffer.utils._silence import muted, silence
 from skpuffer.utils._sklearn import InvalidParameterError
+
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Floats, Indices
 
 __all__ = [
     "Teachers",
@@ -18,7 +24,9 @@ __all__ = [
 ]
 
 
-def fit_classifier(estimator, X, y, seed):
+def fit_classifier(
+    estimator: BaseEstimator, X: Floats, y: Indices, seed: int
+) -> BaseEstimator:
     """Fit a clone of a classifier, or a constant where there is a single class.
 
     Parameters
@@ -47,7 +55,7 @@ def fit_classifier(estimator, X, y, seed):
     return model.set_params(**seeds).fit(X, y)
 
 
-def constant_classifier(n_features, label):
+def constant_classifier(n_features: int, label: int) -> DummyClassifier:
     """Return a fitted classifier that says the same of every row.
 
     Parameters
@@ -63,7 +71,7 @@ def constant_classifier(n_features, label):
     return model.fit(np.zeros((1, n_features)), [label])
 
 
-def check_trainable(estimator, n_features, n_classes):
+def check_trainable(estimator: BaseEstimator, n_features: int, n_classes: int) -> None:
     """Refuse a classifier whose parameters are bad, before it sees a private row.
 
     Afterwards its errors are swallowed, so a slip of the pen would go unseen.
@@ -134,12 +142,20 @@ class Teachers:
     shard and leaves the others as they were.
     """
 
-    def __init__(self, estimator, n_teachers, rng, *, n_jobs=None, verbose=0):
+    def __init__(
+        self,
+        estimator: BaseEstimator,
+        n_teachers: int,
+        rng: np.random.Generator,
+        *,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
         self._estimator, self._n_teachers = muted(estimator), n_teachers
         self._rng = rng
         self._parallel = {"n_jobs": n_jobs, "verbose": verbose}
 
-    def fit(self, X, y):
+    def fit(self, X: Floats, y: Indices) -> Self:
         """Fit every teacher on its own rows.
 
         Parameters
@@ -166,7 +182,7 @@ class Teachers:
             warnings.simplefilter("ignore")
             return Parallel(**self._parallel)(tasks)
 
-    def predict(self, X, n_classes):
+    def predict(self, X: Floats, n_classes: int) -> Indices:
         """Return what each teacher says of each row.
 
         Parameters
@@ -184,7 +200,7 @@ class Teachers:
         )
         return np.stack(said)
 
-    def vote(self, X, n_classes, groups=None):
+    def vote(self, X: Floats, n_classes: int, groups: Indices | None = None) -> Indices:
         """Return how many teachers name each class, of each row or group of rows.
 
         Parameters

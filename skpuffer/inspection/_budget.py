@@ -1,6 +1,12 @@
 """Where the budget of an estimator is, and what its axis is called."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sklearn.base import BaseEstimator
 
 __all__ = ["DEFAULT_LABEL", "budget_label", "owner_name", "pick", "search_parameter"]
 
@@ -14,7 +20,7 @@ def _is_budget(name):
     return name == _SUFFIX or name.endswith(f"__{_SUFFIX}")
 
 
-def budget_parameter(estimator):
+def budget_parameter(estimator: BaseEstimator) -> str:
     """Return the name of the one nested budget, ``...accountant__epsilon``.
 
     An accountant that is None counts: a private estimator reads
@@ -42,7 +48,7 @@ def budget_parameter(estimator):
     return _only(found, f"the estimator {type(estimator).__name__}")
 
 
-def search_parameter(cv_results):
+def search_parameter(cv_results: Mapping[str, Any]) -> str:
     """Return the name of the one budget that a search went over.
 
     Parameters
@@ -85,7 +91,7 @@ def _owner(estimator, param_name):
     return estimator.get_params(deep=True).get(path, estimator)
 
 
-def owner_name(estimator, param_name):
+def owner_name(estimator: BaseEstimator, param_name: str) -> str:
     """Return the class name of the estimator whose accountant holds the budget.
 
     Parameters
@@ -115,7 +121,7 @@ def _certificate(fitted, param_name):
     return None
 
 
-def budget_label(fitted, param_name):
+def budget_label(fitted: Any, param_name: str) -> str:
     """Return a name for the axis of budgets from the certificate of a fit.
 
     Parameters
@@ -141,7 +147,7 @@ def budget_label(fitted, param_name):
     return ", ".join(parts)
 
 
-def pick(labels):
+def pick(labels: Iterable[str]) -> str:
     """Return the label all fits agree on, or the plain one.
 
     Parameters

@@ -1,9 +1,14 @@
 """What all displays need of matplotlib."""
 
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
 __all__ = ["line_options", "pyplot"]
 
 
-def pyplot(caller):
+def pyplot(caller: str) -> ModuleType:
     """Import matplotlib on first use: computing never needs it.
 
     Parameters
@@ -31,7 +36,7 @@ def pyplot(caller):
     return plt
 
 
-def line_options(options):
+def line_options(options: dict[str, Any] | None) -> dict[str, Any]:
     """Spell options in full, so that 'c' replaces 'color' rather than joins it.
 
     Parameters

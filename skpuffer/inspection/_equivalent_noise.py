@@ -1,11 +1,23 @@
 """Equally private noises of several shapes, drawn."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
 
 from skpuffer.utils._checks import check_option, check_positive
 
 from ._drawing import line_options, pyplot
 from ._noise_family import check_betas, density, equivalent_noises
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+    from skpuffer.noise import GeneralizedGaussianNoise
+    from skpuffer.utils._types import Floats
 
 __all__ = ["EquivalentNoiseDisplay"]
 
@@ -81,28 +93,34 @@ class EquivalentNoiseDisplay:
     'Shape β'
     """
 
-    def __init__(self, *, noises, thresholds=(1, 2, 4), promise=None):
+    def __init__(
+        self,
+        *,
+        noises: Sequence[GeneralizedGaussianNoise],
+        thresholds: ArrayLike = (1, 2, 4),
+        promise: str | None = None,
+    ):
         self.noises = noises
         self.thresholds = thresholds
         self.promise = promise
 
     @property
-    def betas(self):
+    def betas(self) -> Floats:
         """Shapes."""
         return np.array([noise.beta for noise in self.noises])
 
     @property
-    def scales(self):
+    def scales(self) -> Floats:
         """Scales, in the units of the shift."""
         return np.array([noise.scale for noise in self.noises])
 
     @property
-    def stds(self):
+    def stds(self) -> Floats:
         """Standard deviations."""
         return np.array([noise.std() for noise in self.noises])
 
     @property
-    def tails(self):
+    def tails(self) -> Floats:
         """Probabilities that the noise exceeds each threshold on either side."""
         at = np.ravel(np.asarray(self.thresholds, dtype=float))
         return np.array([noise.tail(at) for noise in self.noises])
@@ -111,17 +129,17 @@ class EquivalentNoiseDisplay:
     def from_budget(
         cls,
         *,
-        epsilon=1.0,
-        delta=1e-5,
-        betas=(1, 1.25, 1.5, 2, 3, 4),
-        shift=1.0,
-        n_steps=1,
-        sampling_rate=1.0,
-        thresholds=(1, 2, 4),
-        kind="density",
-        ax=None,
-        line_kw=None,
-    ):
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        betas: ArrayLike = (1, 1.25, 1.5, 2, 3, 4),
+        shift: float = 1.0,
+        n_steps: int = 1,
+        sampling_rate: float = 1.0,
+        thresholds: ArrayLike = (1, 2, 4),
+        kind: str = "density",
+        ax: Axes | None = None,
+        line_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Find the noise of each shape that keeps a promise, and draw it.
 
         Parameters
@@ -175,7 +193,13 @@ class EquivalentNoiseDisplay:
         display = cls(noises=noises, thresholds=thresholds, promise=promise)
         return display.plot(ax, kind=kind, line_kw=line_kw)
 
-    def plot(self, ax=None, *, kind="density", line_kw=None):
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        kind: str = "density",
+        line_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw densities, or what becomes of them, against the shape.
 
         Parameters

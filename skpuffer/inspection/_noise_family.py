@@ -1,7 +1,9 @@
 """Noises of one family that keep the same promise."""
 
+from __future__ import annotations
+
 from fractions import Fraction
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -18,6 +20,11 @@ from skpuffer.utils._checks import (
     check_real,
 )
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.utils._types import Floats
+
 __all__ = ["LightestTail", "equivalent_noises", "lightest_tail"]
 
 #: Shapes between which the lightest tail is looked for.
@@ -25,8 +32,14 @@ _FROM, _TO = 1.0, 4.0
 
 
 def equivalent_noises(
-    epsilon, delta, betas, *, shift=1.0, n_steps=1, sampling_rate=1.0
-):
+    epsilon: float,
+    delta: float,
+    betas: ArrayLike,
+    *,
+    shift: float = 1.0,
+    n_steps: int = 1,
+    sampling_rate: float = 1.0,
+) -> tuple[GeneralizedGaussianNoise, ...]:
     """Return the least generalised Gaussian noise of each shape for one promise.
 
     The promise is (epsilon, delta)-differential privacy, a record added or removed, of
@@ -102,15 +115,15 @@ class LightestTail(NamedTuple):
 
 
 def lightest_tail(
-    epsilon,
-    delta,
-    threshold,
+    epsilon: float,
+    delta: float,
+    threshold: float,
     *,
-    betas=None,
-    shift=1.0,
-    n_steps=1,
-    sampling_rate=1.0,
-):
+    betas: ArrayLike | None = None,
+    shift: float = 1.0,
+    n_steps: int = 1,
+    sampling_rate: float = 1.0,
+) -> LightestTail:
     """Find the shape of noise that is most rarely large, among those of one promise.
 
     Parameters
@@ -176,7 +189,7 @@ def lightest_tail(
     return min(tried, key=lambda found: found.probability)
 
 
-def check_betas(betas):
+def check_betas(betas: ArrayLike) -> list[float]:
     """Return shapes as a list of floats.
 
     Parameters
@@ -201,7 +214,7 @@ def check_betas(betas):
     return values
 
 
-def density(noise, x):
+def density(noise: GeneralizedGaussianNoise, x: ArrayLike) -> Floats:
     """Density of one coordinate of generalised Gaussian noise.
 
     Parameters

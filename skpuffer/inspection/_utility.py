@@ -1,8 +1,13 @@
 """What privacy costs: a score against the budget, beside the score without privacy."""
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.exceptions import SeededNoiseWarning
@@ -17,6 +22,12 @@ from ._budget import (
 )
 from ._drawing import line_options, pyplot
 from ._validation_scores import check_budgets, cross_validated, searched
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+    from skpuffer.utils._types import RandomState, Table
 
 __all__ = ["PrivacyUtilityDisplay"]
 
@@ -108,12 +119,12 @@ class PrivacyUtilityDisplay:
     def __init__(
         self,
         *,
-        epsilons,
-        scores,
-        ceiling=None,
-        estimator_name=None,
-        score_name=None,
-        budget_name=None,
+        epsilons: ArrayLike,
+        scores: ArrayLike,
+        ceiling: ArrayLike | None = None,
+        estimator_name: str | None = None,
+        score_name: str | None = None,
+        budget_name: str | None = None,
     ):
         self.epsilons = epsilons
         self.scores = scores
@@ -125,32 +136,32 @@ class PrivacyUtilityDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator,
-        X,
-        y=None,
+        estimator: BaseEstimator,
+        X: Table,
+        y: ArrayLike | None = None,
         *,
-        epsilons=(0.1, 0.3, 1, 3, 10),
-        reference=None,
-        param_name=None,
-        groups=None,
-        cv=None,
-        scoring=None,
-        n_repeats=1,
-        params=None,
-        random_state=None,
-        n_jobs=None,
-        verbose=0,
-        name=None,
-        ax=None,
-        negate_score=False,
-        score_name=None,
-        budget_name=None,
-        std_display_style="fill_between",
-        line_kw=None,
-        fill_between_kw=None,
-        errorbar_kw=None,
-        ceiling_kw=None,
-    ):
+        epsilons: ArrayLike = (0.1, 0.3, 1, 3, 10),
+        reference: BaseEstimator | None = None,
+        param_name: str | None = None,
+        groups: ArrayLike | None = None,
+        cv: Any = None,
+        scoring: str | Callable[..., float] | None = None,
+        n_repeats: int = 1,
+        params: Mapping[str, Any] | None = None,
+        random_state: RandomState = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        name: str | None = None,
+        ax: Axes | None = None,
+        negate_score: bool = False,
+        score_name: str | None = None,
+        budget_name: str | None = None,
+        std_display_style: str | None = "fill_between",
+        line_kw: dict[str, Any] | None = None,
+        fill_between_kw: dict[str, Any] | None = None,
+        errorbar_kw: dict[str, Any] | None = None,
+        ceiling_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Cross-validate a private estimator at several budgets and draw the scores.
 
         The scores are not private; see the warning of the class.
@@ -272,21 +283,21 @@ class PrivacyUtilityDisplay:
     @classmethod
     def from_search(
         cls,
-        search,
+        search: Any,
         *,
-        param_name=None,
-        ceiling=None,
-        name=None,
-        ax=None,
-        negate_score=False,
-        score_name=None,
-        budget_name=None,
-        std_display_style="fill_between",
-        line_kw=None,
-        fill_between_kw=None,
-        errorbar_kw=None,
-        ceiling_kw=None,
-    ):
+        param_name: str | None = None,
+        ceiling: ArrayLike | None = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        negate_score: bool = False,
+        score_name: str | None = None,
+        budget_name: str | None = None,
+        std_display_style: str | None = "fill_between",
+        line_kw: dict[str, Any] | None = None,
+        fill_between_kw: dict[str, Any] | None = None,
+        errorbar_kw: dict[str, Any] | None = None,
+        ceiling_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw the scores that a fitted search over budgets holds.
 
         Where the search went over other parameters too, each budget shows the
@@ -361,18 +372,18 @@ class PrivacyUtilityDisplay:
 
     def plot(
         self,
-        ax=None,
+        ax: Axes | None = None,
         *,
-        name=None,
-        negate_score=False,
-        score_name=None,
-        budget_name=None,
-        std_display_style="fill_between",
-        line_kw=None,
-        fill_between_kw=None,
-        errorbar_kw=None,
-        ceiling_kw=None,
-    ):
+        name: str | None = None,
+        negate_score: bool = False,
+        score_name: str | None = None,
+        budget_name: str | None = None,
+        std_display_style: str | None = "fill_between",
+        line_kw: dict[str, Any] | None = None,
+        fill_between_kw: dict[str, Any] | None = None,
+        errorbar_kw: dict[str, Any] | None = None,
+        ceiling_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Draw the curve.
 
         Budgets that span a decade or more are drawn on a logarithmic axis. A display

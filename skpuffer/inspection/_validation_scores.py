@@ -1,9 +1,13 @@
 """Scores against budgets: by cross-validation, or read from a fitted search."""
 
+from __future__ import annotations
+
 import warnings
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv, cross_validate
 from sklearn.utils import indexable
@@ -15,10 +19,15 @@ from skpuffer.utils._random import noise_generator
 
 from ._budget import budget_label, pick
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.utils._types import Floats, RandomState, Table
+
 __all__ = ["check_budgets", "cross_validated", "searched"]
 
 
-def check_budgets(epsilons):
+def check_budgets(epsilons: ArrayLike) -> Floats:
     """Return budgets as a sorted array without repetition.
 
     Parameters
@@ -41,22 +50,22 @@ def check_budgets(epsilons):
 
 
 def cross_validated(
-    estimator,
-    X,
-    y,
+    estimator: BaseEstimator,
+    X: Table,
+    y: ArrayLike | None,
     *,
-    param_name,
-    epsilons,
-    reference,
-    groups,
-    cv,
-    scoring,
-    n_repeats,
-    n_jobs,
-    verbose,
-    params,
-    random_state,
-):
+    param_name: str,
+    epsilons: Floats,
+    reference: BaseEstimator | None,
+    groups: ArrayLike | None,
+    cv: Any,
+    scoring: str | Callable[..., float] | None,
+    n_repeats: int,
+    n_jobs: int | None,
+    verbose: int,
+    params: Mapping[str, Any] | None,
+    random_state: RandomState,
+) -> tuple[Floats, Floats | None, str]:
     """Score an estimator at each budget, and its reference, on the same splits.
 
     Parameters
@@ -185,7 +194,7 @@ def _seeds_it(name):
     return last == "random_state" and "scenario" not in path
 
 
-def searched(search, param_name):
+def searched(search: Any, param_name: str) -> tuple[Floats, Floats]:
     """Read scores against budgets from a fitted search.
 
     Parameters

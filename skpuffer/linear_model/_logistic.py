@@ -1,7 +1,10 @@
 """Logistic regression, private by noisy gradients or by output perturbation."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +19,13 @@ from skpuffer.utils._sklearn import Interval, StrOptions
 
 from ._logistic_loss import LogisticConstants, LogisticRecord, minimise
 from ._training import LinearClassifier, with_intercept
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.accountants import Accountant
+    from skpuffer.scenarios import Scenario
+    from skpuffer.utils._types import RandomState
 
 __all__ = ["PrivateLogisticRegression"]
 
@@ -194,27 +204,27 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
 
     def __init__(
         self,
-        scenario=None,
-        accountant=None,
+        scenario: Scenario | None = None,
+        accountant: Accountant | None = None,
         *,
-        solver="auto",
-        C=None,
-        data_norm=1.0,
-        fit_intercept=True,
-        intercept_scaling=None,
-        classes=None,
-        tol=1e-3,
-        sampling=None,
-        batch_size=None,
-        max_iter=None,
-        n_steps=None,
-        clip_norm=None,
-        learning_rate=None,
-        momentum=None,
-        average=None,
-        warm_start=False,
-        verbose=0,
-        random_state=None,
+        solver: str = "auto",
+        C: float | None = None,
+        data_norm: float | str = 1.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float | None = None,
+        classes: ArrayLike | None = None,
+        tol: float = 1e-3,
+        sampling: str | None = None,
+        batch_size: int | None = None,
+        max_iter: int | None = None,
+        n_steps: int | None = None,
+        clip_norm: float | None = None,
+        learning_rate: float | None = None,
+        momentum: float | None = None,
+        average: float | None = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: RandomState = None,
     ):
         self.scenario = scenario
         self.accountant = accountant

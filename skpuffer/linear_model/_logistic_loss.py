@@ -6,9 +6,12 @@ objective is put together here, from the losses that training uses; SciPy minimi
 and solves the Newton steps.
 """
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import minimize
@@ -18,6 +21,11 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from skpuffer.base import PUBLIC_TARGET
 from skpuffer.training import make_loss
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.utils._types import Array, Floats, Matrix
 
 __all__ = ["LogisticConstants", "LogisticRecord", "minimise"]
 
@@ -57,24 +65,24 @@ class LogisticConstants:
         return make_loss("log_loss", self.n_classes)
 
     @property
-    def lipschitz(self):
+    def lipschitz(self) -> float:
         """Largest gradient norm of one record's loss."""
         return self.radius * self._loss.lipschitz
 
     @property
-    def smoothness(self):
+    def smoothness(self) -> float:
         """Largest curvature of the objective, all records and the penalty included."""
         curvature = self.radius**2 * self._loss.smoothness
         return 1.0 + self.C * self.n_records * curvature
 
     @property
-    def weight_norm(self):
+    def weight_norm(self) -> float:
         """Largest norm of the minimiser: its objective is no worse than that of 0."""
         at_zero = math.log(self.n_classes)
         return math.sqrt(2 * at_zero * self.n_records * self.C)
 
     @property
-    def gradient_lipschitz(self):
+    def gradient_lipschitz(self) -> float:
         """Lipschitz constant, in the record, of the gradient at the minimiser.
 
         Binary: ``1 + R D / 4`` in z = y x. Multinomial: ``sqrt(2) + R D / 2`` in x at
@@ -83,13 +91,13 @@ class LogisticConstants:
         largest_score = self.radius * self.weight_norm
         return self._loss.lipschitz + largest_score * self._loss.smoothness
 
-    def move(self, shift):
+    def move(self, shift: float) -> float:
         """Largest move of the minimiser when one record moves by `shift`."""
         bound = self.gradient_lipschitz * shift if shift else 0.0
         return self.C * min(2 * self.lipschitz, bound)
 
     @property
-    def shift_ceiling(self):
+    def shift_ceiling(self) -> float:
         """Shift of a record beyond which it may as well be any other record."""
         return 2 * self.lipschitz / self.gradient_lipschitz
 
@@ -116,7 +124,7 @@ class LogisticRecord:
     needs_target = True
     move_assumptions = (PUBLIC_TARGET,)
 
-    def move(self, gaps, norm):
+    def move(self, gaps: Floats, norm: float) -> Floats:
         """How far records move in that space when their features move by so much.
 
         Parameters
@@ -132,7 +140,7 @@ class LogisticRecord:
         """
         return self.prepare.move(gaps)
 
-    def __call__(self, X, y):
+    def __call__(self, X: Matrix, y: ArrayLike) -> Floats:
         """Return an array of shape (n_records, n_coordinates)."""
         rows = self.prepare(X)
         if self.n_classes == 2:
@@ -165,7 +173,9 @@ def _hessian_product(w, v, rows, y, n_classes, C):
     return C * safe_sparse_dot(rows.T, moved).T.ravel() + v
 
 
-def minimise(rows, y, constants, tol, max_iter):
+def minimise(
+    rows: Matrix, y: Array, constants: LogisticConstants, tol: float, max_iter: int
+) -> Floats:
     """Minimise the objective until its gradient's norm is at most `gradient_tol`.
 
     Parameters

@@ -1,7 +1,10 @@
 """Ridge regression from noisy second moments."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
@@ -13,6 +16,11 @@ from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import Interval
 
 from ._training import LinearRegressorMixin, target_scale, with_intercept
+
+if TYPE_CHECKING:
+    from skpuffer.accountants import Accountant
+    from skpuffer.scenarios import Scenario
+    from skpuffer.utils._types import RandomState
 
 __all__ = ["PrivateRidge"]
 
@@ -183,15 +191,15 @@ class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
 
     def __init__(
         self,
-        scenario=None,
-        accountant=None,
+        scenario: Scenario | None = None,
+        accountant: Accountant | None = None,
         *,
-        alpha=1.0,
-        data_norm=1.0,
-        target_bounds=None,
-        fit_intercept=True,
-        intercept_scaling=1.0,
-        random_state=None,
+        alpha: float = 1.0,
+        data_norm: float = 1.0,
+        target_bounds: tuple[float, float] | None = None,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        random_state: RandomState = None,
     ):
         self.scenario = scenario
         self.accountant = accountant

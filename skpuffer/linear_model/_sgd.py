@@ -1,6 +1,9 @@
 """Stochastic gradient descent with noise: linear classifiers and regressors."""
 
+from __future__ import annotations
+
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -16,6 +19,13 @@ from ._training import (
     LinearTraining,
     target_scale,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.accountants import Accountant
+    from skpuffer.scenarios import Scenario
+    from skpuffer.utils._types import Floats, RandomState, Table
 
 __all__ = ["PrivateSGDClassifier", "PrivateSGDRegressor"]
 
@@ -144,26 +154,26 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
 
     def __init__(
         self,
-        scenario=None,
-        accountant=None,
+        scenario: Scenario | None = None,
+        accountant: Accountant | None = None,
         *,
-        loss="log_loss",
-        alpha=0.0,
-        data_norm=1.0,
-        fit_intercept=True,
-        intercept_scaling=0.5,
-        classes=None,
-        sampling=None,
-        batch_size=None,
-        max_iter=None,
-        n_steps=None,
-        clip_norm=None,
-        learning_rate=None,
-        momentum=None,
-        average=None,
-        warm_start=False,
-        verbose=0,
-        random_state=None,
+        loss: str = "log_loss",
+        alpha: float = 0.0,
+        data_norm: float = 1.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 0.5,
+        classes: ArrayLike | None = None,
+        sampling: str | None = None,
+        batch_size: int | None = None,
+        max_iter: int | None = None,
+        n_steps: int | None = None,
+        clip_norm: float | None = None,
+        learning_rate: float | None = None,
+        momentum: float | None = None,
+        average: float | None = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: RandomState = None,
     ):
         self.scenario = scenario
         self.accountant = accountant
@@ -196,7 +206,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         return float(self.alpha)
 
     @available_if(_has_probabilities)
-    def predict_proba(self, X):
+    def predict_proba(self, X: Table) -> Floats:
         """Return the probability of each class; only with ``loss='log_loss'``.
 
         Parameters
@@ -210,7 +220,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         return super().predict_proba(X)
 
     @available_if(_has_probabilities)
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: Table) -> Floats:
         """Return the logarithm of :meth:`predict_proba`.
 
         Parameters
@@ -333,27 +343,27 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
 
     def __init__(
         self,
-        scenario=None,
-        accountant=None,
+        scenario: Scenario | None = None,
+        accountant: Accountant | None = None,
         *,
-        loss="squared_error",
-        epsilon=0.1,
-        alpha=0.0,
-        target_bounds=None,
-        data_norm=1.0,
-        fit_intercept=True,
-        intercept_scaling=0.5,
-        sampling=None,
-        batch_size=None,
-        max_iter=None,
-        n_steps=None,
-        clip_norm=None,
-        learning_rate=None,
-        momentum=None,
-        average=None,
-        warm_start=False,
-        verbose=0,
-        random_state=None,
+        loss: str = "squared_error",
+        epsilon: float = 0.1,
+        alpha: float = 0.0,
+        target_bounds: tuple[float, float] | None = None,
+        data_norm: float = 1.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 0.5,
+        sampling: str | None = None,
+        batch_size: int | None = None,
+        max_iter: int | None = None,
+        n_steps: int | None = None,
+        clip_norm: float | None = None,
+        learning_rate: float | None = None,
+        momentum: float | None = None,
+        average: float | None = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: RandomState = None,
     ):
         self.scenario = scenario
         self.accountant = accountant

@@ -1,6 +1,9 @@
 """Linear models trained by noisy gradients: rows, outputs, published coefficients."""
 
+from __future__ import annotations
+
 from numbers import Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import sparse
@@ -15,6 +18,9 @@ from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import Interval
 
 from ._base_sgd import PrivateTrainingMixin
+
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Floats, Matrix, Table
 
 __all__ = [
     "LinearClassifier",
@@ -113,7 +119,7 @@ class LinearRegressorMixin(RegressorMixin):
         centre, half = target_scale(self.target_bounds)
         return X, np.clip((y - centre) / half, -1.0, 1.0)
 
-    def predict(self, X):
+    def predict(self, X: Table) -> Floats:
         """Predict the target of each row.
 
         Parameters
@@ -131,7 +137,7 @@ class LinearRegressorMixin(RegressorMixin):
         return mark_noisy(super().__sklearn_tags__())
 
 
-def with_intercept(rows, value):
+def with_intercept(rows: Matrix, value: float) -> Matrix:
     """Append a constant column to rows, dense or sparse; zero is for none."""
     if not value:
         return rows
@@ -141,7 +147,7 @@ def with_intercept(rows, value):
     return np.hstack([rows, column])
 
 
-def target_scale(bounds):
+def target_scale(bounds: tuple[float, float] | None) -> tuple[float, float]:
     """Return centre and half width of public bounds ``(low, high)`` of a target.
 
     Raises

@@ -1,6 +1,9 @@
 """A two-layer perceptron trained by noisy gradients."""
 
+from __future__ import annotations
+
 from numbers import Integral, Real
+from typing import TYPE_CHECKING
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +17,13 @@ from skpuffer.training._perceptron import ACTIVATIONS
 from skpuffer.utils._checks import check_count, check_non_negative, check_positive
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import Interval, StrOptions
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.accountants import Accountant
+    from skpuffer.scenarios import Scenario
+    from skpuffer.utils._types import Floats, RandomState, Table
 
 __all__ = ["PrivateMLPClassifier"]
 
@@ -139,26 +149,26 @@ class PrivateMLPClassifier(
 
     def __init__(
         self,
-        scenario=None,
-        accountant=None,
+        scenario: Scenario | None = None,
+        accountant: Accountant | None = None,
         *,
-        hidden_size=32,
-        activation="tanh",
-        alpha=0.0,
-        clip_by="all",
-        data_norm=1.0,
-        classes=None,
-        sampling=None,
-        batch_size=None,
-        max_iter=None,
-        n_steps=None,
-        clip_norm=None,
-        learning_rate=None,
-        momentum=None,
-        average=None,
-        warm_start=False,
-        verbose=0,
-        random_state=None,
+        hidden_size: int = 32,
+        activation: str = "tanh",
+        alpha: float = 0.0,
+        clip_by: str = "all",
+        data_norm: float = 1.0,
+        classes: ArrayLike | None = None,
+        sampling: str | None = None,
+        batch_size: int | None = None,
+        max_iter: int | None = None,
+        n_steps: int | None = None,
+        clip_norm: float | tuple[float, float] | None = None,
+        learning_rate: float | None = None,
+        momentum: float | None = None,
+        average: float | None = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: RandomState = None,
     ):
         self.scenario = scenario
         self.accountant = accountant
@@ -233,7 +243,7 @@ class PrivateMLPClassifier(
         self.coefs_ = [hidden[:-1] / self.data_norm, output[:-1]]
         self.intercepts_ = [hidden[-1].copy(), output[-1].copy()]
 
-    def decision_function(self, X):
+    def decision_function(self, X: Table) -> Floats:
         """Return the score of each class, or of the second of two.
 
         Parameters

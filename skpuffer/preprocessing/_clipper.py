@@ -1,5 +1,9 @@
 """Rows scaled down to a public norm, as a transformer."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
@@ -7,6 +11,11 @@ from sklearn.utils.validation import validate_data
 from skpuffer.utils._clipping import check_clipping, clip_rows
 from skpuffer.utils._fitting import all_or_nothing
 from skpuffer.utils._reading import all_finite, read_numbers
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.utils._types import Matrix, Table
 
 __all__ = ["RowNormClipper"]
 
@@ -43,12 +52,12 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [3., 4.]])
     """
 
-    def __init__(self, norm=1.0, *, ord=2):
+    def __init__(self, norm: float = 1.0, *, ord: float = 2):
         self.norm = norm
         self.ord = ord
 
     @all_or_nothing
-    def fit(self, X, y=None):
+    def fit(self, X: Table, y: ArrayLike | None = None) -> Self:
         """Validate the parameters and the names of the features; learn nothing.
 
         Parameters
@@ -66,7 +75,7 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self._validate(X, reset=True)
         return self
 
-    def transform(self, X):
+    def transform(self, X: Table) -> Matrix:
         """Scale long rows down.
 
         Parameters

@@ -1,5 +1,10 @@
 """One-hot encoding by public categories."""
 
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
 import pandas as pd
 from scipy import sparse
@@ -11,6 +16,11 @@ from skpuffer.utils._checks import check_option
 from skpuffer.utils._fitting import all_or_nothing
 from skpuffer.utils._frame import column_names, is_frame, to_pandas
 from skpuffer.utils._reading import as_numbers, read_table
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, DTypeLike
+
+    from skpuffer.utils._types import Array, Matrix, Table
 
 __all__ = ["PublicOneHotEncoder"]
 
@@ -70,12 +80,12 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        categories=None,
+        categories: Mapping[Hashable, Sequence[Any]] | None = None,
         *,
-        missing="category",
-        unknown="zero",
-        sparse_output=False,
-        dtype=np.float64,
+        missing: str = "category",
+        unknown: str = "zero",
+        sparse_output: bool = False,
+        dtype: DTypeLike = np.float64,
     ):
         self.categories = categories
         self.missing = missing
@@ -84,7 +94,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
         self.dtype = dtype
 
     @all_or_nothing
-    def fit(self, X, y=None):
+    def fit(self, X: Table, y: ArrayLike | None = None) -> Self:
         """Validate the parameters and the names of the columns; learn nothing.
 
         Parameters
@@ -110,7 +120,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
         self._numbers(X, names, encoded)
         return self
 
-    def transform(self, X):
+    def transform(self, X: Table) -> Matrix:
         """Encode.
 
         Parameters
@@ -143,7 +153,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
             return sparse.hstack([numbers, codes]).tocsc()[:, order].tocsr()
         return np.hstack([numbers, codes])[:, order]
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Return the names of the columns after encoding.
 
         Parameters

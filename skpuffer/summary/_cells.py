@@ -1,7 +1,10 @@
 """Contributions of a record to counts: by sign, bin, level, cell of a cross-table."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,6 +13,11 @@ from ._sensitivity import (
     grouped_sensitivity,
     stacked_sensitivity,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.utils._types import Floats
 
 __all__ = ["Bins", "Grouped", "Levels", "Ones", "Signs", "Stacked"]
 
@@ -63,11 +71,11 @@ class Ones:
     is_count = True
     sensitivity = _CONSTANT
 
-    def __call__(self, X, y=None):
+    def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, 1)."""
         return np.ones((len(X), 1))
 
-    def move(self, gaps, norm):
+    def move(self, gaps: Floats, norm: float) -> Floats:
         """How far contributions move with their records; see :class:`Moments`."""
         return np.zeros(len(gaps))
 
@@ -89,25 +97,25 @@ class Signs:
     is_count = False
 
     @property
-    def dim(self):
+    def dim(self) -> int:
         """Number of columns."""
         return len(self.positions)
 
     @property
-    def units(self):
+    def units(self) -> tuple[float, ...]:
         """Half the range of an indicator, for each column."""
         return (0.5,) * self.dim
 
     @property
-    def sensitivity(self):
+    def sensitivity(self) -> ContributionSensitivity:
         """See :class:`ContributionSensitivity`."""
         return stacked_sensitivity([_SIGN] * self.dim)
 
-    def __call__(self, X, y=None):
+    def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
         return np.where(np.asarray(X)[:, list(self.positions)] > 0, 1.0, -1.0)
 
-    def move(self, gaps, norm):
+    def move(self, gaps: Floats, norm: float) -> Floats:
         """How far contributions move with their records; see :class:`Moments`."""
         parts = [_stepwise(gaps, [at], _SIGN, norm) for at in self.positions]
         return np.linalg.norm(parts, norm, axis=0)
@@ -134,22 +142,22 @@ class Bins:
     sensitivity = _ONE_HOT
 
     @property
-    def dim(self):
+    def dim(self) -> int:
         """Number of bins."""
         return len(self.edges) - 1
 
     @property
-    def units(self):
+    def units(self) -> tuple[float, ...]:
         """Counts, for each bin."""
         return (1.0,) * self.dim
 
-    def __call__(self, X, y=None):
+    def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
         x = np.asarray(X)[:, self.position]
         codes = np.searchsorted(self.edges, x, side="right") - 1
         return _one_hot(np.clip(codes, 0, self.dim - 1), self.dim)
 
-    def move(self, gaps, norm):
+    def move(self, gaps: Floats, norm: float) -> Floats:
         """How far contributions move with their records; see :class:`Moments`."""
         return _stepwise(gaps, [self.position], self.sensitivity, norm)
 
@@ -173,15 +181,15 @@ class Levels:
     sensitivity = _ONE_HOT
 
     @property
-    def units(self):
+    def units(self) -> tuple[float, ...]:
         """Counts, for each level."""
         return (1.0,) * self.dim
 
-    def __call__(self, X, y=None):
+    def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
         return _one_hot(np.asarray(X)[:, self.position].astype(int), self.dim)
 
-    def move(self, gaps, norm):
+    def move(self, gaps: Floats, norm: float) -> Floats:
         """How far contributions move with their records; see :class:`Moments`."""
         return _stepwise(gaps, [self.position], self.sensitivity, norm)
 
@@ -198,30 +206,30 @@ class Stacked:
     blocks: tuple
 
     @property
-    def dim(self):
+    def dim(self) -> int:
         """Number of coordinates."""
         return sum(block.dim for block in self.blocks)
 
     @property
-    def is_count(self):
+    def is_count(self) -> bool:
         """Whether all contributions are zeros and ones that count something."""
         return all(block.is_count for block in self.blocks)
 
     @property
-    def units(self):
+    def units(self) -> tuple[float, ...]:
         """Units of all blocks, in order."""
         return tuple(unit for block in self.blocks for unit in block.units)
 
     @property
-    def sensitivity(self):
+    def sensitivity(self) -> ContributionSensitivity:
         """See :class:`ContributionSensitivity`."""
         return stacked_sensitivity(block.sensitivity for block in self.blocks)
 
-    def __call__(self, X, y=None):
+    def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
         return np.hstack([block(X) for block in self.blocks])
 
-    def move(self, gaps, norm):
+    def move(self, gaps: Floats, norm: float) -> Floats:
         """How far contributions move with their records; see :class:`Moments`."""
         parts = [block.move(gaps, norm) for block in self.blocks]
         return np.linalg.norm(parts, norm, axis=0)
@@ -246,31 +254,31 @@ class Grouped:
     block: object
 
     @property
-    def n_cells(self):
+    def n_cells(self) -> int:
         """Number of cells, empty ones included."""
         return math.prod(self.sizes)
 
     @property
-    def dim(self):
+    def dim(self) -> int:
         """Number of coordinates: one block for each cell."""
         return self.n_cells * self.block.dim
 
     @property
-    def is_count(self):
+    def is_count(self) -> bool:
         """Whether all contributions are zeros and ones that count something."""
         return self.block.is_count
 
     @property
-    def units(self):
+    def units(self) -> tuple[float, ...]:
         """Units of the block, for each cell."""
         return self.block.units * self.n_cells
 
     @property
-    def sensitivity(self):
+    def sensitivity(self) -> ContributionSensitivity:
         """See :class:`ContributionSensitivity`."""
         return grouped_sensitivity(self.block.sensitivity)
 
-    def __call__(self, X, y=None):
+    def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim), cell after cell."""
         X = np.asarray(X)
         codes = X[:, list(self.positions)].astype(int)
@@ -279,7 +287,7 @@ class Grouped:
         out[np.arange(len(X)), cells] = self.block(X)
         return out.reshape(len(X), -1)
 
-    def move(self, gaps, norm):
+    def move(self, gaps: Floats, norm: float) -> Floats:
         """How far contributions move with their records; see :class:`Moments`."""
         across = _stepwise(gaps, self.positions, self.sensitivity, norm)
         return np.maximum(across, self.block.move(gaps, norm))

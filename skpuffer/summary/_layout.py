@@ -1,8 +1,11 @@
 """Layout of a summary: the released vector, coordinate by coordinate, and back."""
 
+from __future__ import annotations
+
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +17,9 @@ from ._cells import Bins, Grouped, Levels, Ones, Signs, Stacked
 from ._moments import Moments
 from ._schema import Column
 from ._statistics import grid_quantiles, usable_counts
+
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Floats
 
 __all__ = ["ColumnRequest", "SummaryContext", "SummaryLayout"]
 
@@ -49,11 +55,11 @@ class ColumnRequest:
     boolean: bool = False
 
     @property
-    def cells(self):
+    def cells(self) -> tuple | None:
         """Levels to count records by, or None for a grid."""
         return (False, True) if self.boolean else self.levels
 
-    def asks(self, *statistics):
+    def asks(self, *statistics: str) -> bool:
         """Whether any of these statistics is asked of the column."""
         return any(name in self.statistics for name in statistics)
 
@@ -77,7 +83,7 @@ class SummaryLayout:
     # -- what is released ---------------------------------------------------------
 
     @cached_property
-    def blocks(self):
+    def blocks(self) -> dict[Any, Any]:
         """Blocks of coordinates by name, within one cell."""
         blocks = {}
         if self.by and self._divides:
@@ -112,7 +118,7 @@ class SummaryLayout:
         return shown or any(c.asks("mean", "std", "var", "rate") for c in self.columns)
 
     @cached_property
-    def contribution(self):
+    def contribution(self) -> Stacked | Grouped:
         """What one record adds."""
         block = Stacked(tuple(self.blocks.values()))
         if not self.by:
@@ -125,7 +131,7 @@ class SummaryLayout:
 
     # -- how it is read back ------------------------------------------------------
 
-    def read(self, value, noise_std, n_records):
+    def read(self, value: Floats, noise_std: Floats, n_records: int) -> pd.DataFrame:
         """Make a table of the noisy vector.
 
         Parameters

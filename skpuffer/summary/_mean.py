@@ -1,10 +1,19 @@
 """Means."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.utils._sklearn import StrOptions
 
 from ._bounded import BoundedColumnsMixin
 from ._moments import column_means
+
+if TYPE_CHECKING:
+    from skpuffer.accountants import Accountant
+    from skpuffer.scenarios import Scenario
+    from skpuffer.utils._types import BoundsLike, RandomState
 
 __all__ = ["PrivateMean"]
 
@@ -71,7 +80,12 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
     }
 
     def __init__(
-        self, scenario=None, accountant=None, *, bounds=None, random_state=None
+        self,
+        scenario: Scenario | None = None,
+        accountant: Accountant | None = None,
+        *,
+        bounds: BoundsLike = None,
+        random_state: RandomState = None,
     ):
         self.scenario = scenario
         self.accountant = accountant

@@ -1,13 +1,21 @@
 """First and second moments of columns: what a record adds, and reading back."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from skpuffer.utils._bounds import Bounds
 
 from ._sensitivity import ContributionSensitivity, stacked_sensitivity
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.utils._types import Floats
 
 __all__ = [
     "MINIMAL_VARIANCE",
@@ -62,12 +70,12 @@ class Moments:
     is_count = False
 
     @property
-    def dim(self):
+    def dim(self) -> int:
         """Number of coordinates: all first moments, then all second ones."""
         return self.order * len(self.positions)
 
     @property
-    def units(self):
+    def units(self) -> tuple[float, ...]:
         """Units of the coordinates: half-ranges, then their squares."""
         half = self.bounds.half
         return tuple(
@@ -75,16 +83,16 @@ class Moments:
         )
 
     @property
-    def sensitivity(self):
+    def sensitivity(self) -> ContributionSensitivity:
         """See :class:`ContributionSensitivity`."""
         return stacked_sensitivity([_SENSITIVITY[self.order]] * len(self.positions))
 
-    def __call__(self, X, y=None):
+    def __call__(self, X: Floats, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
         u = self.bounds.normalise(np.asarray(X)[:, list(self.positions)])
         return u if self.order == 1 else np.hstack([u, u**2 - 0.5])
 
-    def move(self, gaps, norm):
+    def move(self, gaps: Floats, norm: float) -> Floats:
         """How far contributions move at most when records move by so much.
 
         Parameters
@@ -102,11 +110,13 @@ class Moments:
         columns = gaps if self.order == 1 else _pair_move(gaps, norm)
         return np.linalg.norm(columns, norm, axis=1)
 
-    def means(self, first):
+    def means(self, first: Floats) -> Floats:
         """Means in data units from first moments, of shape (..., n_columns)."""
         return self.bounds.middle + self.bounds.half * first
 
-    def variances(self, first, second, least=0.0):
+    def variances(
+        self, first: Floats, second: Floats, least: float | Floats = 0.0
+    ) -> Floats:
         """Variances in data units from moments; see :func:`bounded_variance`."""
         share = bounded_variance(first, second, least)
         return self.bounds.half**2 * share
@@ -161,7 +171,9 @@ class Averages:
         return np.tile(one, self.n_records)
 
 
-def bounded_variance(first, second, least=0.0):
+def bounded_variance(
+    first: ArrayLike, second: ArrayLike, least: ArrayLike = 0.0
+) -> Floats:
     """Variance of u in [-1, 1] from noisy moments, projected to what is possible.
 
     Parameters
@@ -187,12 +199,12 @@ def bounded_variance(first, second, least=0.0):
     return np.clip(second + 0.5 - np.square(first), np.minimum(least, 1.0), 1.0)
 
 
-def column_means(X, y=None):
+def column_means(X: ArrayLike, y: ArrayLike | None = None) -> Floats:
     """Exact means: a query without bounds."""
     return np.asarray(X, dtype=float).mean(axis=0)
 
 
-def column_moments(X, y=None):
+def column_moments(X: ArrayLike, y: ArrayLike | None = None) -> Floats:
     """Exact means, then exact standard deviations: a query without bounds."""
     X = np.asarray(X, dtype=float)
     return np.concatenate([X.mean(axis=0), X.std(axis=0)])

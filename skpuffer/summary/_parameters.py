@@ -1,5 +1,10 @@
 """Parameters of a summary: checked by plain code, and spread over the columns."""
 
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from skpuffer.utils._bounds import (
@@ -12,6 +17,13 @@ from skpuffer.utils._bounds import (
 from skpuffer.utils._checks import check_count, check_probability
 
 from ._schema import check_levels
+
+if TYPE_CHECKING:
+    from skpuffer.releases import PublicContext
+    from skpuffer.scenarios import Scenario
+    from skpuffer.utils._types import Floats
+
+    from ._schema import Column
 
 __all__ = [
     "CATEGORICAL",
@@ -35,7 +47,7 @@ _MOMENTS = {"mean", "std", "var"}
 _GRID = {"quantile", "median", "histogram"}
 
 
-def as_list(value):
+def as_list(value: Any) -> list[Any]:
     """A list of names from none, one or several."""
     if value is None:
         return []
@@ -44,7 +56,7 @@ def as_list(value):
     return [v.item() if isinstance(v, np.generic) else v for v in value]
 
 
-def check_summary(summary):
+def check_summary(summary: Any) -> None:
     """Check the parameters of a summary before any data is seen.
 
     Raises
@@ -106,7 +118,7 @@ def _check_grid(grid):
         )
 
 
-def requested(statistics, column):
+def requested(statistics: Any, column: Column) -> tuple[str, ...]:
     """Return the statistics asked of a column, as a tuple.
 
     Raises
@@ -130,7 +142,13 @@ def requested(statistics, column):
     return tuple(name for name in dict.fromkeys(names) if name in possible)
 
 
-def public_bounds(summary, scenario, context, X, wanted):
+def public_bounds(
+    summary: Any,
+    scenario: Scenario,
+    context: PublicContext,
+    X: Floats,
+    wanted: dict[Hashable, tuple[str, ...]],
+) -> dict[Hashable, tuple[float, float] | None]:
     """Return a pair (low, high) for each column, or None where it needs none.
 
     Parameters
@@ -201,7 +219,9 @@ def _edges(bins, column):
     return None if grid is None or np.ndim(grid) == 0 else grid
 
 
-def public_grid(bins, column, wanted, bounds):
+def public_grid(
+    bins: Any, column: Column, wanted: Sequence[str], bounds: tuple[float, float] | None
+) -> tuple[float, ...] | None:
     """Return the edges of a numeric column's histogram as a tuple, or None."""
     if column.levels is not None or column.boolean or not _GRID & set(wanted):
         return None

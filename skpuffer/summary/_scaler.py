@@ -1,5 +1,9 @@
 """Standardisation by private moments."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -11,6 +15,13 @@ from skpuffer.utils._sklearn import StrOptions
 
 from ._bounded import BoundedColumnsMixin
 from ._moments import MINIMAL_VARIANCE, bounded_variance, column_means, column_moments
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.accountants import Accountant
+    from skpuffer.scenarios import Scenario
+    from skpuffer.utils._types import Array, BoundsLike, Floats, RandomState, Table
 
 __all__ = ["PrivateStandardScaler"]
 
@@ -96,13 +107,13 @@ class PrivateStandardScaler(
 
     def __init__(
         self,
-        scenario=None,
-        accountant=None,
+        scenario: Scenario | None = None,
+        accountant: Accountant | None = None,
         *,
-        bounds=None,
-        with_mean=True,
-        with_std=True,
-        random_state=None,
+        bounds: BoundsLike = None,
+        with_mean: bool = True,
+        with_std: bool = True,
+        random_state: RandomState = None,
     ):
         self.scenario = scenario
         self.accountant = accountant
@@ -151,7 +162,7 @@ class PrivateStandardScaler(
 
     # -- post-processing ----------------------------------------------------------
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Return the names of the columns that `transform` makes.
 
         Parameters
@@ -172,7 +183,7 @@ class PrivateStandardScaler(
         X = self._without_secret(X)
         return validate_rows(self, X, dtype=np.float64, copy=True, reset=False)
 
-    def transform(self, X):
+    def transform(self, X: Table) -> Floats:
         """Centre and scale.
 
         Parameters
@@ -191,7 +202,7 @@ class PrivateStandardScaler(
             X /= self.scale_
         return X
 
-    def inverse_transform(self, X):
+    def inverse_transform(self, X: Table) -> Floats:
         """Undo :meth:`transform`.
 
         Parameters

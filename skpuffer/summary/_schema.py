@@ -1,7 +1,10 @@
 """Columns of a mixed table: which are read, and how they become numbers."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
@@ -9,6 +12,9 @@ import pandas as pd
 
 from skpuffer.utils._frame import is_frame
 from skpuffer.utils._reading import floats
+
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Floats, Table
 
 __all__ = ["Column", "TableEncoder", "check_levels", "column_kinds"]
 
@@ -55,7 +61,7 @@ class TableEncoder:
     n_columns: int
     before: Callable | None = None
 
-    def is_identity(self, named):
+    def is_identity(self, named: bool) -> bool:
         """Whether the columns that are read reach the query as they are.
 
         Parameters
@@ -67,7 +73,7 @@ class TableEncoder:
         whole = named or len(self.columns) == self.n_columns
         return self.before is None and plain and whole
 
-    def __call__(self, X):
+    def __call__(self, X: Table) -> Floats:
         """Encode a table.
 
         Parameters
@@ -115,7 +121,7 @@ class TableEncoder:
         )
 
 
-def column_kinds(X):
+def column_kinds(X: Table) -> dict[Hashable, str]:
     """What the types of a table say of its columns: 'number', 'boolean' or 'other'.
 
     Parameters
@@ -140,7 +146,7 @@ def _kind(dtype):
     return "number" if dtype.is_numeric() or dtype == nw.Object else "other"
 
 
-def check_levels(name, levels):
+def check_levels(name: Hashable, levels: Any) -> tuple[Any, ...]:
     """Return public levels as a tuple of plain values, missing ones as None.
 
     Raises

@@ -1,6 +1,9 @@
 """Sensitivity of a sum of contributions: how far one record moves it, by norm."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +36,7 @@ class ContributionSensitivity:
     alone: dict
     apart: dict
 
-    def of_sum(self, factor):
+    def of_sum(self, factor: float) -> Sensitivity:
         """Sensitivity of `factor` times the sum of the contributions."""
         return Sensitivity(
             add_remove={norm: factor * v for norm, v in self.alone.items()},
@@ -41,7 +44,9 @@ class ContributionSensitivity:
         )
 
 
-def stacked_sensitivity(sensitivities):
+def stacked_sensitivity(
+    sensitivities: Iterable[ContributionSensitivity],
+) -> ContributionSensitivity:
     """Sensitivity of contributions put side by side.
 
     The norm of a stacked vector is the norm of the vector of its blocks' norms. It is
@@ -68,7 +73,9 @@ def stacked_sensitivity(sensitivities):
     return ContributionSensitivity(side_by_side("alone"), side_by_side("apart"))
 
 
-def grouped_sensitivity(sensitivity):
+def grouped_sensitivity(
+    sensitivity: ContributionSensitivity,
+) -> ContributionSensitivity:
     """Sensitivity of a block that stands in the one cell, of several, of its record.
 
     Disjoint cells compose in parallel: a record alone fills one block, so adding one

@@ -1,12 +1,21 @@
 """Statistics from noisy counts: post-processing, which costs nothing."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.isotonic import isotonic_regression
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.utils._types import Floats
 
 __all__ = ["grid_quantiles", "usable_counts"]
 
 
-def usable_counts(counts, noise_std):
+def usable_counts(counts: ArrayLike, noise_std: ArrayLike) -> Floats:
     """Noisy counts fit to divide by, and NaN for the others.
 
     A count is fit if it is at least one and at least twice the standard deviation of
@@ -35,7 +44,9 @@ def usable_counts(counts, noise_std):
     return np.where(counts >= least, counts, np.nan)
 
 
-def grid_quantiles(counts, total, edges, quantiles):
+def grid_quantiles(
+    counts: ArrayLike, total: float, edges: ArrayLike, quantiles: ArrayLike
+) -> Floats:
     """Quantiles of a column from its noisy histogram on a public grid.
 
     The noisy distribution function is made monotone by isotonic regression within

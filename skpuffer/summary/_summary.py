@@ -1,9 +1,14 @@
 """Many statistics of one table, in one release."""
 
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields, replace
 from numbers import Integral, Real
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skpuffer.base import PrivateEstimatorMixin
@@ -25,6 +30,13 @@ from ._parameters import (
     requested,
 )
 from ._schema import Column, TableEncoder, check_levels, column_kinds
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.accountants import Accountant
+    from skpuffer.scenarios import Scenario
+    from skpuffer.utils._types import BoundsLike, RandomState
 
 __all__ = ["PrivateSummary"]
 
@@ -164,17 +176,21 @@ class PrivateSummary(PrivateEstimatorMixin):
 
     def __init__(
         self,
-        scenario=None,
-        accountant=None,
+        scenario: Scenario | None = None,
+        accountant: Accountant | None = None,
         *,
-        statistics=("count", "mean", "std"),
-        by=None,
-        columns=None,
-        bounds=None,
-        categories=None,
-        bins=20,
-        quantiles=(0.25, 0.5, 0.75),
-        random_state=None,
+        statistics: Sequence[str] | Mapping[Hashable, Sequence[str]] = (
+            "count",
+            "mean",
+            "std",
+        ),
+        by: Hashable | Sequence[Hashable] = None,
+        columns: Sequence[Hashable] | None = None,
+        bounds: BoundsLike = None,
+        categories: Mapping[Hashable, Sequence[Hashable]] | None = None,
+        bins: int | ArrayLike | Mapping[Hashable, int | ArrayLike] = 20,
+        quantiles: Sequence[float] = (0.25, 0.5, 0.75),
+        random_state: RandomState = None,
     ):
         self.scenario = scenario
         self.accountant = accountant
@@ -379,7 +395,9 @@ class PrivateSummary(PrivateEstimatorMixin):
 
     # -- post-processing ----------------------------------------------------------
 
-    def to_crosstab(self, statistic="count", column=None):
+    def to_crosstab(
+        self, statistic: str = "count", column: Hashable = None
+    ) -> pd.DataFrame:
         """Arrange one statistic of the groups as a cross-table.
 
         Parameters

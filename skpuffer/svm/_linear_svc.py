@@ -1,11 +1,21 @@
 """Support vector machines trained by noisy gradients."""
 
+from __future__ import annotations
+
 from numbers import Real
+from typing import TYPE_CHECKING
 
 from skpuffer.linear_model._training import LinearClassifier
 from skpuffer.training import make_loss
 from skpuffer.utils._checks import check_positive
 from skpuffer.utils._sklearn import Interval, StrOptions
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.accountants import Accountant
+    from skpuffer.scenarios import Scenario
+    from skpuffer.utils._types import RandomState
 
 __all__ = ["PrivateLinearSVC"]
 
@@ -127,26 +137,26 @@ class PrivateLinearSVC(LinearClassifier):
 
     def __init__(
         self,
-        scenario=None,
-        accountant=None,
+        scenario: Scenario | None = None,
+        accountant: Accountant | None = None,
         *,
-        loss="huber_hinge",
-        C=None,
-        data_norm=1.0,
-        fit_intercept=True,
-        intercept_scaling=0.5,
-        classes=None,
-        sampling=None,
-        batch_size=None,
-        max_iter=None,
-        n_steps=None,
-        clip_norm=None,
-        learning_rate=None,
-        momentum=None,
-        average=None,
-        warm_start=False,
-        verbose=0,
-        random_state=None,
+        loss: str = "huber_hinge",
+        C: float | None = None,
+        data_norm: float = 1.0,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 0.5,
+        classes: ArrayLike | None = None,
+        sampling: str | None = None,
+        batch_size: int | None = None,
+        max_iter: int | None = None,
+        n_steps: int | None = None,
+        clip_norm: float | None = None,
+        learning_rate: float | None = None,
+        momentum: float | None = None,
+        average: float | None = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        random_state: RandomState = None,
     ):
         self.scenario = scenario
         self.accountant = accountant

@@ -1,5 +1,7 @@
 """Unmistakable values, and the places where a private value may come to light."""
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import inspect
@@ -9,6 +11,8 @@ import struct
 import traceback
 import types
 import warnings
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,7 +37,7 @@ _SIGNS = (
 )
 
 
-def sings(value):
+def sings(value: str | bytes) -> bool:
     """Whether a canary can be read in a text, or in the bytes of a pickle."""
     if isinstance(value, str):
         return TEXT in value or _PRINTED in value
@@ -57,7 +61,7 @@ class Said:
         self._warned = []
 
     @property
-    def texts(self):
+    def texts(self) -> Iterator[tuple[str, str]]:
         """Iterate over where something was said, and what."""
         for error in _chain(self.error):
             yield "an error", "".join(traceback.format_exception_only(error))
@@ -68,7 +72,7 @@ class Said:
         yield "what was logged", self._logged.getvalue()
 
     @property
-    def songs(self):
+    def songs(self) -> list[str]:
         """Where a canary was quoted, in words; empty if it was not."""
         return sorted({place for place, text in self.texts if sings(text)})
 
@@ -85,7 +89,7 @@ def _chain(error):
 
 
 @contextlib.contextmanager
-def listen():
+def listen() -> Iterator[Said]:
     """Run a block, whatever it raises, and note what is said meanwhile."""
     said, root = Said(), logging.getLogger()
     handler, level = logging.StreamHandler(said._logged), root.level
@@ -106,7 +110,7 @@ def listen():
             root.setLevel(level)
 
 
-def reachable(value):
+def reachable(value: object) -> dict[str, Any]:
     """List what can be reached from an object, whatever its attributes are called.
 
     Parameters

@@ -1,5 +1,7 @@
 """Every public estimator of skpuffer, with an instance ready to be checked."""
 
+from __future__ import annotations
+
 import importlib
 import inspect
 from typing import NamedTuple
@@ -70,7 +72,7 @@ def _instance(name, estimator_class):
     return examples[name]() if name in examples else estimator_class()
 
 
-def all_estimators():
+def all_estimators() -> list[EstimatorEntry]:
     """List every public estimator class with a ready-to-check instance.
 
     Returns

@@ -8,6 +8,8 @@ estimator falls short. Run them on an estimator of your own:
 >>> check_private_estimator(PrivateLogisticRegression())
 """
 
+from __future__ import annotations
+
 import copy
 import inspect
 import itertools
@@ -15,6 +17,7 @@ import json
 import pickle
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import contextmanager
 from functools import partial
 
@@ -22,7 +25,7 @@ import joblib
 import numpy as np
 from scipy.stats import chi2
 from sklearn import config_context
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -111,7 +114,9 @@ def _recording(estimator):
     return Recording(**part.get_params(deep=False))
 
 
-def check_noise_is_of_the_certified_scale(estimator, n_fits=40):
+def check_noise_is_of_the_certified_scale(
+    estimator: BaseEstimator, n_fits: int = 40
+) -> None:
     """What is added to each vector that leaves is the noise that was certified.
 
     The spread of published vectors over fits, or of the noise that a training run drew
@@ -150,7 +155,7 @@ def _n_noisy(fitted):
     return len(votes)
 
 
-def check_budget_monotone(estimator):
+def check_budget_monotone(estimator: BaseEstimator) -> None:
     """More budget means less noise, and the certificate says what was asked."""
     spreads = []
     for epsilon in (0.25, 1.0, 4.0):
@@ -166,14 +171,14 @@ def check_budget_monotone(estimator):
     assert spreads[0] > spreads[1] > spreads[2] > 0
 
 
-def check_noise_does_not_depend_on_data(estimator):
+def check_noise_does_not_depend_on_data(estimator: BaseEstimator) -> None:
     """Two tables of one shape get exactly the same noise family and scale."""
     one, other = _fit(clone(estimator), seed=0), _fit(clone(estimator), seed=1)
     assert one.noise_ == other.noise_
     assert one.certificate_ == other.certificate_
 
 
-def check_parameters_unchanged(estimator):
+def check_parameters_unchanged(estimator: BaseEstimator) -> None:
     """Fitting writes nothing into the parameters, nested ones included."""
     fresh = clone(estimator)
     before = joblib.hash(fresh.get_params(deep=True))
@@ -191,7 +196,7 @@ def _held(estimator):
     return reachable(held)
 
 
-def check_nothing_unprivatised_on_self(estimator):
+def check_nothing_unprivatised_on_self(estimator: BaseEstimator) -> None:
     """What does not vary with the noise does not vary with the data, in any attribute.
 
     Private names and whatever the attributes refer to included.
@@ -225,7 +230,7 @@ def _with_canaries(estimator):
     return X, *rest
 
 
-def check_no_canary_is_held(estimator):
+def check_no_canary_is_held(estimator: BaseEstimator) -> None:
     """No attribute, no pickle and nothing that `fit` says holds a private value."""
     fresh = _set(estimator, random_state=0)
     with listen() as said:
@@ -286,7 +291,7 @@ def _bad_arguments(estimator):
             yield name, (X, target)
 
 
-def check_no_canary_is_quoted(estimator):
+def check_no_canary_is_quoted(estimator: BaseEstimator) -> None:
     """Bad data is refused, or warned of, without a word of what is in it.
 
     Neither in `fit` nor in what a fitted estimator does to other rows, and nothing is
@@ -314,7 +319,7 @@ def check_no_canary_is_quoted(estimator):
                 assert not said.songs, f"{name}: {method} quoted in {said.songs}"
 
 
-def check_fresh_noise_every_time(estimator):
+def check_fresh_noise_every_time(estimator: BaseEstimator) -> None:
     """Without a seed no two fits agree, whatever NumPy's global state is."""
     values = []
     for _ in range(2):
@@ -324,7 +329,7 @@ def check_fresh_noise_every_time(estimator):
     assert not np.any(values[0] == values[1])
 
 
-def check_seed_warns(estimator):
+def check_seed_warns(estimator: BaseEstimator) -> None:
     """A seed reproduces the noise, warns, and is written in the certificate."""
     values = []
     for _ in range(2):
@@ -342,7 +347,7 @@ def check_seed_warns(estimator):
         unseeded.fit(*_arguments(unseeded))
 
 
-def check_refit_independent(estimator):
+def check_refit_independent(estimator: BaseEstimator) -> None:
     """A second fit forgets the first."""
     fresh = _recording(_set(estimator, random_state=3))
     _fit(fresh, seed=0)
@@ -372,7 +377,7 @@ def _expect(error, match, estimator, *arguments):
     _assert_unfitted(estimator)
 
 
-def check_bad_budget_refused(estimator):
+def check_bad_budget_refused(estimator: BaseEstimator) -> None:
     """Bad privacy parameters are refused whatever scikit-learn's switches say."""
     bad = {
         "epsilon": PrivacyLoss(epsilon=0.0, delta=1e-5),
@@ -385,7 +390,7 @@ def check_bad_budget_refused(estimator):
                 _expect(ValueError, name, fresh, *_arguments(fresh))
 
 
-def check_failed_refit_leaves_nothing(estimator):
+def check_failed_refit_leaves_nothing(estimator: BaseEstimator) -> None:
     """Data that is refused leaves the estimator unfitted, even after a good fit."""
     fresh = _fit(clone(estimator))
     X, *rest = _arguments(fresh)
@@ -394,7 +399,7 @@ def check_failed_refit_leaves_nothing(estimator):
     _expect(ValueError, "NaN", fresh, X, *rest)
 
 
-def check_certificate_is_plain_data(estimator):
+def check_certificate_is_plain_data(estimator: BaseEstimator) -> None:
     """The certificate can be printed, stored as JSON, shown and pickled."""
     fitted = _fit(clone(estimator))
     certificate = fitted.certificate_
@@ -406,7 +411,7 @@ def check_certificate_is_plain_data(estimator):
     assert again.noise_ == fitted.noise_
 
 
-def check_certificate_names_its_limits(estimator):
+def check_certificate_names_its_limits(estimator: BaseEstimator) -> None:
     """It says that noise is in floating point, and rows are no others' business."""
     said = _fit(clone(estimator)).certificate_.assumptions
     assert said.count(FLOATING_POINT) == said.count(UNTOUCHED_ROWS) == 1
@@ -433,7 +438,7 @@ class _Recorder:
     def on_fit_task_end(self, estimator, context, *, metadata=None): ...
 
 
-def check_release_is_announced(estimator):
+def check_release_is_announced(estimator: BaseEstimator) -> None:
     """A callback hears of the certificate before noise is drawn, and may refuse."""
     recorder = _Recorder()
     fresh = clone(estimator).set_callbacks(recorder)
@@ -514,7 +519,7 @@ def _interrupted(estimator, fit, error):
             return
 
 
-def check_interrupted_fit_leaves_nothing(estimator):
+def check_interrupted_fit_leaves_nothing(estimator: BaseEstimator) -> None:
     """A fit that is interrupted, at whatever moment, leaves nothing behind.
 
     Interrupts come from a user, or from a callback, which may raise in its last hook as
@@ -562,7 +567,7 @@ _CHECKS = (
 )
 
 
-def privacy_checks(estimator):
+def privacy_checks(estimator: BaseEstimator) -> list[tuple[str, Callable[[], None]]]:
     """Return the checks that apply to an estimator.
 
     Parameters
@@ -580,7 +585,7 @@ def privacy_checks(estimator):
     return [(check.__name__, partial(check, estimator)) for check in checks]
 
 
-def check_private_estimator(estimator):
+def check_private_estimator(estimator: BaseEstimator) -> None:
     """Run every privacy check on an estimator.
 
     Parameters

@@ -1,11 +1,22 @@
 """What the engine asks of gradients."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._clipping import check_release
 from ._rows import Rows
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.releases import GradientRelease
+    from skpuffer.utils._types import Booleans, Floats, Indices, Table
+
+    from ._losses import Loss
 
 __all__ = ["Gradients"]
 
@@ -39,7 +50,9 @@ class Gradients(ABC):
         If `X` or `y` holds NaN or infinity, or they do not fit each other.
     """
 
-    def __init__(self, loss, X, y, *, n_classes=None):
+    def __init__(
+        self, loss: Loss, X: Table, y: ArrayLike, *, n_classes: int | None = None
+    ):
         self.loss = loss
         self.rows = Rows(X)
         if loss.indexed and n_classes is None:
@@ -76,20 +89,22 @@ class Gradients(ABC):
         """Return the sizes of the parts of the parameter vector."""
 
     @property
-    def n_records(self):
+    def n_records(self) -> int:
         """Number of records."""
         return self.rows.n_records
 
     @property
     @abstractmethod
-    def penalised(self):
+    def penalised(self) -> Booleans:
         """Which parameters a penalty is for, booleans of shape (dim,)."""
 
     @abstractmethod
-    def initial(self, rng):
+    def initial(self, rng: np.random.Generator) -> Floats:
         """Return starting parameters of shape (dim,), which depend on no data."""
 
-    def clipped_sum(self, parameters, index, release):
+    def clipped_sum(
+        self, parameters: Floats, index: Indices | None, release: GradientRelease
+    ) -> Floats:
         """Return the sum of the clipped gradients of a batch.
 
         Parameters

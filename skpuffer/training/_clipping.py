@@ -1,13 +1,26 @@
 """Scaling gradients down to the clip norms, by way of their factors."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from skpuffer.utils._norms import joint_norms, least_norm, row_norms
 
+if TYPE_CHECKING:
+    from numpy.typing import DTypeLike
+
+    from skpuffer.releases import GradientRelease
+    from skpuffer.utils._types import Array
+
 __all__ = ["check_release", "clip_layers", "clip_rows", "largest_factor"]
 
 
-def check_release(release, blocks, dtype):
+def check_release(
+    release: GradientRelease, blocks: tuple[int, ...], dtype: DTypeLike
+) -> None:
     """Check that a release clips what a model has, to what its numbers can hold.
 
     Raises
@@ -28,7 +41,7 @@ def check_release(release, blocks, dtype):
         )
 
 
-def largest_factor(clip_norm, lengths, slack):
+def largest_factor(clip_norm: float, lengths: Array, slack: float) -> Array:
     """Return how long one factor of a gradient may be, given the other's length.
 
     Parameters
@@ -50,7 +63,7 @@ def largest_factor(clip_norm, lengths, slack):
         return clip_norm * (1 - slack) / lengths
 
 
-def clip_rows(factors, caps, order):
+def clip_rows(factors: Array, caps: Array | float, order: float) -> Array:
     """Scale rows down to their largest norms.
 
     Parameters
@@ -77,7 +90,12 @@ def clip_rows(factors, caps, order):
     return factors / np.maximum(excess, 1)[:, None]
 
 
-def clip_layers(entering, leaving, release, slack):
+def clip_layers(
+    entering: Sequence[Array],
+    leaving: Sequence[Array],
+    release: GradientRelease,
+    slack: float,
+) -> list[Array]:
     """Clip the gradients of two layers, each an outer product.
 
     Parameters

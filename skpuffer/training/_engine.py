@@ -1,10 +1,21 @@
 """The loop that executes a gradient release."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ._optimiser import OptimiserRun
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.noise import Noise
+    from skpuffer.releases import GradientRelease
+    from skpuffer.utils._types import Floats
+
+    from ._base import Gradients
 
 __all__ = ["Step", "train"]
 
@@ -29,15 +40,15 @@ class Step(NamedTuple):
 
 
 def train(
-    gradients,
-    release,
-    noise,
-    rng,
+    gradients: Gradients,
+    release: GradientRelease,
+    noise: Noise,
+    rng: np.random.Generator,
     *,
-    initial=None,
-    verbose=False,
-    record=None,
-):
+    initial: ArrayLike | None = None,
+    verbose: bool = False,
+    record: list[Step] | None = None,
+) -> Floats:
     """Execute a gradient release.
 
     At each step: a batch, by the sampling scheme of the release; the sum of its

@@ -1,5 +1,9 @@
 """Clipped gradients of generalised linear models."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from skpuffer.utils._checks import check_non_negative
@@ -7,6 +11,13 @@ from skpuffer.utils._checks import check_non_negative
 from ._base import Gradients
 from ._clipping import clip_rows, largest_factor
 from ._rows import products
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.utils._types import Booleans, Floats, Table
+
+    from ._losses import Loss
 
 __all__ = ["LinearGradients"]
 
@@ -56,7 +67,15 @@ class LinearGradients(Gradients):
     array([-0.948,  0.184])
     """
 
-    def __init__(self, loss, X, y, *, n_classes=None, intercept_scale=1.0):
+    def __init__(
+        self,
+        loss: Loss,
+        X: Table,
+        y: ArrayLike,
+        *,
+        n_classes: int | None = None,
+        intercept_scale: float = 1.0,
+    ):
         self.intercept_scale = check_non_negative(intercept_scale=intercept_scale)
         super().__init__(loss, X, y, n_classes=n_classes)
         self._known_caps = {}
@@ -66,15 +85,15 @@ class LinearGradients(Gradients):
         return (weights, self.n_outputs) if self.intercept_scale else (weights,)
 
     @property
-    def penalised(self):
+    def penalised(self) -> Booleans:
         """Which parameters are weights, booleans of shape (dim,)."""
         return np.arange(self.dim) < self.blocks[0]
 
-    def initial(self, rng):
+    def initial(self, rng: np.random.Generator) -> Floats:
         """Return zeros, of shape (dim,)."""
         return np.zeros(self.dim)
 
-    def split(self, parameters):
+    def split(self, parameters: Floats) -> tuple[Floats, Floats]:
         """Take a parameter vector apart.
 
         Parameters

@@ -1,15 +1,20 @@
 """Losses of a score, and how steep and how curved they are."""
 
+from __future__ import annotations
+
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils.extmath import softmax
 
 from skpuffer.utils._checks import check_option, check_positive
+
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Array
 
 __all__ = [
     "LOSSES",
@@ -39,24 +44,24 @@ class Loss(ABC):
     indexed: ClassVar[bool] = False
 
     @abstractmethod
-    def value(self, scores, y):
+    def value(self, scores: Array, y: Array) -> Array:
         """Return the loss of each example, of shape (n,)."""
 
     @abstractmethod
-    def derivative(self, scores, y):
+    def derivative(self, scores: Array, y: Array) -> Array:
         """Return a new array of the shape of `scores`: a (sub)gradient by the score."""
 
     @property
     @abstractmethod
-    def lipschitz(self):
+    def lipschitz(self) -> float:
         """Largest l2 norm of the derivative of one example, inf if unbounded."""
 
     @property
     @abstractmethod
-    def smoothness(self):
+    def smoothness(self) -> float:
         """Lipschitz constant of the derivative in the l2 norm, inf if there is none."""
 
-    def n_outputs(self, n_classes=None):
+    def n_outputs(self, n_classes: int | None = None) -> int:
         """Return the number of scores an example has."""
         return n_classes if self.indexed else 1
 
@@ -69,11 +74,11 @@ class Logistic(Loss):
     lipschitz = 1.0
     smoothness = 0.25
 
-    def value(self, scores, y):
+    def value(self, scores: Array, y: Array) -> Array:
         """Return the loss of each example, of shape (n,)."""
         return np.logaddexp(0, scores) - y * scores
 
-    def derivative(self, scores, y):
+    def derivative(self, scores: Array, y: Array) -> Array:
         """Return the derivative by the score, of shape (n,)."""
         # expit(s) = (1 + tanh(s / 2)) / 2, and NumPy has a fast tanh
         half = scores.dtype.type(0.5)
@@ -99,11 +104,11 @@ class Multinomial(Loss):
     lipschitz = math.sqrt(2)
     smoothness = 0.5
 
-    def value(self, scores, y):
+    def value(self, scores: Array, y: Array) -> Array:
         """Return the loss of each example, of shape (n,)."""
         return logsumexp(scores, axis=1) - _own(scores, y)
 
-    def derivative(self, scores, y):
+    def derivative(self, scores: Array, y: Array) -> Array:
         """Return the derivative by the scores, of shape (n, n_outputs)."""
         residual = softmax(scores)
         residual[np.arange(len(residual)), y] -= 1
@@ -168,7 +173,7 @@ class HuberHinge(_Margin):
         object.__setattr__(self, "width", check_positive(width=self.width))
 
     @property
-    def smoothness(self):
+    def smoothness(self) -> float:
         """Lipschitz constant of the derivative."""
         return 1 / (2 * self.width)
 
@@ -210,11 +215,11 @@ class MulticlassHinge(Loss):
         rival = others.argmax(axis=1)
         return rival, _own(scores, y) - _own(scores, rival)
 
-    def value(self, scores, y):
+    def value(self, scores: Array, y: Array) -> Array:
         """Return the loss of each example, of shape (n,)."""
         return self.margin._loss(self._rival(scores, y)[1])
 
-    def derivative(self, scores, y):
+    def derivative(self, scores: Array, y: Array) -> Array:
         """Return the derivative by the scores, of shape (n, n_outputs)."""
         rival, margin = self._rival(scores, y)
         slope = self.margin._slope(margin)
@@ -233,11 +238,11 @@ class Squared(Loss):
     lipschitz = math.inf
     smoothness = 1.0
 
-    def value(self, scores, y):
+    def value(self, scores: Array, y: Array) -> Array:
         """Return the loss of each example, of shape (n,)."""
         return (scores - y) ** 2 / 2
 
-    def derivative(self, scores, y):
+    def derivative(self, scores: Array, y: Array) -> Array:
         """Return the derivative by the score, of shape (n,)."""
         return scores - y
 
@@ -261,17 +266,17 @@ class Huber(Loss):
         object.__setattr__(self, "width", check_positive(width=self.width))
 
     @property
-    def lipschitz(self):
+    def lipschitz(self) -> float:
         """Largest absolute derivative."""
         return self.width
 
-    def value(self, scores, y):
+    def value(self, scores: Array, y: Array) -> Array:
         """Return the loss of each example, of shape (n,)."""
         error = scores - y
         inner = np.clip(error, -self.width, self.width)
         return inner * (error - inner / 2)
 
-    def derivative(self, scores, y):
+    def derivative(self, scores: Array, y: Array) -> Array:
         """Return the derivative by the score, of shape (n,)."""
         error = scores - y
         return np.clip(error, -self.width, self.width, out=error)
@@ -294,7 +299,7 @@ LOSSES = {
 }
 
 
-def make_loss(name, n_classes=None, **parameters):
+def make_loss(name: str, n_classes: int | None = None, **parameters: float) -> Loss:
     """Make a loss by its name.
 
     Parameters

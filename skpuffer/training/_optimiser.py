@@ -1,8 +1,17 @@
 """From noisy gradients to parameters: post-processing throughout."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.releases import Optimiser
+    from skpuffer.utils._types import Booleans, Floats
 
 __all__ = ["OptimiserRun"]
 
@@ -32,7 +41,13 @@ class OptimiserRun:
     array([0.5])
     """
 
-    def __init__(self, optimiser, initial, n_steps, penalised=None):
+    def __init__(
+        self,
+        optimiser: Optimiser,
+        initial: ArrayLike,
+        n_steps: int,
+        penalised: Booleans | None = None,
+    ):
         self._optimiser = optimiser
         self._n_steps = n_steps
         self._done = 0
@@ -45,11 +60,11 @@ class OptimiserRun:
         self._sum = np.zeros_like(self._parameters)
 
     @property
-    def parameters(self):
+    def parameters(self) -> Floats:
         """Parameters reached so far, of shape (dim,)."""
         return self._parameters
 
-    def step(self, gradient):
+    def step(self, gradient: Floats) -> Floats:
         """Return the parameters after one more noisy mean gradient.
 
         Parameters
@@ -81,7 +96,7 @@ class OptimiserRun:
         self._done += 1
         return self._parameters
 
-    def result(self):
+    def result(self) -> Floats:
         """Return the last parameters, or the mean of the last ones."""
         n_averaged = self._done - self._first_averaged
         if n_averaged <= 0:

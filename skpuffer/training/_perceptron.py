@@ -1,6 +1,9 @@
 """Clipped gradients of a perceptron with one hidden layer."""
 
+from __future__ import annotations
+
 import math
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import expit
@@ -11,6 +14,13 @@ from skpuffer.utils._norms import joint_norms, row_norms
 from ._base import Gradients
 from ._clipping import clip_layers
 from ._rows import products
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.utils._types import Booleans, Floats, Table
+
+    from ._losses import Loss
 
 __all__ = ["ACTIVATIONS", "PerceptronGradients"]
 
@@ -72,7 +82,16 @@ class PerceptronGradients(Gradients):
     ((9, 4), 13)
     """
 
-    def __init__(self, loss, X, y, *, n_classes=None, n_hidden=100, activation="relu"):
+    def __init__(
+        self,
+        loss: Loss,
+        X: Table,
+        y: ArrayLike,
+        *,
+        n_classes: int | None = None,
+        n_hidden: int = 100,
+        activation: str = "relu",
+    ):
         self.n_hidden = check_count(n_hidden=n_hidden)
         self.activation = check_option(tuple(ACTIVATIONS), activation=activation)
         super().__init__(loss, X, y, n_classes=n_classes)
@@ -84,7 +103,7 @@ class PerceptronGradients(Gradients):
         )
 
     @property
-    def penalised(self):
+    def penalised(self) -> Booleans:
         """Which parameters are weights, booleans of shape (dim,)."""
         mask = np.ones(self.dim, dtype=bool)
         first, _ = self.blocks
@@ -92,7 +111,7 @@ class PerceptronGradients(Gradients):
         mask[self.dim - self.n_outputs :] = False
         return mask
 
-    def initial(self, rng):
+    def initial(self, rng: np.random.Generator) -> Floats:
         """Draw weights uniformly within the bounds of Glorot and Bengio (2010).
 
         Parameters
@@ -113,7 +132,7 @@ class PerceptronGradients(Gradients):
             parts += [rng.uniform(-bound, bound, n_in * n_out), np.zeros(n_out)]
         return np.concatenate(parts)
 
-    def split(self, parameters):
+    def split(self, parameters: Floats) -> tuple[list[Floats], list[Floats]]:
         """Take a parameter vector apart.
 
         Parameters

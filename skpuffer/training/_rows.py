@@ -1,11 +1,19 @@
 """The records of a run, kept so that a batch is read, and its norms known, fast."""
 
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._norms import joint_norms, row_norms, row_parts
+
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Array, Floats, Indices, Matrix, Table
 
 __all__ = ["Rows", "products"]
 
@@ -50,7 +58,7 @@ class Rows:
     gains any further influence.
     """
 
-    def __init__(self, X):
+    def __init__(self, X: Table):
         self._sparse = sparse.issparse(X)
         X = X.tocsr() if self._sparse else np.asarray(X, order="C")
         if X.dtype not in (np.float32, np.float64):
@@ -76,21 +84,21 @@ class Rows:
         self._padded = None
 
     @property
-    def dtype(self):
+    def dtype(self) -> np.dtype:
         """float32 or float64."""
         return self.X.dtype
 
     @property
-    def n_records(self):
+    def n_records(self) -> int:
         """Number of records."""
         return self.X.shape[0]
 
     @property
-    def n_features(self):
+    def n_features(self) -> int:
         """Number of features."""
         return self.X.shape[1]
 
-    def norms(self, order, constant=0.0):
+    def norms(self, order: float, constant: float = 0.0) -> Array:
         """Return the norm of each row with a constant appended, rounded up.
 
         Parameters
@@ -129,7 +137,7 @@ class Rows:
             lengths = np.maximum(lengths, info.tiny) * (1 + 2 * float(info.eps))
             return lengths.astype(self.dtype, copy=False)
 
-    def blocks(self, index=None):
+    def blocks(self, index: Indices | None = None) -> Iterator[tuple[Matrix, Any]]:
         """Yield the rows of a batch in blocks.
 
         Parameters
@@ -190,7 +198,7 @@ class Rows:
         self._padded = self._tail
         return self._tail[:n_rows]
 
-    def padded(self, rows):
+    def padded(self, rows: Matrix) -> Matrix:
         """Return the rows of the last block, followed by others for :func:`products`.
 
         Parameters
@@ -204,7 +212,7 @@ class Rows:
         """
         return rows if self._sparse else self._padded
 
-    def add_up(self, rows, factors):
+    def add_up(self, rows: Matrix, factors: Array) -> Floats:
         """Return ``rows.T @ factors`` of a block, in float64.
 
         Parameters
@@ -229,7 +237,7 @@ class Rows:
         return total
 
     @property
-    def slack(self):
+    def slack(self) -> float:
         """Share of its length by which rounding may add to a move of a sum.
 
         For sums of gradients as :meth:`blocks` and :meth:`add_up` make them.
@@ -246,7 +254,7 @@ class Rows:
         few = 2.0**-24 * (_FLOAT32_TERMS + 4 * _BLOCK_ROWS)
         return _WIDE_SLACK + (few if self.dtype == np.float32 else 0.0)
 
-    def check_size(self, n_rows):
+    def check_size(self, n_rows: int) -> None:
         """Check that so many rows are added up within the slack.
 
         Raises
@@ -262,7 +270,7 @@ class Rows:
             )
 
 
-def products(rows, matrix):
+def products(rows: Matrix, matrix: Array) -> Array:
     """Return ``rows @ matrix``, each row's the same wherever it stands.
 
     A record that comes or goes must not change how others are rounded, but a BLAS has

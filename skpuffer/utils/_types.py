@@ -1,15 +1,46 @@
-"""Names for the arrays that annotations speak of."""
+"""Names for the arrays and tables that annotations speak of."""
 
-from typing import Any
+from collections.abc import Hashable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Booleans", "Floats", "Indices", "Integers"]
+if TYPE_CHECKING:
+    from narwhals.typing import IntoDataFrame
+    from scipy import sparse
 
+__all__ = [
+    "Array",
+    "Booleans",
+    "BoundsLike",
+    "Floats",
+    "Indices",
+    "Integers",
+    "Matrix",
+    "RandomState",
+    "Table",
+]
+
+#: Of any dtype, such as one of labels, or of float32 as well as float64.
+Array = NDArray[Any]
 Booleans = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Indices = NDArray[np.integer[Any]]
 
 #: int64, or Python integers where those would overflow.
 Integers = NDArray[Any]
+
+#: Rows as they are computed with.
+Matrix: TypeAlias = "NDArray[Any] | sparse.csr_matrix | sparse.csr_array"
+
+#: Rows as users give them: anything like an array, a sparse matrix, a data frame.
+Table: TypeAlias = "ArrayLike | sparse.spmatrix | sparse.sparray | IntoDataFrame"
+
+#: Public bounds of columns: a pair (low, high), pairs by column, or 'empirical'.
+BoundsLike: TypeAlias = (
+    tuple[ArrayLike, ArrayLike] | Mapping[Hashable, tuple[float, float]] | str | None
+)
+
+#: What noise is drawn from; None is the operating system's entropy.
+RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
