@@ -1,4 +1,4 @@
-"""What the two meta-estimators share: methods and tags of the estimator inside."""
+"""Delegation of methods and tags to the estimator inside a meta-estimator."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ DELEGATED = (
 
 
 def offered(name: str) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator: the method is there only if its class offers `name`."""
+    """Decorator of a method that is there only if its class offers `name`."""
 
     def check(owner):
         return owner._offers(name)
@@ -119,7 +119,7 @@ def set_output(self, *, transform: str | None = None) -> Any:
 
 
 def delegates(cls: type) -> type:
-    """Give a class the methods of the estimator inside, there only if that one is.
+    """Class decorator: adds the methods of the estimator inside, where it has them.
 
     The class says whether it `_offers(name)` a method, and how to `_call(name, X)` it.
     """

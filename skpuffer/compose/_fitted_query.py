@@ -1,4 +1,4 @@
-"""A vector read off a fitted estimator, as a query of its training table."""
+"""Query of a training table: a vector read off an estimator fitted on it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ENVIRONMENT = ("_n_threads",)
 
 
 class FittedQuery:
-    """Fits a clone of an estimator and returns the vector asked for.
+    """Query that fits a clone of an estimator and reads a vector off it.
 
     Every fit runs from the same public seed, so that two tables differ in nothing but
     their records, and NumPy's global state is not drawn from. Nothing hears of it, for
@@ -145,12 +145,12 @@ class FittedQuery:
         if self._dim is not None and size != self._dim:
             raise ValueError(
                 f"The parameter 'query' gives {size} numbers, but {self._dim} were "
-                "announced (by 'n_outputs', or by the laws of the scenario)."
+                "announced (by 'n_outputs', or by the scenario)."
             )
         self.shapes = shapes
 
-    def split(self, vector: Floats) -> list[Floats]:
-        """Cut a vector back into the arrays asked for; scalars become floats."""
+    def split(self, vector: Floats) -> list[Floats | float]:
+        """Split a released vector into the arrays asked for; scalars become floats."""
         ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes])
         return [
             piece.reshape(shape) if shape else float(piece[0])

@@ -1,4 +1,4 @@
-"""Any estimator's parameters, released with noise."""
+"""Output perturbation: the parameters of any estimator, released with noise."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ __all__ = ["OutputPerturbation"]
 
 @delegates
 class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
-    """Releases the parameters, or any vector, of a scikit-learn estimator with noise.
+    """Output perturbation of any scikit-learn estimator: its parameters plus noise.
 
     The estimator is fitted on the private table as it is; what leaves is the vector
-    asked for, with noise. How far that vector can move must be known: give a
-    `sensitivity`, or a scenario that offers laws of it or simulates worlds
+    asked for, with noise. Its sensitivity must be known: give a `sensitivity`, or a
+    scenario that offers distributions of it or simulates whole tables
     (:class:`~skpuffer.scenarios.SimulatorScenario`,
     :class:`~skpuffer.scenarios.AttributeScenario`,
     :class:`~skpuffer.scenarios.LawsScenario`).
@@ -195,8 +195,8 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
                 raise UnsupportedError(
                     "Nothing is known of how far one record moves the vector, which "
                     "RecordScenario takes: give the parameter 'sensitivity', or a "
-                    "scenario that offers laws or paired draws (SimulatorScenario, "
-                    "AttributeScenario, LawsScenario)."
+                    "scenario that offers distributions or coupled samples "
+                    "(SimulatorScenario, AttributeScenario, LawsScenario)."
                 )
         elif not isinstance(self.sensitivity, Sensitivity):
             check_positive(sensitivity=self.sensitivity)
@@ -270,7 +270,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
         )
 
     def _record_moves(self):
-        """What the release knows of records that move only so far."""
+        """Arguments of the release for records whose moves are bounded."""
         lipschitz, ceiling = float(self.lipschitz), math.inf
         if self.sensitivity is not None:
             ceiling = self._sensitivity().value("replace", 2, self.n_outputs)
@@ -307,7 +307,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
             self.estimator_ = self._rebuild(noisy | query.environment)
 
     def _rebuild(self, released):
-        """A fresh estimator that knows what was released and what is public."""
+        """A fresh estimator that holds released attributes and public facts alone."""
         fresh = clone(self.estimator)
         public = {
             name: getattr(self, name)

@@ -44,8 +44,8 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
 
     One-hot encoding and scaling stand between the raw columns, in which a scenario's
     prior speaks, and the model. Here they are made without the private rows and applied
-    to the data *and* to the prior, so that the scenario's laws are those of what the
-    model really reads.
+    to the data *and* to the prior, so that the scenario's distributions are those of
+    what the model really reads.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""A record as a point of the space in which its moves are measured."""
+"""Record as a point of the metric space in which its shift is measured."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["RecordPoint"]
 
 @dataclass(frozen=True)
 class RecordPoint:
-    """The map from a record to its features, with its target beside them.
+    """Map from a record to a point: its features, with its target beside them.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class RecordPoint:
 
     @property
     def move_assumptions(self) -> tuple[str, ...]:
-        """What :meth:`move` takes for granted."""
+        """Assumptions of :meth:`move`."""
         return (PUBLIC_TARGET,) if self.needs_target else ()
 
     def __call__(self, X: Matrix, y: ArrayLike | None = None) -> Floats:
@@ -53,11 +53,12 @@ class RecordPoint:
             return np.hstack([rows, np.reshape(y, (len(rows), -1))])
         if self.target == "labels":
             labels = np.eye(self.n_classes)[np.asarray(y)]
+            # two unit vectors are sqrt(2) apart
             return np.hstack([rows, labels * (self.label_distance / math.sqrt(2))])
         return rows
 
     def move(self, gaps: Floats, norm: float) -> Floats:
-        """How far points move when features move by so much and targets stay.
+        """Sensitivity of points to moves of features, targets staying.
 
         Parameters
         ----------

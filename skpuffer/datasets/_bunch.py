@@ -1,4 +1,4 @@
-"""What every fetcher takes and returns, in scikit-learn's conventions."""
+"""Options and return values of all loaders, in scikit-learn's conventions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of published tables that are shipped with the package."""
+"""Excerpts of published tables that are shipped with the package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def read_excerpt(name: str) -> bytes:
 
 
 def described(descr: str, chosen: str) -> str:
-    """Add to a description that it is shipped, and which part of it.
+    """Add to the description of a table which part of it is shipped.
 
     Parameters
     ----------

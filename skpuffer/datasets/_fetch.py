@@ -1,4 +1,4 @@
-"""Find a published table on disk or download it, and verify it either way.
+"""Loading of published tables: from disk or by download, verified by SHA-256.
 
 The publisher packs most tables into archives whose own checksum may change, so what is
 verified is always the content of the table itself.
@@ -40,7 +40,7 @@ _DOWNLOAD_ERRORS = (
 
 @dataclass(frozen=True)
 class RemoteTable:
-    """Where one published table lies, and how its content is recognised.
+    """Addresses and checksums of one published table.
 
     Parameters
     ----------

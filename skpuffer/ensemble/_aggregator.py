@@ -1,4 +1,4 @@
-"""Noisy answers to votes that were counted elsewhere."""
+"""Noisy aggregation of votes that were counted elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often noisy votes elect whom the exact ones do."""
+"""Agreement of noisy plurality votes with exact ones, at several budgets."""
 
 from __future__ import annotations
 

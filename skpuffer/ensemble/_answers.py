@@ -1,4 +1,4 @@
-"""Answers of teachers to new rows, each paid for once."""
+"""Cache of noisy votes by row, so that each row is paid for once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Answers"]
 
 
 class Answers:
-    """Answers rows by noisy votes until the budget is used up.
+    """Noisy votes on new rows, until the budget is used up.
 
     A row that was answered keeps its answer, and costs nothing when it is asked about
     again.
@@ -35,7 +35,7 @@ class Answers:
 
     @property
     def n_queries_left(self) -> int:
-        """How many different rows may still be asked about."""
+        """Number of rows that may still be asked about."""
         return self._session.n_queries_left
 
     def histograms(self, X: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""A classifier that learned from many teachers through noisy votes."""
+"""Private aggregation of teacher ensembles (PATE), as a classifier."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ __all__ = ["PATEClassifier"]
 
 
 def _answers_itself(estimator):
-    """Without a student, the teachers are asked."""
+    """Whether the teachers answer `predict` themselves, for want of a student."""
     if hasattr(estimator, "certificate_"):
         return "_answers" in vars(estimator)
     return estimator.unlabeled is None
@@ -240,7 +240,7 @@ classifier, default=None
         self.verbose = verbose
         self.random_state = random_state
 
-    #: What is not for others, by the notes above: teachers that are still to be asked.
+    #: Attributes that stay with the curator (see the notes): teachers yet to be asked.
     _curator_only = ("_answers",)
 
     # -- what is checked before anything is looked at -----------------------------

@@ -1,4 +1,4 @@
-"""Runs a vote release: adds the noise, and counts what is left of the budget."""
+"""Execution of a vote release: its noise, and the queries left of its budget."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class NoisyVotes(NamedTuple):
 
 
 class VoteSession:
-    """Answers queries until what was accounted for is used up.
+    """Execution of a vote release, query by query, until its budget is used up.
 
     Parameters
     ----------
@@ -68,7 +68,8 @@ class VoteSession:
         self.n_answers_left = release.max_answers
 
     def __getstate__(self):
-        # a copy that drew the same noise for other votes would give both away
+        # a copy must not draw the same noise for other votes: their difference would
+        # show the votes without noise
         return vars(self) if self._seeded else {**vars(self), "_rng": None}
 
     def __setstate__(self, state):
@@ -78,13 +79,13 @@ class VoteSession:
 
     @property
     def _generator(self):
-        # nor may a process that was forked off draw what the other one does
+        # a forked process must not draw the same noise as its parent for other votes
         if not self._seeded and self._process != os.getpid():
             self._rng, self._process = np.random.default_rng(), os.getpid()
         return self._rng
 
     def reserve(self, n_queries: int) -> None:
-        """Refuse what goes past the budget, before anything is looked at.
+        """Check that so many queries are left, before anything is looked at.
 
         Parameters
         ----------
@@ -148,6 +149,7 @@ class VoteSession:
         release = self._release
         if release.threshold is None:
             return np.ones(len(votes), dtype=bool)
+        # the noisy threshold test is charged on every query, passed or not
         tests = release.test_noise(self._noise).sample(len(votes), self._generator)
         largest = votes.max(axis=1, initial=0) + tests
         passed = largest >= release.threshold

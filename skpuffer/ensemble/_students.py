@@ -1,4 +1,4 @@
-"""Students: what is asked of the teachers, and what is learned from the answers.
+"""Students: which public rows they ask about, and how they learn from the answers.
 
 All of it is made from public rows and released answers, so it costs no privacy.
 """
@@ -40,7 +40,7 @@ _NEIGHBOURS = 7
 
 
 class _Student(ABC):
-    """Asks about public rows and learns from the answers.
+    """Base of students: queries about public rows, and a classifier of the answers.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class _Student(ABC):
 
 
 class Supervised(_Student):
-    """Learns from the rows that were answered."""
+    """Student of the answered rows alone."""
 
     def _learn(self, noisy, labels, release, noise):
         known = labels >= 0
@@ -127,7 +127,7 @@ class Supervised(_Student):
 
 
 class SemiSupervised(_Student):
-    """Learns from the rows without an answer as well; their labels are -1."""
+    """Student by a semi-supervised classifier: rows without an answer have label -1."""
 
     def _learn(self, noisy, labels, release, noise):
         target = np.full(len(self.rows), -1)
@@ -136,7 +136,7 @@ class SemiSupervised(_Student):
 
 
 class Spreading(_Student):
-    """Spreads labels along nearest neighbours, and lets neighbours outvote them."""
+    """Student by label spreading over nearest neighbours, which outvote bad labels."""
 
     def _learn(self, noisy, labels, release, noise):
         target = np.full(len(self.rows), -1)
@@ -155,7 +155,7 @@ class Spreading(_Student):
 
 
 class Histograms(_Student):
-    """Smooths the noisy counts over all public rows, then learns what leads there.
+    """Student of noisy counts smoothed by a Gaussian process over all public rows.
 
     A Gaussian process with noise of the known variance; its length scale is what
     explains the released counts best.
@@ -165,7 +165,7 @@ class Histograms(_Student):
         known = labels >= 0
         counts, rows = noisy[known], self.rows[self.asked[known]]
         k = release.n_classes
-        # of a count, were all teachers sure and all classes as frequent
+        # variance of a count, were all teachers sure and all classes as frequent
         prior = release.n_teachers**2 * (k - 1) / k**2
         spread = float(np.sqrt(self.rows.shape[1] * max(self.rows.var(), 1e-12)))
         kernel = ConstantKernel(prior, "fixed") * RBF(
@@ -183,7 +183,7 @@ class Histograms(_Student):
 
 
 class Clusters(_Student):
-    """Asks once for each cluster of public rows, and labels all of its rows alike."""
+    """Student of one query for each cluster of public rows, which share its label."""
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ def make_student(
     n_queries: int,
     rng: np.random.Generator,
 ) -> _Student:
-    """Return what asks and learns.
+    """Return a student, given its name or its classifier.
 
     Parameters
     ----------

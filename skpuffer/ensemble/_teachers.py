@@ -1,4 +1,4 @@
-"""Teachers: one model a shard of the private rows, and what they vote."""
+"""Teachers: one classifier for each shard of the private rows, and their votes."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _predict(model, X, n_classes):
 
 
 class Teachers:
-    """Classifiers fitted on disjoint shards.
+    """Ensemble of classifiers fitted on disjoint shards of the private rows.
 
     Parameters
     ----------
@@ -177,13 +177,13 @@ class Teachers:
         return self
 
     def _each(self, tasks):
-        """Run tasks of private rows, whose workers warn no more than we do here."""
+        """Run tasks on private rows, with the warnings of the workers silenced."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return Parallel(**self._parallel)(tasks)
 
     def predict(self, X: Floats, n_classes: int) -> Indices:
-        """Return what each teacher says of each row.
+        """Return the label that each teacher predicts for each row.
 
         Parameters
         ----------
@@ -201,7 +201,7 @@ class Teachers:
         return np.stack(said)
 
     def vote(self, X: Floats, n_classes: int, groups: Indices | None = None) -> Indices:
-        """Return how many teachers name each class, of each row or group of rows.
+        """Return vote counts by class, of each row or group of rows.
 
         Parameters
         ----------

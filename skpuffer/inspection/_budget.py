@@ -1,4 +1,4 @@
-"""Where the budget of an estimator is, and what its axis is called."""
+"""Budget of an estimator: its nested parameter, and the label of its axis."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def budget_label(fitted: Any, param_name: str) -> str:
 
 
 def pick(labels: Iterable[str]) -> str:
-    """Return the label all fits agree on, or the plain one.
+    """Return the label that all fits agree on, or the default one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What all displays need of matplotlib."""
+"""Helpers of all displays for matplotlib."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def pyplot(caller: str) -> ModuleType:
 
 
 def line_options(options: dict[str, Any] | None) -> dict[str, Any]:
-    """Spell options in full, so that 'c' replaces 'color' rather than joins it.
+    """Normalise aliases of line options, so that 'c' replaces 'color'.
 
     Parameters
     ----------

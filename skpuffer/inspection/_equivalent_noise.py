@@ -1,4 +1,4 @@
-"""Equally private noises of several shapes, drawn."""
+"""Display of generalised Gaussian noises that keep one promise."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ class EquivalentNoiseDisplay:
         kind: str = "density",
         line_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Draw densities, or what becomes of them, against the shape.
+        """Draw densities, or standard deviations or tail probabilities by shape.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Noises of one family that keep the same promise."""
+"""Generalised Gaussian noises of several shapes that keep the same promise."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def equivalent_noises(
 
 
 class LightestTail(NamedTuple):
-    """What :func:`lightest_tail` returns.
+    """The noise of the lightest tail, and its tail probability.
 
     Parameters
     ----------
@@ -245,7 +245,7 @@ def _check_rate(sampling_rate):
 
 
 def _calibrated(noise, epsilon, delta, shift, n_steps, rate):
-    # a table of such a size that the rate is that of a whole number of records
+    # the size of a table in which the sampling rate is a whole number of records
     part = Fraction(rate).limit_denominator(10**9)
     release = GradientRelease(
         n_records=part.denominator,

@@ -1,4 +1,4 @@
-"""What privacy costs: a score against the budget, beside the score without privacy."""
+"""Display of scores against privacy budgets, beside the score without privacy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores against budgets: by cross-validation, or read from a fitted search."""
+"""Validation scores by budget: cross-validated, or read from a fitted search."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def _seeds(estimator, random_state, n_draws):
 
 
 def _seeds_it(name):
-    # a scenario's seed belongs to what is public, its simulated worlds
+    # a scenario's seed is that of its simulated tables, which are public
     *path, last = name.split("__")
     return last == "random_state" and "scenario" not in path
 

@@ -33,19 +33,20 @@ __all__ = ["PrivateLogisticRegression"]
 _OUTPUT_C = 0.01
 _OUTPUT_MAX_ITER = 1000
 
-# What a record adds to the rounding of gradients, as a share of its own: with room.
+# Share of a record's gradient that rounding may add for each record of a sum; about
+# eight thousand times the unit of float64.
 _ROUNDING = 2.0**-40
 
 
 @dataclass(frozen=True)
 class _Rows:
-    """Clips rows to a public norm and adds the intercept's column."""
+    """Map from raw rows to model rows: clipped, with the intercept's column."""
 
     data_norm: float
     intercept: float
 
     def move(self, gaps):
-        """How far rows move in l2 when their features move by so much."""
+        """Sensitivity of model rows, in l2, to moves of their features."""
         # clipping projects onto a ball, which moves no two rows apart
         return np.minimum(np.linalg.norm(gaps, axis=1), 2 * self.data_norm)
 
@@ -113,9 +114,11 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
     learning_rate : float, default=None
         Step size for the mean gradient. None is by the rule.
     momentum : float, default=None
-        Share of the last step that is taken again. None is by the rule.
+        Heavy-ball momentum: share of the last step that is taken again, in [0, 1).
+        None is by the rule.
     average : float or bool, default=None
-        Share of the last iterates that is averaged. None is by the rule.
+        Iterate averaging: share of the steps, counted from the last, whose iterates
+        are averaged. None is by the rule.
     warm_start : bool, default=False
         Whether to begin at the parameters an earlier `fit` released, also of a table
         of other records. The certificate is of this fit alone: add that of the other.
@@ -279,6 +282,8 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         return 0.0 if self.C is None else 1.0 / (self.C * context.n_records)
 
     def _plan(self, scenario, accountant, context, X):
+        # 'auto' is gradients under differential privacy, where the accountant takes
+        # them, and the output elsewhere
         if self.solver == "output" or self._norm_from_data:
             return self._release(scenario, context, X)
         if self.solver == "gradient":

@@ -1,4 +1,4 @@
-"""The regularised logistic loss and its constants, binary and multinomial.
+"""Regularised logistic loss, binary and multinomial: constants and minimiser.
 
 scikit-learn's solvers neither accept a class that is public but absent from the data
 nor stop at a gradient norm, which the privacy of output perturbation rests on; so the
@@ -35,7 +35,7 @@ _NEWTON_STEPS = 100
 
 @dataclass(frozen=True)
 class LogisticConstants:
-    """How steep and how curved the loss of one record is.
+    """Lipschitz and smoothness constants of the regularised logistic objective.
 
     The objective is ``C * sum of losses + |w|**2 / 2``, which is 1-strongly convex, so
     a change of the gradient by g moves the minimiser by at most g.
@@ -92,19 +92,19 @@ class LogisticConstants:
         return self._loss.lipschitz + largest_score * self._loss.smoothness
 
     def move(self, shift: float) -> float:
-        """Largest move of the minimiser when one record moves by `shift`."""
+        """Sensitivity of the minimiser to one record that moves by `shift`."""
         bound = self.gradient_lipschitz * shift if shift else 0.0
         return self.C * min(2 * self.lipschitz, bound)
 
     @property
     def shift_ceiling(self) -> float:
-        """Shift of a record beyond which it may as well be any other record."""
+        """Shift beyond which a record costs no more than replacing it by any other."""
         return 2 * self.lipschitz / self.gradient_lipschitz
 
 
 @dataclass(frozen=True)
 class LogisticRecord:
-    """The map from a record to the space in which record shifts are measured.
+    """Map from a record to the space in which its shift is measured.
 
     Binary: z = y x with y = ±1. Multinomial: x, and the label as a coordinate block so
     far apart that records of different labels are beyond `label_distance`.
@@ -125,7 +125,7 @@ class LogisticRecord:
     move_assumptions = (PUBLIC_TARGET,)
 
     def move(self, gaps: Floats, norm: float) -> Floats:
-        """How far records move in that space when their features move by so much.
+        """Sensitivity of points of that space to moves of the features.
 
         Parameters
         ----------
@@ -163,11 +163,13 @@ def _objective(w, rows, y, n_classes, C):
 def _hessian_product(w, v, rows, y, n_classes, C):
     """Hessian of the objective at `w`, times `v`."""
     if n_classes == 2:
+        # X' diag(p (1 - p)) X v
         p = expit(safe_sparse_dot(rows, w))
         product = safe_sparse_dot(rows.T, p * (1 - p) * safe_sparse_dot(rows, v))
         return C * product + v
     W, V = w.reshape(n_classes, -1), v.reshape(n_classes, -1)
     p = softmax(safe_sparse_dot(rows, W.T), axis=1)
+    # for each row (diag(p) - p p') applied to its scores under V
     moved = p * safe_sparse_dot(rows, V.T)
     moved -= p * moved.sum(axis=1, keepdims=True)
     return C * safe_sparse_dot(rows.T, moved).T.ravel() + v
@@ -234,6 +236,7 @@ def _descent(w, args, gradient_tol, constants, tol):
     ----------
     Nesterov (2004), Introductory lectures on convex optimization, Theorem 2.2.3.
     """
+    # the objective is 1-strongly convex, so its condition number is L
     L, root = constants.smoothness, math.sqrt(constants.smoothness)
     share = 5 * L * root * constants.n_records / tol
     momentum = (root - 1) / (root + 1)
@@ -263,6 +266,7 @@ def _newton(w, args, gradient_tol):
             (w.size, w.size), matvec=partial(_hessian_product_at, w, args), dtype=float
         )
         direction, _ = cg(hessian, gradient, rtol=min(0.1, norm), maxiter=10 * w.size)
+        # backtracking: the longest halving of the step that shortens the gradient
         step = 1.0
         while step > 1e-10:
             moved = _objective(w - step * direction, *args)[1]

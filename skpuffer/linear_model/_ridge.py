@@ -27,7 +27,7 @@ __all__ = ["PrivateRidge"]
 
 @dataclass(frozen=True)
 class _Moments:
-    """Maps a record to the moments a least-squares fit is made of.
+    """Contribution of a record to the second moments of a least-squares fit.
 
     Of z = (x / data_norm, intercept) and the target t in [-1, 1]: the upper triangle of
     z z' with its off-diagonal entries times sqrt(2), so that its l2 norm is ``|z|**2``,
@@ -42,7 +42,7 @@ class _Moments:
     move_assumptions = (PUBLIC_TARGET,)
 
     def move(self, gaps, norm):
-        """How far moments move when features move by so much and targets stay.
+        """Sensitivity of the moments to moves of the features, targets staying.
 
         Of rows z and w that are d apart, ``|z z' - w w'|**2`` is half of ``d**2 *
         (2 |z|**2 + 2 |w|**2 - d**2) + (|z|**2 - |w|**2)**2``. With the features in a

@@ -83,9 +83,11 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
     learning_rate : float, default=None
         Step size for the mean gradient. None is by the rule.
     momentum : float, default=None
-        Share of the last step that is taken again. None is by the rule.
+        Heavy-ball momentum: share of the last step that is taken again, in [0, 1).
+        None is by the rule.
     average : float or bool, default=None
-        Share of the last iterates that is averaged. None is by the rule.
+        Iterate averaging: share of the steps, counted from the last, whose iterates
+        are averaged. None is by the rule.
     warm_start : bool, default=False
         Whether to begin at the parameters an earlier `fit` released, also of a table
         of other records. The certificate is of this fit alone: add that of the other.
@@ -278,9 +280,11 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
     learning_rate : float, default=None
         Step size for the mean gradient. None is by the rule.
     momentum : float, default=None
-        Share of the last step that is taken again. None is by the rule.
+        Heavy-ball momentum: share of the last step that is taken again, in [0, 1).
+        None is by the rule.
     average : float or bool, default=None
-        Share of the last iterates that is averaged. None is by the rule.
+        Iterate averaging: share of the steps, counted from the last, whose iterates
+        are averaged. None is by the rule.
     warm_start : bool, default=False
         Whether to begin at the parameters an earlier `fit` released, also of a table
         of other records. The certificate is of this fit alone: add that of the other.

@@ -1,4 +1,4 @@
-"""Linear models trained by noisy gradients: rows, outputs, published coefficients."""
+"""Base classes of linear models: gradients, targets, published coefficients."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class LinearTraining(PrivateTrainingMixin):
-    """Trains a linear model with one of the losses of :mod:`skpuffer.training`.
+    """Base of linear models trained with a loss of :mod:`skpuffer.training`.
 
     A subclass has the parameters `data_norm`, `fit_intercept` and `intercept_scaling`
     and says which loss it takes.
@@ -88,6 +88,7 @@ class LinearTraining(PrivateTrainingMixin):
         )
 
     def _publish(self, value, context):
+        # trained on rows in units of `data_norm`, published for rows as they are
         weights = self.n_features_in_ * self._n_outputs()
         self.coef_ = value[:weights].reshape(self.n_features_in_, -1).T / self.data_norm
         self.intercept_ = np.zeros(len(self.coef_))
@@ -96,7 +97,7 @@ class LinearTraining(PrivateTrainingMixin):
 
 
 class LinearClassifier(PrivateClassifierMixin, LinearLabelsMixin, LinearTraining):
-    """A linear classifier; a subclass has the parameter `classes` as well."""
+    """Base of linear classifiers; a subclass has the parameter `classes` as well."""
 
     _parameter_constraints: dict = {
         **LinearTraining._parameter_constraints,
@@ -105,7 +106,7 @@ class LinearClassifier(PrivateClassifierMixin, LinearLabelsMixin, LinearTraining
 
 
 class LinearRegressorMixin(RegressorMixin):
-    """What linear regressors share: a target that is clipped to public bounds."""
+    """Mixin of linear regressors: a target that is clipped to public bounds."""
 
     _accept_sparse = "csr"
 

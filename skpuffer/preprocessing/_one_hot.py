@@ -167,7 +167,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
             ``race_White`` for the category White of the column race.
         """
         before = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
-        # columns are found as in the data, whatever they are called here
+        # `categories` names columns as the data does, whatever they are called here
         known = getattr(self, "feature_names_in_", range(self.n_features_in_))
         encoded = self._positions(list(known))
         plain = [name for i, name in enumerate(before) if i not in encoded]
@@ -275,7 +275,10 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
         return encoder.fit(_objects([given[0] for given in categories])[None, :])
 
     def _order(self, n_columns, encoded):
-        """Where each column of the result stands among numbers, then codes."""
+        """Permutation that puts the codes of each column in the place of that column.
+
+        The result is made as all numbers, followed by all codes.
+        """
         extra = self.missing == "category"
         n_numbers = n_columns - len(encoded)
         numbers, codes = iter(range(n_numbers)), n_numbers

@@ -1,4 +1,4 @@
-"""What estimators of moments share: public bounds of every feature."""
+"""Mixin of estimators of moments: public bounds of every feature."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ __all__ = ["BoundedColumnsMixin"]
 
 
 class BoundedColumnsMixin:
-    """An estimator with the parameter `bounds` that releases moments of features."""
+    """Mixin for estimators with the parameter `bounds` that release moments."""
 
     def _check_parameters(self, scenario):
         check_bounds(self.bounds)
@@ -34,7 +34,11 @@ class BoundedColumnsMixin:
         return (BOUNDS_LEAK,) if are_empirical(self.bounds) else ()
 
     def _moment_release(self, scenario, context, X, *, order, name, query):
-        """Release of the moments up to an order: a sum, where bounds are known."""
+        """The release of the moments up to an order: a sum, where bounds are known.
+
+        Without bounds it is the query itself, whose output distributions the scenario
+        has to know.
+        """
         d, n = context.n_features, context.n_records
         bounds = resolve_bounds(self.bounds, d, scenario=scenario, context=context, X=X)
         context = replace(context, bounds=bounds)

@@ -21,14 +21,18 @@ if TYPE_CHECKING:
 
 __all__ = ["Bins", "Grouped", "Levels", "Ones", "Signs", "Stacked"]
 
+# Of a vector with a single one. A replaced record moves the one to another place: by
+# two in l1, by sqrt(2) in l2.
 _ONE_HOT = ContributionSensitivity(
     alone={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
     apart={1.0: 2.0, 2.0: math.sqrt(2.0), math.inf: 1.0},
 )
+# Of a number that is one or minus one.
 _SIGN = ContributionSensitivity(
     alone={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
     apart={1.0: 2.0, 2.0: 2.0, math.inf: 2.0},
 )
+# Of a number that is one for each record: a replaced record changes nothing.
 _CONSTANT = ContributionSensitivity(
     alone={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
     apart={1.0: 0.0, 2.0: 0.0, math.inf: 0.0},
@@ -76,7 +80,7 @@ class Ones:
         return np.ones((len(X), 1))
 
     def move(self, gaps: Floats, norm: float) -> Floats:
-        """How far contributions move with their records; see :class:`Moments`."""
+        """Sensitivity to moves of features; see :meth:`Moments.move`."""
         return np.zeros(len(gaps))
 
 
@@ -116,7 +120,7 @@ class Signs:
         return np.where(np.asarray(X)[:, list(self.positions)] > 0, 1.0, -1.0)
 
     def move(self, gaps: Floats, norm: float) -> Floats:
-        """How far contributions move with their records; see :class:`Moments`."""
+        """Sensitivity to moves of features; see :meth:`Moments.move`."""
         parts = [_stepwise(gaps, [at], _SIGN, norm) for at in self.positions]
         return np.linalg.norm(parts, norm, axis=0)
 
@@ -158,7 +162,7 @@ class Bins:
         return _one_hot(np.clip(codes, 0, self.dim - 1), self.dim)
 
     def move(self, gaps: Floats, norm: float) -> Floats:
-        """How far contributions move with their records; see :class:`Moments`."""
+        """Sensitivity to moves of features; see :meth:`Moments.move`."""
         return _stepwise(gaps, [self.position], self.sensitivity, norm)
 
 
@@ -190,7 +194,7 @@ class Levels:
         return _one_hot(np.asarray(X)[:, self.position].astype(int), self.dim)
 
     def move(self, gaps: Floats, norm: float) -> Floats:
-        """How far contributions move with their records; see :class:`Moments`."""
+        """Sensitivity to moves of features; see :meth:`Moments.move`."""
         return _stepwise(gaps, [self.position], self.sensitivity, norm)
 
 
@@ -230,7 +234,7 @@ class Stacked:
         return np.hstack([block(X) for block in self.blocks])
 
     def move(self, gaps: Floats, norm: float) -> Floats:
-        """How far contributions move with their records; see :class:`Moments`."""
+        """Sensitivity to moves of features; see :meth:`Moments.move`."""
         parts = [block.move(gaps, norm) for block in self.blocks]
         return np.linalg.norm(parts, norm, axis=0)
 
@@ -288,6 +292,7 @@ class Grouped:
         return out.reshape(len(X), -1)
 
     def move(self, gaps: Floats, norm: float) -> Floats:
-        """How far contributions move with their records; see :class:`Moments`."""
+        """Sensitivity to moves of features; see :meth:`Moments.move`."""
+        # a record that may change its cell pays for both cells, any other for its own
         across = _stepwise(gaps, self.positions, self.sensitivity, norm)
         return np.maximum(across, self.block.move(gaps, norm))

@@ -146,6 +146,7 @@ class SummaryLayout:
         -------
         pandas.DataFrame
         """
+        # noise was drawn in these units, and shares are read without them
         units = np.asarray(self.contribution.units)
         n_cells = self.contribution.n_cells if self.by else 1
         noisy = _NoisyBlocks(
@@ -177,6 +178,7 @@ class SummaryLayout:
             yield name, self._moment(noisy, column, name)
         elif name == "rate" and column.levels is None:
             at = self.blocks["signs"].positions.index(column.position)
+            # from a mean of signs in [-1, 1] to a rate in [0, 1]
             yield name, 0.5 + 0.5 * noisy.ratio("signs")[:, at]
         elif name == "rate":
             rates = noisy.ratio(("cells", column.name))
@@ -209,8 +211,11 @@ class SummaryLayout:
 
     def _quantiles(self, noisy, column, levels):
         shares = noisy.shares["cells", column.name]
+        # without groups the bins of a column share all records, whose number is public
         totals = np.ones(len(shares))
         if self.by:
+            # standard deviation of the sum of a group's bins, whose noises are
+            # independent
             noise = np.linalg.norm(noisy.noise["cells", column.name], axis=1)
             n = noisy.n_records
             totals = usable_counts(n * shares.sum(axis=1), n * noise) / n

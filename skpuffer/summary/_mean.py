@@ -1,4 +1,4 @@
-"""Means."""
+"""Private means."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         of a feature is in proportion to its range. None takes the range the scenario
         declares (that of its public prior), as a dict does for columns it lacks;
         without one the means are released as they are, which only a scenario that
-        knows the laws of the output can account for. ``'empirical'`` reads the range
-        off the private data, warns, and leaves an estimate for a certificate.
+        knows the output's distributions can account for. ``'empirical'`` reads the
+        range off the private data, warns, and leaves an estimate for a certificate.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 

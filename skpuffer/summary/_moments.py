@@ -1,4 +1,4 @@
-"""First and second moments of columns: what a record adds, and reading back."""
+"""First and second moments of columns: contributions of records, and reading back."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _SENSITIVITY = {
 
 @dataclass(frozen=True)
 class Moments:
-    """A record's part in the first moments of columns, or the first and the second.
+    """Contribution of a record to the first moments of columns, or to the second too.
 
     With ``u = (clip(x) - middle) / half`` in [-1, 1], a record adds u, and
     ``u**2 - 1/2`` for second moments: centred, because a smaller range takes less
@@ -93,7 +93,7 @@ class Moments:
         return u if self.order == 1 else np.hstack([u, u**2 - 0.5])
 
     def move(self, gaps: Floats, norm: float) -> Floats:
-        """How far contributions move at most when records move by so much.
+        """Sensitivity of each contribution to moves of its record's features.
 
         Parameters
         ----------
@@ -123,7 +123,7 @@ class Moments:
 
 
 def _pair_move(gaps, norm):
-    """Bound the move of (u, u^2 - 1/2) when u in [-1, 1] moves by at most `gaps`.
+    """Sensitivity of (u, u^2 - 1/2) to moves of u in [-1, 1] by at most `gaps`.
 
     With d = |u - v| the second part moves by d |u + v| <= d (2 - d), which is attained.
     In l2 the norm of both grows with d, in l1 it does up to d = 3/2 and in the maximum
@@ -200,11 +200,11 @@ def bounded_variance(
 
 
 def column_means(X: ArrayLike, y: ArrayLike | None = None) -> Floats:
-    """Exact means: a query without bounds."""
+    """Column means without noise: the query where no bounds are known."""
     return np.asarray(X, dtype=float).mean(axis=0)
 
 
 def column_moments(X: ArrayLike, y: ArrayLike | None = None) -> Floats:
-    """Exact means, then exact standard deviations: a query without bounds."""
+    """Column means, then standard deviations, without noise, where no bounds are."""
     X = np.asarray(X, dtype=float)
     return np.concatenate([X.mean(axis=0), X.std(axis=0)])

@@ -1,4 +1,4 @@
-"""Parameters of a summary: checked by plain code, and spread over the columns."""
+"""Parameters of a summary: their checks, and what they say of each column."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _GRID = {"quantile", "median", "histogram"}
 
 
 def as_list(value: Any) -> list[Any]:
-    """A list of names from none, one or several."""
+    """List of names, given none, one or several."""
     if value is None:
         return []
     if isinstance(value, str) or np.ndim(value) == 0:

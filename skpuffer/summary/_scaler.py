@@ -50,7 +50,7 @@ class PrivateStandardScaler(
         not in `transform`. None takes the range the scenario declares (that of its
         public prior), as a dict does for columns it lacks; without one the means and
         standard deviations are released as they are, which only a scenario that knows
-        the laws of the output (all means, then all deviations) can account for.
+        the output's distributions (all means, then all deviations) can account for.
         ``'empirical'`` reads the range off the private data, warns, and leaves an
         estimate for a certificate.
     with_mean : bool, default=True
@@ -147,8 +147,9 @@ class PrivateStandardScaler(
             return
         noise = self.noise_.std(value.size)
         first, second = np.split(value, 2)
-        floor = np.split(noise, 2)[1]
+        floor = np.split(noise, 2)[1]  # a variance below its own noise says nothing
         if bounds is None:
+            # here the second half are standard deviations, not second moments
             deviation = np.maximum(second, floor)
             self.mean_ = first
             self.var_ = np.where(deviation > 0, deviation, 1.0) ** 2

@@ -1,4 +1,4 @@
-"""Columns of a mixed table: which are read, and how they become numbers."""
+"""Schema of a mixed table: its columns that are read, and their public encoding."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Column", "TableEncoder", "check_levels", "column_kinds"]
 
 @dataclass(frozen=True)
 class Column:
-    """A column that is read.
+    """Schema of one column that is read.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Column:
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """Public preprocessing: the columns that are read, as one array of floats.
+    """Public encoding of the columns that are read, as one array of floats.
 
     Numbers stay as they are, levels become codes 0, 1, …. The same for private data
     and for the prior of a scenario.
@@ -122,7 +122,7 @@ class TableEncoder:
 
 
 def column_kinds(X: Table) -> dict[Hashable, str]:
-    """What the types of a table say of its columns: 'number', 'boolean' or 'other'.
+    """Kind of each column by its dtype: 'number', 'boolean' or 'other'.
 
     Parameters
     ----------

@@ -203,13 +203,13 @@ class PrivateSummary(PrivateEstimatorMixin):
         self.quantiles = quantiles
         self.random_state = random_state
 
-    # -- from the parameters and the table's own types, not its rows --------------
+    # -- checks: from the parameters and the table's dtypes, never its rows --------
 
     def _check_parameters(self, scenario):
         check_summary(self)
         if isinstance(scenario, LawsScenario):
             raise ScenarioError(
-                "LawsScenario gives laws of one known vector, but a summary releases "
+                "LawsScenario knows one vector only, but a summary releases "
                 "stacked moments and counts. Use PrivateMean or "
                 "compose.OutputPerturbation with it, or another scenario here."
             )
@@ -241,7 +241,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         return self._encoder(X), None
 
     def _make_encoder(self, kinds):
-        """Say which columns are read, from names and types alone."""
+        """The encoder of the columns that are read, from names and dtypes alone."""
         names = list(kinds)
         by = as_list(self.by)
         columns = as_list(self.columns)
@@ -326,7 +326,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         )
 
     def _narrowed(self, context):
-        """The context of the columns that are read, with their encoding."""
+        """The public context, narrowed to the columns that are read and encoded."""
         encoder = self._encoder
         names = context.feature_names
         # scenarios of numbers, such as Gaussian ones, speak of columns as they are
@@ -389,6 +389,7 @@ class PrivateSummary(PrivateEstimatorMixin):
 
     def _publish(self, value, context):
         layout, n = context.layout, context.n_records
+        # what was released is either counts or means; the layout reads means
         to_mean = 1 / n / _factor(layout, n)
         noise = self.noise_.std(value.size)
         self.result_ = layout.read(to_mean * value, to_mean * noise, n)

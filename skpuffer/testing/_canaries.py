@@ -1,4 +1,4 @@
-"""Unmistakable values, and the places where a private value may come to light."""
+"""Canaries: unmistakable private values, and a search for places that leak them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _SIGNS = (
 
 
 def sings(value: str | bytes) -> bool:
-    """Whether a canary can be read in a text, or in the bytes of a pickle."""
+    """Whether a text, or the bytes of a pickle, hold a canary."""
     if isinstance(value, str):
         return TEXT in value or _PRINTED in value
     return any(sign in value for sign in _SIGNS)
@@ -48,7 +48,7 @@ _LEAVES = (bool, int, float, complex, str, bytes, np.generic)
 
 
 class Said:
-    """All that was said while a block ran.
+    """Output of a block of code: its error, warnings, prints and log.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Said:
 
 
 def _chain(error):
-    """An error with all that its traceback would show, or hide."""
+    """An error with its causes and contexts, which a traceback may show or hide."""
     waiting, met = [error], []
     while waiting:
         error = waiting.pop()
@@ -90,7 +90,7 @@ def _chain(error):
 
 @contextlib.contextmanager
 def listen() -> Iterator[Said]:
-    """Run a block, whatever it raises, and note what is said meanwhile."""
+    """Context that records errors, warnings, prints and the log of a block."""
     said, root = Said(), logging.getLogger()
     handler, level = logging.StreamHandler(said._logged), root.level
     with (
@@ -111,7 +111,7 @@ def listen() -> Iterator[Said]:
 
 
 def reachable(value: object) -> dict[str, Any]:
-    """List what can be reached from an object, whatever its attributes are called.
+    """Leaves of the object graph below an object, whatever its attributes are called.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def _collect(value, path, leaves, met):
 
 
 def _parts(value):
-    """Names and values of what an object is made of."""
+    """Names and values of the parts of an object."""
     if is_frame(value) or isinstance(value, pd.Series | pd.Index):
         table = to_pandas(value) if is_frame(value) else value
         yield ".values", table.to_numpy()

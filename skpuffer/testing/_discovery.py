@@ -1,4 +1,4 @@
-"""Every public estimator of skpuffer, with an instance ready to be checked."""
+"""Discovery of all public estimators, each with an instance ready to be checked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 __all__ = ["EstimatorEntry", "all_estimators"]
 
-# Packages are named, not imported: this module stands below all of them.
+# Imported by name when asked for: importing this module should not import them all.
 _PACKAGES = (
     "compose",
     "ensemble",
@@ -38,7 +38,7 @@ class EstimatorEntry(NamedTuple):
 
 
 def _composed():
-    # here, because whoever needs any part of skpuffer.utils imports this module
+    # imported here, for the same reason
     from sklearn.linear_model import LogisticRegression
 
     compose = importlib.import_module("skpuffer.compose")

@@ -1,4 +1,4 @@
-"""What every private estimator must do, next to scikit-learn's own checks.
+"""Conformance checks of private estimators, next to scikit-learn's own checks.
 
 Each check is a function of an estimator and raises ``AssertionError`` where the
 estimator falls short. Run them on an estimator of your own:
@@ -84,7 +84,7 @@ def _fit(estimator, seed=0):
 
 
 def _private_part(estimator):
-    """The object whose `_publish` receives the noisy vector."""
+    """The estimator whose `_publish` receives the noisy vector: itself, or inside."""
     if hasattr(estimator, "_publish"):
         return estimator
     return estimator.get_params(deep=True)["estimator"]
@@ -117,7 +117,7 @@ def _recording(estimator):
 def check_noise_is_of_the_certified_scale(
     estimator: BaseEstimator, n_fits: int = 40
 ) -> None:
-    """What is added to each vector that leaves is the noise that was certified.
+    """Noise of every released vector has the scale that was certified.
 
     The spread of published vectors over fits, or of the noise that a training run drew
     over its steps or a vote over its answers, of which there must be as many as were
@@ -135,7 +135,8 @@ def check_noise_is_of_the_certified_scale(
     values = np.array(values)
     centred = values - values.mean(axis=0)
     degrees = (len(values) - 1) * values.shape[1]
-    # Laplace noise has heavier tails than the law the test assumes; the margin is wide
+    # Laplace noise has heavier tails than the Gaussian the chi-square test assumes, so
+    # the margin is wide
     total = np.sum(centred**2)
     low, high = chi2.ppf([1e-7, 1 - 1e-7], degrees)
     assert 0.7 * low < total < 1.4 * high, (
@@ -145,7 +146,7 @@ def check_noise_is_of_the_certified_scale(
 
 
 def _n_noisy(fitted):
-    """How many noisy vectors left, by what was accounted for."""
+    """Number of noisy vectors that the release accounted for."""
     release = fitted.release_
     if isinstance(release, GradientRelease):
         return release.n_steps
@@ -187,7 +188,7 @@ def check_parameters_unchanged(estimator: BaseEstimator) -> None:
 
 
 def _held(estimator):
-    """What can be reached from a fitted estimator, except what stays with the curator.
+    """Leaves of a fitted estimator, except those that stay with the curator.
 
     Whatever an attribute is called, whoever is given the object has it.
     """
@@ -224,7 +225,7 @@ def _is_float(value):
 
 
 def _with_canaries(estimator):
-    """Data that sings: one record of it is a number that nobody says by chance."""
+    """Data with a canary: one record of it is a number that nobody says by chance."""
     X, *rest = _arguments(estimator)
     X[5] = NUMBER, 0.0, 0.0
     return X, *rest
@@ -412,7 +413,7 @@ def check_certificate_is_plain_data(estimator: BaseEstimator) -> None:
 
 
 def check_certificate_names_its_limits(estimator: BaseEstimator) -> None:
-    """It says that noise is in floating point, and rows are no others' business."""
+    """The certificate names floating-point noise, and steps fitted before it."""
     said = _fit(clone(estimator)).certificate_.assumptions
     assert said.count(FLOATING_POINT) == said.count(UNTOUCHED_ROWS) == 1
 
@@ -483,10 +484,11 @@ def _fit_with_raising_hook(estimator, at, error):
 
 
 def _fit_with_raising_call(estimator, at, error):
-    """Fit, but for an error at the n-th call with the estimator as first argument."""
+    """Fit, with an error at the n-th call that takes the estimator first."""
     arguments = _arguments(estimator)
     left = at
 
+    # a profiler sees every call, so that no method of the template is left out
     def count(frame, event, _):
         nonlocal left
         names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
@@ -525,12 +527,12 @@ def check_interrupted_fit_leaves_nothing(estimator: BaseEstimator) -> None:
     Interrupts come from a user, or from a callback, which may raise in its last hook as
     well: all is released by then, but a fit that raised is no fit.
     """
-    ways = [(_fit_with_raising_call, KeyboardInterrupt())]
+    interruptions = [(_fit_with_raising_call, KeyboardInterrupt())]
     if hasattr(estimator, "set_callbacks"):
-        ways.append((_fit_with_raising_hook, KeyboardInterrupt()))
-        ways.append((_fit_with_raising_hook, RuntimeError()))
+        interruptions.append((_fit_with_raising_hook, KeyboardInterrupt()))
+        interruptions.append((_fit_with_raising_hook, RuntimeError()))
     unfitted = set(vars(clone(estimator)))
-    for fit, error in ways:
+    for fit, error in interruptions:
         moments = 0
         for again in _interrupted(estimator, fit, error):
             left = sorted(set(vars(again)) - unfitted)

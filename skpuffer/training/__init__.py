@@ -1,4 +1,4 @@
-"""How a gradient release is executed: batches, clipped gradients, noise, steps.
+"""Execution of gradient releases: batches, clipped gradients, noise, steps.
 
 Nothing here knows of scenarios, budgets or accountants. No example's gradient is ever
 built: its norm follows from what enters and what leaves a layer.

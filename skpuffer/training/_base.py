@@ -1,4 +1,4 @@
-"""What the engine asks of gradients."""
+"""Interface of clipped gradients, as the engine uses them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Gradients"]
 
 
 class Gradients(ABC):
-    """Clipped gradients of a model on the records of a run.
+    """Base of models: clipped gradients of a loss on the records of a run.
 
     Parameters
     ----------
@@ -80,7 +80,8 @@ class Gradients(ABC):
                     f"The targets must be class indices from 0 to {n_classes - 1}."
                 )
             return y.astype(np.intp if self.loss.indexed else self.rows.dtype)
-        # as with the features, a fixed map of each record that keeps errors finite
+        # as with the features, a fixed map of each record, so it costs no privacy; it
+        # keeps errors finite
         limit = self.rows.limit
         return np.clip(y.astype(np.float64), -limit, limit).astype(self.rows.dtype)
 
@@ -135,7 +136,7 @@ class Gradients(ABC):
         """
         check_release(release, self.blocks, self.rows.dtype)
         limit = self.rows.limit
-        # a quicker look for a large entry than at each; what overflows is found as well
+        # the norm is quicker than a look at each entry; NaN and overflow fail as well
         if not parameters.dot(parameters) <= limit * limit:
             parameters = parameters.clip(-limit, limit)
         layers = self._prepare(parameters.astype(self.rows.dtype))

@@ -1,4 +1,4 @@
-"""Scaling gradients down to the clip norms, by way of their factors."""
+"""Per-example clipping of gradients that are outer products, by their factors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def check_release(
 
 
 def largest_factor(clip_norm: float, lengths: Array, slack: float) -> Array:
-    """Return how long one factor of a gradient may be, given the other's length.
+    """Return the largest norm of one factor of a gradient, given that of the other.
 
     Parameters
     ----------
@@ -58,13 +58,14 @@ def largest_factor(clip_norm: float, lengths: Array, slack: float) -> Array:
         the last place, which cover the roundings here and of what is scaled by it.
         Infinite for length zero.
     """
+    # rounding may lengthen what comes out; that much is taken off beforehand
     slack += 8 * float(np.finfo(lengths.dtype).eps)
     with np.errstate(over="ignore", under="ignore", divide="ignore"):
         return clip_norm * (1 - slack) / lengths
 
 
 def clip_rows(factors: Array, caps: Array | float, order: float) -> Array:
-    """Scale rows down to their largest norms.
+    """Clip rows to a norm each.
 
     Parameters
     ----------
@@ -86,6 +87,7 @@ def clip_rows(factors: Array, caps: Array | float, order: float) -> Array:
     if factors.ndim == 1:
         clipped = np.minimum(factors, caps)
         return np.maximum(clipped, -caps, out=clipped)  # `clip` costs more than both
+    # times min(1, cap / norm), as a division by what the norm exceeds the cap by
     excess = row_norms(factors, order).astype(factors.dtype, copy=False) / caps
     return factors / np.maximum(excess, 1)[:, None]
 
@@ -125,6 +127,7 @@ def clip_layers(
             clip_rows(factor, cap, order)
             for factor, cap in zip(leaving, caps, strict=True)
         ]
+    # The norm of an outer product is the product of its factors' norms.
     lengths = [
         row_norms(factor, order) * norm
         for factor, norm in zip(leaving, entering, strict=True)

@@ -1,4 +1,4 @@
-"""The loop that executes a gradient release."""
+"""Engine: the loop that executes a gradient release."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NOISE_BLOCK = 2**13
 
 
 class Step(NamedTuple):
-    """What one step read and drew, for tests. Private: never to be released.
+    """Batch, clipped sum and noise of one step, for tests. Private, not to be released.
 
     Parameters
     ----------
@@ -120,6 +120,7 @@ def train(
     if initial is None:
         initial = gradients.initial(start_rng)
     initial = _check_initial(initial, gradients.dim)
+    # post-processing: it sees nothing but noisy sums
     run = OptimiserRun(release.optimiser, initial, release.n_steps, gradients.penalised)
     # what overflows is looked for at the end
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):

@@ -23,7 +23,7 @@ __all__ = ["LinearGradients"]
 
 
 class LinearGradients(Gradients):
-    """Clipped gradients of a loss of linear scores, with none of them built.
+    """Clipped gradients of a linear model, summed without building any of them.
 
     The gradient of an example is the outer product of its features, a constant
     appended for the intercept, and of the derivative of the loss by its scores. Any
@@ -123,9 +123,11 @@ class LinearGradients(Gradients):
 
     def _block_sum(self, layers, rows, select, release):
         matrix, intercept = layers
+        # forward: the same rounding for a record in whatever batch it stands
         scores = products(self.rows.padded(rows), matrix)[: rows.shape[0]]
         if self.intercept_scale:
             scores += intercept
+        # backward: residuals are scaled down so that residual times row is clipped
         residual = self.loss.derivative(scores, self.y[select])
         inner, constant = self._clip(residual, select, release)
         gradient = self.rows.add_up(rows, inner)
@@ -145,6 +147,7 @@ class LinearGradients(Gradients):
         inner = clip_rows(residual, caps, order)
         if whole or not self.intercept_scale:
             return inner, inner
+        # clipped apart: the intercept's gradient is the residual times one constant
         scale = self.rows.dtype.type(self.intercept_scale)
         caps = largest_factor(release.clip_norm[1], scale, self.rows.slack)
         return inner, clip_rows(residual, caps, order)

@@ -1,4 +1,4 @@
-"""Losses of a score, and how steep and how curved they are."""
+"""Losses of scores, with their derivatives, Lipschitz and smoothness constants."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ __all__ = [
 
 
 class Loss(ABC):
-    """Loss of the scores of one example, summed over nothing.
+    """Base of losses: of the scores of each example, not summed over examples.
 
     Scores and derivatives have shape (n,) for one output and (n, n_outputs) for
     several. Targets are class indices for classification, of any number type, and real
@@ -116,7 +116,7 @@ class Multinomial(Loss):
 
 
 class _Margin(Loss):
-    """Decreasing convex loss of a margin, which the correct side makes large."""
+    """Base of losses that fall with the margin, the score signed by the class."""
 
     classification = True
     lipschitz = 1.0
@@ -127,7 +127,7 @@ class _Margin(Loss):
 
     @abstractmethod
     def _slope(self, margin):
-        """Return how fast the loss falls, in [0, 1], elementwise."""
+        """Return minus the derivative by the margin, in [0, 1], elementwise."""
 
     def value(self, scores, y):
         """Return the loss of each example, of shape (n,)."""
@@ -210,6 +210,7 @@ class MulticlassHinge(Loss):
     smoothness = math.inf
 
     def _rival(self, scores, y):
+        """Return the class of the largest other score, and the margin over it."""
         others = scores.copy()
         others[np.arange(len(others)), y] = -np.inf
         rival = others.argmax(axis=1)
@@ -273,6 +274,8 @@ class Huber(Loss):
     def value(self, scores: Array, y: Array) -> Array:
         """Return the loss of each example, of shape (n,)."""
         error = scores - y
+        # with the derivative d: error**2 / 2 within the width, and beyond it
+        # width * |error| - width**2 / 2, are both d * (error - d / 2)
         inner = np.clip(error, -self.width, self.width)
         return inner * (error - inner / 2)
 
@@ -283,6 +286,7 @@ class Huber(Loss):
 
 
 def _own(scores, y):
+    """Return each example's score of one class."""
     return scores[np.arange(len(scores)), y]
 
 

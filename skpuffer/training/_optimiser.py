@@ -1,4 +1,4 @@
-"""From noisy gradients to parameters: post-processing throughout."""
+"""Run of an optimiser on noisy gradients: post-processing throughout."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["OptimiserRun"]
 
 
 class OptimiserRun:
-    """State of one run of an optimiser.
+    """State of one run of stochastic gradient descent.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class OptimiserRun:
 
     @property
     def parameters(self) -> Floats:
-        """Parameters reached so far, of shape (dim,)."""
+        """Current iterate, of shape (dim,)."""
         return self._parameters
 
     def step(self, gradient: Floats) -> Floats:
@@ -97,7 +97,7 @@ class OptimiserRun:
         return self._parameters
 
     def result(self) -> Floats:
-        """Return the last parameters, or the mean of the last ones."""
+        """Return the last iterate, or the mean of the last ones."""
         n_averaged = self._done - self._first_averaged
         if n_averaged <= 0:
             return self._parameters.copy()

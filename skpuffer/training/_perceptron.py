@@ -40,7 +40,7 @@ ACTIVATIONS = {
 
 
 class PerceptronGradients(Gradients):
-    """Clipped gradients of a two-layer perceptron, with no example's gradient built.
+    """Clipped gradients of a perceptron, summed without building any of them.
 
     The gradient of an example in a layer is the outer product of what enters the layer,
     a one appended for the bias, and of the derivative of the loss by what leaves it.
@@ -159,14 +159,17 @@ class PerceptronGradients(Gradients):
     def _block_sum(self, layers, rows, select, release):
         (W, b), (V, c) = layers
         activate, slope = ACTIVATIONS[self.activation]
+        # forward; rows beyond n_rows are padding, see `products`
         hidden = activate(products(self.rows.padded(rows), W) + b)
         n_rows = rows.shape[0]
         scores = (products(hidden, V) + c)[:n_rows]
         hidden = hidden[:n_rows]
+        # backward: derivatives by what leaves the output layer, and the hidden one
         outer = self._derivative(scores, self.y[select])
         inner = products(outer, np.ascontiguousarray(V.T)) * slope(hidden)
 
         order, dtype = release.clip_order, rows.dtype
+        # norms of what enters the two layers, the bias's one included
         entering = (
             self.rows.norms(order, 1.0)[select],
             joint_norms(row_norms(hidden, order), 1.0, order).astype(dtype),

@@ -1,4 +1,4 @@
-"""The records of a run, kept so that a batch is read, and its norms known, fast."""
+"""Records of a training run: blocks of a batch, row norms, exact enough sums."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _WIDE_SLACK = 2.0**-11
 
 
 class Rows:
-    """Records of a training run.
+    """Records of a training run, read in cache-sized blocks.
 
     Parameters
     ----------
@@ -112,6 +112,7 @@ class Rows:
         -------
         ndarray of shape (n_records,), of the dtype of the rows
         """
+        # measured once; the norm with a constant follows from that without
         key = order, constant
         if key not in self._lengths:
             if constant == 0:
@@ -153,6 +154,7 @@ class Rows:
             Which records they are.
         """
         n_rows = self.n_records if index is None else len(index)
+        # how many float32 rows may be summed before they go to float64; 0 for none
         self._slice_rows = 0
         if n_rows <= _BLOCK_ROWS and not self._sparse:
             self._slice_rows = _FLOAT32_TERMS // max(1, n_rows)
@@ -168,6 +170,7 @@ class Rows:
                 yield self.X[select], select
             return
         if index is None:
+            # whole blocks are views; what is left over is padded to the alignment
             whole = n_rows // size * size
             for part in gen_batches(whole, size) if whole else ():
                 self._padded = self.X[part]
@@ -238,18 +241,20 @@ class Rows:
 
     @property
     def slack(self) -> float:
-        """Share of its length by which rounding may add to a move of a sum.
+        """Rounding error of a sum of gradients, as a share of the clip norm.
 
-        For sums of gradients as :meth:`blocks` and :meth:`add_up` make them.
+        It is added to the sensitivity of sums as :meth:`blocks` and :meth:`add_up` make
+        them, by taking it off the clip norm beforehand.
 
         An addition is rounded by a unit u times its result. Of terms no longer than C,
         added up in slices of s, results have a length of up to C, 2 C, ... s C in each
         slice, so that m terms are off by up to u m (s + 1) C / 2, and by u m C from the
-        products. It may be one way in one world and the other way in the other: a
+        products. Two neighbouring tables may be rounded in opposite directions: a
         record that is missing moves all others behind it to other places. With sums
         that stick at a power of two that is attained, nearly. In float64 it is next to
         nothing; in float32 it would be many times C for large batches. It is the same
-        for all tables, as with another clip norm each record would move the sum.
+        for all tables: if it depended on the table, so would the clip norm, and each
+        record would move the sum by it.
         """
         few = 2.0**-24 * (_FLOAT32_TERMS + 4 * _BLOCK_ROWS)
         return _WIDE_SLACK + (few if self.dtype == np.float32 else 0.0)
@@ -293,5 +298,6 @@ def products(rows: Matrix, matrix: Array) -> Array:
         rows = np.pad(rows, [(0, -n_rows % _ALIGNED), (0, 0)])
     if matrix.ndim == 1:
         return rows.dot(matrix)[:n_rows]  # quicker to call than `@`
+    # slices of one size, so that every row meets the same instructions
     slices = rows.reshape(-1, _TILE[rows.dtype.char], rows.shape[1])
     return (slices @ matrix).reshape(len(rows), -1)[:n_rows]
