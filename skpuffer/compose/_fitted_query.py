@@ -104,6 +104,7 @@ class FittedQuery:
         fitted = unquoted(name, clone(self._estimator).fit, X, y)
         self._check_classes(fitted)
         parts = [_as_array(part) for part in self._parts(fitted)]
+        # noise is calibrated for one dimension, so the shape must not tell of the rows
         self._check_shapes([part.shape for part in parts])
         vector = np.concatenate([part.ravel() for part in parts])
         if not np.all(np.isfinite(vector)):
@@ -123,6 +124,7 @@ class FittedQuery:
         )
 
     def _parts(self, fitted):
+        """The attributes asked for, or what the function returns."""
         if self.names is None:
             return [unquoted("The parameter 'query'", self._query, fitted)]
         missing = [name for name in self.names if not hasattr(fitted, name)]

@@ -216,6 +216,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
                 self.__dict__.pop(name, None)
 
     def _validate(self, X, y):
+        """Check the table by the kind of the estimator inside."""
         tags = get_tags(self.estimator)
         self._target = "none"
         if tags.estimator_type == "classifier":
@@ -274,7 +275,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
         lipschitz, ceiling = float(self.lipschitz), math.inf
         if self.sensitivity is not None:
             ceiling = self._sensitivity().value("replace", 2, self.n_outputs)
-            ceiling /= lipschitz
+            ceiling /= lipschitz  # further than that, a record may be any other
         point = RecordPoint(self._target)
         if self._target == "labels":
             if math.isinf(ceiling):
@@ -314,6 +315,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
             for name in ("classes_", "n_features_in_", "feature_names_in_")
             if hasattr(self, name) and is_settable(fresh, name)
         }
+        # scikit-learn's linear models predict with an intercept all the same
         if fresh.get_params(deep=False).get("fit_intercept") is False:
             public["intercept_"] = 0.0
         for name, given in (public | released).items():

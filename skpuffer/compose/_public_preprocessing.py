@@ -159,6 +159,7 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         return self
 
     def _fit(self, X, y, secret, task):
+        """Make the public map, and fit the private estimator behind it."""
         if not isinstance(self.estimator, PrivateEstimatorMixin):
             raise TypeError(
                 "The parameter 'estimator' must be a private estimator of skpuffer. "
@@ -240,6 +241,7 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         return True
 
     def _call(self, name, X, *args, **kwargs):
+        """Call a method of the fitted estimator on mapped rows."""
         check_is_fitted(self)
         if name == "inverse_transform":
             return self.estimator_.inverse_transform(X)

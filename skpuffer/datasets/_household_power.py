@@ -291,6 +291,7 @@ def load_household_power(
 
 
 def _as_series(frame, return_X_y, as_frame, descr):
+    """Pack hours or minutes; which they are, their columns say."""
     hours = "has_missing_minutes" in frame
     bounds = HOUSEHOLD_POWER_BOUNDS["hours" if hours else "minutes"]
     return as_dataset(

@@ -125,6 +125,7 @@ def plurality_agreement(
             "The rows of the parameter 'votes' must have the same number of votes: "
             "make them so with subsample_votes."
         )
+    # one voter's vote is what is secret, so that voters are teachers and records
     release = VoteRelease(
         n_records=int(totals[0]),
         n_teachers=int(totals[0]),

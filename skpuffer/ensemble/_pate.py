@@ -41,6 +41,7 @@ def _answers_itself(estimator):
 
 
 def _has_probabilities(estimator):
+    """Whether `predict_proba` is there, else an AttributeError that says why not."""
     if _answers_itself(estimator):
         return True
     model = getattr(estimator, "student_", None)
@@ -326,6 +327,7 @@ classifier, default=None
         seeded = self.random_state is not None
         session = VoteSession(release, noise, rng, seeded=seeded, record=record)
         if _answers_itself(self):
+            # without one they are kept, and answer later within the budget
             self._answers = Answers(teachers, session, release.n_classes)
             return None
         self._asking = make_student(
@@ -335,6 +337,7 @@ classifier, default=None
             release.n_queries,
             rng,
         )
+        # with a student the teachers vote now, and are gone after the fit
         asked = self._asking.rows[self._asking.asked]
         votes = teachers.vote(asked, release.n_classes, self._asking.groups)
         return session.histograms(votes)
@@ -426,6 +429,7 @@ classifier, default=None
         if _answers_itself(self):
             return _nearest_shares(self.noisy_votes(X) / self.release_.n_teachers)
         known = self.student_.predict_proba(self._rows(X))
+        # a student may lack classes that no answer named
         probabilities = np.zeros((len(known), len(self.classes_)))
         probabilities[:, self.student_.classes_.astype(int)] = known
         return probabilities

@@ -103,6 +103,7 @@ class _Student(ABC):
             )
 
     def _constant(self, label, why):
+        """Return a constant classifier, and warn why."""
         warn(
             f"The votes are released and paid for, but {why}. Until then the same "
             "class is predicted for every row.",

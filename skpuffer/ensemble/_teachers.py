@@ -105,6 +105,7 @@ def check_trainable(estimator: BaseEstimator, n_features: int, n_classes: int) -
 
 
 def _fit_teacher(estimator, X, y, seed):
+    """Fit one teacher in silence; a constant where it cannot be fitted."""
     with silence():
         try:
             return fit_classifier(estimator, X, y, seed)
@@ -113,6 +114,7 @@ def _fit_teacher(estimator, X, y, seed):
 
 
 def _predict(model, X, n_classes):
+    """Labels by one teacher; class 0 wherever it fails or answers out of range."""
     with silence():
         try:
             said = np.asarray(model.predict(X)).astype(np.int64)

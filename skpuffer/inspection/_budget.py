@@ -70,6 +70,7 @@ def search_parameter(cv_results: Mapping[str, Any]) -> str:
 
 
 def _only(found, where):
+    """Return the one name found, or say why there is not one."""
     if len(found) == 1:
         return found[0]
     if not found:

@@ -245,6 +245,7 @@ def _check_rate(sampling_rate):
 
 
 def _calibrated(noise, epsilon, delta, shift, n_steps, rate):
+    """Least scale of a noise for several steps, or for sampled ones."""
     # the size of a table in which the sampling rate is a whole number of records
     part = Fraction(rate).limit_denominator(10**9)
     release = GradientRelease(

@@ -461,6 +461,7 @@ class PrivacyUtilityDisplay:
         return epsilons, scores
 
     def _plot_ceiling(self, ax, negate_score, std_display_style, ceiling_kw):
+        """Draw the mean score without privacy, and its standard deviation."""
         self.ceiling_line_ = self.ceiling_band_ = None
         if self.ceiling is None:
             return

@@ -108,6 +108,7 @@ def cross_validated(
     def task(model, split, name=None, params=None):
         return delayed(_one_score)(model, X, y, split, scoring, params, name)
 
+    # one pool for all fits, so that no budget waits for another
     tasks = [
         task(clone(model).set_params(**seed), split, param_name, params)
         for model in private
@@ -244,6 +245,7 @@ def searched(search: Any, param_name: str) -> tuple[Floats, Floats]:
 
 
 def _metric(search):
+    """Name of the score that a search was refitted by."""
     if not search.multimetric_:
         return "score"
     if isinstance(search.refit, str):

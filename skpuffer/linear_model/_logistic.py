@@ -282,6 +282,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         return 0.0 if self.C is None else 1.0 / (self.C * context.n_records)
 
     def _plan(self, scenario, accountant, context, X):
+        """A gradient release or a query release, by the solver and the scenario."""
         # 'auto' is gradients under differential privacy, where the accountant takes
         # them, and the output elsewhere
         if self.solver == "output" or self._norm_from_data:

@@ -58,6 +58,9 @@ class _Moments:
         -------
         ndarray of shape (n_records,)
         """
+        # |z|**2 and |w|**2 are at most 1 + intercept**2; `surface` is the square of the
+        # bound over d where both rows are as long as can be, `radius` where they lie on
+        # one radius of the ball, and both count z t
         extra = 2 * self.intercept**2
         d = np.linalg.norm(gaps, axis=1) / self.data_norm
         d = np.minimum(d, min(2.0, np.sqrt(3 + extra)))
@@ -66,6 +69,7 @@ class _Moments:
         return moves * convert_norm(1.0, 2, norm, self.dim)
 
     def __call__(self, X, y):
+        """Contributions, of shape (n, dim)."""
         z = np.asarray(self.rows(X))
         i, j = self.triangle
         weights = np.where(i == j, 1.0, np.sqrt(2))
@@ -86,7 +90,7 @@ class _Moments:
 
     @property
     def norm(self):
-        """Largest l2 norm of one record's moments."""
+        """Largest l2 norm of one record's moments: of ``|z|**2`` beside ``|z| |t|``."""
         squared = 1.0 + self.intercept**2
         return float(np.sqrt(squared**2 + squared))
 
@@ -241,6 +245,7 @@ class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
     def _publish(self, value, context):
         moments = self._moments(self.n_features_in_)
         square, cross = moments.unpack(value)
+        # noise makes the matrix indefinite: its negative eigenvalues are set to zero
         values, vectors = np.linalg.eigh(square)
         # off the diagonal the noise's deviation is that of the release over sqrt(2), so
         # its spectral norm is close to sqrt(2 width) deviations (Wigner)

@@ -69,6 +69,7 @@ class LinearTraining(PrivateTrainingMixin):
         return self._loss().n_outputs(self._n_classes())
 
     def _gradients(self, X, y):
+        """Clipped gradients of the model on rows in units of `data_norm`."""
         # in units of the public norm, so that one rule fits every scale of the data
         rows = clip_rows(X, self.data_norm)
         if self.data_norm != 1:

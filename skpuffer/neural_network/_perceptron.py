@@ -212,6 +212,7 @@ class PrivateMLPClassifier(
         return rows / self.data_norm
 
     def _clipping(self, default, order):
+        """One clip norm for all parameters, or an equal share for each layer."""
         whole = super()._clipping(default, order)
         if self.clip_by == "all":
             return whole
@@ -221,6 +222,7 @@ class PrivateMLPClassifier(
         return {**whole, "clip_norm": (each, each), "blocks": (hidden, output)}
 
     def _gradients(self, X, y):
+        """Clipped gradients of the network on rows in units of `data_norm`."""
         return PerceptronGradients(
             self._loss(),
             self._rows(X),

@@ -90,6 +90,7 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return clip_rows(self._validate(X, reset=False, copy=True), self.norm, self.ord)
 
     def _validate(self, X, **options):
+        """Check rows, of which no value is quoted in an error."""
         options |= {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
         options |= {"ensure_all_finite": False}
         X = validate_data(self, read_numbers(X), **options)

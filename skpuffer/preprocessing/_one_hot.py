@@ -147,6 +147,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
         values = np.column_stack(
             [self._known(X.iloc[:, i], names[i], given) for i, given in encoded.items()]
         )
+        # NaN stands for what is missing: a category of its own, or none
         codes = self._encoder(encoded).transform(values)
         order = self._order(len(names), encoded)
         if self.sparse_output:
@@ -182,6 +183,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
     # -- its parts ----------------------------------------------------------------
 
     def _check(self):
+        """Check the parameters."""
         check_option(("category", "zero", "error"), missing=self.missing)
         check_option(("zero", "error"), unknown=self.unknown)
         if self.categories is not None and not isinstance(self.categories, dict):

@@ -119,7 +119,7 @@ class SummaryLayout:
 
     @cached_property
     def contribution(self) -> Stacked | Grouped:
-        """What one record adds."""
+        """Contribution of one record to the released vector."""
         block = Stacked(tuple(self.blocks.values()))
         if not self.by:
             return block
@@ -196,6 +196,7 @@ class SummaryLayout:
                 yield ("median" if median else f"{100 * q:.10g}%"), values
 
     def _moment(self, noisy, column, name):
+        """One of 'mean', 'std' and 'var' of a column, from its noisy moments."""
         key = next(
             key
             for key in self.blocks
@@ -210,6 +211,7 @@ class SummaryLayout:
         return variance if name == "var" else np.sqrt(variance)
 
     def _quantiles(self, noisy, column, levels):
+        """Quantiles of a column in each cell, of shape (n_cells, n_levels)."""
         shares = noisy.shares["cells", column.name]
         # without groups the bins of a column share all records, whose number is public
         totals = np.ones(len(shares))
@@ -227,6 +229,7 @@ class SummaryLayout:
         )
 
     def _grouped_frame(self, found):
+        """Groups as rows, pairs (column, statistic) as columns."""
         names = [column.name for column in self.by]
         index = pd.MultiIndex.from_product([c.levels for c in self.by], names=names)
         if len(names) == 1:
@@ -235,6 +238,7 @@ class SummaryLayout:
         return pd.DataFrame(np.column_stack(list(found.values())), index, columns)
 
     def _plain_frame(self, found):
+        """Statistics as rows, columns as columns."""
         labels = list(dict.fromkeys(label for _, label in found))
         names = [column.name for column in self.columns]
         table = [
@@ -272,6 +276,7 @@ class _NoisyBlocks:
 
 
 def _cell_labels(column):
+    """Labels of a column's bins or levels, as they are printed."""
     if column.cells is not None:
         return [f"[{level}]" for level in column.cells]
     edges = column.edges

@@ -153,7 +153,7 @@ def _pair_move(gaps, norm):
 
 @dataclass(frozen=True)
 class Averages:
-    """The matrix that takes the records of a table, stacked, to the column means.
+    """Matrix of the linear map from all records, stacked, to the column means.
 
     An array of its size is made only when a scenario asks for it.
 

@@ -102,6 +102,7 @@ def check_summary(summary: Any) -> None:
 
 
 def _check_grid(grid):
+    """Check one value of `bins`: a number of bins, or edges."""
     if np.ndim(grid) == 0:
         check_count(bins=grid)
         return
@@ -167,6 +168,7 @@ def public_bounds(
         If a column needs bounds and nobody knows any.
     """
     columns = summary._encoder.columns
+    # moments need bounds, and so does a grid whose edges are not given
     needing = {
         column.name
         for column in columns
@@ -192,6 +194,7 @@ def public_bounds(
         table = resolve_bounds(given, summary._encoder.n_columns)
         pairs = table.select([column.position for column in columns])
         known |= _by_name(columns, pairs)
+    # what the user gives goes before what the scenario declares
     if needing - known.keys():
         declared = declared_bounds(scenario, context, len(columns))
         if declared is not None:

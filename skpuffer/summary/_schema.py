@@ -190,6 +190,7 @@ def _values(X, place):
 
 
 def _numbers(column, values, missing):
+    """Values of a numeric column, as floats."""
     if missing.any():
         raise ValueError(
             f"The column {column.name!r} contains NaN or missing values. Fill them by "
@@ -208,6 +209,7 @@ def _numbers(column, values, missing):
 
 
 def _codes(column, values, missing):
+    """Codes of a categorical column's values, as floats."""
     index = {level: code for code, level in enumerate(column.levels)}
     if missing.any() and None not in index:
         raise ValueError(

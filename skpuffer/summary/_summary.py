@@ -226,6 +226,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         return (BOUNDS_LEAK,) if are_empirical(self.bounds) else ()
 
     def _validate(self, X, y):
+        """Check the table, and encode the columns that are read."""
         X = read_table(X)
         if is_frame(X):
             validate_data(self, X, skip_check_array=True)
@@ -345,6 +346,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         )
 
     def _make_layout(self, scenario, context, X):
+        """The layout of the release: what is asked of which column, and its bounds."""
         by = as_list(self.by)
         columns = self._encoder.columns
         order = as_list(self.columns) or [c.name for c in columns if c.name not in by]

@@ -128,6 +128,7 @@ def reachable(value: object) -> dict[str, Any]:
 
 
 def _collect(value, path, leaves, met):
+    """Add the leaves below `value` to `leaves`; `met` holds what was seen."""
     if isinstance(value, type | types.ModuleType):
         return
     if value is None or isinstance(value, _LEAVES):

@@ -38,6 +38,7 @@ class EstimatorEntry(NamedTuple):
 
 
 def _composed():
+    """Makers of instances whose parameters cannot be guessed, by class name."""
     # imported here, for the same reason
     from sklearn.linear_model import LogisticRegression
 

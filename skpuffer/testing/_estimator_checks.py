@@ -358,6 +358,7 @@ def check_refit_independent(estimator: BaseEstimator) -> None:
 
 
 def _assert_unfitted(estimator):
+    """Assert that nothing of a failed fit is left."""
     left = [n for n in vars(estimator) if n.endswith("_") and not n.startswith("_")]
     assert not left, f"a failed fit left {left}"
     try:
@@ -368,6 +369,7 @@ def _assert_unfitted(estimator):
 
 
 def _expect(error, match, estimator, *arguments):
+    """Assert that `fit` raises an error that names `match`, and leaves nothing."""
     try:
         with _quiet():
             estimator.fit(*arguments)

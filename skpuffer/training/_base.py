@@ -66,6 +66,7 @@ class Gradients(ABC):
         self.dim = sum(self.blocks)
 
     def _check_targets(self, y, n_classes):
+        """Targets as the loss reads them: indices, or numbers that stay finite."""
         y = np.asarray(y)
         if y.shape != (self.rows.n_records,):
             raise ValueError(

@@ -149,6 +149,7 @@ def _draws(noise, dim, n_steps, rng):
 
 
 def _check(gradients, release, noise):
+    """Check that release, gradients and noise belong together."""
     if release.optimiser is None:
         raise ValueError(
             f"The release {release.name!r} names no optimiser to make parameters of "

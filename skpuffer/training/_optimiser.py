@@ -104,6 +104,7 @@ class OptimiserRun:
         return self._sum / n_averaged
 
     def _project(self, parameters):
+        """Project onto the l2 ball of the optimiser's radius, if it has one."""
         radius = self._optimiser.radius
         if radius is not None:
             length = np.linalg.norm(parameters)

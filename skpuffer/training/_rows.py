@@ -132,6 +132,7 @@ class Rows:
         return lengths
 
     def _rounded_up(self, lengths):
+        """Lengths of the rows' dtype, no less than the exact ones."""
         info = np.finfo(self.dtype)
         with np.errstate(over="ignore"):
             # below `tiny` numbers are too few to round to
