@@ -9,12 +9,12 @@ from skpuffer.scenarios import ReferenceTable
 from skpuffer.utils._frame import column_names
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Table
+    pass
 
 __all__ = ["rows_like"]
 
 
-def rows_like(public: Any, X: Table, owner: str) -> Any:
+def rows_like(public: Any, X: Any, owner: str) -> Any:
     """Return public rows with the columns of the data, in their order.
 
     Parameters

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -117,7 +117,7 @@ class LogisticRecord:
     label_distance : float
     """
 
-    prepare: object
+    prepare: Any
     n_classes: int
     label_distance: float
 
