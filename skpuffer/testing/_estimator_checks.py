@@ -597,6 +597,11 @@ def check_private_estimator(estimator: BaseEstimator) -> None:
     estimator : estimator
         An instance that can be fitted on small numeric data.
 
+    Returns
+    -------
+    None
+        Where all checks pass.
+
     Raises
     ------
     AssertionError
