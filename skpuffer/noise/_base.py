@@ -1,12 +1,14 @@
-"""What every noise family answers, and how little it must say to answer it."""
+"""The base of noise families: what each supplies, and what follows from it."""
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar, Protocol, Self, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import InfiniteDistanceError
 from skpuffer.utils._checks import (
@@ -18,9 +20,40 @@ from skpuffer.utils._checks import (
 )
 from skpuffer.utils._random import noise_generator
 from skpuffer.utils._solve import largest_argument, raise_until, smallest_argument
+from skpuffer.utils._types import Floats, Number, Numbers
 
 from ._shift import Shift, one_coordinate
 from ._validation import check_delta, check_each, check_scale, plain
+
+#: Sentences on what is not proved: of Rényi costs, and of trade-offs.
+Evidence = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+class Costs(Protocol):
+    """Costs of unit noise as functions of the magnitude u of a shift alone.
+
+    What `Noise._resolved` returns for one shift: the noise itself where u is all that
+    its costs depend on, else an object that knows the rest.
+    """
+
+    @property
+    def _evidence(self) -> Evidence:
+        """Sentences on what is not proved, of Rényi costs and of trade-offs."""
+
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
+        """Rényi divergence in nats; arrays broadcast; alpha and u may be inf."""
+
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
+        """Hockey-stick divergence at exp(epsilon); arrays broadcast."""
+
+    def _epsilon(self, delta: float, u: float) -> float:
+        """Smallest epsilon >= 0 with `_delta` at most delta (> 0), rounded up."""
+
+    def _u_for(self, alpha: float, epsilon: float) -> float:
+        """Largest u that costs at most epsilon at order alpha, rounded down."""
+
+    def _u_for_delta(self, epsilon: float, delta: float) -> float:
+        """Largest u with a hockey-stick divergence of at most delta, rounded down."""
 
 
 @dataclass(frozen=True)
@@ -32,8 +65,8 @@ class Noise(ABC):
     attributes `family`, `norm` and `unit_variance` and the methods `_sample_unit`,
     `_renyi` and `_delta` of unit noise; `_u_for`, `_u_for_delta` and `_epsilon` have
     numeric defaults. A family whose cost depends on more (the dimension, how many
-    coordinates move) overrides `_resolved`, which returns what has these methods for
-    one shift. :meth:`curve` asks it once; all other answers are read off the curve.
+    coordinates move) overrides `_resolved`, which returns the :class:`Costs` of one
+    shift. :meth:`curve` asks it once; all other answers are read off the curve.
 
     Parameters
     ----------
@@ -56,32 +89,32 @@ class Noise(ABC):
     #: Whether the noise consists of integers, and the query must do so too.
     integer: ClassVar[bool] = False
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "scale", check_scale(self.scale))
 
     # -- what a family supplies, in terms of u = magnitude of the shift / scale ------
 
     @abstractmethod
-    def _sample_unit(self, shape, rng):
-        """Draw an array of independent noise of scale one."""
+    def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        """Independent draws of noise of scale one."""
 
     @abstractmethod
-    def _renyi(self, alpha, u):
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
         """Rényi divergence in nats; arrays broadcast; alpha and u may be inf."""
 
     @abstractmethod
-    def _delta(self, epsilon, u):
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
         """Hockey-stick divergence at exp(epsilon); arrays broadcast."""
 
-    def _u_for(self, alpha, epsilon):
+    def _u_for(self, alpha: float, epsilon: float) -> float:
         """Largest u that costs at most epsilon at order alpha, rounded down."""
         return largest_argument(partial(self._renyi, alpha), epsilon, start=epsilon)
 
-    def _u_for_delta(self, epsilon, delta):
+    def _u_for_delta(self, epsilon: float, delta: float) -> float:
         """Largest u with a hockey-stick divergence of at most delta, rounded down."""
         return largest_argument(partial(self._delta, epsilon), delta, start=epsilon)
 
-    def _epsilon(self, delta, u):
+    def _epsilon(self, delta: float, u: float) -> float:
         """Smallest epsilon >= 0 with `_delta` at most delta (> 0), rounded up."""
         if math.isinf(u):
             return math.inf
@@ -89,47 +122,47 @@ class Noise(ABC):
 
     # -- from a shift to its magnitude u ---------------------------------------------
 
-    def _magnitude(self, shift):
-        """Magnitude u of a Shift, or of each move of one coordinate in an array."""
+    def _magnitude(self, shift: Shift | Floats) -> Numbers:
+        """Numbers u of a shift: its worst norm in units of the scale.
+
+        An array holds one-coordinate shifts, and so does the result.
+        """
         if isinstance(shift, Shift):
             return shift.magnitude(self.scale, self.norm)
         per_unit = self._magnitude(one_coordinate(1.0))
-        with np.errstate(
-            invalid="ignore"
-        ):  # 0 * inf: exact release of what stands still
+        # 0 * inf: a shift of zero costs nothing, even without noise
+        with np.errstate(invalid="ignore"):
             return np.where(np.equal(shift, 0), 0.0, shift * per_unit)[()]
 
-    def _resolved(self, shift):
-        """Return the costs that apply to a shift, as functions of a magnitude, and it.
+    def _resolved(self, shift: Shift | Floats) -> tuple[Costs, Numbers]:
+        """Costs that apply to a shift, and the magnitude u to ask them at.
 
         Parameters
         ----------
         shift : Shift or ndarray
-            An array holds moves of one coordinate.
+            An array holds one-coordinate shifts.
 
         Returns
         -------
-        costs : object
-            With the methods `_renyi`, `_delta`, `_epsilon`, `_u_for` and
-            `_u_for_delta`.
+        costs : Costs
         magnitude : float or ndarray
         """
         return self, self._magnitude(shift)
 
-    def _gaussian_mu(self, magnitude):
-        """Distance of the two unit Gaussians that this noise is, if it is Gaussian."""
+    def _gaussian_mu(self, magnitude: float) -> float | None:
+        """The mu of mu-Gaussian privacy at a magnitude, or None if not Gaussian."""
         return None
 
     # -- what a shift costs ----------------------------------------------------------
 
-    def curve(self, shift):
-        """Return all that this noise makes of one shift, resolved once.
+    def curve(self, shift: Shift | Numbers) -> "ShiftCurve":
+        """Return the privacy curve of this noise against one shift.
 
         Parameters
         ----------
         shift : Shift, float or ndarray
-            What may move. A float means one coordinate that moves by at most so much,
-            an array such a shift for each of its entries.
+            Bound on the displacement of the output. A float means one coordinate that
+            moves by at most so much, an array one such shift for each entry.
 
         Returns
         -------
@@ -141,10 +174,10 @@ class Noise(ABC):
             If a shift is negative, or its norm does not fit the family and the
             dimension is unknown.
         """
-        return ShiftCurve(self, shift)
+        return ShiftCurve(self, shift)  # type: ignore[arg-type] # a number becomes one
 
-    def renyi(self, alpha, shift):
-        """Return the Rényi divergence of the moved noise from the noise, at worst.
+    def renyi(self, alpha: Numbers, shift: Shift | Numbers) -> Numbers:
+        """Return the Rényi divergence of shifted noise, over the worst displacement.
 
         Parameters
         ----------
@@ -166,12 +199,18 @@ class Noise(ABC):
         """
         return self.curve(shift).renyi(alpha)
 
-    def pure_epsilon(self, shift):
+    @overload
+    def pure_epsilon(self, shift: Shift | float) -> float: ...
+
+    @overload
+    def pure_epsilon(self, shift: Floats) -> Floats: ...
+
+    def pure_epsilon(self, shift: Shift | Numbers) -> Numbers:
         """Return the pure-epsilon cost, `renyi` at the order inf."""
         return self.renyi(math.inf, shift)
 
-    def delta(self, epsilon, shift):
-        """Return the exact hockey-stick divergence at exp(epsilon), at worst.
+    def delta(self, epsilon: Numbers, shift: Shift | Numbers) -> Numbers:
+        """Return the hockey-stick divergence, over the worst displacement.
 
         Parameters
         ----------
@@ -183,12 +222,12 @@ class Noise(ABC):
         Returns
         -------
         delta : float or ndarray
-            In [0, 1]: the smallest delta for which epsilon holds.
+            In [0, 1]: the smallest for which (epsilon, delta) holds.
         """
         return self.curve(shift).delta(epsilon)
 
-    def epsilon(self, delta, shift):
-        """Return the smallest epsilon >= 0 that goes with delta, rounded up.
+    def epsilon(self, delta: Numbers, shift: Shift | Numbers) -> Numbers:
+        """Return the smallest epsilon >= 0 with (epsilon, delta), rounded up.
 
         Parameters
         ----------
@@ -204,14 +243,14 @@ class Noise(ABC):
         """
         return self.curve(shift).epsilon(delta)
 
-    def evidence(self, shift, renyi=False):
-        """Say what the costs of a shift rest on that is not proved.
+    def evidence(self, shift: Shift | float, renyi: bool = False) -> tuple[str, ...]:
+        """Return the assumptions without proof that the costs of a shift rest on.
 
         Parameters
         ----------
         shift : Shift or float
         renyi : bool, default=False
-            Whether Rényi costs are asked for, or the trade-off.
+            Whether of the Rényi costs, or of the trade-off.
 
         Returns
         -------
@@ -221,11 +260,11 @@ class Noise(ABC):
         return self.curve(shift).evidence(renyi)
 
     #: Sentences on what is not proved, of Rényi costs and of trade-offs.
-    _evidence: ClassVar[tuple] = ((), ())
+    _evidence: ClassVar[Evidence] = ((), ())
 
     # -- which scale is enough -------------------------------------------------------
 
-    def scale_for(self, alpha, epsilon, shift):
+    def scale_for(self, alpha: float, epsilon: float, shift: Shift | float) -> Numbers:
         """Return the smallest scale at which the shift costs at most epsilon.
 
         Parameters
@@ -253,7 +292,9 @@ class Noise(ABC):
         """
         return self._proportions().curve(shift).scale_for(alpha, epsilon)
 
-    def scale_for_delta(self, epsilon, delta, shift):
+    def scale_for_delta(
+        self, epsilon: float, delta: float, shift: Shift | float
+    ) -> Numbers:
         """Return the smallest scale at which the shift obeys (epsilon, delta).
 
         Parameters
@@ -268,32 +309,41 @@ class Noise(ABC):
         Returns
         -------
         scale : float or ndarray of shape (dim,)
-            As in `scale_for`. By the exact divergence, not by way of Rényi orders.
+            As in `scale_for`. From the trade-off itself, not by way of Rényi orders.
         """
         return self._proportions().curve(shift).scale_for_delta(epsilon, delta)
 
-    def _proportions(self):
-        """This noise at scale one, or with its scales as mere proportions."""
-        return self if np.ndim(self.scale) else self.with_scale(1.0)
+    def _proportions(self) -> Self:
+        """This noise at scale one; scales of coordinates stay, as mere proportions."""
+        return self if isinstance(self.scale, tuple) else self.with_scale(1.0)
 
-    def _least_scale(self, curve, u, enough):
-        """Scale at which the shift of a curve has magnitude u, raised until enough.
+    def _least_scale(
+        self,
+        curve: "ShiftCurve",
+        u: Callable[[], float],
+        enough: Callable[["ShiftCurve"], bool],
+    ) -> Numbers:
+        """Smallest scale at which the shift of a curve meets a target, rounded up.
+
+        Costs depend on the scale only through the magnitude u, which goes with its
+        inverse: the scale is the magnitude at scale one over the largest u that meets
+        the target, raised by units in the last place until it does in floating point.
 
         Parameters
         ----------
         curve : ShiftCurve
             Of this noise, whose scales are proportions.
         u : callable
-            Returns the largest magnitude that meets the target, rounded down.
+            Returns the largest u that meets the target, rounded down.
         enough : callable of a ShiftCurve
             Whether the same shift meets the target under noise of another scale.
         """
-        if np.ndim(self.scale) and 0.0 in self.scale:
+        if isinstance(self.scale, tuple) and 0.0 in self.scale:
             raise ValueError(
                 "The parameter 'scale' gives the proportions of the noise to "
                 f"calibrate, so each must be positive. Got {self.scale!r}."
             )
-        proportions = np.asarray(self.scale) if np.ndim(self.scale) else 1.0
+        proportions = np.asarray(self.scale) if isinstance(self.scale, tuple) else 1.0
         largest = u()
         if curve.magnitude == 0:
             return 0.0 * proportions
@@ -303,7 +353,7 @@ class Noise(ABC):
                 "the output, or use an accountant that does not need the worst shift."
             )
 
-        def is_enough(c):
+        def is_enough(c: float) -> bool:
             return math.isfinite(c) and enough(
                 self.with_scale(c * proportions).curve(curve.shift)
             )
@@ -312,7 +362,9 @@ class Noise(ABC):
 
     # -- the noise itself ------------------------------------------------------------
 
-    def sample(self, shape, rng):
+    def sample(
+        self, shape: int | tuple[int, ...], rng: np.random.Generator | int | None
+    ) -> Floats:
         """Draw noise.
 
         Parameters
@@ -337,24 +389,24 @@ class Noise(ABC):
         generator, _ = noise_generator(rng)
         return self._spread(self._sample_unit(shape, generator))
 
-    def _spread(self, unit):
+    def _spread(self, unit: Floats) -> Floats:
         return unit * np.asarray(self.scale)
 
     @property
-    def dim(self):
+    def dim(self) -> int | None:
         """Number of coordinates, or None if the noise fits any number."""
-        return len(self.scale) if np.ndim(self.scale) else None
+        return len(self.scale) if isinstance(self.scale, tuple) else None
 
     @property
-    def is_zero(self):
+    def is_zero(self) -> bool:
         """Whether nothing is added at all: an exact release."""
         return not np.any(self.scale)
 
-    def with_scale(self, scale):
+    def with_scale(self, scale: ArrayLike) -> Self:
         """Return the same family with another scale."""
-        return replace(self, scale=scale)
+        return replace(self, scale=scale)  # type: ignore[arg-type] # made a float or a tuple
 
-    def variance(self, dim=None):
+    def variance(self, dim: int | None = None) -> Numbers:
         """Return the variance of each coordinate.
 
         Parameters
@@ -376,22 +428,22 @@ class Noise(ABC):
         variance = self._variance()
         return variance if dim is None else np.broadcast_to(variance, (dim,)).copy()
 
-    def _variance(self):
+    def _variance(self) -> Numbers:
         return self.unit_variance * plain(np.square(self.scale))
 
-    def std(self, dim=None):
+    def std(self, dim: int | None = None) -> Numbers:
         """Return the standard deviation of each coordinate, shaped as `variance`."""
         return plain(np.sqrt(self.variance(dim)))
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return family and parameters as plain data that JSON can hold."""
-        scale = list(self.scale) if np.ndim(self.scale) else self.scale
+        scale = list(self.scale) if isinstance(self.scale, tuple) else self.scale
         return {"family": self.family, "scale": scale}
 
 
 @dataclass(frozen=True)
 class ShiftCurve:
-    """All that one noise makes of one shift: its costs, and the scale it takes.
+    """Privacy curve of a noise against a shift, and the scale that meets a target.
 
     Which costs apply, and the magnitude they are functions of, is found once.
 
@@ -401,7 +453,7 @@ class ShiftCurve:
         The noise.
     shift : Shift, float or ndarray
         The shift; a float means one coordinate that moves by at most so much, an array
-        such a shift for each of its entries.
+        one such shift for each entry, and then every cost is an array.
 
     Examples
     --------
@@ -416,8 +468,11 @@ class ShiftCurve:
     noise: Noise
     shift: Shift
 
-    def __post_init__(self):
-        shift = self.shift
+    def __post_init__(self) -> None:
+        # annotations are those of one shift; of an array of them, all are arrays
+        self.magnitude: float
+        self._costs: Costs
+        shift: Any = self.shift
         if not isinstance(shift, Shift):
             shift = check_each(check_non_negative, shift=shift)
             shift = shift if np.ndim(shift) else one_coordinate(shift)
@@ -426,30 +481,30 @@ class ShiftCurve:
         object.__setattr__(self, "_costs", costs)
         object.__setattr__(self, "magnitude", magnitude)
 
-    def renyi(self, alpha):
+    def renyi(self, alpha: Number) -> Number:
         """Return the Rényi cost in nats at one order or an array of orders."""
         alpha = check_each(check_order, alpha=alpha)
         return plain(self._costs._renyi(alpha, self.magnitude))
 
-    def delta(self, epsilon):
+    def delta(self, epsilon: Number) -> Number:
         """Return the hockey-stick divergence at one epsilon or an array of them."""
         epsilon = check_each(check_real, epsilon=epsilon)
         return plain(self._costs._delta(epsilon, self.magnitude))
 
-    def epsilon(self, delta):
-        """Return the smallest epsilon >= 0 that goes with delta, rounded up."""
+    def epsilon(self, delta: Number) -> Number:
+        """Return the smallest epsilon >= 0 with (epsilon, delta), rounded up."""
         delta = check_each(check_delta, delta=delta)
         pure = np.equal(delta, 0)
         if np.all(pure):
             return plain(np.add(delta, self.renyi(math.inf)))
-        # where zero, any valid stand-in does: its result is not used
+        # a stand-in for delta = 0, whose epsilon is the pure cost below
         find = np.vectorize(self._costs._epsilon, otypes=[float])
         usual = find(np.where(pure, 0.5, delta), self.magnitude)
         if np.any(pure):
             usual = np.where(pure, self.renyi(math.inf), usual)
         return plain(usual)
 
-    def scale_for(self, alpha, epsilon):
+    def scale_for(self, alpha: float, epsilon: float) -> Numbers:
         """Return the smallest scale that costs at most epsilon; see :class:`Noise`."""
         alpha, epsilon = check_order(alpha=alpha), check_positive(epsilon=epsilon)
         return self.noise._least_scale(
@@ -458,7 +513,7 @@ class ShiftCurve:
             lambda curve: curve.renyi(alpha) <= epsilon,
         )
 
-    def scale_for_delta(self, epsilon, delta):
+    def scale_for_delta(self, epsilon: float, delta: float) -> Numbers:
         """Return the smallest scale that obeys (epsilon, delta); see :class:`Noise`."""
         epsilon, delta = check_positive(epsilon=epsilon), check_delta(delta=delta)
         if delta == 0:
@@ -469,25 +524,25 @@ class ShiftCurve:
             lambda curve: curve.delta(epsilon) <= delta,
         )
 
-    def evidence(self, renyi=False):
-        """Say what is not proved, of Rényi costs or of the trade-off."""
+    def evidence(self, renyi: bool = False) -> tuple[str, ...]:
+        """Return what is not proved, of Rényi costs or of the trade-off."""
         return self._costs._evidence[0 if renyi else 1]
 
     @property
-    def gaussian_mu(self):
-        """The mu of mu-Gaussian differential privacy, if that describes all (or None).
+    def gaussian_mu(self) -> float | None:
+        """The mu of mu-Gaussian differential privacy, or None if not Gaussian.
 
         For Gaussian noise this is the shift in standard deviations, and the whole
         curve follows from it (Dong, Roth and Su, 2022).
         """
         return self.noise._gaussian_mu(self.magnitude)
 
-    def times(self, factor):
-        """Return the curve of the same noise against so many times the shift."""
+    def times(self, factor: float) -> "ShiftCurve":
+        """Return the curve of the same noise against a multiple of the shift."""
         return ShiftCurve(
             self.noise, replace(self.shift, radius=factor * self.shift.radius)
         )
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return noise and shift as plain data that JSON can hold."""
         return {"noise": self.noise.to_dict(), "shift": self.shift.to_dict()}

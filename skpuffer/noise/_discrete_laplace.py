@@ -1,14 +1,16 @@
 """Discrete Laplace noise: whole numbers for whole numbers, exactly accounted."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from skpuffer.utils._solve import largest_argument
+from skpuffer.utils._types import Floats, Numbers
 
-from ._base import Noise
+from ._base import Costs, Evidence, Noise
 from ._shift import Shift
 from ._validation import plain
 
@@ -74,11 +76,13 @@ class DiscreteLaplaceNoise(Noise):
     [-2.0, -1.0, -2.0, -1.0, -2.0]
     """
 
+    scale: float = 1.0
+
     family = "discrete_laplace"
     norm = 1.0
     integer: ClassVar[bool] = True
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if np.ndim(self.scale):
             raise ValueError(
@@ -88,7 +92,7 @@ class DiscreteLaplaceNoise(Noise):
             )
         self._check_drawn()
 
-    def _check_drawn(self):
+    def _check_drawn(self) -> None:
         if self.scale > LARGEST_SCALE:
             raise ValueError(
                 "The parameter 'scale' of discrete Laplace noise must be at most "
@@ -98,16 +102,16 @@ class DiscreteLaplaceNoise(Noise):
             )
 
     @property
-    def unit_variance(self):
+    def unit_variance(self) -> float:  # type: ignore[override] # read, never assigned
         """Variance at scale one; others are not in proportion to their squares."""
         return self.with_scale(1.0)._variance()
 
-    def _variance(self):
+    def _variance(self) -> float:
         if not self.scale:
             return 0.0
         return 2 * math.exp(-1 / self.scale) / math.expm1(-1 / self.scale) ** 2
 
-    def _sample_unit(self, shape, rng):
+    def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         self._check_drawn()  # also if unpickled, which constructs nothing
         # of this scale at once: integers are not multiples of those of scale one
         if not self.scale:
@@ -115,23 +119,21 @@ class DiscreteLaplaceNoise(Noise):
         rate = -math.expm1(-1 / self.scale)
         return (rng.geometric(rate, shape) - rng.geometric(rate, shape)).astype(float)
 
-    def _spread(self, unit):
+    def _spread(self, unit: Floats) -> Floats:
         return unit
 
     # -- in terms of the displacement itself, an integer z, inf if nothing covers it ---
 
-    def _magnitude(self, shift):
+    def _magnitude(self, shift: Shift | Floats) -> Numbers:
         """Integer that covers a Shift, or each move of an array."""
-        radius = shift
-        if isinstance(shift, Shift):
-            radius = shift.magnitude(1.0, self.norm)
-        spare = np.minimum(_ROUND_OFF * np.maximum(radius, 1.0), 0.5)
-        whole = np.ceil(np.maximum(radius - spare, 0.0))
+        moves = shift.magnitude(1.0, self.norm) if isinstance(shift, Shift) else shift
+        spare = np.minimum(_ROUND_OFF * np.maximum(moves, 1.0), 0.5)
+        whole = np.ceil(np.maximum(moves - spare, 0.0))
         # what is below the spare moves all the same, if it moves at all
-        whole = np.where(np.greater(radius, 0), np.maximum(whole, 1.0), 0.0)
+        whole = np.where(np.greater(moves, 0), np.maximum(whole, 1.0), 0.0)
         return plain(np.where(whole > 0, math.inf if self.is_zero else whole, 0.0))
 
-    def _renyi(self, alpha, u):
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
         """Sum the series, with what cancels for small shifts taken out beforehand.
 
         With ``b = alpha - 1/2``, w the pure-epsilon cost and the ratio r of the
@@ -159,7 +161,7 @@ class DiscreteLaplaceNoise(Noise):
         # the order inf costs w itself, and no order costs more
         return np.where(z == 0, 0.0, np.where(pure, w, np.minimum(cost, w)))
 
-    def _delta(self, epsilon, u):
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
         """Probability of a loss above epsilon, less exp(epsilon) times its image.
 
         The losses are those above ``(2 m - z) / rho`` for the least m that exceeds
@@ -179,9 +181,10 @@ class DiscreteLaplaceNoise(Noise):
         value = np.where(epsilon >= w, 0.0, value)
         return np.where(np.isinf(w), 1.0, value)
 
-    def _resolved(self, shift):
+    def _resolved(self, shift: Shift | Floats) -> tuple[Costs, Numbers]:
         z = self._magnitude(shift)
-        return _IntegerCosts(self, z), z
+        # z is an array for many shifts, of which nobody asks for a scale
+        return _IntegerCosts(self, z), z  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -197,30 +200,35 @@ class _IntegerCosts:
     noise: DiscreteLaplaceNoise
     z: float
 
-    _evidence: ClassVar = ((), ())
+    _evidence: ClassVar[Evidence] = ((), ())
 
-    def _renyi(self, alpha, u):
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
         return self.noise._renyi(alpha, u)
 
-    def _delta(self, epsilon, u):
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
         return self.noise._delta(epsilon, u)
 
-    def _epsilon(self, delta, u):
+    def _epsilon(self, delta: float, u: float) -> float:
         return self.noise._epsilon(delta, u)
 
-    def _u_for(self, alpha, epsilon):
+    def _u_for(self, alpha: float, epsilon: float) -> float:
         """Largest ``z / rho`` that costs at most epsilon, rounded down."""
         if math.isinf(alpha):
             return epsilon
         return self._largest_ratio(epsilon, lambda noise: noise._renyi(alpha, self.z))
 
-    def _u_for_delta(self, epsilon, delta):
+    def _u_for_delta(self, epsilon: float, delta: float) -> float:
         """Largest ``z / rho`` that obeys (epsilon, delta), rounded down."""
         return self._largest_ratio(
             delta, lambda noise: noise._delta(epsilon, self.z), start=epsilon
         )
 
-    def _largest_ratio(self, target, cost, start=None):
+    def _largest_ratio(
+        self,
+        target: float,
+        cost: Callable[[DiscreteLaplaceNoise], Floats],
+        start: float | None = None,
+    ) -> float:
         z, family = self.z, self.noise
         if z == 0 or math.isinf(z):
             return 1.0  # no scale needed, or none enough, whatever the ratio

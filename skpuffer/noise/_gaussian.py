@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -13,6 +14,7 @@ from skpuffer.privacy_loss._gaussian import (
     gaussian_mu,
 )
 from skpuffer.utils._checks import check_covariance
+from skpuffer.utils._types import Floats, Numbers
 
 from ._base import Noise
 from ._shift import Shift
@@ -56,7 +58,7 @@ class GaussianNoise(Noise):
     norm = 2.0
     unit_variance = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         if self.covariance is None:
             return
@@ -68,18 +70,18 @@ class GaussianNoise(Noise):
         covariance = check_covariance(least=_LEAST, covariance=self.covariance)
         object.__setattr__(self, "covariance", tuple(map(tuple, covariance.tolist())))
 
-    def _sample_unit(self, shape, rng):
+    def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         return rng.standard_normal(shape)
 
-    def _renyi(self, alpha, u):
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
         alpha, u = np.asarray(alpha, float), np.asarray(u, float)
         with np.errstate(over="ignore", invalid="ignore"):  # inf * 0
             return np.where(u == 0, 0.0, alpha / 2 * u**2)
 
-    def _delta(self, epsilon, u):
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
         return gaussian_delta(epsilon, u)
 
-    def _u_for(self, alpha, epsilon):
+    def _u_for(self, alpha: float, epsilon: float) -> float:
         if math.isinf(alpha):
             raise ValueError(
                 "Gaussian noise has no finite pure-epsilon cost. Use LaplaceNoise, a "
@@ -87,53 +89,57 @@ class GaussianNoise(Noise):
             )
         return math.sqrt(2 * epsilon / alpha)
 
-    def _u_for_delta(self, epsilon, delta):
+    def _u_for_delta(self, epsilon: float, delta: float) -> float:
         return gaussian_mu(epsilon, delta)
 
-    def _epsilon(self, delta, u):
+    def _epsilon(self, delta: float, u: float) -> float:
         return gaussian_epsilon(delta, u)
 
-    def _gaussian_mu(self, magnitude):
+    def _gaussian_mu(self, magnitude: float) -> float | None:
         return magnitude
 
     @cached_property
-    def _factor(self):
+    def _factor(self) -> Floats:
         """Lower Cholesky factor of the covariance."""
         return np.linalg.cholesky(np.asarray(self.covariance))
 
-    def _magnitude(self, shift):
+    def _magnitude(self, shift: Shift | Floats) -> Numbers:
         if self.covariance is None or not isinstance(shift, Shift):
             return super()._magnitude(shift)
         shift.common_dim(self.dim)
         if shift.radius == 0 or self.scale == 0:
             return 0.0 if shift.radius == 0 else math.inf
-        weights = np.ones(self.dim) if shift.weights is None else shift.weights
+        weights = (
+            np.ones(len(self.covariance)) if shift.weights is None else shift.weights
+        )
         whitened = solve_triangular(self._factor, np.diag(weights), lower=True)
         order = 1.0 if shift.structure == "scalar" else shift.norm
-        return shift.radius / self.scale * _norm_to_l2(whitened, order)
+        multiplier = float(np.asarray(self.scale))  # one number beside a covariance
+        return shift.radius / multiplier * _norm_to_l2(whitened, order)
 
-    def _spread(self, unit):
+    def _spread(self, unit: Floats) -> Floats:
         if self.covariance is None:
             return super()._spread(unit)
         return self.scale * unit @ self._factor.T
 
     @property
-    def dim(self):
+    def dim(self) -> int | None:
         """Number of coordinates, or None if the noise fits any number."""
         return super().dim if self.covariance is None else len(self.covariance)
 
-    def _variance(self):
+    def _variance(self) -> Numbers:
         if self.covariance is None:
             return super()._variance()
-        return self.scale**2 * np.diag(np.asarray(self.covariance))
+        multiplier = float(np.asarray(self.scale))
+        return multiplier**2 * np.diag(np.asarray(self.covariance))
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return family and parameters as plain data that JSON can hold."""
         covariance = self.covariance and [list(row) for row in self.covariance]
         return {**super().to_dict(), "covariance": covariance}
 
 
-def _norm_to_l2(matrix, order):
+def _norm_to_l2(matrix: Floats, order: float) -> float:
     """Bound on ``||matrix y||_2`` over the unit ball of the norm of that order.
 
     Exact for the orders 1 (the longest column) and 2 (the largest singular value), and

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import hyp1f1
 
 from skpuffer.utils._solve import raise_until
+from skpuffer.utils._types import Floats, Numbers
 
 from ._base import Noise
 
@@ -52,10 +53,10 @@ class LaplaceNoise(Noise):
     norm = 1.0
     unit_variance = 2.0
 
-    def _sample_unit(self, shape, rng):
+    def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         return rng.laplace(size=shape)
 
-    def _renyi(self, alpha, u):
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
         """Pierquin et al. (2024), Corollary 3.1, without its cancellations.
 
         The formula log(a e^{(α-1)u} + b e^{-αu}) / (α-1), with a = α/(2α-1) and
@@ -78,7 +79,7 @@ class LaplaceNoise(Noise):
         # the order inf costs u itself, and no order costs more
         return np.where(pure, u, np.minimum(cost, u))
 
-    def _delta(self, epsilon, u):
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
         """Probability of a loss above epsilon, less exp(epsilon) times its image.
 
         The loss of a coordinate moved by u lies in [-u, u]; above u nothing is left,
@@ -91,20 +92,20 @@ class LaplaceNoise(Noise):
         value = np.where(epsilon >= u, 0.0, value)
         return np.where(np.isinf(u), 1.0, value)
 
-    def _u_for(self, alpha, epsilon):
+    def _u_for(self, alpha: float, epsilon: float) -> float:
         return epsilon if math.isinf(alpha) else super()._u_for(alpha, epsilon)
 
-    def _u_for_delta(self, epsilon, delta):
+    def _u_for_delta(self, epsilon: float, delta: float) -> float:
         return epsilon - 2 * math.log1p(-delta)
 
-    def _epsilon(self, delta, u):
+    def _epsilon(self, delta: float, u: float) -> float:
         epsilon = u + 2 * math.log1p(-delta)
         if epsilon <= 0 or math.isinf(u):
             return max(0.0, epsilon)
         return raise_until(lambda e: self._delta(e, u) <= delta, epsilon)
 
 
-def exp_remainder(x):
+def exp_remainder(x: Numbers) -> Floats:
     """Return exp(x) - 1 - x to full relative accuracy."""
     near = np.clip(x, -1, 1)
     return np.where(x == near, near**2 / 2 * hyp1f1(1, 3, near), np.expm1(x) - x)

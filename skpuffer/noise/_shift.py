@@ -2,8 +2,10 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skpuffer.utils._checks import (
     check_at_least_one,
@@ -48,7 +50,7 @@ class Shift:
     structure: str = "vector"
     weights: tuple[float, ...] | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         weights, dim = self.weights, self.dim
         if dim is not None:
             dim = check_count(dim=dim)
@@ -70,7 +72,7 @@ class Shift:
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
-    def magnitude(self, scale, norm):
+    def magnitude(self, scale: ArrayLike, norm: float) -> float:
         """Return the largest ``||x / scale||`` over the set, in another norm.
 
         It is the radius times the operator norm of ``diag(weights / scale)`` from
@@ -116,7 +118,7 @@ class Shift:
             return self.radius * float(ratio) * dim**power
         return self.radius * float(np.linalg.norm(ratio, ord=1 / power))
 
-    def common_dim(self, dim):
+    def common_dim(self, dim: int | None) -> int | None:
         """Return the dimension this shift shares with a noise.
 
         Parameters
@@ -138,7 +140,7 @@ class Shift:
             )
         return dim
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data that JSON can hold (inf becomes "inf")."""
         return {
             "radius": _plain(self.radius),
@@ -149,11 +151,11 @@ class Shift:
         }
 
 
-def one_coordinate(shift):
+def one_coordinate(shift: float) -> Shift:
     """Return the shift of one coordinate, whichever, by at most the number `shift`."""
     radius = check_non_negative(shift=shift)
     return Shift(radius, dim=None, structure="scalar")
 
 
-def _plain(value):
+def _plain(value: float) -> float | str:
     return "inf" if math.isinf(value) else value

@@ -1,7 +1,7 @@
-"""Names for the arrays and tables that annotations speak of."""
+"""Types that annotations share: arrays, tables and numbers."""
 
 from collections.abc import Hashable, Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,8 @@ __all__ = [
     "Indices",
     "Integers",
     "Matrix",
+    "Number",
+    "Numbers",
     "RandomState",
     "Table",
 ]
@@ -44,3 +46,9 @@ BoundsLike: TypeAlias = (
 
 #: What noise is drawn from; None is the operating system's entropy.
 RandomState: TypeAlias = int | np.random.RandomState | np.random.Generator | None
+
+#: One number, or an array of them.
+Numbers = float | Floats
+
+#: The same of functions that answer a number with a number, and an array with an array.
+Number = TypeVar("Number", float, Floats, Numbers)

@@ -9,6 +9,8 @@ polynomial for integer n, its power series for small v, and quadrature otherwise
 import numpy as np
 from scipy.special import betaln, logsumexp
 
+from skpuffer.utils._types import Floats, Indices, Numbers
+
 __all__ = ["LEAST_EXPONENT", "log_moment", "moment_slope"]
 
 #: Exponents below which quadrature would miss some of the mass in the tails.
@@ -29,7 +31,7 @@ _BLOCK = 4096
 _MANY = 512
 
 
-def log_moment(n, k, u):
+def log_moment(n: Numbers, k: float, u: Numbers) -> Floats:
     r"""Log of G, the moment of order n of the ratio of the densities to the ``2 / k``.
 
     Parameters
@@ -71,14 +73,15 @@ def log_moment(n, k, u):
     n, u = np.broadcast_arrays(np.asarray(n, float), np.asarray(u, float))
     shape, arguments = n.shape, np.stack([n.ravel(), u.ravel()])
     if arguments.shape[1] <= _MANY:
-        return _log_moments(*arguments, k).reshape(shape)
+        return _log_moments(arguments[0], arguments[1], k).reshape(shape)
     arguments, where = np.unique(arguments, axis=1, return_inverse=True)
     starts = range(0, arguments.shape[1], _BLOCK)
-    parts = [_log_moments(*arguments[:, i : i + _BLOCK], k) for i in starts]
+    blocks = [arguments[:, i : i + _BLOCK] for i in starts]
+    parts = [_log_moments(block[0], block[1], k) for block in blocks]
     return np.concatenate(parts)[where].reshape(shape)
 
 
-def _log_moments(n, u, k):
+def _log_moments(n: Floats, u: Floats, k: float) -> Floats:
     value = np.zeros(len(n))
     moves = u > 0
     whole = moves & (n == np.rint(n)) & (n <= _LARGEST_DEGREE)
@@ -93,12 +96,12 @@ def _log_moments(n, u, k):
     return value
 
 
-def moment_slope(n, k):
+def moment_slope(n: Floats, k: float) -> Floats:
     """First coefficient of G in v, the slope of log G at zero."""
     return n * (n + k / 2) * (k - 1) / 2 / (k / 2 * (k / 2 + 1))
 
 
-def _polynomial(n, k, u):
+def _polynomial(n: Floats, k: float, u: Floats) -> Floats:
     # one row a degree: a batch of orders costs no more than the largest
     degrees = np.arange(int(n.max()))
     n, u = n[:, None], u[:, None]
@@ -111,20 +114,20 @@ def _polynomial(n, k, u):
     return np.logaddexp(0.0, above_one)
 
 
-def _log_ratio(n, k, m):
+def _log_ratio(n: Floats, k: float, m: Indices) -> Floats:
     """Log of c_{m+1} / c_m, except for its factor n - m."""
     upper = (n + k / 2 + m) * ((k - 1) / 2 + m)
     return np.log(upper / ((m + 1) * (k / 2 + 2 * m) * (k / 2 + 2 * m + 1)))
 
 
-def _series(n, k, u):
+def _series(n: Floats, k: float, u: Floats) -> Floats:
     m = np.arange(_TERMS)
     n, v = n[:, None], u[:, None] ** 2
     ratio = (n - m) * np.exp(_log_ratio(n, k, m)) * v
     return np.log1p(np.cumprod(ratio, axis=1).sum(axis=1))
 
 
-def _nodes(k):
+def _nodes(k: float) -> tuple[Floats, Floats, Floats]:
     """Nodes on (0, 1) as distances from both ends, and weights."""
     width, count = (_WIDTH, _NODES) if k >= 2 else (_WIDE, _WIDE_NODES)
     tau = np.arange(-count, count + 1) * width / count
@@ -133,25 +136,31 @@ def _nodes(k):
     return left, right, np.pi * np.cosh(tau) * left * right * width / count
 
 
-def _quadrature(n, k, u):
+def _quadrature(n: Floats, k: float, u: Floats) -> Floats:
     left, right, weight = _nodes(k)
     n, u = n[:, None], u[:, None]
     psi = np.arctan2(2.0, u)  # twice the angle from s to a right one
     w = 2 * np.arcsinh(u / 2)
     # (length, square of sin(t - s), cos t) in distances from the ends of each panel
     long, half, short = np.pi / 2 - psi / 2, np.pi / 2, psi / 2
-    panels = [
+    panels: list[tuple[Numbers, Floats, Floats]] = [
         (long, np.cos(long * right) ** 2, np.sin(long * left)),
         (half, np.sin(half * left) ** 2, np.sin(short + half * left)),
         (short, np.sin(short * left) ** 2, np.sin(short * right)),
     ]
     small = np.exp(-2 * w)
-    powers = [n * (w + np.log(small + (1 - small) * square)) for _, square, _ in panels]
-    logw = [
-        np.log(length * weight) + (k - 2) * np.log(cosine) - betaln(0.5, (k - 1) / 2)
-        for length, _, cosine in panels
-    ]
-    powers, logw = np.stack(powers, axis=1), np.stack(logw, axis=1)
+    powers = np.stack(
+        [n * (w + np.log(small + (1 - small) * square)) for _, square, _ in panels],
+        axis=1,
+    )
+    log_constant = betaln(0.5, (k - 1) / 2)
+    logw = np.stack(
+        [
+            np.log(length * weight) + (k - 2) * np.log(cosine) - log_constant
+            for length, _, cosine in panels
+        ],
+        axis=1,
+    )
     # every second node makes a rule too, whose error is the root of that of all
     fine = _log_sum(powers, logw, n * w)
     coarse = _log_sum(powers[..., ::2], logw[..., ::2] + np.log(2), n * w)
@@ -159,7 +168,7 @@ def _quadrature(n, k, u):
     return fine * (1 + error) + (fine - coarse) ** 2 / fine
 
 
-def _log_sum(powers, logw, largest):
+def _log_sum(powers: Floats, logw: Floats, largest: Floats) -> Floats:
     """Log of the sum of exp(powers + logw), whose weights alone add up to one."""
     value = logsumexp(powers + logw, axis=(1, 2))
     # near one, the sum of what exceeds one has the digits that the logarithm lost

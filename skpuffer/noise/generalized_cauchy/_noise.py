@@ -3,18 +3,19 @@
 import math
 import warnings
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import stdtr
 
 from skpuffer.exceptions import PrivacyWarning
-from skpuffer.noise._base import Noise
+from skpuffer.noise._base import Costs, Evidence, Noise
 from skpuffer.noise._shift import Shift
 from skpuffer.noise._validation import plain
 from skpuffer.privacy_loss._tradeoff import log_delta_of_orders, mirrored
 from skpuffer.utils._checks import check_positive
 from skpuffer.utils._solve import largest_argument, smallest_argument
+from skpuffer.utils._types import Floats, Numbers
 
 from ._moments import LEAST_EXPONENT, log_moment, moment_slope
 
@@ -89,7 +90,7 @@ class GeneralizedCauchyNoise(Noise):
     log_concave = False
     norm = 2.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         exponent = check_positive(exponent=self.exponent)
         if exponent < LEAST_EXPONENT:
@@ -109,22 +110,22 @@ class GeneralizedCauchyNoise(Noise):
         object.__setattr__(self, "exponent", exponent)
 
     @property
-    def unit_variance(self):
+    def unit_variance(self) -> float:  # type: ignore[override] # read, never assigned
         """Variance of one coordinate at scale one; infinite up to exponent 3."""
         return 1 / (self.exponent - 3) if self.exponent > 3 else math.inf
 
-    def _variance(self):
+    def _variance(self) -> Numbers:
         squares = np.square(self.scale)
         with np.errstate(invalid="ignore"):  # none at all where the scale is zero
             return plain(np.where(squares > 0, self.unit_variance * squares, 0.0))
 
-    def _sample_unit(self, shape, rng):
+    def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         freedom = self.exponent - 1
         return rng.standard_t(freedom, size=shape) / math.sqrt(freedom)
 
     # -- one coordinate --------------------------------------------------------------
 
-    def _renyi(self, alpha, u):
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
         alpha, u = np.broadcast_arrays(np.asarray(alpha, float), np.asarray(u, float))
         k = self.exponent
         pure = k * np.arcsinh(u / 2)
@@ -134,7 +135,7 @@ class GeneralizedCauchyNoise(Noise):
         # no order costs more than all of them
         return np.where(finite, np.minimum(moment / rest, pure), pure)
 
-    def _delta(self, epsilon, u):
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
         epsilon, u = np.broadcast_arrays(
             np.asarray(epsilon, float), np.asarray(u, float)
         )
@@ -144,7 +145,7 @@ class GeneralizedCauchyNoise(Noise):
             value = np.where(size >= self.exponent * np.arcsinh(u / 2), 0.0, above)
         return np.where(np.isinf(u), 1.0, mirrored(epsilon, value))
 
-    def _above(self, epsilon, u):
+    def _above(self, epsilon: Floats, u: Floats) -> Floats:
         """Hockey-stick divergence at ``0 <= epsilon <= k asinh(u / 2)``.
 
         With ``r = exp(2 epsilon / k)`` the moved density is at least exp(epsilon) times
@@ -156,13 +157,14 @@ class GeneralizedCauchyNoise(Noise):
         root = np.sqrt(np.maximum(ratio * u**2 - excess**2, 0.0))
         # the smaller root by the product of the two, then both less u: no cancellation
         largest = ratio * u + root
-        still = (excess + ratio * u**2) / largest, largest / excess
-        moved = (excess - u * root) / largest, (u + root) / excess
+        low, high = (excess + ratio * u**2) / largest, largest / excess
+        low_moved, high_moved = (excess - u * root) / largest, (u + root) / excess
         width = 2 * root / excess
-        still, moved = (self._between(*ends, width) for ends in (still, moved))
+        still = self._between(low, high, width)
+        moved = self._between(low_moved, high_moved, width)
         return np.clip(moved - np.exp(epsilon) * still, 0.0, 1.0)
 
-    def _between(self, low, high, width):
+    def _between(self, low: Floats, high: Floats, width: Floats) -> Floats:
         """Probability of unit noise between two values, and how far these are apart."""
         if self.exponent == 2:
             # the difference of the two angles, as the angle that it is
@@ -175,18 +177,18 @@ class GeneralizedCauchyNoise(Noise):
         low, high = np.where(flip, -high, low), np.where(flip, -low, high)
         return stdtr(freedom, high * root) - stdtr(freedom, low * root)
 
-    def _u_for(self, alpha, epsilon):
+    def _u_for(self, alpha: float, epsilon: float) -> float:
         if math.isinf(alpha):
             return 2 * math.sinh(min(epsilon / self.exponent, 700.0))
         return super()._u_for(alpha, epsilon)
 
     # -- several coordinates ---------------------------------------------------------
 
-    def _resolved(self, shift):
+    def _resolved(self, shift: Shift | Floats) -> tuple[Costs, Numbers]:
         count, magnitude = self._count(shift), self._magnitude(shift)
         return (self if count == 1 else _SeveralCoordinates(self, count)), magnitude
 
-    def _count(self, shift):
+    def _count(self, shift: Shift | Floats) -> float:
         """Number of coordinates that a shift may move, inf if unknown.
 
         Raises
@@ -206,7 +208,7 @@ class GeneralizedCauchyNoise(Noise):
             )
         return count
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return family and parameters as plain data that JSON can hold."""
         return {**super().to_dict(), "exponent": self.exponent}
 
@@ -225,7 +227,7 @@ class _SeveralCoordinates:
     noise: GeneralizedCauchyNoise
     count: float
 
-    _evidence: ClassVar = 2 * (
+    _evidence: ClassVar[Evidence] = 2 * (
         (
             "Generalised Cauchy noise in several coordinates: that equal displacements "
             "are the worst was verified numerically for exponents from 2 to 100, and "
@@ -233,7 +235,7 @@ class _SeveralCoordinates:
         ),
     )
 
-    def _renyi(self, alpha, u):
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
         """Rényi cost of the magnitude u."""
         if math.isfinite(self.count):
             return self.count * self.noise._renyi(alpha, u / math.sqrt(self.count))
@@ -244,7 +246,7 @@ class _SeveralCoordinates:
             cost = moment_slope(k / 2 * rest, k) / rest * np.square(u)
         return np.where(np.isinf(alpha), math.inf if u > 0 else 0.0, cost)
 
-    def _delta(self, epsilon, u):
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
         """Bound on the hockey-stick divergence by the costs at all orders."""
         epsilon = np.asarray(epsilon, float)
         size = np.abs(epsilon)
@@ -257,13 +259,13 @@ class _SeveralCoordinates:
             value = np.where(size >= pure, 0.0, value)
         return mirrored(epsilon, value)
 
-    def _epsilon(self, delta, u):
+    def _epsilon(self, delta: float, u: float) -> float:
         """Smallest epsilon that goes with one delta, rounded up."""
         if math.isinf(u):
             return math.inf
         return smallest_argument(lambda epsilon: self._delta(epsilon, u), delta)
 
-    def _u_for(self, alpha, epsilon):
+    def _u_for(self, alpha: float, epsilon: float) -> float:
         """Largest u that costs at most epsilon, rounded down."""
         if math.isfinite(self.count):
             share = self.noise._u_for(alpha, epsilon / self.count)
@@ -276,7 +278,7 @@ class _SeveralCoordinates:
             )
         return math.sqrt(epsilon / float(self._renyi(alpha, 1.0)))
 
-    def _u_for_delta(self, epsilon, delta):
+    def _u_for_delta(self, epsilon: float, delta: float) -> float:
         """Largest u that obeys (epsilon, delta), rounded down."""
         return largest_argument(
             lambda u: float(self._delta(epsilon, u)), delta, start=epsilon

@@ -7,12 +7,14 @@ functions at the point where the loss takes a value.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 from scipy.special import gamma, gammainc, gammaincc, gammainccinv
 
 from skpuffer.privacy_loss._tradeoff import mirrored
 from skpuffer.utils._solve import root_above
+from skpuffer.utils._types import Floats, Numbers
 
 __all__ = [
     "cdf",
@@ -39,32 +41,32 @@ _FAR = 500.0
 _TINY = 1e-290
 
 
-def fisher_information(beta):
+def fisher_information(beta: float) -> float:
     """Fisher information of the location of unit noise."""
     return beta**2 * float(gamma(2 - 1 / beta) / gamma(1 / beta))
 
 
-def tail(t, beta):
+def tail(t: Numbers, beta: float) -> Floats:
     """Probability that one coordinate of unit noise is beyond +-t, for t >= 0."""
     with np.errstate(over="ignore"):
         return gammaincc(1 / beta, np.asarray(t, float) ** beta)
 
 
-def cdf(x, beta):
+def cdf(x: Numbers, beta: float) -> Floats:
     """Distribution function of one coordinate of unit noise."""
     x = np.asarray(x, float)
     beyond = tail(np.abs(x), beta) / 2
     return np.where(x < 0, beyond, 1 - beyond)
 
 
-def quantile(p, beta):
+def quantile(p: Numbers, beta: float) -> Floats:
     """Inverse of :func:`cdf`."""
     p = np.asarray(p, float)
     size = gammainccinv(1 / beta, 2 * np.minimum(p, 1 - p)) ** (1 / beta)
     return np.where(p < 0.5, -size, size)
 
 
-def loss(x, u, beta):
+def loss(x: Numbers, u: Numbers, beta: float) -> Floats:
     """Privacy loss |x - u|^beta - |x|^beta at x, without its cancellation far out."""
     x, u = np.broadcast_arrays(np.asarray(x, float), np.asarray(u, float))
     # by the symmetry about u / 2 only one half is needed
@@ -76,7 +78,11 @@ def loss(x, u, beta):
     return np.where(x <= u - x, size, -size)
 
 
-def _newton(value, start, correct):
+def _newton(
+    value: Floats,
+    start: Floats,
+    correct: Callable[[Floats, Floats], tuple[Floats, Floats]],
+) -> Floats:
     """Iterate a root for each value until its own steps are small.
 
     Each number is left alone once it is settled, so that it does not depend on the
@@ -91,7 +97,7 @@ def _newton(value, start, correct):
     return root
 
 
-def _inside(value, beta):
+def _inside(value: Floats, beta: float) -> Floats:
     """The root r in [0, 1/2] of (1 - r)^beta - r^beta = value, for values in [0, 1].
 
     Newton's method goes to it from one side: the function is concave for beta < 2,
@@ -102,7 +108,7 @@ def _inside(value, beta):
     else:
         start = 1 - (value + 2.0**-beta) ** (1 / beta)
 
-    def correct(r, value):
+    def correct(r: Floats, value: Floats) -> tuple[Floats, Floats]:
         s = 1 - r
         low, high = r ** (beta - 1), s ** (beta - 1)
         step = (s * high - r * low - value) / (beta * (low + high))
@@ -111,7 +117,7 @@ def _inside(value, beta):
     return _newton(value, np.clip(start, 0.0, 0.5), correct)
 
 
-def _outside(target, beta):
+def _outside(target: Floats, beta: float) -> Floats:
     """The root t >= 0 of log((1 + t)^beta - t^beta) = target, for positive targets.
 
     The function is the mean of beta s^(beta - 1) over [t, t + 1]: a log-concave one, as
@@ -124,7 +130,7 @@ def _outside(target, beta):
         below = np.expm1(target / beta)
         middle = np.exp((target - math.log(beta)) / (beta - 1)) - 0.5
 
-        def correct(t, known):
+        def correct(t: Floats, known: Floats) -> tuple[Floats, Floats]:
             target, below = known
             ratio = np.log1p(1 / t)
             left = -np.expm1(-beta * ratio)
@@ -137,7 +143,7 @@ def _outside(target, beta):
         return _newton(np.stack([target, below]), np.maximum(middle, below), correct)
 
 
-def _point(value, u, beta):
+def _point(value: Floats, u: Floats, beta: float) -> Floats:
     """Where the loss takes a value >= 0, in units of u: at most 1/2 (beta > 1)."""
     with np.errstate(divide="ignore"):
         # of value / u^beta, whose denominator may be too small for a float
@@ -151,7 +157,7 @@ def _point(value, u, beta):
     return point
 
 
-def loss_cdf(value, u, beta):
+def loss_cdf(value: Numbers, u: Numbers, beta: float) -> Floats:
     """Distribution function of the loss |x - u|^beta - |x|^beta, for 0 < u < inf."""
     value, u = np.broadcast_arrays(np.asarray(value, float), np.asarray(u, float))
     if beta == 1:
@@ -162,7 +168,7 @@ def loss_cdf(value, u, beta):
     return cdf(-np.where(value < 0, u - point, point), beta)
 
 
-def _scaled_tail(z, a):
+def _scaled_tail(z: Floats, a: float) -> Floats:
     """Return exp(z) Q(a, z), Q the regularised upper incomplete gamma function."""
     far = z > _FAR
     near = np.where(far, 0.0, z)
@@ -177,29 +183,32 @@ def _scaled_tail(z, a):
     return value
 
 
-def _lower(x, z, a):
+def _lower(x: Floats, z: Floats, a: float) -> Floats:
     """Return P(a, z) = 1 - Q(a, z) for z = x^(1/a), however small."""
     return np.where(z < _TINY, x / gamma(1 + a), gammainc(a, z))
 
 
-def _outer(x, y, z, size, a):
+def _outer(known: Floats, a: float) -> Floats:
     """Two tails, which are nearly the same where u is tiny: up by their rounding."""
+    x, _, z, size = known
     rest = np.where(z < _TINY, 1 - _lower(x, z, a), _scaled_tail(z, a))
     moved = _scaled_tail(z + size, a)
     return np.exp(-z) * (rest - moved + _ROUNDING * rest)
 
 
-def _near(x, y, z, size, a):
+def _near(known: Floats, a: float) -> Floats:
     """The whole less both tails, in the form that cancels less for small losses."""
+    x, y, z, size = known
     return _lower(x, z, a) + np.exp(size) * _lower(y, z + size, a) - np.expm1(size)
 
 
-def _tails(x, y, z, size, a):
+def _tails(known: Floats, a: float) -> Floats:
     """The whole less both tails, for large losses."""
+    x, _, z, size = known
     return 1 + _lower(x, z, a) - np.exp(-z) * _scaled_tail(z + size, a)
 
 
-def hockey_stick(epsilon, u, beta):
+def hockey_stick(epsilon: Numbers, u: Numbers, beta: float) -> Floats:
     """Hockey-stick divergence of unit noise moved by u, at exp(epsilon), for beta > 1.
 
     Parameters
@@ -238,7 +247,7 @@ def hockey_stick(epsilon, u, beta):
             (_tails, inner & (size > 0.5)),
         ):
             if chosen.any():
-                value[chosen] = formula(*known[:, chosen], a) / 2
+                value[chosen] = formula(known[:, chosen], a) / 2
     value = np.clip(np.where(np.isnan(value), 0.0, value), 0.0, 1.0)
     # two equal laws, where u is zero
     value = mirrored(epsilon, np.where(usual, value, 0.0))
@@ -246,10 +255,10 @@ def hockey_stick(epsilon, u, beta):
     return np.where(np.isinf(epsilon), np.where(epsilon > 0, 0.0, 1.0), value)
 
 
-def hockey_stick_epsilon(delta, u, beta):
+def hockey_stick_epsilon(delta: float, u: float, beta: float) -> float:
     """Smallest epsilon >= 0 with :func:`hockey_stick` at most delta, rounded up."""
 
-    def height(epsilon):
+    def height(epsilon: float) -> float:
         return float(hockey_stick(epsilon, u, beta))
 
     if math.isinf(u):

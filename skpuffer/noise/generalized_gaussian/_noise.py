@@ -2,16 +2,18 @@
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import gamma
 
-from skpuffer.noise._base import Noise
+from skpuffer.noise._base import Costs, Noise
 from skpuffer.noise._gaussian import GaussianNoise
 from skpuffer.noise._laplace import LaplaceNoise
 from skpuffer.noise._shift import Shift, one_coordinate
 from skpuffer.noise._validation import check_each, plain
 from skpuffer.utils._checks import check_non_negative, check_real
+from skpuffer.utils._types import Floats, Number, Numbers
 
 from . import _loss as one
 from ._strategies import Euclidean, OneCoordinate, Splits, Twin
@@ -81,7 +83,7 @@ class GeneralizedGaussianNoise(Noise):
 
     family = "generalized_gaussian"
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         super().__post_init__()
         beta = check_real(beta=self.beta)
         if not 1 <= beta <= _MAX_BETA:
@@ -93,17 +95,17 @@ class GeneralizedGaussianNoise(Noise):
         object.__setattr__(self, "beta", beta)
 
     @property
-    def norm(self):
+    def norm(self) -> float:  # type: ignore[override] # read, never assigned
         """Order of the norm in which a shift is best bounded: beta, and at most 2."""
         return min(self.beta, 2.0)
 
     @property
-    def unit_variance(self):
+    def unit_variance(self) -> float:  # type: ignore[override] # read, never assigned
         """Variance of one coordinate at scale one."""
         return float(gamma(3 / self.beta) / gamma(1 / self.beta))
 
     @property
-    def fisher_information(self):
+    def fisher_information(self) -> Numbers:
         """Fisher information of each coordinate's location, inf without noise.
 
         What a shift costs under heavy composition: times the variance it is least, one,
@@ -115,7 +117,7 @@ class GeneralizedGaussianNoise(Noise):
 
     # -- how the worst displacement is bounded -----------------------------------------
 
-    def _resolved(self, shift):
+    def _resolved(self, shift: Shift | Floats) -> tuple[Costs, Numbers]:
         """Bounding strategy for this shift, and its norm in units of the scale."""
         if not isinstance(shift, Shift):
             strategy, unit = self._resolved(one_coordinate(1.0))
@@ -139,7 +141,7 @@ class GeneralizedGaussianNoise(Noise):
             lengthened = round(shift.magnitude(self.scale, self.beta) / u, 12)
         return Euclidean(self.beta, lengthened), u
 
-    def _refuse_beyond_l2(self, shift, dim):
+    def _refuse_beyond_l2(self, shift: Shift, dim: int | None) -> None:
         if shift.norm <= 2:
             return
         remedy = "State an l2 bound of the shift (norm=2), or use beta <= 2."
@@ -157,22 +159,22 @@ class GeneralizedGaussianNoise(Noise):
             f"at least 25). {remedy}"
         )
 
-    def _gaussian_mu(self, magnitude):
+    def _gaussian_mu(self, magnitude: float) -> float | None:
         return _TWINS[2.0].factor * magnitude if self.beta == 2 else None
 
     # -- costs of one coordinate ------------------------------------------------------
 
-    def _renyi(self, alpha, u):
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
         return self._one_coordinate._renyi(alpha, u)
 
-    def _delta(self, epsilon, u):
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
         return self._one_coordinate._delta(epsilon, u)
 
     @property
-    def _one_coordinate(self):
+    def _one_coordinate(self) -> Costs:
         return self._resolved(one_coordinate(1.0))[0]
 
-    def loss_cdf(self, loss, shift):
+    def loss_cdf(self, loss: Number, shift: Shift | float) -> Number:
         """Return the distribution function of the privacy loss.
 
         Parameters
@@ -209,7 +211,7 @@ class GeneralizedGaussianNoise(Noise):
 
     # -- the noise itself --------------------------------------------------------------
 
-    def _sample_unit(self, shape, rng):
+    def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         """By Nardon and Pianca (2009): a signed power of a gamma variable."""
         if self.beta in _TWINS:
             twin = _TWINS[self.beta]
@@ -217,7 +219,7 @@ class GeneralizedGaussianNoise(Noise):
         size = rng.standard_gamma(1 / self.beta, size=shape) ** (1 / self.beta)
         return size * (2 * rng.integers(0, 2, size=shape) - 1)
 
-    def tail(self, t):
+    def tail(self, t: Number) -> Number:
         """Return the probability that a coordinate of the noise is beyond -t or t.
 
         Parameters
@@ -233,7 +235,7 @@ class GeneralizedGaussianNoise(Noise):
         t = check_each(check_non_negative, t=t)
         return plain(one.tail(self._in_scales(t), self.beta))
 
-    def cdf(self, x):
+    def cdf(self, x: Number) -> Number:
         """Return the distribution function of the coordinates of the noise.
 
         Parameters
@@ -249,7 +251,7 @@ class GeneralizedGaussianNoise(Noise):
         # without noise all mass is at zero, and included there
         return plain(one.cdf(self._in_scales(x, zero=np.inf), self.beta))
 
-    def quantile(self, p):
+    def quantile(self, p: Number) -> Number:
         """Return the inverse of `cdf`.
 
         Parameters
@@ -265,17 +267,17 @@ class GeneralizedGaussianNoise(Noise):
         p = check_each(_check_share, p=p)
         return plain(np.asarray(self.scale) * one.quantile(p, self.beta))
 
-    def _in_scales(self, x, zero=0.0):
+    def _in_scales(self, x: Numbers, zero: float = 0.0) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = np.asarray(x, float) / np.asarray(self.scale)
         return np.where(np.isnan(ratio), zero, ratio)
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return family and parameters as plain data that JSON can hold."""
         return {**super().to_dict(), "beta": self.beta}
 
 
-def _check_share(**named):
+def _check_share(**named: Any) -> float:
     """Return the one named value as a float in [0, 1]."""
     ((name, raw),) = named.items()
     value = check_real(**named)

@@ -1,11 +1,13 @@
 """Rényi divergences of generalised Gaussian noise of scale one that moves by u."""
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
 from scipy.special import gamma
 
 from skpuffer.noise._laplace import exp_remainder
+from skpuffer.utils._types import Floats, Numbers
 
 from ._loss import loss
 
@@ -25,7 +27,7 @@ _CHUNK = 1000
 
 
 @lru_cache(maxsize=8)
-def _rule(density):
+def _rule(density: int) -> tuple[Floats, Floats, Floats]:
     """Nodes of the double exponential rule on [0, 1], which forgives kinks at ends.
 
     Each node is given by its distance from both ends, and comes with its weight.
@@ -37,13 +39,15 @@ def _rule(density):
     return 1 / (1 + np.exp(-2 * s)), 1 / (1 + np.exp(2 * s)), weights
 
 
-def _density(beta):
+def _density(beta: float) -> int:
     """Nodes that are enough for fourteen digits, over all orders and shifts."""
     # from comparisons with many more: the larger beta, the steeper are the tails
     return 20 if beta <= 2 else 40 if beta <= 12 else 80
 
 
-def _integral(integrand, marks, beta):
+def _integral(
+    integrand: Callable[[Floats], Floats], marks: Floats, beta: float
+) -> Floats:
     """Integrate over the segments between marks of shape (n, m), all at once."""
     near, far, weights = _rule(_density(beta))
     low, width = marks[:, :-1, np.newaxis], np.diff(marks)[..., np.newaxis]
@@ -53,7 +57,9 @@ def _integral(integrand, marks, beta):
     return ((values * weights).sum(axis=-1) * width[..., 0]).sum(axis=-1)
 
 
-def _edges(height, peak, size):
+def _edges(
+    height: Callable[[Floats], Floats], peak: Floats, size: Floats
+) -> list[Floats]:
     """Where a unimodal function of x has fallen by `_DROP` from its peak.
 
     Points within a hundredth beyond; bisection on the logarithm of the distance.
@@ -70,7 +76,7 @@ def _edges(height, peak, size):
     return ends
 
 
-def renyi(alpha, u, beta):
+def renyi(alpha: Numbers, u: Numbers, beta: float) -> Floats:
     """Rényi divergence of unit noise moved by u from the noise, rounded up by a hair.
 
     Parameters
@@ -108,19 +114,19 @@ def renyi(alpha, u, beta):
     return cost
 
 
-def _weighted(exponent, x):
+def _weighted(exponent: Floats, x: Floats) -> Floats:
     """Return exp(exponent) (exp(x) - 1 - x), also where exp(x) is too large."""
     near = np.exp(exponent) * exp_remainder(np.minimum(x, 1.0))
     return np.where(x <= 1, near, np.exp(exponent + x) - np.exp(exponent) * (1 + x))
 
 
-def _costs(rest, u, beta):
+def _costs(rest: Floats, u: Floats, beta: float) -> Floats:
     norm = 2 * gamma(1 + 1 / beta)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
         peak = -u / np.expm1(np.log1p(1 / rest) / (beta - 1))
         column, moved = rest[:, np.newaxis], u[:, np.newaxis]
 
-        def exponent(x):
+        def exponent(x: Floats) -> Floats:
             return -(np.abs(x) ** beta) + rest * loss(x, u, beta)
 
         left, right = _edges(exponent, peak, 1.0 + u + np.abs(peak))
@@ -128,7 +134,7 @@ def _costs(rest, u, beta):
         marks = np.stack([left, peak, 0 * u, u, right], axis=1)
         marks = np.clip(marks, left[:, np.newaxis], right[:, np.newaxis])
 
-        def moment(x):
+        def moment(x: Floats) -> Floats:
             rise = -(np.abs(x) ** beta) + column * loss(x, moved, beta)
             return np.exp(rise - top[:, np.newaxis])
 
@@ -141,7 +147,7 @@ def _costs(rest, u, beta):
         marks = np.stack([left, 0 * u, u / 2, u, right], axis=1)
         marks = np.clip(marks, left[:, np.newaxis], right[:, np.newaxis])
 
-        def remainder(x):
+        def remainder(x: Floats) -> Floats:
             size, fall = loss(x, moved, beta), -(np.abs(x) ** beta)
             return _weighted(fall, column * size) + column * _weighted(fall, -size)
 

@@ -12,10 +12,11 @@ from itertools import count
 
 import numpy as np
 
-from skpuffer.privacy_loss._envelopes import hull
+from skpuffer.privacy_loss._envelopes import Hull, hull
 from skpuffer.privacy_loss._gaussian import gaussian_delta
 from skpuffer.privacy_loss._grid import Sum, on_grid, reach
 from skpuffer.privacy_loss._tradeoff import log_delta_of_orders
+from skpuffer.utils._types import Floats
 
 from ._loss import fisher_information, hockey_stick
 from ._renyi import renyi
@@ -51,7 +52,7 @@ _ORDERS = 1 + np.geomspace(1e-3, 1e7, 400)
 
 
 @lru_cache(maxsize=65536)
-def split_renyi(alpha, u, beta):
+def split_renyi(alpha: float, u: float, beta: float) -> float:
     """Bound the Rényi divergence over all displacements of beta-norm u, 1 < beta < 2.
 
     Coordinates that move by v_i cost the sum of D(v_i), where the sum of v_i^beta is
@@ -115,13 +116,13 @@ class _OneCoordinate:
 
     symmetric = True
 
-    def delta(self, epsilon):
+    def delta(self, epsilon: Floats) -> Floats:
         return hockey_stick(epsilon, self.u, self.beta)
 
     reverse = delta
 
 
-def _equal_split(u, times, beta, epsilons):
+def _equal_split(u: float, times: int, beta: float, epsilons: Floats) -> Floats:
     """Log trade-off of several coordinates that each move by u, rounded up.
 
     Composed under one tilt after the other, each of which is exact about the losses it
@@ -158,7 +159,7 @@ def _equal_split(u, times, beta, epsilons):
 
 
 @lru_cache(maxsize=64)
-def split_trade_off(u, beta):
+def split_trade_off(u: float, beta: float) -> Hull:
     """Return the envelope of the trade-offs of displacements that are equal splits.
 
     Of beta-norm u if 1 < beta < 2: every number of coordinates up to 24, and on while
@@ -207,7 +208,9 @@ def split_trade_off(u, beta):
     return _with_tail(epsilons, best, alphas, costs)
 
 
-def _with_tail(epsilons, log_deltas, alphas, costs):
+def _with_tail(
+    epsilons: Floats, log_deltas: Floats, alphas: Floats, costs: Floats
+) -> Hull:
     """Continue bounds on a trade-off by what Rényi costs imply, far enough out."""
     useful = np.append(log_deltas > _DEEP - 7, False)
     end = int(np.argmin(useful))
@@ -224,7 +227,7 @@ def _with_tail(epsilons, log_deltas, alphas, costs):
 
 
 @lru_cache(maxsize=64)
-def euclidean_trade_off(u, beta):
+def euclidean_trade_off(u: float, beta: float) -> Hull:
     """Return what a displacement of l2 norm u costs at most, 1 < beta < 2.
 
     By rho-zero-concentrated privacy with rho = I u^2 / 2.

@@ -11,9 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from skpuffer.noise._base import Noise
+from skpuffer.noise._base import Evidence, Noise
 from skpuffer.privacy_loss._envelopes import Hull, hull
 from skpuffer.utils._solve import largest_argument, root_below
+from skpuffer.utils._types import Floats, Numbers
 
 from . import _loss as one
 from ._renyi import renyi
@@ -46,25 +47,25 @@ class Twin:
     noise: Noise
     factor: float
 
-    _evidence: ClassVar = ((), ())
+    _evidence: ClassVar[Evidence] = ((), ())
 
-    def _renyi(self, alpha, u):
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
         """Return the Rényi cost; arrays broadcast."""
         return self.noise._renyi(alpha, self.factor * np.asarray(u, float))
 
-    def _delta(self, epsilon, u):
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
         """Return the hockey-stick divergence; arrays broadcast."""
         return self.noise._delta(epsilon, self.factor * np.asarray(u, float))
 
-    def _epsilon(self, delta, u):
+    def _epsilon(self, delta: float, u: float) -> float:
         """Return the smallest epsilon at one delta, rounded up."""
         return self.noise._epsilon(delta, self.factor * u)
 
-    def _u_for(self, alpha, epsilon):
+    def _u_for(self, alpha: float, epsilon: float) -> float:
         """Return the largest u that costs at most epsilon, rounded down."""
         return self.noise._u_for(alpha, epsilon) / self.factor
 
-    def _u_for_delta(self, epsilon, delta):
+    def _u_for_delta(self, epsilon: float, delta: float) -> float:
         """Return the largest u that obeys (epsilon, delta), rounded down."""
         return self.noise._u_for_delta(epsilon, delta) / self.factor
 
@@ -80,21 +81,24 @@ class OneCoordinate:
 
     beta: float
 
-    _evidence: ClassVar = ((), ())
+    @property
+    def _evidence(self) -> Evidence:
+        """What is not proved, of Rényi costs and of trade-offs."""
+        return (), ()
 
-    def _renyi(self, alpha, u):
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
         """Return the Rényi cost; arrays broadcast."""
         return renyi(alpha, u, self.beta)
 
-    def _delta(self, epsilon, u):
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
         """Return the hockey-stick divergence; arrays broadcast."""
         return one.hockey_stick(epsilon, u, self.beta)
 
-    def _epsilon(self, delta, u):
+    def _epsilon(self, delta: float, u: float) -> float:
         """Return the smallest epsilon at one delta, rounded up."""
         return one.hockey_stick_epsilon(delta, u, self.beta)
 
-    def _u_for(self, alpha, epsilon):
+    def _u_for(self, alpha: float, epsilon: float) -> float:
         """Return the largest u that costs at most epsilon, rounded down."""
         if math.isinf(alpha):
             raise ValueError(
@@ -106,7 +110,7 @@ class OneCoordinate:
             lambda u: float(self._renyi(alpha, u)), epsilon, start=1.0
         )
 
-    def _u_for_delta(self, epsilon, delta):
+    def _u_for_delta(self, epsilon: float, delta: float) -> float:
         """Return the largest u that obeys (epsilon, delta), rounded down."""
         return largest_argument(
             lambda u: float(self._delta(epsilon, u)), delta, start=1.0
@@ -117,22 +121,22 @@ class OneCoordinate:
 class _Tabulated(OneCoordinate):
     """A bounding strategy whose trade-off is a table for each u."""
 
-    def _table(self, u):
+    def _table(self, u: float) -> Hull:
         raise NotImplementedError
 
-    def _delta(self, epsilon, u):
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
         """Return the hockey-stick divergence at epsilons of any shape."""
         if u == 0 or math.isinf(u):
             return super()._delta(epsilon, u)
         return self._table(float(u)).delta(epsilon)
 
-    def _epsilon(self, delta, u):
+    def _epsilon(self, delta: float, u: float) -> float:
         """Return the smallest epsilon at one delta, rounded up."""
         if u == 0 or math.isinf(u):
             return super()._epsilon(delta, u)
         return self._table(float(u)).epsilon(delta)
 
-    def _u_for_delta(self, epsilon, delta):
+    def _u_for_delta(self, epsilon: float, delta: float) -> float:
         """Return the largest u that obeys (epsilon, delta), rounded down."""
         # no set of displacements costs less than its one-coordinate ones
         most = OneCoordinate(self.beta)._u_for_delta(epsilon, delta)
@@ -149,11 +153,11 @@ class Splits(_Tabulated):
     """
 
     @property
-    def _evidence(self):
+    def _evidence(self) -> Evidence:
         """What is not proved, of Rényi costs and of trade-offs."""
         return (() if self.beta < 2 else (_FOUND,), (_FOUND,))
 
-    def _renyi(self, alpha, u):
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
         """Return the Rényi cost; arrays broadcast."""
         if self.beta > 2:
             return renyi(alpha, u, self.beta)
@@ -161,7 +165,7 @@ class Splits(_Tabulated):
             alpha, u
         )
 
-    def _table(self, u):
+    def _table(self, u: float) -> Hull:
         return split_trade_off(u, self.beta)
 
 
@@ -179,11 +183,11 @@ class Euclidean(_Tabulated):
     lengthened: float = math.inf
 
     @property
-    def _evidence(self):
+    def _evidence(self) -> Evidence:
         """What is not proved, of Rényi costs and of trade-offs."""
         return ((), (_FOUND,) if self.lengthened <= _LENGTHENED else ())
 
-    def _renyi(self, alpha, u):
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
         """Return the Rényi cost; arrays broadcast."""
         alpha, u = np.asarray(alpha, float), np.asarray(u, float)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -193,7 +197,7 @@ class Euclidean(_Tabulated):
             cost = np.minimum(cost, split)
         return np.where(u == 0, 0.0, cost)
 
-    def _table(self, u):
+    def _table(self, u: float) -> Hull:
         table = euclidean_trade_off(u, self.beta)
         if self.lengthened > _LENGTHENED:
             return table
@@ -201,7 +205,7 @@ class Euclidean(_Tabulated):
 
 
 @lru_cache(maxsize=64)
-def _smaller(first: Hull, second: Hull):
+def _smaller(first: Hull, second: Hull) -> Hull:
     """The hull of two bounds on one trade-off."""
     marks = np.union1d(first.epsilons, second.epsilons)
     return hull(marks, np.minimum(first.log_delta(marks), second.log_delta(marks)))
