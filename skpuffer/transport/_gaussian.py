@@ -119,7 +119,7 @@ def _mean_and_covariance(
             f"The parameter 'cov_{side}' must be a matrix of shape ({len(mean)}, "
             f"{len(mean)}) to go with 'mean_{side}'. Got shape {cov.shape}."
         )
-    return mean, check_covariance(**{f"cov_{side}": cov})
+    return mean, check_covariance(**{f"cov_{side}": cov})  # type: ignore[arg-type] # not `least`
 
 
 def _bures(cov_u: Floats, cov_v: Floats) -> float:

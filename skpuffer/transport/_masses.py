@@ -78,7 +78,7 @@ def _integers(n: int, **named: ArrayLike | None) -> tuple[Integers, int]:
     if values.dtype == object and all(isinstance(w, Rational) for w in values.flat):
         masses = _from_rationals(n, values, name)
     else:
-        check_masses(n, **named)
+        check_masses(n, **named)  # type: ignore[arg-type] # neither `tol` nor `counts`
         if np.issubdtype(values.dtype, np.integer):
             small = values.sum(dtype=float) < _INT64_TOTAL
             masses = values.astype(np.int64 if small else object)

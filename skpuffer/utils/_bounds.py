@@ -1,10 +1,17 @@
-"""Public bounds of features: given, declared by the scenario, or asked of the data."""
+"""Public bounds of features: given, declared by the scenario, or read from the data."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ._checks import check_interval, check_option
+from ._types import Floats
+
+if TYPE_CHECKING:
+    from skpuffer.releases import PublicContext
 
 __all__ = [
     "BOUNDS_LEAK",
@@ -20,6 +27,15 @@ __all__ = [
 BOUNDS_LEAK = (
     "the bounds were read from the private data and are not covered by any promise"
 )
+
+
+class DeclaresBounds(Protocol):
+    """A scenario, as far as bounds go."""
+
+    def declared_bounds(
+        self, context: "PublicContext"
+    ) -> tuple[ArrayLike, ArrayLike] | None:
+        """Bounds of the features that the scenario takes for public."""
 
 
 @dataclass(frozen=True)
@@ -43,23 +59,23 @@ class Bounds:
     high: tuple[float, ...]
 
     @property
-    def middle(self):
+    def middle(self) -> Floats:
         """Midpoints, of shape (n_features,)."""
         return np.asarray(self.low) / 2 + np.asarray(self.high) / 2
 
     @property
-    def half(self):
-        """Half the lengths, of shape (n_features,): the reach from a midpoint."""
+    def half(self) -> Floats:
+        """Half the lengths, of shape (n_features,)."""
         return np.asarray(self.high) / 2 - np.asarray(self.low) / 2
 
-    def select(self, positions):
+    def select(self, positions: Iterable[int]) -> "Bounds":
         """Return the bounds of some of the features."""
         return Bounds(
             tuple(self.low[i] for i in positions),
             tuple(self.high[i] for i in positions),
         )
 
-    def normalise(self, X):
+    def normalise(self, X: ArrayLike) -> Floats:
         """Clip to the bounds and map them to [-1, 1].
 
         Parameters
@@ -75,13 +91,13 @@ class Bounds:
         return np.clip((inside - self.middle) / self.half, -1.0, 1.0)
 
 
-def are_empirical(bounds):
+def are_empirical(bounds: Any) -> bool:
     """Whether the bounds are to be read from the private data."""
     return isinstance(bounds, str) and bounds == "empirical"
 
 
-def check_bounds(bounds, name="bounds"):
-    """Check what can be checked before the data is seen.
+def check_bounds(bounds: Any, name: str = "bounds") -> tuple[Floats, Floats] | None:
+    """Check the parameter as far as possible before the data is seen.
 
     Parameters
     ----------
@@ -155,14 +171,21 @@ def check_bounds(bounds, name="bounds"):
     return low, high
 
 
-def _looks_like_pairs(bounds):
+def _looks_like_pairs(bounds: Any) -> bool:
     """Whether a user may have written one pair (low, high) for each of two features."""
     written = isinstance(bounds, list) or all(isinstance(p, tuple) for p in bounds)
     return written and all(low < high for low, high in bounds)
 
 
-def resolve_bounds(bounds, n_features, *, scenario=None, context=None, X=None):
-    """Return the bounds of every feature, from wherever they are to come.
+def resolve_bounds(
+    bounds: Any,
+    n_features: int,
+    *,
+    scenario: "DeclaresBounds | None" = None,
+    context: Any = None,
+    X: ArrayLike | None = None,
+) -> Bounds | None:
+    """Return the bounds of every feature: given, declared, or of the data.
 
     Parameters
     ----------
@@ -180,7 +203,7 @@ def resolve_bounds(bounds, n_features, *, scenario=None, context=None, X=None):
     Returns
     -------
     Bounds or None
-        None if nobody knows any.
+        None if none are given or declared.
 
     Raises
     ------
@@ -198,7 +221,7 @@ def resolve_bounds(bounds, n_features, *, scenario=None, context=None, X=None):
     if given is not None:
         return _of_length(*given, n_features, "The parameter 'bounds' has")
     if are_empirical(bounds):
-        return data_bounds(X)
+        return data_bounds(cast(ArrayLike, X))
     if isinstance(bounds, dict):
         return _by_column(bounds, n_features, scenario, context)
     if scenario is None:
@@ -206,13 +229,19 @@ def resolve_bounds(bounds, n_features, *, scenario=None, context=None, X=None):
     return declared_bounds(scenario, context, n_features)
 
 
-def _by_column(bounds, n_features, scenario, context):
-    """Bounds in the order of the columns, from a dict that may know more of them."""
-    names = context.feature_names if context.feature_map is None else None
-    names = range(n_features) if names is None else names
+def _by_column(
+    bounds: Any,
+    n_features: int,
+    scenario: "DeclaresBounds | None",
+    context: "PublicContext",
+) -> Bounds:
+    """Bounds in the order of the columns, from a dict by column and the scenario."""
+    named = context.feature_names if context.feature_map is None else None
+    names: Sequence[Any] = range(n_features) if named is None else named
     missing = [name for name in names if name not in bounds]
     if missing:
-        declared = declared_bounds(scenario, context, n_features)
+        # a fit, which has column names, has a scenario
+        declared = declared_bounds(cast(DeclaresBounds, scenario), context, n_features)
         if declared is None:
             raise ValueError(
                 f"The parameter 'bounds' has no pair for the columns {missing!r} of "
@@ -225,13 +254,15 @@ def _by_column(bounds, n_features, scenario, context):
     return Bounds(low, high)
 
 
-def data_bounds(X):
+def data_bounds(X: ArrayLike) -> Bounds:
     """Return the range of each column of private data: a leak, asked for by name."""
     X = np.asarray(X, dtype=float)
     return _widened(X.min(axis=0), X.max(axis=0))
 
 
-def declared_bounds(scenario, context, n_features):
+def declared_bounds(
+    scenario: DeclaresBounds, context: "PublicContext", n_features: int
+) -> Bounds | None:
     """Return the bounds a scenario declares, or None.
 
     A feature that is constant over a public prior gets an interval of length two around
@@ -250,8 +281,8 @@ def declared_bounds(scenario, context, n_features):
     return _widened(low, high)
 
 
-def _of_length(low, high, n_features, what):
-    """Spread over the features, or refuse."""
+def _of_length(low: Floats, high: Floats, n_features: int, what: str) -> Bounds:
+    """Bounds of so many features, from numbers or arrays of that length."""
     for side in (low, high):
         if side.ndim and side.size != n_features:
             raise ValueError(
@@ -263,6 +294,6 @@ def _of_length(low, high, n_features, what):
     return Bounds(tuple(low.tolist()), tuple(high.tolist()))
 
 
-def _widened(low, high):
+def _widened(low: Floats, high: Floats) -> Bounds:
     spread = np.where(low < high, 0.0, np.maximum(1.0, 1e-6 * np.abs(low)))
     return Bounds(tuple((low - spread).tolist()), tuple((high + spread).tolist()))

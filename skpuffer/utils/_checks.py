@@ -1,4 +1,4 @@
-"""Plain checks of privacy parameters, named by keyword.
+"""Checks of privacy parameters, each named by its keyword.
 
 Hand-written rather than left to scikit-learn's ``_parameter_constraints``: those can
 be switched off by configuration and are skipped inside ``fit``, and a privacy
@@ -6,28 +6,32 @@ parameter must be checked at every calibration.
 """
 
 import math
+from collections.abc import Iterable
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
-#: Sizes that can be worked with: their squares, and the quotients of those, are floats
-#: that are neither zero nor infinite. A scenario may find that next to nothing moves;
-#: of that the square alone must be a float.
+from ._types import Floats, Numbers
+
+#: Range of workable sizes: their squares, and the quotients of those, neither overflow
+#: nor vanish. Sensitivities may be smaller (`_LEAST_EXTENT`): of these the square alone
+#: must not vanish.
 _LEAST_SIZE, _LEAST_EXTENT, _LARGEST_SIZE = 1e-70, 1e-150, 1e70
 
-#: Probabilities down to this one have all their digits, as have what they are cut into.
+#: Smallest probability that, and whose parts, floats hold to full precision.
 _LEAST_PROBABILITY = 1e-300
 
-#: Whole numbers up to this one are floats, each its own.
+#: Largest integer up to which every integer is a float.
 _LARGEST_COUNT = 2**53
 
 
-def _one(named):
+def _one(named: dict[str, Any]) -> tuple[str, Any]:
     ((name, value),) = named.items()
     return name, value
 
 
-def check_real(**named):
+def check_real(**named: Any) -> float:
     """Return the one named value as a float, or raise.
 
     Parameters
@@ -47,7 +51,8 @@ def check_real(**named):
         If the value is NaN, or a number beyond the range of floats.
     """
     name, value = _one(named)
-    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):
+    # for mypy no boolean is a real number
+    if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):  # type: ignore[unreachable]
         raise TypeError(
             f"The parameter {name!r} must be a real number. "
             f"Got {value!r} of type {type(value).__name__}."
@@ -66,7 +71,7 @@ def check_real(**named):
     return number
 
 
-def check_positive(*, finite=True, **named):
+def check_positive(*, finite: bool = True, **named: Any) -> float:
     """Return the one named value as a float in (0, inf), (0, inf] if not `finite`.
 
     Noise, bounds and budgets are multiplied, squared and divided by each other: what is
@@ -83,11 +88,8 @@ def check_positive(*, finite=True, **named):
     return _workable(name, value, raw, _LEAST_SIZE, finite)
 
 
-def check_extent(**named):
-    """Return the one named value as a float: zero, infinity, or a workable size.
-
-    Of a move, or of noise.
-    """
+def check_extent(**named: Any) -> float:
+    """Return the one named sensitivity or scale: zero, infinity, or a workable size."""
     name, raw = _one(named)
     value = check_non_negative(**named)
     if value == 0 or math.isinf(value):
@@ -95,10 +97,10 @@ def check_extent(**named):
     return _workable(name, value, raw, _LEAST_EXTENT, finite=True)
 
 
-def check_interval(low, high, name):
-    """Refuse ends of intervals that cannot be worked with.
+def check_interval(low: Numbers, high: Numbers, name: str) -> None:
+    """Refuse intervals whose ends or half lengths are not of workable size.
 
-    Half of their distance is a unit of the noise.
+    Half of the length is a unit of the noise.
 
     Parameters
     ----------
@@ -110,10 +112,12 @@ def check_interval(low, high, name):
     for end in np.unique(np.abs([*np.ravel(low), *np.ravel(high)])):
         check_extent(**{name: float(end)})
     for half in np.unique(high / 2 - low / 2):
-        check_positive(**{name: float(half)})
+        check_positive(**{name: float(half)})  # type: ignore[arg-type] # not `finite`
 
 
-def _workable(name, value, raw, least, finite):
+def _workable(
+    name: str, value: float, raw: object, least: float, finite: bool
+) -> float:
     if value < least or (finite and value > _LARGEST_SIZE):
         raise ValueError(
             f"The parameter {name!r} must be in the range [{least:g}, "
@@ -123,7 +127,7 @@ def _workable(name, value, raw, least, finite):
     return value
 
 
-def check_non_negative(**named):
+def check_non_negative(**named: Any) -> float:
     """Return the one named value as a float in [0, inf]."""
     name, raw = _one(named)
     value = check_real(**named)
@@ -134,7 +138,7 @@ def check_non_negative(**named):
     return value
 
 
-def check_order(**named):
+def check_order(**named: Any) -> float:
     """Return the one named value as a Rényi order in (1, inf]."""
     name, raw = _one(named)
     value = check_real(**named)
@@ -145,7 +149,7 @@ def check_order(**named):
     return value
 
 
-def check_probability(**named):
+def check_probability(**named: Any) -> float:
     """Return the one named value as a float in the open interval (0, 1)."""
     name, raw = _one(named)
     value = check_real(**named)
@@ -161,7 +165,7 @@ def check_probability(**named):
     return value
 
 
-def check_at_least_one(**named):
+def check_at_least_one(**named: Any) -> float:
     """Return the one named value as a float in [1, inf], such as a norm's order."""
     name, raw = _one(named)
     value = check_real(**named)
@@ -172,7 +176,7 @@ def check_at_least_one(**named):
     return value
 
 
-def check_share(**named):
+def check_share(**named: Any) -> float:
     """Return the one named value as a float in [0, 1)."""
     name, raw = _one(named)
     value = check_real(**named)
@@ -183,7 +187,7 @@ def check_share(**named):
     return value
 
 
-def check_count(*, least=1, **named):
+def check_count(*, least: int = 1, **named: Any) -> int:
     """Return the one named value as an int no smaller than `least`."""
     name, raw = _one(named)
     value = check_real(**named)
@@ -200,7 +204,7 @@ def check_count(*, least=1, **named):
     return int(value)
 
 
-def check_option(options, **named):
+def check_option(options: Iterable[object], **named: Any) -> Any:
     """Return the one named value if it is among `options`, or raise."""
     name, value = _one(named)
     if not any(type(value) is type(o) and value == o for o in options):
@@ -211,7 +215,7 @@ def check_option(options, **named):
     return value
 
 
-def check_name(**named):
+def check_name(**named: Any) -> str | None:
     """Return the one named value if it is a text that names something, or None."""
     name, value = _one(named)
     if value is not None and not (isinstance(value, str) and value.strip()):
@@ -222,7 +226,9 @@ def check_name(**named):
     return value
 
 
-def check_masses(n, *, tol=1e-9, counts=True, **named):
+def check_masses(
+    n: int, *, tol: float = 1e-9, counts: bool = True, **named: Any
+) -> Floats:
     """Return the one named weights as a float array of shape (n,) that sums to one.
 
     None means equal masses. Integer weights are counts and are normalised unless
@@ -260,7 +266,7 @@ def check_masses(n, *, tol=1e-9, counts=True, **named):
     return values / total
 
 
-def check_covariance(*, least=-1e-10, **named):
+def check_covariance(*, least: float = -1e-10, **named: Any) -> Floats:
     """Return the one named value as a float matrix of shape (d, d), symmetric exactly.
 
     Parameters

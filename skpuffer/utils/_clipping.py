@@ -1,15 +1,18 @@
 """Scaling records down to a public norm: one place for every estimator that clips."""
 
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
 from ._checks import check_positive
 from ._norms import least_norm, row_norms, row_parts
+from ._types import Floats
 
 __all__ = ["check_clipping", "clip_rows"]
 
 
-def check_clipping(norm, ord):
+def check_clipping(norm: float, ord: float) -> float:
     """Check the parameters of :func:`clip_rows`; return `norm` as a float.
 
     Raises
@@ -24,7 +27,7 @@ def check_clipping(norm, ord):
     return check_positive(norm=norm)
 
 
-def clip_rows(X, norm, ord=2):
+def clip_rows(X: Any, norm: float, ord: float = 2) -> Any:
     """Scale each row whose norm exceeds a bound down to it; leave the others alone.
 
     Afterwards a row's norm is at most `norm`, whatever the row was, so that one record
@@ -90,7 +93,7 @@ def clip_rows(X, norm, ord=2):
     return result
 
 
-def _clipped(X, norm, ord):
+def _clipped(X: Any, norm: float, ord: float) -> Any:
     """Rows of a small table, clipped; the very rows if none is long."""
     lengths, dtype = row_norms(X, ord), X.dtype
     long = ~(lengths <= norm)
@@ -112,7 +115,7 @@ def _clipped(X, norm, ord):
     return _scaled(X, factors).astype(dtype, copy=False)
 
 
-def _scaled(X, factors):
+def _scaled(X: Any, factors: Floats) -> Any:
     """Rows times a number each."""
     if not sparse.issparse(X):
         return X * factors[:, None]

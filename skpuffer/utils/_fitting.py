@@ -1,14 +1,22 @@
 """A fit that fails, wherever it does, leaves nothing behind."""
 
 import functools
+from collections.abc import Callable, Iterable
+from typing import Concatenate, ParamSpec, TypeVar
+
+from sklearn.base import BaseEstimator
 
 from ._sklearn import SETTINGS
 
 __all__ = ["all_or_nothing", "forget"]
 
+Estimator = TypeVar("Estimator", bound=BaseEstimator)
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
-def forget(estimator, keep=()):
-    """Remove everything a fit has set.
+
+def forget(estimator: BaseEstimator, keep: Iterable[str] = ()) -> None:
+    """Remove every attribute that a fit has set.
 
     That is what has an underscore before or after its name, unless it is a parameter or
     a setting of scikit-learn's. So nobody has to list what fits set.
@@ -25,10 +33,13 @@ def forget(estimator, keep=()):
             del vars(estimator)[name]
 
 
-def all_or_nothing(fit):
-    """Decorate a method that fits: what raises, an interrupt too, unfits.
+def all_or_nothing(
+    fit: Callable[Concatenate[Estimator, Parameters], Result],
+) -> Callable[Concatenate[Estimator, Parameters], Result]:
+    """Decorate a method that fits to leave nothing fitted where it raises.
 
-    It goes around all that calls callbacks, which may raise when the fit is done.
+    An interrupt included. It goes around all that calls callbacks, which may raise when
+    the fit is done.
 
     Parameters
     ----------
@@ -40,7 +51,9 @@ def all_or_nothing(fit):
     """
 
     @functools.wraps(fit)
-    def fit_or_forget(estimator, *args, **kwargs):
+    def fit_or_forget(
+        estimator: Estimator, *args: Parameters.args, **kwargs: Parameters.kwargs
+    ) -> Result:
         try:
             return fit(estimator, *args, **kwargs)
         except BaseException:

@@ -1,10 +1,13 @@
-"""Tables of any make: column names, one column, a plain copy in pandas."""
+"""Tables of any library: column names, one column, a plain copy in pandas."""
 
+from collections.abc import Iterable
 from numbers import Integral
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 __all__ = [
     "as_table",
@@ -18,12 +21,12 @@ __all__ = [
 ]
 
 
-def is_frame(X):
+def is_frame(X: Any) -> bool:
     """Whether `X` is a data frame (pandas, polars, or another eager one)."""
     return nw.dependencies.is_into_dataframe(X)
 
 
-def as_table(X):
+def as_table(X: Any) -> Any:
     """Return lists of rows as an array of objects, and anything with a shape as it is.
 
     A secret column must be found in it and its text kept.
@@ -32,7 +35,7 @@ def as_table(X):
     return X if hasattr(X, "shape") or is_frame(X) else np.asarray(X, dtype=object)
 
 
-def refuse_mask(values, name):
+def refuse_mask(values: object, name: str) -> None:
     """Refuse a masked array, of which what is hidden would be read."""
     if np.ma.is_masked(values):
         raise ValueError(
@@ -41,14 +44,14 @@ def refuse_mask(values, name):
         )
 
 
-def column_names(X):
+def column_names(X: Any) -> tuple[Any, ...] | None:
     """Return the column names of a frame as a tuple, or None for anything else."""
     if not is_frame(X):
         return None
     return tuple(nw.from_native(X, eager_only=True).columns)
 
 
-def matching_names(X):
+def matching_names(X: Any) -> tuple[Any, ...] | None:
     """Return column names that say what a column is, or None.
 
     Integers are what pandas numbers columns with when nobody names them: as positions
@@ -60,13 +63,13 @@ def matching_names(X):
     return names
 
 
-def row_count(X):
+def row_count(X: Any) -> int:
     """Return the number of records of a frame, an array or a sparse matrix."""
     shape = getattr(X, "shape", None)
     return int(shape[0]) if shape else len(X)
 
 
-def to_pandas(X, columns=None):
+def to_pandas(X: Any, columns: Iterable[Any] | None = None) -> pd.DataFrame:
     """Return a pandas frame with the same columns, or an array's with names 0, 1, …
 
     Column by column through NumPy, because a frame's own conversion may need an
@@ -82,7 +85,7 @@ def to_pandas(X, columns=None):
     return frame if columns is None else frame.loc[:, list(columns)]
 
 
-def drop_position(X, position):
+def drop_position(X: Any, position: int) -> tuple[Any, NDArray[Any]]:
     """Split off one column by position.
 
     Returns

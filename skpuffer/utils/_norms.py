@@ -1,11 +1,16 @@
 """Norms of rows, whatever their scale: what clipping and noise rest on."""
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import linalg as sparse_linalg
 from sklearn.utils import gen_batches
+
+from ._types import Floats, Numbers
 
 __all__ = ["joint_norms", "least_norm", "row_norms", "row_parts"]
 
@@ -16,7 +21,7 @@ _LEAST_LENGTH = 2.0**-480
 _PART_ENTRIES = 2**16
 
 
-def row_parts(X):
+def row_parts(X: NDArray[Any]) -> Iterator[slice]:
     """Yield slices of so many rows that a copy of them is small.
 
     Parameters
@@ -30,7 +35,7 @@ def row_parts(X):
     yield from gen_batches(len(X), max(1, _PART_ENTRIES // max(1, X.shape[1])))
 
 
-def row_norms(X, order):
+def row_norms(X: Any, order: float) -> Floats:
     """Return the norm of each row, in float64.
 
     Parameters
@@ -62,7 +67,7 @@ def row_norms(X, order):
         return lengths
 
 
-def _plain_norms(X, order):
+def _plain_norms(X: Any, order: float) -> Floats:
     if sparse.issparse(X):
         return sparse_linalg.norm(X.astype(np.float64), ord=order, axis=1)
     X = np.asarray(X, np.float64)
@@ -71,7 +76,7 @@ def _plain_norms(X, order):
     return np.linalg.norm(X, ord=order, axis=1)
 
 
-def _scaled_norms(X, order):
+def _scaled_norms(X: Any, order: float) -> Floats:
     """Norms by way of what share of its row's largest entry each entry is."""
     largest = _plain_norms(X, math.inf)
     scale = np.where(largest > 0, largest, 1.0)
@@ -84,7 +89,7 @@ def _scaled_norms(X, order):
     return largest * powers ** (1 / order)
 
 
-def joint_norms(a, b, order):
+def joint_norms(a: Numbers, b: Numbers, order: float) -> Floats:
     """Return the norm of the vectors whose two parts have the norms `a` and `b`.
 
     Parameters
@@ -103,7 +108,7 @@ def joint_norms(a, b, order):
     return row_norms(np.stack([a, b], axis=1), order)
 
 
-def least_norm(dtype):
+def least_norm(dtype: Any) -> float:
     """Return how short a vector of a dtype may be clipped.
 
     A vector as long as this has entries so small that their spacing no longer shrinks

@@ -4,7 +4,9 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 
-def noise_generator(random_state):
+def noise_generator(
+    random_state: int | np.random.RandomState | np.random.Generator | None,
+) -> tuple[np.random.Generator, bool]:
     """Return a generator for noise.
 
     Parameters

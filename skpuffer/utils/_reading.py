@@ -6,15 +6,18 @@ that they would.
 
 from decimal import Decimal
 from numbers import Complex, Real
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import config_context
 from sklearn.utils import assert_all_finite
 
 from ._frame import is_frame, refuse_mask
+from ._types import Booleans, Floats
 
 __all__ = [
     "all_finite",
@@ -26,7 +29,7 @@ __all__ = [
 ]
 
 
-def read_table(X):
+def read_table(X: Any) -> Any:
     """Return a table whose cells are of any kind, in two dimensions.
 
     Parameters
@@ -56,7 +59,7 @@ def read_table(X):
     return X
 
 
-def read_numbers(X):
+def read_numbers(X: Any) -> Any:
     """Return a table whose cells are numbers, NaN where one is missing.
 
     Parameters
@@ -89,7 +92,7 @@ def read_numbers(X):
     return np.column_stack(columns) if columns else np.empty(X.shape)
 
 
-def read_labels(y, *, numeric=False):
+def read_labels(y: Any, *, numeric: bool = False) -> Any:
     """Return targets of any kind, or only such as are finite numbers.
 
     Parameters
@@ -120,7 +123,7 @@ def read_labels(y, *, numeric=False):
     return y
 
 
-def as_numbers(values, where):
+def as_numbers(values: NDArray[Any], where: str) -> NDArray[Any]:
     """Return an array of numbers, NaN where one is missing.
 
     Text that reads as a number is one; dates are none, even if NumPy could read them.
@@ -177,7 +180,7 @@ def as_numbers(values, where):
     return numbers
 
 
-def all_finite(X):
+def all_finite(X: Any) -> bool:
     """Whether all numbers of an array or a sparse matrix are finite."""
     # asked whatever scikit-learn's switches say: clipping, and so the promise, needs it
     with config_context(assume_finite=False):
@@ -188,7 +191,7 @@ def all_finite(X):
     return True
 
 
-def floats(values):
+def floats(values: Any) -> Floats | None:
     """Return values as an array of floats, or None if they are not."""
     try:
         values = np.asarray(values)
@@ -197,14 +200,14 @@ def floats(values):
         return None
 
 
-def _missing(values):
+def _missing(values: NDArray[Any]) -> Booleans:
     try:
         return pd.isna(values)
     except ArithmeticError:  # a signalling NaN, which is no number either
         return np.zeros(values.shape, dtype=bool)
 
 
-def _as_array(values, name):
+def _as_array(values: Any, name: str) -> Any:
     """An array, if it is not sparse, of which nothing is hidden by a mask."""
     if sparse.issparse(values):
         _refuse_complex(values, f"The parameter {name!r}")
@@ -226,7 +229,7 @@ def _as_array(values, name):
     return array
 
 
-def _plain_array(values):
+def _plain_array(values: Any) -> NDArray[Any] | None:
     try:
         array = np.asarray(values)
         if array.dtype.kind in "US" and not hasattr(values, "dtype"):
@@ -237,7 +240,7 @@ def _plain_array(values):
     return array
 
 
-def _refuse_complex(array, where):
+def _refuse_complex(array: Any, where: str) -> None:
     kinds = {array.dtype.type}
     if array.dtype.kind == "O":
         kinds = set(map(type, array.flat))
@@ -248,7 +251,7 @@ def _refuse_complex(array, where):
         )
 
 
-def _numeric_frame(X):
+def _numeric_frame(X: Any) -> Any:
     """The frame, or one of its columns as numbers where a type is not one of them."""
     frame = nw.from_native(X, eager_only=True)
     if all(_is_number(X, name, dtype) for name, dtype in frame.schema.items()):
@@ -263,7 +266,7 @@ def _numeric_frame(X):
     return pd.DataFrame(columns)
 
 
-def _is_number(X, name, dtype):
+def _is_number(X: Any, name: Any, dtype: Any) -> bool:
     if isinstance(X, pd.DataFrame):
         dtype = X.dtypes[name]
         return pd.api.types.is_numeric_dtype(

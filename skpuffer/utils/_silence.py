@@ -7,20 +7,22 @@ import logging
 import os
 import threading
 import warnings
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from typing import Any
 
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 __all__ = ["muted", "silence"]
 
-# Output and warnings belong to the process, so threads that are silent at the same time
-# share one silence: the first begins it and the last ends it.
+# Output and warnings belong to the process, so that threads share one silence: the
+# first to need it begins it and the last ends it.
 _LOCK = threading.Lock()
-_SHARED = {"depth": 0, "stack": ExitStack()}
+_SHARED: dict[str, Any] = {"depth": 0, "stack": ExitStack()}
 
 
-def muted(estimator):
+def muted(estimator: Any) -> Any:
     """Return a clone that prints nothing and that no callback listens to.
 
     Nested estimators are muted with it, wherever they are among the parameters. Those
@@ -44,7 +46,7 @@ def muted(estimator):
     return fresh
 
 
-def _parts(value, seen):
+def _parts(value: Any, seen: set[int]) -> Iterator[Any]:
     """Yield the estimators in a parameter, itself among them, each once."""
     if isinstance(value, type | FrozenEstimator) or id(value) in seen:
         return
@@ -61,7 +63,7 @@ def _parts(value, seen):
 
 
 @contextmanager
-def silence():
+def silence() -> Iterator[None]:
     """Let no warning, log or printed text out."""
     with _LOCK:
         if not _SHARED["depth"]:
@@ -76,7 +78,7 @@ def silence():
                 _SHARED["stack"].close()
 
 
-def _silenced():
+def _silenced() -> ExitStack:
     """Silence the process until the stack that is returned is closed."""
     with ExitStack() as stack:
         nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))

@@ -1,15 +1,20 @@
-"""Inverting an increasing cost, with the error on the safe side."""
+"""Inverses of monotone functions, with the error on the safe side."""
 
 import math
+from collections.abc import Callable
 
 from scipy.optimize import brentq
+
+from ._types import Numbers
 
 # Costs are evaluated to a few units in the last place, some 1e-15 relative, and roots
 # are found to 1e-14: a thousandfold margin on both that no reader will ever notice.
 MARGIN = 1e-12
 
 
-def largest_argument(function, target, start):
+def largest_argument(
+    function: Callable[[float], Numbers], target: float, start: float
+) -> float:
     """Return nearly the largest u > 0 with ``function(u) <= target``, rounded down.
 
     Parameters
@@ -40,7 +45,9 @@ def largest_argument(function, target, start):
     return root * (1 - MARGIN)
 
 
-def root_below(function, target, most):
+def root_below(
+    function: Callable[[float], Numbers], target: float, most: float
+) -> float:
     """Return the largest u in (0, most] with ``function(u) <= target``, rounded down.
 
     For functions that take long: to six digits, in few steps.
@@ -71,7 +78,7 @@ def root_below(function, target, most):
     return root
 
 
-def smallest_argument(function, target):
+def smallest_argument(function: Callable[[float], Numbers], target: float) -> float:
     """Return nearly the smallest e >= 0 with ``function(e) <= target``, rounded up.
 
     Parameters
@@ -91,7 +98,9 @@ def smallest_argument(function, target):
     return root_above(function, target, 0.0, high)
 
 
-def root_above(function, target, low, high):
+def root_above(
+    function: Callable[[float], Numbers], target: float, low: float, high: float
+) -> float:
     """Return nearly the smallest x with ``function(x) <= target``, rounded up.
 
     Parameters
@@ -113,13 +122,13 @@ def root_above(function, target, low, high):
     )
     found, step = root, 2.0**-50
     while found < high and function(found) > target:
-        # what is found by cells is smooth to their width only
+        # a function read off a grid is smooth to the width of its cells only
         step *= 4
         found = min(high, max(root, 1e-15 * high) * (1 + step))
     return found
 
 
-def raise_until(holds, value):
+def raise_until(holds: Callable[[float], object], value: float) -> float:
     """Return the value itself or the next few floats above at which `holds` is true.
 
     A closed form evaluated in floating point may miss its target by a unit in the last

@@ -1,6 +1,8 @@
-"""Other people's code on private values: what it says of them is not passed on."""
+"""Calls of foreign code on private values, whose words are withheld."""
 
 import traceback
+from collections.abc import Callable
+from typing import Any
 
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
@@ -10,8 +12,8 @@ from ._silence import silence
 __all__ = ["unquoted"]
 
 
-def unquoted(owner, call, *args):
-    """Call a function of private values and withhold the words of what it raises.
+def unquoted(owner: str, call: Callable[..., Any], *args: Any) -> Any:
+    """Call a function of private values and withhold its error messages.
 
     An error of a transformer or an estimator may quote a cell of the table. Its kind is
     passed on, its words are not, and no chained error holds them. Our own errors quote
@@ -58,16 +60,16 @@ _WITHHELD = (
 )
 
 
-def _given(args):
-    """What is public of the table it was given."""
-    shape = getattr(args[0], "shape", ())
+def _given(args: tuple[Any, ...]) -> str:
+    """Public description of the table that the call was given."""
+    shape: tuple[int, ...] = getattr(args[0], "shape", ())
     if len(shape) != 2:
         return ""
     kind = "sparse" if sparse.issparse(args[0]) else "dense"
     return f" on {kind} data of n_samples={shape[0]} and n_features={shape[1]}"
 
 
-def _is_ours(error):
+def _is_ours(error: Exception) -> bool:
     if isinstance(error, NotFittedError):
         return True  # said before data is looked at
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)

@@ -2,12 +2,13 @@
 
 import sys
 import warnings
+from types import FrameType
 
 #: Packages whose lines are not the user's.
 _LIBRARIES = ("joblib", "skpuffer", "sklearn")
 
 
-def warn(message, category):
+def warn(message: str, category: type[Warning]) -> None:
     """Warn at the line of the caller's own code, outside of the libraries."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _package(frame) in _LIBRARIES:
@@ -15,5 +16,5 @@ def warn(message, category):
     warnings.warn(message, category, stacklevel=level)
 
 
-def _package(frame):
+def _package(frame: FrameType) -> str:
     return frame.f_globals.get("__name__", "").partition(".")[0]

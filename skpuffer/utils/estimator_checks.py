@@ -2,13 +2,14 @@
 
 import importlib
 import warnings
+from typing import Any
 
 __all__ = []
 
 _MOVED = ("check_private_estimator", "privacy_checks")
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     """Hand out what has moved, with a warning that says where it is."""
     if name not in _MOVED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
