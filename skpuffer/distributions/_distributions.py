@@ -1,10 +1,14 @@
-"""Laws of a query's output: what is known of them, and how far apart two are."""
+"""Output distributions of a query, and W_inf distances between them."""
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import singledispatch
+from typing import Any, Self, cast
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 from scipy.spatial.distance import cdist
 
@@ -15,6 +19,7 @@ from skpuffer.transport import (
     wasserstein_distance,
 )
 from skpuffer.utils._checks import check_covariance, check_masses
+from skpuffer.utils._types import Floats
 
 from ._weak_cache import remembered_with
 
@@ -30,7 +35,7 @@ __all__ = [
 ]
 
 
-def _points(points):
+def _points(points: ArrayLike) -> Floats:
     array = np.asarray(points, dtype=float)
     if array.ndim < 2:
         array = array.reshape(-1, 1)
@@ -46,28 +51,32 @@ def _points(points):
     return array
 
 
-class Distribution:
-    """What is known of the law of a query's output.
+class Distribution(ABC):
+    """What is known of the distribution of a query's output.
 
-    Every law knows its `dim`, whether it is `certified` (known) or estimated, and how
-    to draw from itself.
+    Each has its `dim`, says whether it is `certified` (known) or an estimate, and can
+    be drawn from.
     """
 
     certified = True
 
     @property
-    def dim(self):
+    @abstractmethod
+    def dim(self) -> int:
         """Number of coordinates."""
-        return self.points.shape[1]
 
-    # Laws are held as parameters of scenarios and are immutable, so clones share them.
-    def __sklearn_clone__(self):
+    @abstractmethod
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
+        """Draw an array of shape (n, dim)."""
+
+    # They are immutable parameters of scenarios, whose clones therefore share them.
+    def __sklearn_clone__(self) -> Self:
         return self
 
 
 @dataclass(frozen=True, eq=False)
 class Discrete(Distribution):
-    """A law on finitely many known points, with known masses.
+    """A discrete distribution: finitely many known points, with known masses.
 
     Parameters
     ----------
@@ -83,10 +92,10 @@ class Discrete(Distribution):
     1
     """
 
-    points: np.ndarray
-    weights: np.ndarray | None = None
+    points: NDArray[Any]
+    weights: NDArray[Any] | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "points", _points(self.points))
         if self.weights is not None:
             check_masses(len(self.points), weights=self.weights)
@@ -95,22 +104,27 @@ class Discrete(Distribution):
             object.__setattr__(self, "weights", weights)
 
     @property
-    def masses(self):
+    def dim(self) -> int:
+        """Number of coordinates."""
+        return self.points.shape[1]
+
+    @property
+    def masses(self) -> Floats:
         """Masses that sum to one, of shape (n_points,)."""
         return check_masses(len(self.points), weights=self.weights)
 
     @property
-    def mean(self):
+    def mean(self) -> Floats:
         """Mean, of shape (dim,)."""
         return self.masses @ self.points
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw an array of shape (n, dim)."""
         return self.points[rng.choice(len(self.points), size=n, p=self.masses)]
 
 
 class Samples(Discrete):
-    """Draws from a law that is otherwise unknown: its distances are estimates.
+    """Draws from an unknown distribution: its distances are estimates.
 
     Parameters
     ----------
@@ -122,9 +136,9 @@ class Samples(Discrete):
 
 
 class Support(Discrete):
-    """Any law at all on finitely many known points.
+    """An unknown distribution on finitely many known points.
 
-    Distances between such laws are worst cases over everything the supports allow.
+    Distances are worst cases over all distributions on the supports.
 
     Parameters
     ----------
@@ -135,20 +149,20 @@ class Support(Discrete):
 
 
 class PointMass(Discrete):
-    """A law with all its mass at one point.
+    """A distribution with all its mass at one point.
 
     Parameters
     ----------
     point : float or array-like of shape (dim,)
     """
 
-    def __init__(self, point):
+    def __init__(self, point: ArrayLike) -> None:
         super().__init__(np.atleast_1d(np.asarray(point, dtype=float))[None, :])
 
 
 @dataclass(frozen=True, eq=False)
 class Gaussian(Distribution):
-    """A Gaussian law.
+    """A Gaussian distribution.
 
     Parameters
     ----------
@@ -162,10 +176,10 @@ class Gaussian(Distribution):
     2
     """
 
-    mean: np.ndarray
-    covariance: np.ndarray
+    mean: Floats
+    covariance: Floats
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         mean = np.atleast_1d(np.asarray(self.mean, dtype=float))
         covariance = np.atleast_2d(np.asarray(self.covariance, dtype=float))
         if covariance.shape != (mean.size, mean.size):
@@ -176,25 +190,25 @@ class Gaussian(Distribution):
         if not np.all(np.isfinite(mean)):
             raise ValueError("The parameter 'mean' must be finite.")
         covariance = check_covariance(covariance=covariance)
-        # copies, frozen: distances between laws are cached by identity
+        # copies, frozen: distances are cached by identity
         for name, array in (("mean", mean), ("covariance", covariance)):
             array = array.copy()
             array.setflags(write=False)
             object.__setattr__(self, name, array)
 
     @property
-    def dim(self):
+    def dim(self) -> int:
         """Number of coordinates."""
         return self.mean.size
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw an array of shape (n, dim)."""
         return rng.multivariate_normal(self.mean, self.covariance, size=n)
 
 
 @dataclass(frozen=True, eq=False)
 class Continuous(Distribution):
-    """A continuous law on the line.
+    """A continuous distribution on the line.
 
     Parameters
     ----------
@@ -209,9 +223,9 @@ class Continuous(Distribution):
     0.5
     """
 
-    distribution: object
+    distribution: Any
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not isinstance(
             getattr(self.distribution, "dist", None), stats.rv_continuous
         ):
@@ -222,33 +236,41 @@ class Continuous(Distribution):
             )
 
     @property
-    def dim(self):
+    def dim(self) -> int:
         """Number of coordinates: one."""
         return 1
 
     @property
-    def mean(self):
-        """Mean, of shape (1,); infinite or NaN where the law has none."""
+    def mean(self) -> Floats:
+        """Mean, of shape (1,); infinite or NaN where there is none."""
         return np.array([float(self.distribution.mean())])
 
-    def sample(self, n, rng):
+    def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw an array of shape (n, 1)."""
         return self.distribution.rvs(size=(n, 1), random_state=rng)
 
 
-def distribution_distance(u, v, norm=2, units=None, ceiling=math.inf):
-    """W_inf distance between two laws, or a certified upper bound of it.
+def distribution_distance(
+    u: Distribution,
+    v: Distribution,
+    norm: float = 2,
+    units: ArrayLike | None = None,
+    ceiling: float = math.inf,
+) -> float:
+    """W_inf distance between two distributions, or a certified upper bound on it.
+
+    The smallest t for which a coupling moves no mass by more than t.
 
     Parameters
     ----------
-    u, v : Law
-        Of one dimension count.
+    u, v : Distribution
+        With the same number of coordinates.
     norm : float, default=2
         Norm of the displacement.
     units : array-like of shape (dim,), default=None
         Unit of each coordinate; displacements are measured in them.
     ceiling : float, default=inf
-        A distance from which on it does not matter how large it is.
+        Distances of at least this need not be told apart.
 
     Returns
     -------
@@ -261,12 +283,17 @@ def distribution_distance(u, v, norm=2, units=None, ceiling=math.inf):
     return _distance(u, v, norm, units, ceiling)
 
 
-# Laws are immutable, so their identity is enough of a key.
+# Distributions are immutable, so their identity is enough of a key.
 cached_distribution_distance = remembered_with(2)(distribution_distance)
 
 
-def largest_distance(pairs, norm=2, units=None, ceiling=math.inf):
-    """Largest W_inf distance of some pairs of laws.
+def largest_distance(
+    pairs: Iterable[tuple[Distribution, Distribution]],
+    norm: float = 2,
+    units: tuple[float, ...] | None = None,
+    ceiling: float = math.inf,
+) -> tuple[float, int]:
+    """Largest W_inf distance over pairs of distributions.
 
     Parameters
     ----------
@@ -276,18 +303,18 @@ def largest_distance(pairs, norm=2, units=None, ceiling=math.inf):
     units : tuple of float, default=None
         Unit of each coordinate.
     ceiling : float, default=inf
-        A distance from which on it does not matter how large it is.
+        Distances of at least this need not be told apart.
 
     Returns
     -------
     distance : float
         Infinite if no bound holds, or once one pair is known to reach `ceiling`.
     at : int
-        Position of the pair that sets it.
+        Position of the pair that attains it.
     """
     pairs = list(pairs)
     if ceiling < math.inf:
-        # one coordinate alone is quick to see, where many together are not
+        # W_inf of one coordinate bounds that of all from below, and takes a sort only
         for at, (u, v) in enumerate(pairs):
             if _coordinate_reaches(u, v, units, ceiling):
                 return math.inf, at
@@ -301,22 +328,29 @@ def largest_distance(pairs, norm=2, units=None, ceiling=math.inf):
 
 
 @singledispatch
-def _distance(u, v, norm, units, ceiling):
+def _distance(
+    u: Distribution, v: Distribution, norm: float, units: Floats, ceiling: float
+) -> float:
     raise TypeError(f"No distance is known for laws of type {type(u).__name__}.")
 
 
 @_distance.register
-def _(u: Continuous, v, norm, units, ceiling):
+def _(
+    u: Continuous, v: Distribution, norm: float, units: Floats, ceiling: float
+) -> float:
     other = on_the_line(v)
     if other is not None:
         return continuous_wasserstein(u.distribution, other) / float(units[0])
-    # no more than the supports tell, which is something where both are bounded
+    # the largest distance between the supports, finite where both are bounded
     low, high = (float(end) for end in u.distribution.support())
-    return max(high - v.points.min(), v.points.max() - low) / float(units[0])
+    points = cast(Discrete, v).points
+    return max(high - points.min(), points.max() - low) / float(units[0])
 
 
 @_distance.register
-def _(u: Gaussian, v, norm, units, ceiling):
+def _(
+    u: Gaussian, v: Distribution, norm: float, units: Floats, ceiling: float
+) -> float:
     if isinstance(v, Continuous):
         return _distance(v, u, norm, units, ceiling)
     if not isinstance(v, Gaussian):
@@ -333,11 +367,14 @@ def _(u: Gaussian, v, norm, units, ceiling):
 
 
 @_distance.register
-def _(u: Discrete, v, norm, units, ceiling):
+def _(
+    u: Discrete, v: Distribution, norm: float, units: Floats, ceiling: float
+) -> float:
     if isinstance(v, Gaussian):
         return math.inf
     if isinstance(v, Continuous):
         return _distance(v, u, norm, units, ceiling)
+    v = cast(Discrete, v)  # the one kind left
     if isinstance(u, Support) or isinstance(v, Support):
         return _support_diameter(u.points / units, v.points / units, norm)
     return bottleneck_transport(
@@ -351,8 +388,8 @@ def _(u: Discrete, v, norm, units, ceiling):
     ).distance
 
 
-def on_the_line(law):
-    """Return a law of one coordinate as SciPy freezes it, None unless continuous.
+def on_the_line(law: Distribution) -> Any:
+    """Return a distribution on the line as SciPy freezes it, None unless continuous.
 
     Parameters
     ----------
@@ -371,8 +408,10 @@ def on_the_line(law):
 
 
 @remembered_with(2)
-def _coordinate_reaches(u, v, units, ceiling):
-    """Whether the laws of one coordinate are at least `ceiling` apart."""
+def _coordinate_reaches(
+    u: Distribution, v: Distribution, units: tuple[float, ...] | None, ceiling: float
+) -> bool:
+    """Whether the marginals of one coordinate are at least `ceiling` apart."""
     if not (isinstance(u, Discrete) and isinstance(v, Discrete)):
         return False
     return any(
@@ -382,7 +421,9 @@ def _coordinate_reaches(u, v, units, ceiling):
     )
 
 
-def _support_diameter(x, y, norm, block=2_000_000):
+def _support_diameter(
+    x: Floats, y: Floats, norm: float, block: int = 2_000_000
+) -> float:
     """Largest distance between a point of `x` and one of `y`, in blocks of memory."""
     x, y = np.unique(x, axis=0), np.unique(y, axis=0)
     rows = max(1, block // len(y))

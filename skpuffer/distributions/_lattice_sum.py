@@ -1,4 +1,4 @@
-"""Laws of sums on a lattice, of masses known to an error, and how far apart they are.
+"""Distributions of sums on a lattice, of masses known to an error, and their W_inf.
 
 W_inf is a maximum over a support, set by the far tails, so masses are either exact
 integers or floats whose relative error is bounded mass by mass.
@@ -7,14 +7,27 @@ integers or floats whose relative error is bounded mass by mass.
 import math
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ._distributions import Discrete, _distance
+from skpuffer.utils._types import Floats, Integers
+
+from ._distributions import Discrete, Distribution, _distance
 
 __all__ = ["LatticeSum", "lattice_of", "mass_error"]
 
-_EPS = np.finfo(float).eps
+#: Floats, or Python integers.
+Masses = NDArray[Any]
+
+#: Atoms, and cumulative masses from one end.
+Half = tuple[Integers, Masses]
+
+#: The halves from the lower and from the upper end, and how many atoms there are.
+Halves = tuple[Half, Half, int]
+
+_EPS = float(np.finfo(float).eps)
 # Cumulative mass to which atoms are kept: the median with room for errors.
 _PAST_MEDIAN = 0.5 * (1 + 1e-6)
 # Share of their range by which values may be off a lattice.
@@ -22,7 +35,7 @@ _OFF_LATTICE = 1e-12
 
 
 class LatticeSum(Discrete):
-    """A law on an arithmetic progression of points, its masses known to an error.
+    """A distribution on an arithmetic progression, its masses known to an error.
 
     Parameters
     ----------
@@ -37,12 +50,25 @@ class LatticeSum(Discrete):
         Bound on the relative error of float masses.
     """
 
-    def __init__(self, steps, masses, origin, direction, error=0.0):
+    def __init__(
+        self,
+        steps: Integers,
+        masses: Masses,
+        origin: Floats,
+        direction: Floats,
+        error: float = 0.0,
+    ) -> None:
         weights = masses
         if masses.dtype == object:
             total = sum(masses)
             weights = np.empty(len(masses), dtype=object)
             weights[:] = [Fraction(mass, total) for mass in masses]
+        # declared here and set below, as the dataclass is frozen
+        self.steps: Integers
+        self.known: Masses
+        self.origin: Floats
+        self.direction: Floats
+        self.error: float
         super().__init__(origin + np.multiply.outer(steps, direction), weights)
         for name, value in (
             ("steps", steps),
@@ -54,19 +80,18 @@ class LatticeSum(Discrete):
             object.__setattr__(self, name, value)
 
     @cached_property
-    def halves(self):
-        """What comparisons of float masses read; see :func:`_halves`."""
+    def halves(self) -> Halves:
+        """Atoms and cumulative masses from either end; see :func:`_halves`."""
         return _halves(self.steps, self.known)
 
 
 @_distance.register
-def _(u: LatticeSum, v, norm, units, ceiling):
-    alike = (
+def _(u: LatticeSum, v: Distribution, norm: float, units: Floats, ceiling: float) -> float:
+    if not (
         isinstance(v, LatticeSum)
         and np.array_equal(u.direction, v.direction)
         and np.array_equal(u.origin, v.origin)
-    )
-    if not alike:
+    ):
         return _distance.dispatch(Discrete)(u, v, norm, units, ceiling)
     if u.known.dtype == object or v.known.dtype == object:
         gap = _farthest_of_integers(u, v)
@@ -75,8 +100,12 @@ def _(u: LatticeSum, v, norm, units, ceiling):
     return gap * float(np.linalg.norm(u.direction / units, ord=norm))
 
 
-def _farthest_of_integers(u, v):
-    """W_inf of two laws of integer masses, whose sums may differ."""
+def _farthest_of_integers(u: LatticeSum, v: LatticeSum) -> int:
+    """W_inf in steps, of integer masses whose sums may differ.
+
+    On the line W_inf is the largest difference of quantiles. It is attained at the end
+    of some atom of either distribution, where quantiles of the other are looked up.
+    """
     u_levels, v_levels = np.cumsum(u.known), np.cumsum(v.known)
     u_levels, v_levels = u_levels * v_levels[-1], v_levels * u_levels[-1]
     return max(
@@ -85,10 +114,10 @@ def _farthest_of_integers(u, v):
     )
 
 
-def _halves(steps, masses):
+def _halves(steps: Integers, masses: Masses) -> Halves:
     """Atoms and cumulative masses from either end to a little past the median."""
 
-    def half(atoms, levels):
+    def half(atoms: Integers, levels: Masses) -> Half:
         last = int(np.searchsorted(levels, _PAST_MEDIAN)) + 1
         return atoms[:last], levels[:last]
 
@@ -99,10 +128,10 @@ def _halves(steps, masses):
     )
 
 
-def _farthest(u, v, error):
-    """W_inf of two laws given by their halves, or a little more.
+def _farthest(u: Halves, v: Halves, error: float) -> int:
+    """W_inf in steps of two distributions given by their halves, rounded up.
 
-    No less than that of any two laws within the error, and equal to it unless
+    No less than that of any two within the error of the masses, and equal to it unless
     cumulative masses agree to within the error. Quantiles are compared from the lower
     end up to the median and from the upper end down to it, so that the cumulative
     masses compared are sums of small numbers and keep their relative error.
@@ -119,14 +148,20 @@ def _farthest(u, v, error):
     )
 
 
-def _excess(u_steps, u_levels, v_steps, v_levels, margin):
-    """Largest lead of a quantile of `u` over that of `v`, up to the median."""
+def _excess(
+    u_steps: Integers,
+    u_levels: Masses,
+    v_steps: Integers,
+    v_levels: Masses,
+    margin: float,
+) -> int:
+    """Largest excess of a quantile of `u` over that of `v`, up to the median."""
     at = np.searchsorted(u_levels, np.minimum(v_levels, 0.5) * margin)
     return int((u_steps[at] - v_steps).max())
 
 
-def mass_error(n_steps, n_states, n_atoms):
-    """Bound on the relative error of masses made by `n_steps` of the recursion.
+def mass_error(n_steps: int, n_states: int, n_atoms: int) -> float:
+    """Bound on the relative error of masses after `n_steps` of the forward recursion.
 
     Every operation adds or multiplies positive numbers, so relative errors add up: at
     each step one product and a sum over states, in the end a sum over the atoms, and
@@ -136,8 +171,8 @@ def mass_error(n_steps, n_states, n_atoms):
     return 2 * operations * _EPS
 
 
-def lattice_of(values):
-    """Read the states' contributions as whole multiples of one vector.
+def lattice_of(values: Floats) -> tuple[Floats, Floats, Integers] | None:
+    """Lattice of the states' contributions: whole multiples of one vector.
 
     Parameters
     ----------
@@ -147,23 +182,24 @@ def lattice_of(values):
     -------
     tuple of (ndarray of shape (dim,), ndarray of shape (dim,), ndarray of int) or None
         Origin, direction and multiples from zero up, such that a contribution is
-        ``origin + multiple * direction`` and of equal multiples are equal numbers;
-        None if there is no such lattice with at most 1000 multiples, or if the numbers
-        are so large that their digits do not tell.
+        ``origin + multiple * direction`` and equal multiples mean equal contributions;
+        None if there is no such lattice with at most 1000 multiples, or if round-off
+        of the contributions hides it.
     """
     origin = values[0]
     gaps = values - origin
-    reach = float(np.abs(gaps).max())
-    if reach == 0:
+    extent = float(np.abs(gaps).max())
+    if extent == 0:
         return origin, gaps[0], np.zeros(len(values), dtype=int)
     # numbers whose own digits are coarser than that are on no known lattice
-    if not _EPS * np.abs(values).max() <= _OFF_LATTICE * reach < math.inf:
+    if not _EPS * np.abs(values).max() <= _OFF_LATTICE * extent < math.inf:
         return None
-    gaps = gaps / reach
+    gaps = gaps / extent
     span = gaps[np.argmax(np.abs(gaps).sum(axis=1))]
     shares = gaps @ span / float(span @ span)
     if np.abs(gaps - np.multiply.outer(shares, span)).max() > _OFF_LATTICE:
         return None
+    # shares of the largest gap as fractions: their common denominator is the lattice
     exact = [Fraction(share).limit_denominator(1000) for share in shares.tolist()]
     parts = math.lcm(*(share.denominator for share in exact))
     off = np.abs(shares - np.array(exact, float)).max()
@@ -173,7 +209,7 @@ def lattice_of(values):
     _, first, state = np.unique(weights, return_index=True, return_inverse=True)
     if not np.array_equal(values[first[state]], values):
         return None  # a move, however small, is not none
-    direction = span * reach / parts
+    direction = span * extent / parts
     least = int(weights.min())
     weights = weights - least
     origin = origin + least * direction

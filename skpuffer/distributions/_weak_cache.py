@@ -1,50 +1,72 @@
-"""Results remembered in a bounded number of bytes, for as long as what they are about.
+"""Weak cache: results kept within a number of bytes, while their subjects live.
 
 ``functools.lru_cache`` counts entries, whatever their size, and keeps its arguments
-alive: laws, quilts and public tables long after the scenario they belong to, and under
-an empirical prior private rows after their fit.
+alive: distributions, quilts and public tables long after the scenario they belong to,
+and under an empirical prior private rows after their fit.
 """
 
 import sys
 from collections import OrderedDict, deque
+from collections.abc import Callable, Hashable, Iterable
 from functools import wraps
 from threading import Lock
+from typing import Any, Protocol, TypeVar, cast
 from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
 __all__ = ["MEMORY", "Memory", "life_of", "remembered_with", "share_life"]
 
-# What an entry takes besides its value: its key, and the places that is kept at.
+# Bytes of an entry besides its value: its key, and the sets that hold the key.
 _OVERHEAD = 600
 
 _NOTHING = object()
 
+#: Where an entry is: the identities of its owners, and its key.
+Place = tuple[tuple[int, ...], Any]
+
+Result = TypeVar("Result", covariant=True)
+
+
+class Remembered(Protocol[Result]):
+    """A function whose results are cached."""
+
+    def __call__(self, *arguments: Any) -> Result:
+        """Return the result, from the cache if it is there."""
+
+    def cache_clear(self) -> None:
+        """Forget all results."""
+
 
 class Memory:
-    """Values by owners and key, which go with any owner, or where bytes run out.
+    """Cache by owners and key, bounded in bytes.
 
-    Owners are told apart by identity and held weakly. Threads may use it at once.
+    An entry goes when any of its owners dies, or when bytes run out. Owners are told
+    apart by identity and held weakly. Safe for threads.
 
     Parameters
     ----------
     max_bytes : int
-        What all values may take together; those not asked for the longest go first.
+        Of all entries together; the least recently used go first.
     """
 
-    def __init__(self, max_bytes):
+    def __init__(self, max_bytes: int) -> None:
         self.max_bytes = max_bytes
         self.n_bytes = 0
-        self._entries = OrderedDict()  # (value, size) by (identities, key)
-        self._owners = {}  # (weak reference, places in entries) by identity
-        self._dead = deque()
+        #: Value and size of each entry.
+        self._entries: OrderedDict[Place, tuple[Any, int]] = OrderedDict()
+        #: Weak reference to each owner and the places of its entries, by identity.
+        self._owners: dict[int, tuple[ref[Any], set[Place]]] = {}
+        self._dead: deque[int] = deque()
         self._lock = Lock()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._entries)
 
-    def held(self, owners, key, default=None):
-        """Return a value that was kept, or a default.
+    def held(
+        self, owners: tuple[object, ...], key: Hashable, default: Any = None
+    ) -> Any:
+        """Return the value kept for owners and key, or a default.
 
         Parameters
         ----------
@@ -61,11 +83,11 @@ class Memory:
         with self._lock:
             if at in self._entries and all(map(self._known, owners)):
                 value, _ = self._entries[at]
-                self._insert(at, value)  # as the latest, and it may have grown
+                self._insert(at, value)  # as the latest, its size measured again
         self._bury()
         return value
 
-    def keep(self, owners, key, value):
+    def keep(self, owners: tuple[object, ...], key: Hashable, value: Any) -> None:
         """Keep a value while its owners live, if there is room for it.
 
         Parameters
@@ -79,9 +101,9 @@ class Memory:
         with self._lock:
             for owner, identity in zip(owners, identities, strict=True):
                 if not self._known(owner):
-                    self._drop_owner(identity)  # a late one, of the same identity
+                    self._drop_owner(identity)  # a dead one of this identity
 
-                    def gone(_, identity=identity):
+                    def gone(_: object, identity: int = identity) -> None:
                         self._dead.append(identity)
                         self._bury()
 
@@ -89,17 +111,17 @@ class Memory:
             self._insert((identities, key), value)
         self._bury()
 
-    def clear(self, start=()):
-        """Forget all values whose keys are tuples that start so."""
+    def clear(self, start: tuple[Hashable, ...] = ()) -> None:
+        """Forget all values whose keys are tuples with this start."""
         with self._lock:
             for at in list(self._entries):
                 if at[1][: len(start)] == start:
                     self._drop(at)
 
-    def _known(self, owner):
+    def _known(self, owner: object) -> bool:
         return id(owner) in self._owners and self._owners[id(owner)][0]() is owner
 
-    def _insert(self, at, value):
+    def _insert(self, at: Place, value: Any) -> None:
         self._drop(at)
         size = _OVERHEAD + _size(value, set())
         if size > self.max_bytes:
@@ -111,23 +133,24 @@ class Memory:
         while self.n_bytes > self.max_bytes:
             self._drop(next(iter(self._entries)))
 
-    def _drop(self, at):
+    def _drop(self, at: Place) -> None:
         if at in self._entries:
             self.n_bytes -= self._entries.pop(at)[1]
             for identity in at[0]:
                 self._owners[identity][1].discard(at)
 
-    def _drop_owner(self, identity):
-        reference, places = self._owners.get(identity, (None, ()))
+    def _drop_owner(self, identity: int) -> None:
+        reference, places = self._owners.get(identity, (None, set()))
         if reference is not None and reference() is None:
             for at in list(places):
                 self._drop(at)
             del self._owners[identity]
 
-    def _bury(self):
-        """Forget what belonged to owners that died; later, if the lock is taken.
+    def _bury(self) -> None:
+        """Forget the entries of owners that died; later, if the lock is taken.
 
-        They may die wherever memory is allocated, in the midst of another method too.
+        An owner may be collected wherever memory is allocated, within a method that
+        holds the lock too.
         """
         while self._dead and self._lock.acquire(blocking=False):
             try:
@@ -137,15 +160,15 @@ class Memory:
                 self._lock.release()
 
 
-def _size(value, seen):
-    """Bytes that a value takes, each part of it once."""
+def _size(value: object, seen: set[int]) -> int:
+    """Bytes of a value, each object within it counted once."""
     if isinstance(value, int | float | str | None) or id(value) in seen:
         return 0
     seen.add(id(value))
     if isinstance(value, np.ndarray):
         return value.nbytes if value.base is None else _size(value.base, seen)
     if isinstance(value, dict):
-        parts = [*value.keys(), *value.values()]
+        parts: Iterable[object] = [*value.keys(), *value.values()]
     elif isinstance(value, list | tuple | set | frozenset):
         parts = value
     else:
@@ -157,8 +180,10 @@ def _size(value, seen):
 MEMORY = Memory(max_bytes=2**27)
 
 
-def remembered_with(n_owners):
-    """Remember a function's results as long as its first arguments live.
+def remembered_with(
+    n_owners: int,
+) -> Callable[[Callable[..., Result]], Remembered[Result]]:
+    """Decorate a function to cache its results while its first arguments live.
 
     Parameters
     ----------
@@ -173,11 +198,11 @@ def remembered_with(n_owners):
         `cache_clear`.
     """
 
-    def decorate(function):
+    def decorate(function: Callable[..., Result]) -> Remembered[Result]:
         name = function.__module__, function.__qualname__
 
         @wraps(function)
-        def remembered(*arguments):
+        def remembered(*arguments: Any) -> Result:
             owners, rest = arguments[:n_owners], arguments[n_owners:]
             if any(owner is None for owner in owners):
                 return function(*arguments)
@@ -187,25 +212,26 @@ def remembered_with(n_owners):
                 MEMORY.keep(owners, (*name, rest), value)
             return value
 
-        remembered.cache_clear = lambda: MEMORY.clear(name)
-        return remembered
+        result = cast(Remembered[Result], remembered)
+        result.cache_clear = lambda: MEMORY.clear(name)  # type: ignore[method-assign] # added
+        return result
 
     return decorate
 
 
 class _Life:
-    """What a scenario and all its clones share: it ends with the last of them."""
+    """Owner that a scenario and its clones share: it dies with the last of them."""
 
 
-_LIVES = WeakKeyDictionary()
+_LIVES: WeakKeyDictionary[Any, _Life] = WeakKeyDictionary()
 _LIVES_LOCK = Lock()
 
 
-def life_of(scenario):
-    """Return what lives as long as a scenario or one of its clones: an owner.
+def life_of(scenario: object) -> _Life:
+    """Return a cache owner that lives as long as a scenario or one of its clones.
 
     A search over budgets clones the scenario at every candidate and every fold and asks
-    for the same laws each time. Their key has to say what they depend on.
+    for the same distributions each time. Their key has to say what they depend on.
 
     Parameters
     ----------
@@ -219,8 +245,8 @@ def life_of(scenario):
         return _LIVES.setdefault(scenario, _Life())
 
 
-def share_life(scenario, clone):
-    """Let a clone live the life of its scenario.
+def share_life(scenario: object, clone: object) -> None:
+    """Let a clone share the cache owner of its scenario.
 
     Parameters
     ----------
