@@ -43,7 +43,7 @@ class Costs(Protocol):
     def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
         """Rényi divergence in nats; arrays broadcast; alpha and u may be inf."""
 
-    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Numbers:
         """Hockey-stick divergence at exp(epsilon); arrays broadcast."""
 
     def _epsilon(self, delta: float, u: float) -> float:
@@ -103,7 +103,7 @@ class Noise(ABC):
         """Rényi divergence in nats; arrays broadcast; alpha and u may be inf."""
 
     @abstractmethod
-    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Numbers:
         """Hockey-stick divergence at exp(epsilon); arrays broadcast."""
 
     def _u_for(self, alpha: float, epsilon: float) -> float:

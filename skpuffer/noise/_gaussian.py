@@ -78,7 +78,7 @@ class GaussianNoise(Noise):
         with np.errstate(over="ignore", invalid="ignore"):  # inf * 0
             return np.where(u == 0, 0.0, alpha / 2 * u**2)
 
-    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Numbers:
         return gaussian_delta(epsilon, u)
 
     def _u_for(self, alpha: float, epsilon: float) -> float:

@@ -1,4 +1,4 @@
-"""Privacy losses: trade-offs of two laws, their curves, and what many steps cost."""
+"""Privacy losses: divergences, privacy curves, dominating pairs, composition."""
 
 from ._conversions import (
     approximate_renyi_to_approximate,

@@ -1,14 +1,16 @@
-"""From a Rényi promise to an (epsilon, delta) one.
+"""Conversion of Rényi promises into (epsilon, delta) ones, and back.
 
-Every statement holds for any pair of laws, hence for Pufferfish privacy as for
+Every statement holds for any pair of distributions, hence for Pufferfish privacy as for
 differential privacy.
 """
 
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from skpuffer.utils._checks import check_option, check_probability
+from skpuffer.utils._types import Floats
 
 from ._tradeoff import log_delta_of_orders
 
@@ -20,7 +22,7 @@ DEFAULT_ORDERS = np.unique(
 )
 
 
-def _orders_and_costs(alpha, epsilon):
+def _orders_and_costs(alpha: ArrayLike, epsilon: ArrayLike) -> tuple[Floats, Floats]:
     alpha, epsilon = np.broadcast_arrays(
         np.asarray(alpha, float), np.asarray(epsilon, float)
     )
@@ -32,7 +34,9 @@ def _orders_and_costs(alpha, epsilon):
     return alpha, epsilon
 
 
-def renyi_to_approximate(alpha, epsilon, delta, conversion="tight"):
+def renyi_to_approximate(
+    alpha: ArrayLike, epsilon: ArrayLike, delta: float, conversion: str = "tight"
+) -> float:
     """Turn (alpha, epsilon) Rényi promises into the best (epsilon', delta) one.
 
     Parameters
@@ -62,26 +66,26 @@ def renyi_to_approximate(alpha, epsilon, delta, conversion="tight"):
     >>> round(renyi_to_approximate(10, 0.3, 1e-5), 6)
     1.218011
     """
-    alpha, epsilon = _orders_and_costs(alpha, epsilon)
+    orders, costs = _orders_and_costs(alpha, epsilon)
     delta = check_probability(delta=delta)
     check_option(("tight", "basic"), conversion=conversion)
     if conversion == "basic":
-        value = epsilon + math.log(1 / delta) / (alpha - 1)
+        value = costs + math.log(1 / delta) / (orders - 1)
     else:
         with np.errstate(invalid="ignore"):
             value = (
-                epsilon
-                + np.log1p(-1 / alpha)
-                - (math.log(delta) + np.log(alpha)) / (alpha - 1)
+                costs
+                + np.log1p(-1 / orders)
+                - (math.log(delta) + np.log(orders)) / (orders - 1)
             )
-        value = np.where(np.isinf(alpha), epsilon, value)
+        value = np.where(np.isinf(orders), costs, value)
     return max(0.0, float(np.min(value)))
 
 
-def renyi_to_delta(alpha, epsilon_renyi, epsilon):
-    """Smallest delta of an (epsilon, delta) promise that the Rényi costs imply.
+def renyi_to_delta(alpha: ArrayLike, epsilon_renyi: ArrayLike, epsilon: float) -> float:
+    """Smallest delta at which Rényi costs imply (epsilon, delta).
 
-    The way back of :func:`renyi_to_approximate` with ``conversion='tight'``.
+    The inverse of :func:`renyi_to_approximate` with ``conversion='tight'``.
 
     Parameters
     ----------
@@ -95,25 +99,29 @@ def renyi_to_delta(alpha, epsilon_renyi, epsilon):
     delta : float
         In [0, 1].
     """
-    alpha, cost = _orders_and_costs(alpha, epsilon_renyi)
-    if np.any(cost[np.isinf(alpha)] <= epsilon):
+    orders, costs = _orders_and_costs(alpha, epsilon_renyi)
+    if np.any(costs[np.isinf(orders)] <= epsilon):
         return 0.0
-    return float(np.exp(log_delta_of_orders(alpha, cost, epsilon)))
+    return float(np.exp(log_delta_of_orders(orders, costs, epsilon)))
 
 
 def approximate_renyi_to_approximate(
-    alpha, epsilon, delta_event, delta_conversion=None, conversion="tight"
-):
+    alpha: float,
+    epsilon: float,
+    delta_event: float,
+    delta_conversion: float | None = None,
+    conversion: str = "tight",
+) -> tuple[float, float]:
     """Turn an approximate Rényi promise into an (epsilon, delta) one.
 
     Parameters
     ----------
     alpha, epsilon : float
-        Order and cost on the good events.
+        Order, and Rényi cost on the events where the promise holds.
     delta_event : float
-        Mass outside the good events, for each pair of secrets.
+        Mass outside of these events, for each pair of secrets.
     delta_conversion : float, default=None
-        What the conversion itself may cost; None takes `delta_event` once more.
+        Delta of the conversion itself; None takes `delta_event` once more.
     conversion : {'tight', 'basic'}, default='tight'
         As in :func:`renyi_to_approximate`.
 

@@ -1,12 +1,13 @@
-"""Whole privacy curves: a cost at every Rényi order, or an exact trade-off.
+"""Privacy curves: a cost at every Rényi order, or an exact trade-off.
 
-Anything with `renyi(alpha)`, `delta(epsilon)`, `epsilon(delta)` and `to_dict()` is a
-curve; noise families make exact ones of their own (:class:`skpuffer.noise.ShiftCurve`).
-The two here are what composition and tables of orders need.
+Noise families make exact ones of their own (:class:`skpuffer.noise.ShiftCurve`). The
+two here are what composition and tables of orders need.
 """
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -16,10 +17,12 @@ from skpuffer.utils._checks import (
     check_probability,
     check_real,
 )
+from skpuffer.utils._types import Floats
 
 from ._conversions import DEFAULT_ORDERS, renyi_to_approximate, renyi_to_delta
 from ._distribution import PrivacyLossCurve
 from ._gaussian import gaussian_delta, gaussian_epsilon
+from ._protocols import NoiseCurve, PrivacyCurve, Step
 
 __all__ = ["GaussianCurve", "RenyiCurve", "compose_curves"]
 
@@ -36,28 +39,28 @@ class GaussianCurve:
 
     mu: float
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "mu", check_non_negative(mu=self.mu))
 
     @property
-    def gaussian_mu(self):
-        """The distance again: what an exact Gaussian composition adds in squares."""
+    def gaussian_mu(self) -> float:
+        """The distance `mu`, whose squares add up under composition."""
         return self.mu
 
-    def renyi(self, alpha):
+    def renyi(self, alpha: float) -> float:
         """Rényi cost at order `alpha`, in nats."""
         alpha = check_order(alpha=alpha)
         return 0.0 if self.mu == 0 else alpha * self.mu**2 / 2
 
-    def delta(self, epsilon):
+    def delta(self, epsilon: float) -> float:
         """Exact delta at `epsilon`."""
         return gaussian_delta(check_real(epsilon=epsilon), self.mu)
 
-    def epsilon(self, delta):
+    def epsilon(self, delta: float) -> float:
         """Exact epsilon at `delta`, rounded up."""
         return gaussian_epsilon(check_probability(delta=delta), self.mu)
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return {"kind": "gaussian", "mu": self.mu}
 
@@ -74,12 +77,12 @@ class RenyiCurve:
         Cost at each order, in nats.
     """
 
-    orders: tuple
-    epsilons: tuple
+    orders: tuple[float, ...]
+    epsilons: tuple[float, ...]
 
-    gaussian_mu = None
+    gaussian_mu: ClassVar[None] = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         orders = tuple(check_order(orders=a) for a in self.orders)
         epsilons = tuple(check_real(epsilons=e) for e in self.epsilons)
         if len(orders) != len(epsilons) or not orders:
@@ -94,21 +97,21 @@ class RenyiCurve:
         object.__setattr__(self, "orders", orders)
         object.__setattr__(self, "epsilons", epsilons)
 
-    def renyi(self, alpha):
-        """Bound at order `alpha`: that of the next order held (costs grow with it)."""
+    def renyi(self, alpha: float) -> float:
+        """Bound at `alpha`: the cost at the next order held, as costs grow with it."""
         alpha = check_order(alpha=alpha)
         at = np.searchsorted(self.orders, alpha)
         return self.epsilons[at] if at < len(self.orders) else math.inf
 
-    def delta(self, epsilon):
-        """Delta implied at `epsilon`, the smallest over the orders."""
+    def delta(self, epsilon: float) -> float:
+        """Delta at `epsilon`, the smallest that one of the orders implies."""
         return renyi_to_delta(self.orders, self.epsilons, check_real(epsilon=epsilon))
 
-    def epsilon(self, delta):
-        """Epsilon implied at `delta`, the smallest over the orders."""
+    def epsilon(self, delta: float) -> float:
+        """Epsilon at `delta`, the smallest that one of the orders implies."""
         return renyi_to_approximate(self.orders, self.epsilons, delta)
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return {
             "kind": "renyi",
@@ -117,8 +120,8 @@ class RenyiCurve:
         }
 
 
-def compose_curves(curves):
-    """Return the curve of running mechanisms that share one coupling.
+def compose_curves(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
+    """Return the curve of several mechanisms together, which share one coupling.
 
     Parameters
     ----------
@@ -135,8 +138,8 @@ def compose_curves(curves):
     curves = list(curves)
     if len(curves) == 1:
         return curves[0]
-    distances = [curve.gaussian_mu for curve in curves]
-    if all(mu is not None for mu in distances):
+    distances = [c.gaussian_mu for c in curves if c.gaussian_mu is not None]
+    if len(distances) == len(curves):
         return GaussianCurve(math.hypot(*distances))
     tabulated = [c.orders for c in curves if isinstance(c, RenyiCurve)]
     stepwise = [c for c in curves if isinstance(c, PrivacyLossCurve)]
@@ -149,9 +152,11 @@ def compose_curves(curves):
     return RenyiCurve(tuple(orders), tuple(costs))
 
 
-def _one_after_another(curves, stepwise):
+def _one_after_another(
+    curves: Sequence[PrivacyCurve], stepwise: Sequence[PrivacyLossCurve]
+) -> PrivacyLossCurve:
     """Return the curve of all steps of all curves, none of which is a table."""
-    steps = [step for curve in stepwise for step in curve.steps]
+    steps: list[tuple[Step, int]] = [step for curve in stepwise for step in curve.steps]
     others = [curve for curve in curves if not isinstance(curve, PrivacyLossCurve)]
     distances = [c.gaussian_mu for c in others if c.gaussian_mu is not None]
     if distances:
@@ -163,27 +168,28 @@ def _one_after_another(curves, stepwise):
 
 @dataclass(frozen=True)
 class _SymmetricPair:
-    """The pair of laws that a curve of additive symmetric noise belongs to."""
+    """Dominating pair whose trade-off is the curve of additive symmetric noise."""
 
-    curve: object
+    curve: PrivacyCurve
 
     symmetric = True
 
-    def delta(self, epsilon):
-        """Return the hockey-stick divergence of the first law from the second."""
+    def delta(self, epsilon: Floats) -> Floats:
+        """Return the hockey-stick divergence of the first from the second."""
         mu = self.curve.gaussian_mu
         if mu is not None:
             return gaussian_delta(epsilon, mu)
-        return self.curve.delta(epsilon)
+        # neither a table nor Gaussian, so the curve of a noise, which takes arrays
+        return cast(NoiseCurve, self.curve).delta(epsilon)
 
-    def reverse(self, epsilon):
-        """Return the hockey-stick divergence of the second law from the first."""
+    def reverse(self, epsilon: Floats) -> Floats:
+        """Return the hockey-stick divergence of the second from the first."""
         return self.delta(epsilon)
 
-    def renyi(self, alpha):
+    def renyi(self, alpha: float) -> float:
         """Return the Rényi cost at order `alpha`, in nats."""
         return self.curve.renyi(alpha)
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return {"step": "curve", "curve": self.curve.to_dict()}

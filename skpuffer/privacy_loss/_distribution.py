@@ -1,20 +1,26 @@
-"""The curve of many adaptive steps, each dominated by a pair of laws."""
+"""Composition: the curve of adaptive steps, each dominated by a pair."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from skpuffer.utils._checks import check_order, check_probability, check_real
 from skpuffer.utils._solve import root_above
+from skpuffer.utils._types import Floats
 
 from ._conversions import renyi_to_approximate, renyi_to_delta
-from ._grid import GridTooLargeError, Sum, excess, on_grid, reach
+from ._grid import GridTooLargeError, Sum, excess, on_grid, tail_quantile
+from ._protocols import Pair, Step, TradeOffs
 from ._renyi import renyi_of_pair
 
 __all__ = ["Accounted", "PrivacyLossCurve", "Reversed"]
+
+#: Pairs in one direction, and how many steps each one dominates.
+Steps = tuple[tuple[Pair, int], ...]
 
 #: Orders at which Rényi costs are added where no grid is possible.
 ORDERS = np.unique(
@@ -53,18 +59,18 @@ class Accounted(NamedTuple):
 
 @dataclass(frozen=True)
 class Reversed:
-    """A pair of laws the other way around."""
+    """A dominating pair with its two distributions exchanged."""
 
-    pair: object
+    pair: TradeOffs
 
     symmetric = False
 
-    def delta(self, epsilon):
-        """Return the hockey-stick divergence of the second law from the first."""
+    def delta(self, epsilon: Floats) -> Floats:
+        """Return the hockey-stick divergence of the second from the first."""
         return self.pair.reverse(epsilon)
 
-    def reverse(self, epsilon):
-        """Return the hockey-stick divergence of the first law from the second."""
+    def reverse(self, epsilon: Floats) -> Floats:
+        """Return the hockey-stick divergence of the first from the second."""
         return self.pair.delta(epsilon)
 
 
@@ -75,20 +81,20 @@ class PrivacyLossCurve:
     Parameters
     ----------
     steps : tuple of (pair, int)
-        Dominating pairs of laws, and how many steps each one dominates. A pair has
-        `delta(epsilon)` and `reverse(epsilon)`, the hockey-stick divergences of the
-        first law from the second and of the second from the first at arrays of
+        Dominating pairs, and how many steps each one dominates. A pair has
+        `delta(epsilon)` and `reverse(epsilon)`, the hockey-stick divergences of its
+        first distribution from its second and of the second from the first at arrays of
         ``epsilon >= 0``; `symmetric`, whether these two are the same; and
         `to_dict()`. It can be hashed. An exact `renyi(alpha)`, or
         `renyi_costs(orders)` for many at once, is used if there is one. Where it is
-        not known which of several pairs it is, `directions` lists them instead, each in
-        both orders.
+        not known which of several pairs dominates, `directions` lists them instead,
+        each in both directions.
     max_memory : float, default=500
         In MiB. Where a grid would take more, Rényi costs are added instead.
 
     Notes
     -----
-    The two orders of the laws are kept apart: each is composed with itself, and the
+    The two directions of a pair are kept apart: each is composed with itself, and the
     larger result counts. Mixing them, or keeping the larger at each step, would prove
     less or nothing (Lebeda, Regehr, Kamath and Steinke, 2024).
 
@@ -98,29 +104,29 @@ class PrivacyLossCurve:
     characteristic function, Theorems 10 and 27 (dominating pairs and composition).
     """
 
-    steps: tuple
+    steps: tuple[tuple[Step, int], ...]
     max_memory: float = 500.0
 
-    gaussian_mu = None
+    gaussian_mu: ClassVar[None] = None
 
-    def __post_init__(self):
-        counts = {}
+    def __post_init__(self) -> None:
+        counts: dict[Step, int] = {}
         for pair, count in self.steps:
             counts[pair] = counts.get(pair, 0) + count
         object.__setattr__(self, "steps", tuple(counts.items()))
 
     @property
-    def n_steps(self):
-        """How many steps there are."""
+    def n_steps(self) -> int:
+        """Number of steps."""
         return sum(count for _, count in self.steps)
 
     # -- the curve ----------------------------------------------------------------
 
-    def renyi(self, alpha):
+    def renyi(self, alpha: float) -> float:
         """Bound on the Rényi cost at order `alpha`, in nats."""
         return self.renyi_costs((check_order(alpha=alpha),))[0]
 
-    def renyi_costs(self, orders):
+    def renyi_costs(self, orders: tuple[float, ...]) -> tuple[float, ...]:
         """Bounds on the Rényi cost at many orders.
 
         Parameters
@@ -134,27 +140,30 @@ class PrivacyLossCurve:
             In nats.
         """
         sums = [
-            sum(count * np.asarray(_renyi(pair, orders)) for pair, count in steps)
+            sum(
+                (count * np.asarray(_renyi(pair, orders)) for pair, count in steps),
+                start=np.zeros(len(orders)),
+            )
             for steps in self._directions
         ]
         return tuple(np.max(sums, axis=0).tolist())
 
     @property
-    def spread(self):
+    def spread(self) -> float:
         """Rough standard deviation of the whole loss, in nats: for first guesses."""
         squares = [count * _spread(pair)[0] ** 2 for pair, count in self._directions[0]]
         return math.sqrt(sum(squares))
 
-    def delta(self, epsilon):
+    def delta(self, epsilon: float) -> float:
         """Delta at `epsilon`, rounded up."""
         return _delta(self, check_real(epsilon=epsilon))
 
-    def epsilon(self, delta):
+    def epsilon(self, delta: float) -> float:
         """Epsilon at `delta`, rounded up: by `TOLERANCE`, relatively."""
         return self.account(delta)[0]
 
-    def account(self, delta, tolerance=TOLERANCE):
-        """Return epsilon at `delta`, from both sides, and by what it was found.
+    def account(self, delta: float, tolerance: float = TOLERANCE) -> Accounted:
+        """Return bounds on epsilon at `delta` from both sides, and their engine.
 
         Parameters
         ----------
@@ -169,7 +178,7 @@ class PrivacyLossCurve:
         """
         return _account(self, check_probability(delta=delta), tolerance)
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         steps = [{**pair.to_dict(), "count": count} for pair, count in self.steps]
         return {"kind": "privacy_loss", "steps": steps}
@@ -177,7 +186,7 @@ class PrivacyLossCurve:
     # -- the parts ----------------------------------------------------------------
 
     @property
-    def _directions(self):
+    def _directions(self) -> tuple[Steps, ...]:
         """Dominating pairs, one list per direction."""
         directions = [_directions(pair) for pair, _ in self.steps]
         most = max(map(len, directions), default=1)
@@ -192,22 +201,22 @@ class PrivacyLossCurve:
         )
 
     @property
-    def _max_points(self):
+    def _max_points(self) -> float:
         return self.max_memory * 2**20 / BYTES_PER_POINT
 
 
-def _directions(pair):
-    """Pairs that two neighbouring tables may make of one, each in one direction."""
+def _directions(pair: Step) -> tuple[Pair, ...]:
+    """Directions of a step: pairs whose `delta` alone counts, each composed apart."""
     if hasattr(pair, "directions"):
         return pair.directions
     return (pair,) if pair.symmetric else (pair, Reversed(pair))
 
 
-# Functions of plain values, so that asking twice costs nothing.
+# Functions of hashable values, so that asking twice costs nothing.
 
 
 @lru_cache(maxsize=4096)
-def _renyi(pair, orders):
+def _renyi(pair: Pair, orders: tuple[float, ...]) -> tuple[float, ...]:
     if hasattr(pair, "renyi_costs"):
         return tuple(pair.renyi_costs(orders))
     if hasattr(pair, "renyi"):
@@ -216,9 +225,14 @@ def _renyi(pair, orders):
 
 
 @lru_cache(maxsize=1024)
-def _spread(pair):
-    """Rough standard deviation of a pair's loss, from its Pearson divergence."""
-    ends = reach(pair.reverse, 1e-12), reach(pair.delta, 1e-12)
+def _spread(pair: Pair) -> tuple[float, float]:
+    """Rough standard deviation of a pair's loss, and the length of its likely range.
+
+    The Pearson divergence is 2 ∫ exp(e) f(e) de, f the :func:`excess`, as every
+    f-divergence is an integral of the hockey-stick one (Sason and Verdú, 2016). That
+    of two Gaussians at distance mu is exp(mu²) - 1, which is solved for mu.
+    """
+    ends = tail_quantile(pair.reverse, 1e-12), tail_quantile(pair.delta, 1e-12)
     if math.isinf(sum(ends)):
         return math.inf, math.inf
     marks = [np.geomspace(1e-6, 1.0, 200) * max(end, 1e-9) for end in ends]
@@ -230,13 +244,13 @@ def _spread(pair):
 
 
 @lru_cache(maxsize=1024)
-def _largest_loss(pair):
-    """Largest possible loss, beyond which a trade-off is zero in floating point."""
-    return reach(pair.delta, 0.0, rounds=9)
+def _largest_loss(pair: Pair) -> float:
+    """Largest privacy loss, beyond which the trade-off is zero in floating point."""
+    return tail_quantile(pair.delta, 0.0, rounds=9)
 
 
-def _first_step(steps, max_points):
-    """A coarse grid's step: a good part of the smallest spread, if memory allows."""
+def _first_step(steps: Steps, max_points: float) -> float:
+    """Step of a coarse grid: a quarter of the smallest spread, if memory allows."""
     spreads = [_spread(pair) for pair, _ in steps]
     step = min(0.25 * spread for spread, _ in spreads)
     widest = max(ends for _, ends in spreads)
@@ -250,8 +264,8 @@ def _first_step(steps, max_points):
     return step
 
 
-def _sum_on(steps, delta, step, max_points):
-    """All losses added on one grid; delta says which masses are negligible."""
+def _sum_on(steps: Steps, delta: float, step: float, max_points: float) -> Sum:
+    """Sum of the losses of all steps on one grid, the tails cut in view of delta."""
     n_steps = sum(count for _, count in steps)
     return Sum(
         [
@@ -261,8 +275,10 @@ def _sum_on(steps, delta, step, max_points):
     )
 
 
-def _epsilon_on(steps, delta, step, max_points):
-    """Epsilon by one grid: rounded up, and down."""
+def _epsilon_on(
+    steps: Steps, delta: float, step: float, max_points: float
+) -> tuple[float, float]:
+    """Epsilon by one grid, rounded up, and a lower bound."""
     total = _sum_on(steps, delta, step, max_points)
     # the masses moved at the tails are far less than the second term allows for
     missed = 1e-2 * delta
@@ -282,12 +298,14 @@ def _epsilon_on(steps, delta, step, max_points):
     return best, lower - _slip(step, total.count, missed)
 
 
-def _slip(step, n_steps, chance):
-    """How far connected dots move a sum upwards, except for a small chance.
+def _slip(step: float, n_steps: int, chance: float) -> float:
+    """Bound on how far rounding to the grid raises a sum of losses.
 
-    A loss between two points of the grid goes to either so that the mean of exp(-loss)
-    stays. Its mean then rises by at most the first term, and by Hoeffding's lemma the
-    sum of all moves exceeds the bound with a probability of at most `chance`.
+    It holds except with probability `chance`. Connecting the dots moves a loss between
+    two points of the grid to either, at random, so that the mean of exp(-loss) stays.
+    The mean loss then rises by at most `rise`, which is attained by the loss `worst`
+    between the two, and by Hoeffding's inequality the sum of `n_steps` moves exceeds
+    its mean by the second term at most.
     """
     growth = -math.expm1(-step)
     worst = math.log(step / growth)
@@ -295,8 +313,10 @@ def _slip(step, n_steps, chance):
     return n_steps * rise + step * math.sqrt(-math.log(chance) * n_steps / 2)
 
 
-def _delta_on(steps, epsilon, roughly, step, max_points):
-    """Delta by one grid, rounded up, given its rough size."""
+def _delta_on(
+    steps: Steps, epsilon: float, roughly: float, step: float, max_points: float
+) -> tuple[float, float]:
+    """Delta by one grid, rounded up, given its rough size; zero as lower bound."""
     total = _sum_on(steps, roughly, step, max_points)
     tilt = total.tilt_for_epsilon(epsilon)
     best = 1.0
@@ -311,18 +331,21 @@ def _delta_on(steps, epsilon, roughly, step, max_points):
 
 
 class _Refined:
-    """A number found from above, and from below, on ever finer grids.
+    """Bounds on a number from above and from below, on ever finer grids.
 
-    The error of connected dots goes with the square of the grid's step, so two grids
-    tell how far off the finer one is.
+    The error of connected dots is of second order in the grid's step: with a step
+    smaller by the factor k it falls by k², so that two values v and v' have a
+    difference of k² - 1 times the error of the finer (Richardson's extrapolation).
     """
 
-    def __init__(self, ask, step):
+    def __init__(
+        self, ask: Callable[[float], tuple[float, float]], step: float
+    ) -> None:
         self.ask, self.step = ask, step
         self.value, self.lower = self._coarsely()
         self.error, self.exhausted = math.inf, False
 
-    def _coarsely(self):
+    def _coarsely(self) -> tuple[float, float]:
         for _ in range(5):
             try:
                 return self.ask(self.step)
@@ -330,8 +353,8 @@ class _Refined:
                 self.step *= 4
         return self.ask(self.step)
 
-    def refine(self, tolerance):
-        """Take the step that the error so far suggests."""
+    def refine(self, tolerance: float) -> None:
+        """Refine the grid by the factor that the estimated error asks for."""
         parts = 2
         if math.isfinite(self.error):
             want = tolerance * abs(self.value) / max(self.error, 1e-300)
@@ -347,13 +370,15 @@ class _Refined:
         self.step *= factor
         self.value, self.lower = min(self.value, finer), max(self.lower, lower)
 
-    def good(self, tolerance):
-        """Whether the value is as exact as asked for, or cannot be made so."""
+    def good(self, tolerance: float) -> bool:
+        """Whether the value is as accurate as asked for, or memory allows no better."""
         return self.exhausted or self.error <= tolerance * max(abs(self.value), 1e-9)
 
 
-def _larger(curve, ask, tolerance):
-    """The larger of both directions' numbers, a lower bound, and if it is exact.
+def _larger(
+    curve: "PrivacyLossCurve", ask: Callable[..., tuple[float, float]], tolerance: float
+) -> tuple[float, float, bool]:
+    """The largest number over the directions, a lower bound, and if it converged.
 
     Raises
     ------
@@ -366,7 +391,7 @@ def _larger(curve, ask, tolerance):
         for steps in curve._directions
     ]
     while True:
-        # the other direction's number is an upper bound already
+        # a direction with a smaller number is settled: that is an upper bound already
         worst = max(directions, key=lambda found: found.value)
         if worst.value <= 0:
             # an upper bound, and no number asked for here is less than zero
@@ -377,19 +402,19 @@ def _larger(curve, ask, tolerance):
         worst.refine(tolerance)
 
 
-def _renyi_epsilon(curve, delta):
+def _renyi_epsilon(curve: "PrivacyLossCurve", delta: float) -> float:
     orders = tuple(ORDERS)
     return renyi_to_approximate(orders, curve.renyi_costs(orders), delta)
 
 
 @lru_cache(maxsize=4096)
-def _account(curve, delta, tolerance):
+def _account(curve: "PrivacyLossCurve", delta: float, tolerance: float) -> Accounted:
     if curve.n_steps == 1:
         ((pair, _),) = curve.steps
         epsilon = max(_single_epsilon(each, delta) for each in _directions(pair))
         return Accounted(epsilon, epsilon * (1 - 1e-9), "exact")
 
-    def ask(steps, step, max_points):
+    def ask(steps: Steps, step: float, max_points: float) -> tuple[float, float]:
         return _epsilon_on(steps, delta, step, max_points)
 
     try:
@@ -402,22 +427,22 @@ def _account(curve, delta, tolerance):
     return Accounted(max(0.0, float(epsilon)), max(0.0, float(lower)), "grid")
 
 
-def _single_epsilon(pair, delta):
+def _single_epsilon(pair: Pair, delta: float) -> float:
     """Exact epsilon of one step, rounded up."""
 
-    def height(epsilon):
+    def height(epsilon: float) -> float:
         return float(pair.delta(np.array([epsilon]))[0])
 
     if height(0.0) <= delta:
         return 0.0
-    high = reach(pair.delta, delta)
+    high = tail_quantile(pair.delta, delta)
     if math.isinf(high):
         return math.inf
     return root_above(height, delta, 0.0, high)
 
 
 @lru_cache(maxsize=4096)
-def _delta(curve, epsilon):
+def _delta(curve: "PrivacyLossCurve", epsilon: float) -> float:
     if curve.n_steps == 1:
         ((pair, _),) = curve.steps
         at = np.array([epsilon])
@@ -426,7 +451,7 @@ def _delta(curve, epsilon):
     orders = tuple(ORDERS)
     value = renyi_to_delta(orders, curve.renyi_costs(orders), epsilon)
 
-    def ask(steps, step, max_points):
+    def ask(steps: Steps, step: float, max_points: float) -> tuple[float, float]:
         return _delta_on(steps, epsilon, value, step, max_points)
 
     try:

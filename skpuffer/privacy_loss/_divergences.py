@@ -1,11 +1,13 @@
-"""Divergences between two known laws: what a promise is measured in."""
+"""Divergences between two known distributions."""
 
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from skpuffer.utils._checks import check_masses, check_real
+from skpuffer.utils._types import Floats
 
 __all__ = [
     "gaussian_renyi_divergence",
@@ -14,18 +16,18 @@ __all__ = [
 ]
 
 
-def _pmf_pair(p, q):
-    p, q = np.asarray(p), np.asarray(q)
-    if p.ndim != 1 or p.shape != q.shape or p.size == 0:
+def _pmf_pair(p: ArrayLike, q: ArrayLike) -> tuple[Floats, Floats]:
+    first, second = np.asarray(p), np.asarray(q)
+    if first.ndim != 1 or first.shape != second.shape or first.size == 0:
         raise ValueError(
             "The parameters 'p' and 'q' must be masses over the same points, of one "
-            f"dimension. Got shapes {p.shape} and {q.shape}."
+            f"dimension. Got shapes {first.shape} and {second.shape}."
         )
-    return check_masses(p.size, p=p), check_masses(q.size, q=q)
+    return check_masses(first.size, p=first), check_masses(second.size, q=second)
 
 
-def renyi_divergence(p, q, alpha):
-    """Rényi divergence D_alpha(p || q) of two laws on the same finite set.
+def renyi_divergence(p: ArrayLike, q: ArrayLike, alpha: float) -> float:
+    """Rényi divergence D_alpha(p || q) of two distributions on a finite set.
 
     Parameters
     ----------
@@ -68,8 +70,14 @@ def renyi_divergence(p, q, alpha):
     return max(0.0, float(value))
 
 
-def gaussian_renyi_divergence(mean_p, covariance_p, mean_q, covariance_q, alpha):
-    """Rényi divergence of two Gaussian laws.
+def gaussian_renyi_divergence(
+    mean_p: ArrayLike,
+    covariance_p: ArrayLike,
+    mean_q: ArrayLike,
+    covariance_q: ArrayLike,
+    alpha: float,
+) -> float:
+    """Rényi divergence of two Gaussian distributions.
 
     Parameters
     ----------
@@ -113,7 +121,7 @@ def gaussian_renyi_divergence(mean_p, covariance_p, mean_q, covariance_q, alpha)
     return float(alpha / 2 * (z @ z) - spread / (2 * (alpha - 1)))
 
 
-def hockey_stick_divergence(p, q, epsilon):
+def hockey_stick_divergence(p: ArrayLike, q: ArrayLike, epsilon: float) -> float:
     """Largest ``P(S) - exp(epsilon) * Q(S)`` over the subsets S of a finite set.
 
     Parameters

@@ -13,6 +13,10 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
+from skpuffer.utils._types import Floats, Integers
+
+from ._protocols import HasDelta, NoiseCurve
+
 __all__ = [
     "DominatingPair",
     "MixturePair",
@@ -28,7 +32,7 @@ __all__ = [
 _RARE = 1e-30
 
 
-def participation(trials, chance):
+def participation(trials: int, chance: float) -> tuple[Integers, Floats]:
     """Support and weights of Binomial(trials, chance), the tail lumped at `trials`.
 
     Parameters
@@ -45,15 +49,18 @@ def participation(trials, chance):
     weights : ndarray of float
         Positive.
     """
-    law, last = binom(trials, chance), 8
+    distribution, last = binom(trials, chance), 8
     # `isf` goes by 1 - _RARE, which is one
-    while last < trials and law.sf(last) > _RARE:
+    while last < trials and distribution.sf(last) > _RARE:
         last *= 2
     last = min(last, trials)
     times = np.arange(1, last + 1)
-    weights = law.pmf(times)
+    weights = distribution.pmf(times)
     if last < trials:
-        times, weights = np.append(times, trials), np.append(weights, law.sf(last))
+        times, weights = (
+            np.append(times, trials),
+            np.append(weights, distribution.sf(last)),
+        )
     return times[weights > 0], weights[weights > 0]
 
 
@@ -61,8 +68,10 @@ def participation(trials, chance):
 _LARGE = 300.0
 
 
-def log_mixed(loss, q):
-    """Log of 1 + q (exp(loss) - 1): of a mixture, and for 1 / q amplification undone.
+def log_mixed(loss: Floats, q: float) -> Floats:
+    """Log of 1 + q (exp(loss) - 1): the loss of a mixture with weight q.
+
+    With 1 / q for q it is the inverse: the loss of what is mixed, given the mixture's.
 
     Parameters
     ----------
@@ -79,7 +88,7 @@ def log_mixed(loss, q):
 
 @dataclass(frozen=True)
 class DominatingPair:
-    """A step whose sum moves by at most a shift when its batch holds the record.
+    """Dominating pair of a step whose sum moves by at most a shift.
 
     Parameters
     ----------
@@ -87,53 +96,55 @@ class DominatingPair:
         Of the noise against the move of a step's sum.
     """
 
-    curve: Any
+    curve: NoiseCurve
 
     symmetric = True
-    #: Whether some gradients attain it, so that no better bound is possible.
+    #: Whether some gradients attain it, so that no smaller pair dominates.
     tight = False
 
-    def _one(self, epsilon, times=1):
-        """Hockey-stick divergence of the noise moved by so many times the shift."""
+    def _one(self, epsilon: Floats, times: int = 1) -> Floats:
+        """Hockey-stick divergence of the noise from itself, `times` the shift away."""
         curve = self.curve if times == 1 else self.curve.times(times)
         return curve.delta(epsilon)
 
-    def reverse(self, epsilon):
-        """Return the hockey-stick divergence of the second law from the first."""
+    # of the pairs that are symmetric; the others have their own
+    def reverse(self: HasDelta, epsilon: Floats) -> Floats:
+        """Return the hockey-stick divergence of the second from the first."""
         return self.delta(epsilon)
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return {"pair": type(self).__name__, **self.curve.to_dict()}
 
 
 @dataclass(frozen=True)
 class ShiftPair(DominatingPair):
-    """A step that every record takes part in."""
+    """Dominating pair of a step that every record takes part in."""
 
     tight = True
 
-    def delta(self, epsilon):
-        """Return the hockey-stick divergence of the first law from the second."""
+    def delta(self, epsilon: Floats) -> Floats:
+        """Return the hockey-stick divergence of the first from the second."""
         return self._one(epsilon)
 
-    def renyi_costs(self, orders):
+    def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
         """Return the Rényi costs at many orders, in nats."""
         return self.curve.renyi(np.asarray(orders, dtype=float)).tolist()
 
 
 @dataclass(frozen=True)
 class PoissonPair(DominatingPair):
-    """A step in which the record takes part with a probability.
+    """Dominating pair of a Poisson batch, of adding or removing a record.
 
-    The first law is that of the world with the record: (1 - q) Q + q P against Q.
+    With P and Q the noise at distance one shift, the pair is (1 - q) Q + q P, the world
+    with the record, and Q, the world without.
 
     Parameters
     ----------
     curve : ShiftCurve
         Of the noise against the move of a step's sum.
     rate : float
-        The probability q.
+        Probability q that a record is in the batch.
 
     References
     ----------
@@ -146,12 +157,15 @@ class PoissonPair(DominatingPair):
     symmetric = False
     tight = True
 
-    def delta(self, epsilon):
-        """Return the hockey-stick divergence of the world with the record."""
+    def delta(self, epsilon: Floats) -> Floats:
+        """Return the divergence of the world with the record from that without."""
+        # q P + (1 - q) Q - e^ε Q = q (P - e^ε' Q) for e^ε = 1 + q (e^ε' - 1)
         return self.rate * self._one(log_mixed(epsilon, 1 / self.rate))
 
-    def reverse(self, epsilon):
-        """Return the hockey-stick divergence of the world without the record."""
+    def reverse(self, epsilon: Floats) -> Floats:
+        """Return the divergence of the world without the record from that with."""
+        # Q - e^ε (q P + (1 - q) Q) = l (Q - e^ε' P) for l = 1 - (1 - q) e^ε and
+        # e^ε' = q e^ε / l; nothing is left where l <= 0
         q = self.rate
         epsilon = np.asarray(epsilon, float)
         value = np.zeros_like(epsilon)
@@ -162,14 +176,14 @@ class PoissonPair(DominatingPair):
         value[inside] = left * self._one(math.log(q) + epsilon - np.log(left))
         return value
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return {**super().to_dict(), "rate": self.rate}
 
 
 @dataclass(frozen=True)
 class SubsetPair(PoissonPair):
-    """A step on a random subset, where the record takes another's place in it.
+    """Dominating pair of a random subset of fixed size, of replacing a record.
 
     The world of either content is a mixture, with the same weight, of one in which the
     record does not take part and one in which it does; each of the latter is a shift
@@ -186,14 +200,14 @@ class SubsetPair(PoissonPair):
     symmetric = True
     tight = False
 
-    def reverse(self, epsilon):
-        """Return the hockey-stick divergence of the second law from the first."""
+    def reverse(self, epsilon: Floats) -> Floats:
+        """Return the hockey-stick divergence of the second from the first."""
         return self.delta(epsilon)
 
 
 @dataclass(frozen=True)
 class MixturePair(DominatingPair):
-    """A step in which records of a group take part several times, or none.
+    """Dominating pair of a step in which records take part at random, several times.
 
     With weight w_j the sum moves by j times the shift, and with w_0 not at all. For
     Q = 1 - w_0, delta(log(1 + Q (exp(e) - 1))) = sum over j >= 1 of w_j delta_j(e).
@@ -206,7 +220,7 @@ class MixturePair(DominatingPair):
         Of the noise against the move of a step's sum.
     trials : int
     chance : float
-        The number of times is binomial with these two.
+        The number of times is Binomial(trials, chance).
 
     References
     ----------
@@ -216,21 +230,22 @@ class MixturePair(DominatingPair):
     trials: int
     chance: float
 
-    def delta(self, epsilon):
-        """Return the hockey-stick divergence of the first law from the second."""
+    def delta(self, epsilon: Floats) -> Floats:
+        """Return the hockey-stick divergence of the first from the second."""
         rate = -math.expm1(self.trials * math.log1p(-self.chance))
         at = log_mixed(epsilon, 1 / rate)
-        parts = zip(*participation(self.trials, self.chance), strict=True)
-        return sum(weight * self._one(at, int(times)) for times, weight in parts)
+        times, weights = participation(self.trials, self.chance)
+        parts = zip(times.tolist(), weights, strict=True)
+        return sum(weight * self._one(at, j) for j, weight in parts)
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return {**super().to_dict(), "trials": self.trials, "chance": self.chance}
 
 
 @dataclass(frozen=True)
 class ReplacePoissonPair(DominatingPair):
-    """A step of a Poisson batch, one record of which may be another.
+    """Dominating pair of a Poisson batch, of replacing a record.
 
     With b = exp(e' - e), where e' = log(1 + q (exp(e) - 1)), advanced joint convexity
     gives delta(e') = q ((1 - b) delta_1(e) + b delta_2(e)), where delta_2 is for twice
@@ -249,13 +264,13 @@ class ReplacePoissonPair(DominatingPair):
 
     rate: float
 
-    def delta(self, epsilon):
-        """Return the hockey-stick divergence of the first law from the second."""
+    def delta(self, epsilon: Floats) -> Floats:
+        """Return the hockey-stick divergence of the first from the second."""
         at = log_mixed(epsilon, 1 / self.rate)
         both = np.exp(epsilon - at)
         mean = (1 - both) * self._one(at) + both * self._one(at, 2)
         return self.rate * mean
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return {**super().to_dict(), "rate": self.rate}

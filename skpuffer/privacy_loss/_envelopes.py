@@ -1,4 +1,4 @@
-"""A trade-off of symmetric noise from bounds on it at single points."""
+"""Envelope of a trade-off: the convex hull of upper bounds on it at points."""
 
 import math
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from skpuffer.utils._solve import raise_until
+from skpuffer.utils._types import Floats, Numbers
 
 from ._tradeoff import mirrored
 
@@ -26,26 +27,29 @@ class Hull:
         the line that is its own image under the symmetry of the noise.
     """
 
-    epsilons: np.ndarray
-    log_deltas: np.ndarray
+    epsilons: Floats
+    log_deltas: Floats
 
-    def delta(self, epsilon):
+    def delta(self, epsilon: Numbers) -> Floats:
         """Return the divergence at exp(epsilon), for an epsilon of any sign."""
         epsilon = np.asarray(epsilon, float)
         return mirrored(epsilon, self._above(np.abs(epsilon)))
 
     @cached_property
-    def _heights(self):
+    def _heights(self) -> Floats:
         return np.exp(self.log_deltas)
 
     @cached_property
-    def _log_slope(self):
-        """Of the line before the first corner, downwards, in exp(epsilon)."""
+    def _log_slope(self) -> float:
+        """Log of minus the slope of the line before the first corner.
+
+        As a function of exp(epsilon): it goes through the point (-1, 1), see `hull`.
+        """
         fall = -math.expm1(self.log_deltas[0])
         grown = float(np.logaddexp(0.0, self.epsilons[0]))
         return math.log(fall) - grown if fall > 0 else -math.inf
 
-    def _above(self, epsilon):
+    def _above(self, epsilon: Floats) -> Floats:
         corners, heights = self.epsilons, self._heights
         at = np.minimum(epsilon, corners[-1])
         i = np.searchsorted(corners, at, side="right") - 1
@@ -58,18 +62,22 @@ class Hull:
         value = np.where(at < corners[0], -np.expm1(self._log_slope + start), value)
         return np.where(np.isinf(epsilon), 0.0, value)
 
-    def log_delta(self, epsilon):
+    def log_delta(self, epsilon: Numbers) -> Floats:
         """Return the logarithm of the divergence, for an epsilon >= 0."""
         with np.errstate(divide="ignore"):
             return np.log(self._above(np.asarray(epsilon, float)))
 
-    def epsilon(self, delta):
-        """Return the smallest epsilon >= 0 that goes with a delta > 0, rounded up."""
+    def epsilon(self, delta: float) -> float:
+        """Return the smallest epsilon >= 0 with the divergence at most delta > 0.
+
+        Rounded up.
+        """
         if float(self.delta(0.0)) <= delta:
             return 0.0
         above = np.flatnonzero(self._heights > delta)
         if not len(above):
             grown = math.log1p(-delta) - self._log_slope
+            # (exp(root) + 1) slope = 1 - delta
             root = grown + math.log1p(-math.exp(-grown))
         elif above[-1] + 1 == len(self._heights):
             return math.inf
@@ -84,7 +92,7 @@ class Hull:
         return raise_until(lambda e: float(self.delta(e)) <= delta, float(root))
 
 
-def hull(epsilons, log_deltas):
+def hull(epsilons: Floats, log_deltas: Floats) -> Hull:
     """Return the largest `Hull` below some upper bounds on a symmetric trade-off.
 
     A trade-off is convex in exp(epsilon), so it is below every chord of its upper
@@ -106,14 +114,17 @@ def hull(epsilons, log_deltas):
         first = np.log(-np.expm1(log_deltas)) - np.logaddexp(0.0, epsilons)
     e, d, start = epsilons.tolist(), log_deltas.tolist(), first.tolist()
 
-    def slope(i, j):
+    def slope(i: int, j: int) -> float:
+        """Log of minus the slope between two points, in exp(epsilon)."""
         if d[i] == d[j]:
             return -math.inf
         width, fall = e[j] - e[i], d[j] - d[i]
         grown = math.log(math.expm1(width)) if width < 700 else width
         return d[i] + math.log(-math.expm1(fall)) - e[i] - grown
 
-    kept, slopes = [], []
+    kept: list[int] = []
+    slopes: list[float] = []
+    # Andrew's monotone chain: a point above the chord of its neighbours goes
     for j in range(len(e)):
         while kept:
             new = slope(kept[-1], j)
@@ -123,7 +134,7 @@ def hull(epsilons, log_deltas):
             slopes.pop()
         slopes.append(new if kept else start[j])
         kept.append(j)
-    # level from the last corner on, which there is a second one for
+    # a second corner after the last, of the same height: level from there on
     return Hull(
         np.append(epsilons[kept], epsilons[-1] + 1.0),
         np.append(log_deltas[kept], log_deltas[-1]),

@@ -4,14 +4,28 @@ Noise families and certificates both need it, so it stands below either.
 """
 
 import math
+from typing import overload
 
 import numpy as np
 from scipy.special import log_ndtr
 
 from skpuffer.utils._solve import largest_argument, root_above
+from skpuffer.utils._types import Floats, Numbers
 
 
-def gaussian_delta(epsilon, mu):
+@overload
+def gaussian_delta(epsilon: float, mu: float) -> float: ...
+
+
+@overload
+def gaussian_delta(epsilon: Floats, mu: Numbers) -> Floats: ...
+
+
+@overload
+def gaussian_delta(epsilon: Numbers, mu: Floats) -> Floats: ...
+
+
+def gaussian_delta(epsilon: Numbers, mu: Numbers) -> Numbers:
     """Hockey-stick divergence of N(mu, 1) from N(0, 1) at exp(epsilon).
 
     Parameters
@@ -48,14 +62,15 @@ def gaussian_delta(epsilon, mu):
     return float(value) if value.ndim == 0 else value
 
 
-def _difference(epsilon, mu):
+def _difference(epsilon: Numbers, mu: Numbers) -> Floats:
+    """Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu)."""
     first = log_ndtr(mu / 2 - epsilon / mu)
     # exp(epsilon) * Phi(...) in logarithms: the product is tame, its factors are not
     second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
     return np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
 
 
-def gaussian_epsilon(delta, mu):
+def gaussian_epsilon(delta: float, mu: float) -> float:
     """Smallest epsilon >= 0 with ``gaussian_delta(epsilon, mu) <= delta``.
 
     Rounded up: the value returned never promises more than holds.
@@ -71,7 +86,7 @@ def gaussian_epsilon(delta, mu):
     return root_above(lambda e: gaussian_delta(e, mu), delta, 0.0, upper)
 
 
-def gaussian_mu(epsilon, delta):
+def gaussian_mu(epsilon: float, delta: float) -> float:
     """Largest mu with ``gaussian_delta(epsilon, mu) <= delta``, rounded down."""
     mu = largest_argument(lambda mu: gaussian_delta(epsilon, mu), delta, 1.0)
     while gaussian_delta(epsilon, mu) > delta:

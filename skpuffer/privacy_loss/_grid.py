@@ -1,4 +1,4 @@
-"""Privacy losses on a grid: from a trade-off to a distribution, and many of them added.
+"""Privacy loss distributions on a grid: from a trade-off, and sums of many.
 
 The distributions are built by connecting the dots of a trade-off, as dp-accounting
 does, which bounds it from above everywhere. Building and adding are our own for two
@@ -16,6 +16,7 @@ discrete approximations of privacy loss distributions. Koskela, Jälkö and Honk
 """
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +24,19 @@ from scipy.fft import irfft, next_fast_len, rfft
 from scipy.optimize import isotonic_regression, minimize_scalar
 from scipy.signal import lfilter
 
-__all__ = ["GridTooLargeError", "LossGrid", "Sum", "Tail", "excess", "on_grid", "reach"]
+from skpuffer.utils._types import Floats
+
+from ._protocols import Pair, TradeOffs
+
+__all__ = [
+    "GridTooLargeError",
+    "LossGrid",
+    "Sum",
+    "Tail",
+    "excess",
+    "on_grid",
+    "tail_quantile",
+]
 
 #: Tilted mass that the window of a sum leaves out on each side.
 _OUTSIDE = 1e-9
@@ -32,7 +45,8 @@ _OUTSIDE = 1e-9
 #: A mass further below zero than this is no rounding error.
 _ROUNDED = 1e-9
 
-#: Where around the tilt that a normal law would need that of another law is looked for.
+#: Multiples of the tilt that a normal sum would need, among which that of another sum
+#: is looked for.
 _FACTORS = (0.05, 0.2, 0.5, 0.8, 1.1, 2.0, 5.0)
 
 
@@ -50,22 +64,25 @@ class LossGrid:
         Distance of the points, in nats.
     first : int
     masses : ndarray
-        Under the first law. Rounding may leave some a hair below zero; they are kept,
-        as only so the interpolation passes through the trade-off's own values.
+        Under the first distribution. Rounding may leave some a hair below zero; they
+        are kept, as only so the interpolation passes through the trade-off's own
+        values.
     infinity : float
     """
 
     step: float
     first: int
-    masses: np.ndarray
+    masses: Floats
     infinity: float
 
     @property
-    def losses(self):
+    def losses(self) -> Floats:
         """The points, in nats."""
-        return self.step * np.arange(self.first, self.first + len(self.masses))
+        return self.step * np.arange(
+            self.first, self.first + len(self.masses), dtype=float
+        )
 
-    def cumulant(self, tilt):
+    def cumulant(self, tilt: float) -> float:
         """Log of the mean of exp(tilt * loss) over the finite losses."""
         exponent = tilt * self.losses
         largest = max(0.0, exponent[0], exponent[-1])
@@ -78,28 +95,28 @@ class LossGrid:
         # where only rounding is left, nothing is known
         return largest + math.log(value) if value > 0 else math.inf
 
-    def tilted(self, tilt):
+    def tilted(self, tilt: float) -> Floats:
         """Masses times exp(tilt * loss), normalised."""
         return self.masses * np.exp(tilt * self.losses - self.cumulant(tilt))
 
-    def mean(self, tilt):
+    def mean(self, tilt: float) -> float:
         """Mean of the tilted loss."""
         return float(self.tilted(tilt) @ self.losses)
 
-    def variance(self, tilt):
+    def variance(self, tilt: float) -> float:
         """Variance of the tilted loss."""
         masses, losses = self.tilted(tilt), self.losses
         return float(masses @ (losses - masses @ losses) ** 2)
 
 
-def excess(pair, epsilon):
-    """What a trade-off has beyond that of two equal laws, max(0, 1 - exp(epsilon)).
+def excess(pair: TradeOffs, epsilon: Floats) -> Floats:
+    """Trade-off minus that of equal distributions, max(0, 1 - exp(epsilon)).
 
     Parameters
     ----------
-    pair : object
+    pair : Pair
         With `delta(epsilon)` and `reverse(epsilon)`, the hockey-stick divergences of a
-        pair of laws in both orders at arrays of ``epsilon >= 0``.
+        pair of distributions in both orders at arrays of ``epsilon >= 0``.
     epsilon : ndarray
         In nats, of any sign.
 
@@ -119,8 +136,12 @@ def excess(pair, epsilon):
     return value
 
 
-def reach(curve, tail, rounds=1):
-    """An epsilon >= 0 from which on a trade-off is at most `tail`, nearly the least.
+def tail_quantile(
+    curve: Callable[[Floats], Floats], tail: float, rounds: int = 1
+) -> float:
+    """Tail quantile of a privacy loss: an epsilon beyond which delta is at most `tail`.
+
+    Nearly the least such epsilon >= 0.
 
     Parameters
     ----------
@@ -128,7 +149,7 @@ def reach(curve, tail, rounds=1):
         Decreasing, at arrays of epsilon >= 0.
     tail : float
     rounds : int, default=1
-        How often to look closer: to about 3 %, 0.1 %, ... above the least.
+        How often the search is refined: to about 3 %, 0.1 %, ... above the least.
 
     Returns
     -------
@@ -149,12 +170,12 @@ def reach(curve, tail, rounds=1):
     return found
 
 
-def on_grid(pair, step, tail, max_points):
-    """Connect the dots of a pair's trade-off.
+def on_grid(pair: Pair, step: float, tail: float, max_points: float) -> LossGrid:
+    """Discretise a pair's privacy loss by connecting the dots of its trade-off.
 
     Parameters
     ----------
-    pair : object
+    pair : Pair
         As for :func:`excess`, and `symmetric`, whether both orders are the same.
     step : float
         Distance of the grid's points, in nats.
@@ -173,17 +194,17 @@ def on_grid(pair, step, tail, max_points):
     GridTooLargeError
         If more than `max_points` points would be needed.
     """
-    end = reach(pair.delta, tail)
-    start = end if pair.symmetric else reach(pair.reverse, tail)
+    end = tail_quantile(pair.delta, tail)
+    start = end if pair.symmetric else tail_quantile(pair.reverse, tail)
     if not (start + end) / step + 4 <= max_points:
         raise GridTooLargeError
     first, last = -math.ceil(start / step) - 1, math.ceil(end / step) + 1
-    losses = step * np.arange(max(-first, last) + 1)
+    losses = step * np.arange(max(-first, last) + 1, dtype=float)
     above = pair.delta(losses[: last + 1])
     behind = losses[-first:0:-1]
     below = above[:0:-1] if pair.symmetric else pair.reverse(behind)
     height = np.concatenate([np.exp(-behind) * below, above])
-    # where rounding made it bend the wrong way, raise it
+    # unimodal about zero in exact arithmetic: where rounding broke that, raise it
     zero = -first
     height[: zero + 1] = np.maximum.accumulate(height[: zero + 1])
     height[zero:] = np.maximum.accumulate(height[zero:][::-1])[::-1]
@@ -196,8 +217,14 @@ def on_grid(pair, step, tail, max_points):
     return LossGrid(step, first + int(start), masses, float(height[-1]))
 
 
-def _masses(height, zero, step):
-    """Masses whose trade-off has these heights, less that of equal laws."""
+def _masses(height: Floats, zero: int, step: float) -> Floats:
+    """Masses of the loss whose trade-off exceeds that of equal distributions so much.
+
+    Between points the trade-off is linear in exp(epsilon). Its slope there is minus the
+    second distribution's mass of larger losses, so the differences of slopes are that
+    distribution's masses, and exp(loss) times these the first one's (Doroshenko et al.,
+    2022). Here in terms of `height`, in which nothing cancels.
+    """
     rise = np.diff(height)
     growth = math.expm1(step)
     masses = np.zeros(len(height))
@@ -208,15 +235,16 @@ def _masses(height, zero, step):
     return masses
 
 
-def _convex(height, zero, step):
-    """Heights of the largest convex function of exp(epsilon) below those given.
+def _convex(height: Floats, zero: int, step: float) -> Floats:
+    """Convex envelope of heights, as functions of exp(epsilon).
 
     A bound on a trade-off need not be convex, but the trade-off is, and so below this.
     Without it some masses would be negative, and their sums no bounds. The slopes of
-    the largest convex function are the isotonic regression of those given.
+    the largest convex function are the isotonic regression of those given (Barlow,
+    Bartholomew, Bremner and Brunk, 1972).
     """
     width = np.exp(step * np.arange(-zero, len(height) - zero - 1)) * math.expm1(step)
-    equal = np.arange(len(width)) < zero  # where that of equal laws falls by the width
+    equal = np.arange(len(width)) < zero  # where 1 - exp(epsilon) falls by the width
     slopes = np.diff(height) / width - equal
     rise = (isotonic_regression(slopes, weights=width).x + equal) * width
     convex = height.copy()
@@ -235,7 +263,7 @@ class Sum:
         Grids of one step, and how many times each is added.
     """
 
-    def __init__(self, parts):
+    def __init__(self, parts: Iterable[tuple[LossGrid, int]]) -> None:
         self.parts = tuple(parts)
         self.step = self.parts[0][0].step
         self.count = sum(count for _, count in self.parts)
@@ -248,14 +276,14 @@ class Sum:
         )
         self._smallest = sum(count * grid.first for grid, count in self.parts)
 
-    def cumulant(self, tilt):
+    def cumulant(self, tilt: float) -> float:
         """Log of the mean of exp(tilt * loss) over the finite losses."""
         return sum(count * grid.cumulant(tilt) for grid, count in self.parts)
 
     # -- Chernoff bounds: where to look -------------------------------------------
 
-    def _tilt(self, bound):
-        """Tilt that minimises a bound which is unimodal in the tilt's logarithm."""
+    def _tilt(self, bound: Callable[[float], float]) -> float:
+        """Tilt that minimises a Chernoff bound, unimodal in the tilt's logarithm."""
         widest = max(self.step, *(np.ptp(grid.losses) for grid, _ in self.parts))
         found = minimize_scalar(
             lambda u: bound(math.exp(u)),
@@ -265,17 +293,17 @@ class Sum:
         )
         return math.exp(found.x)
 
-    def tilt_for_delta(self, delta):
-        """Tilt of the best Chernoff bound on the epsilon that goes with a delta."""
+    def tilt_for_delta(self, delta: float) -> float:
+        """Tilt of the best Chernoff bound on epsilon at a delta."""
         need = -math.log(delta)
         return self._tilt(lambda t: (self.cumulant(t) + need) / t)
 
-    def tilt_for_epsilon(self, epsilon):
-        """Tilt of the best Chernoff bound on the delta that goes with an epsilon."""
+    def tilt_for_epsilon(self, epsilon: float) -> float:
+        """Tilt of the best Chernoff bound on delta at an epsilon."""
         return self._tilt(lambda t: self.cumulant(t) - t * epsilon)
 
-    def _window(self, tilt):
-        """Grid indices beyond which the tilted sum has little mass."""
+    def _window(self, tilt: float) -> tuple[int, int]:
+        """Grid indices beyond which Chernoff bounds leave a tilted sum little mass."""
         here, need = self.cumulant(tilt), -math.log(_OUTSIDE)
         variance = sum(count * grid.variance(tilt) for grid, count in self.parts)
         guess = math.sqrt(2 * need / max(variance, self.step**2))
@@ -291,8 +319,8 @@ class Sum:
 
     # -- the sum itself -----------------------------------------------------------
 
-    def tail(self, tilt, max_points):
-        """Return the trade-off of the sum where a tilt puts its mass.
+    def tail(self, tilt: float, max_points: float) -> "Tail":
+        """Return the trade-off of the sum, accurate where a tilt puts its mass.
 
         Parameters
         ----------
@@ -323,7 +351,7 @@ class Sum:
 
 
 class Tail:
-    """Masses of a tilted sum over a window, and the trade-off read off them.
+    """Trade-off of a sum, read off the masses of its tilt over a window.
 
     What wraps around from below the window adds to the trade-off; what is lost above
     it is at most the mass outside, and is added as well, and so is a bound on the
@@ -339,9 +367,9 @@ class Tail:
         Tilted, over the window.
     """
 
-    def __init__(self, total, tilt, low, masses):
+    def __init__(self, total: Sum, tilt: float, low: int, masses: Floats) -> None:
         self.infinity, self.step = total.infinity, total.step
-        losses = self.step * np.arange(low, low + len(masses))
+        losses = self.step * np.arange(low, low + len(masses), dtype=float)
         # everything below is in units of exp(unit), as far down as a float can follow
         self._unit = total.cumulant(tilt) - tilt * losses[-1]
         exponent = tilt * (losses[-1] - losses)
@@ -351,20 +379,21 @@ class Tail:
         masses = np.maximum(masses[start:], 0.0)
         untilted = masses * weights
         above = np.cumsum(untilted[::-1])[::-1] - untilted
-        # the sum over l > e of p(l) exp(e - l) from that over l > e + step
+        # delta(e) is the sum over l > e of p(l) (1 - exp(e - l)); the sum of
+        # p(l) exp(e - l) follows from that at e + step
         decay = math.exp(-self.step)
         below = lfilter([0.0, decay], [1.0, -decay], untilted[::-1])[::-1]
         height = np.maximum(above - below, 0.0)
         # an error of the masses, relative in their l2 norm, meets weights that decay
-        # with the tilt: Cauchy and Schwarz
+        # with the tilt: by Cauchy and Schwarz, times the root of their squares' sum
         relative = np.finfo(float).eps * (total.count + 1) * math.log2(len(masses) + 2)
-        reach = min(len(masses), -1 / math.expm1(-2 * tilt * self.step))
-        error = relative * np.linalg.norm(masses) * math.sqrt(reach) * weights
+        squares = min(len(masses), -1 / math.expm1(-2 * tilt * self.step))
+        error = relative * np.linalg.norm(masses) * math.sqrt(squares) * weights
         error += (1e-9 + relative) * height
         self._height = np.maximum.accumulate((height + error + _OUTSIDE)[::-1])[::-1]
         self._floor = np.maximum.accumulate(np.maximum(0.0, height - error)[::-1])[::-1]
 
-    def delta(self, epsilon):
+    def delta(self, epsilon: float) -> float:
         """Delta at an epsilon, rounded up; below the window, one."""
         at = (epsilon / self.step) - self.low
         i = math.floor(at)
@@ -379,7 +408,7 @@ class Tail:
             return self.infinity
         return min(1.0, self.infinity + math.exp(min(0, math.log(height) + self._unit)))
 
-    def log_deltas(self, epsilon):
+    def log_deltas(self, epsilon: Floats) -> Floats:
         """Logarithms of delta at many epsilons, rounded up.
 
         Parameters
@@ -403,25 +432,25 @@ class Tail:
             value = np.logaddexp(value, np.log(self.infinity))
         return np.where(at < 0, 0.0, np.minimum(value, 0.0))
 
-    def epsilon(self, delta):
-        """Epsilon at a delta, rounded up; infinity if it is not reached.
+    def epsilon(self, delta: float) -> float:
+        """Epsilon at a delta, rounded up; infinity if delta is never reached.
 
-        The low end of the window if it is below.
+        At least the low end of the window.
         """
         if delta <= self.infinity:
             return math.inf
         found = self._where(self._height, delta)
         return self.step * self.low if found is None else found
 
-    def lower(self, delta):
+    def lower(self, delta: float) -> float:
         """Epsilon at a delta, rounded down; minus infinity if below the window."""
         found = None
         if delta > self.infinity:
             found = self._where(self._floor, delta)
         return -math.inf if found is None else min(found, self.epsilon(delta))
 
-    def _where(self, height, delta):
-        """Epsilon where a trade-off falls below delta; None if above the window."""
+    def _where(self, height: Floats, delta: float) -> float | None:
+        """Epsilon where a trade-off falls below delta; None if below the window."""
         target = math.exp(min(700.0, math.log(delta - self.infinity) - self._unit))
         large = np.flatnonzero(height > target)
         if not len(large):

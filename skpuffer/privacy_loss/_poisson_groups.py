@@ -1,33 +1,35 @@
-"""Groups in Poisson batches under Gaussian noise: the worst pairs of laws."""
+"""Dominating pairs of groups in Poisson batches under Gaussian noise."""
 
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.utils import gen_batches
+
+from skpuffer.utils._types import Floats
 
 from ._dominating_pairs import DominatingPair, participation
 from ._gaussian import gaussian_delta
 
 __all__ = ["GaussianPoissonGroup", "GaussianPoissonPair"]
 
-# Epsilons are treated for so many parts of mixtures at once, to bound the memory.
+# Epsilons times components of a mixture that are treated at once: bounds the memory.
 _BLOCK = 2**16
 
 
 class _Mixture(NamedTuple):
-    """A mixture of unit Gaussians: log of its weight at mean zero, and its other parts.
+    """Mixture of unit Gaussians: log of its weight at mean zero, and other components.
 
-    The other parts are columns: arrays of shape (n, 1) meet them.
+    The other components run along the last axis: arrays of shape (n, 1) meet them.
     """
 
     rest: float
-    weights: np.ndarray
-    means: np.ndarray
+    weights: Floats
+    means: Floats
 
-    def over_normal(self, x):
+    def over_normal(self, x: Floats) -> tuple[Floats, Floats]:
         """Log of the mixture's density over N(0, 1)'s at x, and its derivative."""
         ratios = self.means * (x - self.means / 2)
         parts = np.log(self.weights) + ratios
@@ -35,7 +37,7 @@ class _Mixture(NamedTuple):
         parts = np.exp(parts - top)
         total = parts.sum(axis=1, keepdims=True) + np.exp(self.rest - top)
         value = top + np.log(total)
-        # next to one, where rare records of little weight are all there is to tell
+        # all weights sum to one: near a ratio of one, the log1p of what these add
         near = (ratios.max(axis=1, initial=-math.inf) < 1)[:, np.newaxis]
         gain = np.expm1(np.minimum(ratios, 1.0)) @ self.weights
         value = np.where(near, np.log1p(gain)[:, np.newaxis], value)
@@ -43,19 +45,20 @@ class _Mixture(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def _mixture(count, rate, mean):
-    """Law of the sum of a group, unit noise included: records add `mean` each."""
+def _mixture(count: int, rate: float, mean: float) -> _Mixture:
+    """Distribution of a group's sum with unit noise, `mean` from each record in it."""
     times, weights = participation(count, rate)
     return _Mixture(count * math.log1p(-rate), weights, mean * times)
 
 
 @dataclass(frozen=True)
 class GaussianPoissonPair(DominatingPair):
-    """A Poisson batch under Gaussian noise, where two groups of records differ.
+    """Dominating pair of a Poisson batch, of replacing one group of records by another.
 
-    The first law is sum_j w_j N(j a, 1), with a the shift of one record in standard
-    deviations and w the weights of Binomial(`first`, `rate`); the second law is
-    sum_j v_j N(-j a, 1), with those of Binomial(`second`, `rate`).
+    The noise is Gaussian. The first distribution is sum_j w_j N(j a, 1), with a the
+    shift of one record in standard deviations and w the weights of
+    Binomial(`first`, `rate`); the second is sum_j v_j N(-j a, 1), with those of
+    Binomial(`second`, `rate`).
 
     Parameters
     ----------
@@ -64,11 +67,11 @@ class GaussianPoissonPair(DominatingPair):
     rate : float
         In (0, 1).
     first, second : int
-        Number of records that only one of the worlds has.
+        Numbers of records that only the first and only the second world has.
 
     Notes
     -----
-    Why no gradients are worse. Given who else is in the batch, the laws are mixtures
+    Why no gradients are worse. Given who else is in the batch, these are mixtures
     of N(u_i, I) and of N(v_j, I), one term for each subset of the group, with the norms
     of u_i and v_j at most a times its size. With X_i = <u_i, z> and Y_j = <v_j, z> for
     a standard normal z, the divergence is the mean of (A - exp(epsilon) B)₊, where A
@@ -83,7 +86,7 @@ class GaussianPoissonPair(DominatingPair):
     References
     ----------
     Kahane (1986), Une inégalité du type de Slepian et Gordon sur les processus
-    gaussiens. For the same pairs of laws: Ganesh (2024), Tight group-level DP
+    gaussiens. For the same pairs of distributions: Ganesh (2024), Tight group-level DP
     guarantees for DP-SGD with sampling via mixture of Gaussians mechanisms; Schuchardt,
     Stoian, Kosmala and Günnemann (2024), Unified mechanism-specific amplification by
     subsampling and group privacy amplification.
@@ -96,33 +99,33 @@ class GaussianPoissonPair(DominatingPair):
     tight = True
 
     @property
-    def symmetric(self):
+    def symmetric(self) -> bool:  # type: ignore[override] # read, never assigned
         """Whether both directions have the same divergences."""
         return self.first == self.second
 
-    def delta(self, epsilon):
-        """Return the hockey-stick divergence of the first law from the second."""
+    def delta(self, epsilon: Floats) -> Floats:
+        """Return the hockey-stick divergence of the first from the second."""
         return self._divergence(epsilon, self.first, self.second)
 
-    def reverse(self, epsilon):
-        """Return the hockey-stick divergence of the second law from the first."""
+    def reverse(self, epsilon: Floats) -> Floats:
+        """Return the hockey-stick divergence of the second from the first."""
         return self._divergence(epsilon, self.second, self.first)
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         own = {"rate": self.rate, "first": self.first, "second": self.second}
         return {**super().to_dict(), **own}
 
-    def _divergence(self, epsilon, ahead, behind):
+    def _divergence(self, epsilon: Floats, ahead: int, behind: int) -> Floats:
         """Hockey-stick divergence of the mixtures of two groups, by their sizes."""
-        mean = self.curve.gaussian_mu
+        mean = cast(float, self.curve.gaussian_mu)  # the noise is Gaussian
         p, q = (_mixture(size, self.rate, mean) for size in (ahead, behind))
         epsilon = np.asarray(epsilon, float)
         if math.isinf(mean):
             same = np.exp(p.rest) - np.exp(np.minimum(epsilon + q.rest, 1.0))
             return -math.expm1(p.rest) + np.maximum(0.0, same)
         value = np.zeros_like(epsilon)
-        # with nobody ahead, the loss cannot be larger
+        # with nobody ahead, no loss exceeds minus the log of the weight at zero
         inside = np.flatnonzero(epsilon < (math.inf if ahead else -q.rest))
         size = max(1, _BLOCK // max(1, len(p.means), len(q.means)))
         for part in gen_batches(len(inside), size) if len(inside) else ():
@@ -131,12 +134,12 @@ class GaussianPoissonPair(DominatingPair):
         return value
 
 
-def _mixed_delta(epsilon, p, q):
-    """Hockey-stick divergence of p and the mirror image of q, of shape (n,).
+def _mixed_delta(epsilon: Floats, p: _Mixture, q: _Mixture) -> Floats:
+    """Hockey-stick divergence of p from the mirror image of q, of shape (n,).
 
-    Where the loss is `epsilon` both densities, the second times exp(epsilon), are the
-    same. So they may be subtracted from either law, and what is left of each of its
-    parts is a trade-off of two Gaussians: nothing cancels.
+    At the x where the loss is `epsilon` both densities, the second times exp(epsilon),
+    are the same. So they may be subtracted from either distribution, and what is left
+    of each of its components is a trade-off of two Gaussians: nothing cancels.
     """
     x = _threshold(epsilon, p, q)
     ahead = gaussian_delta(p.means * (x - p.means / 2), p.means)
@@ -147,8 +150,8 @@ def _mixed_delta(epsilon, p, q):
     return np.minimum(ahead @ p.weights + behind @ q.weights, 1.0)
 
 
-def _threshold(epsilon, p, q):
-    """Where the log ratio of p(x) and q(-x) is epsilon: Newton steps in a bracket."""
+def _threshold(epsilon: Floats, p: _Mixture, q: _Mixture) -> Floats:
+    """Point x where log(p(x) / q(-x)) is epsilon, by Newton steps in a bracket."""
     low, high = _bracket(epsilon, p, q)
     x = _guess(epsilon, p, q).clip(low, high)
     for _ in range(200):
@@ -165,8 +168,8 @@ def _threshold(epsilon, p, q):
     return x
 
 
-def _bracket(epsilon, p, q):
-    """Two ends: no one part of a mixture is larger than all of it."""
+def _bracket(epsilon: Floats, p: _Mixture, q: _Mixture) -> tuple[Floats, Floats]:
+    """Bracket of the point: no component of a mixture exceeds the whole."""
     if not len(p.means):
         ends = (epsilon + np.log(q.weights) - q.means**2 / 2) / q.means
         return ends.max(axis=1, keepdims=True), _guess(epsilon, p, q)
@@ -179,14 +182,14 @@ def _bracket(epsilon, p, q):
     return np.minimum(0.0, end / q.means[0]), high
 
 
-def _guess(epsilon, p, q):
-    """Where it would be if each mixture had, beside the part at zero, only the next.
+def _guess(epsilon: Floats, p: _Mixture, q: _Mixture) -> Floats:
+    """Point if each mixture had, beside the component at zero, only the next one.
 
-    With nobody ahead it is nowhere less.
+    With nobody ahead the point itself is at most this.
     """
     if not (len(p.means) and len(q.means)):
-        sign, one = (1, p) if len(p.means) else (-1, q)
-        rest, mean = one.rest, one.means[0]
+        sign, group = (1, p) if len(p.means) else (-1, q)
+        rest, mean = group.rest, group.means[0]
         above = sign * epsilon - rest
         next_to = above + np.log(-np.expm1(-above)) + rest - np.log(-np.expm1(rest))
         return sign * (next_to / mean + mean / 2)
@@ -202,10 +205,10 @@ def _guess(epsilon, p, q):
 
 @dataclass(frozen=True)
 class GaussianPoissonGroup(DominatingPair):
-    """A Poisson batch under Gaussian noise, where records come and others go.
+    """Dominating pairs of a Poisson batch, of adding and removing `count` records.
 
-    How many come and how many go is not known, but that it is `count` together, and
-    the same at each step.
+    The noise is Gaussian. How many of them are added and how many removed is not known,
+    but that it is the same at each step.
 
     Parameters
     ----------
@@ -222,13 +225,13 @@ class GaussianPoissonGroup(DominatingPair):
     tight = True
 
     @property
-    def directions(self):
-        """Pairs of laws, one of which dominates all steps of a run."""
+    def directions(self) -> tuple[GaussianPoissonPair, ...]:
+        """Dominating pairs, one of which dominates all steps of a run."""
         return tuple(
             GaussianPoissonPair(self.curve, self.rate, self.count - gone, gone)
             for gone in range(self.count + 1)
         )
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
         return {**super().to_dict(), "rate": self.rate, "count": self.count}

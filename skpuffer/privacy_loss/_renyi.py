@@ -1,17 +1,21 @@
-"""Rényi divergences of a pair of laws, from its trade-off."""
+"""Rényi divergence of a dominating pair, from its trade-off."""
 
 import math
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from ._grid import excess, reach
+from skpuffer.utils._types import Floats
+
+from ._grid import excess, tail_quantile
+from ._protocols import TradeOffs
 
 __all__ = ["renyi_of_pair"]
 
 
-def renyi_of_pair(pair, alpha):
-    """Bound the Rényi divergence of a pair's first law from its second.
+def renyi_of_pair(pair: TradeOffs, alpha: ArrayLike) -> Floats:
+    """Bound the Rényi divergence of a pair's first distribution from its second.
 
     Every f-divergence is an integral of the hockey-stick divergence delta. With the
     excess f(e) = delta(e) - max(0, 1 - exp(e)) the one of order alpha is
@@ -21,7 +25,7 @@ def renyi_of_pair(pair, alpha):
 
     Parameters
     ----------
-    pair : object
+    pair : TradeOffs
         With `delta` and `reverse`, as for :func:`excess`.
     alpha : array-like of shape (n_orders,)
         Orders in (1, inf].
@@ -37,39 +41,43 @@ def renyi_of_pair(pair, alpha):
     ----------
     Sason and Verdú (2016), f-divergence inequalities, Proposition 3.
     """
-    alpha = np.asarray(alpha, float)[:, np.newaxis]
+    orders = np.asarray(alpha, float)[:, np.newaxis]
     epsilon = _table(pair)
     height = excess(pair, epsilon)
     width = np.diff(epsilon)
-    rest = alpha - 1
+    rest = orders - 1
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         # over one interval, in units of its start: ∫ x^(alpha-2) (1 and (x-1)/(end-1))
         whole = np.expm1(rest * width) / rest
-        part = (np.expm1(alpha * width) / alpha - whole) / np.expm1(width)
+        part = (np.expm1(orders * width) / orders - whole) / np.expm1(width)
         pieces = np.log(height[:-1] * (whole - part) + height[1:] * part)
         pieces = rest * epsilon[:-1] + pieces
         total = np.logaddexp(logsumexp(pieces, axis=1), _beyond(rest, epsilon, height))
-        cost = np.logaddexp(0.0, np.log(alpha * rest)[:, 0] + total) / rest[:, 0]
-    unknown = np.isnan(cost) | np.isinf(alpha[:, 0])
+        cost = np.logaddexp(0.0, np.log(orders * rest)[:, 0] + total) / rest[:, 0]
+    unknown = np.isnan(cost) | np.isinf(orders[:, 0])
     return np.where(unknown, math.inf, cost)
 
 
-def _beyond(rest, epsilon, height):
-    """Log of the integral beyond the table, whose integrand has a concave logarithm."""
+def _beyond(rest: Floats, epsilon: Floats, height: Floats) -> Floats:
+    """Log of a bound on the integral beyond the table.
+
+    It is that of the exponential through the last two points, as the logarithm of the
+    integrand is concave.
+    """
     ends = rest * epsilon[-2:] + np.log(height[-2:])
     slope = (ends[:, 1] - ends[:, 0]) / (epsilon[-1] - epsilon[-2])
     beyond = np.where(slope < 0, ends[:, 1] - np.log(-slope), math.inf)
     return np.where(height[-1] > 0, beyond, -math.inf)
 
 
-def _table(pair):
-    """Epsilons that are dense both near zero and evenly out to the far tail."""
+def _table(pair: TradeOffs) -> Floats:
+    """Table of epsilons: geometric near zero, and even out to the far tail."""
     sides = []
     for curve in (pair.reverse, pair.delta):
-        end = reach(curve, 1e-300)
+        end = tail_quantile(curve, 1e-300)
         if end == 0:
             end = 1e-9
-        near, end = min(reach(curve, 1e-40), 1e5), min(end, 1e5)
+        near, end = min(tail_quantile(curve, 1e-40), 1e5), min(end, 1e5)
         marks = [
             np.geomspace(1e-7 * end, end, 300),
             np.linspace(0, near, 1200),

@@ -1,10 +1,12 @@
-"""What holds for every trade-off, that of a noise as of a certificate."""
+"""Facts on every trade-off, that of a noise as of a certificate."""
 
 import numpy as np
 
+from skpuffer.utils._types import Floats, Numbers
 
-def mirrored(epsilon, delta):
-    """Hockey-stick divergence of two laws that may change places.
+
+def mirrored(epsilon: Floats, delta: Floats) -> Floats:
+    """Hockey-stick divergence of a symmetric pair, at epsilons of any sign.
 
     Parameters
     ----------
@@ -22,14 +24,14 @@ def mirrored(epsilon, delta):
     return np.where(epsilon < 0, -np.expm1(below) + np.exp(below) * delta, delta)
 
 
-def log_delta_of_orders(alphas, costs, epsilons):
-    """Logarithm of the least delta that Rényi costs imply at each epsilon.
+def log_delta_of_orders(alphas: Floats, costs: Floats, epsilons: Numbers) -> Floats:
+    """Log of the least delta that Rényi costs imply at each epsilon.
 
     Parameters
     ----------
     alphas, costs : ndarray of shape (n_orders,)
-        Orders above one and the cost at each, in nats. Only where both are finite does
-        one say anything here.
+        Orders above one and the cost at each, in nats. Where either is infinite, it
+        implies nothing here.
     epsilons : float or ndarray
         In nats.
 

@@ -22,7 +22,12 @@ from skpuffer.privacy_loss import (
 from skpuffer.privacy_loss._curves import _SymmetricPair
 from skpuffer.privacy_loss._distribution import TOLERANCE
 from skpuffer.privacy_loss._dominating_pairs import ShiftPair
-from skpuffer.privacy_loss._grid import GridTooLargeError, excess, on_grid, reach
+from skpuffer.privacy_loss._grid import (
+    GridTooLargeError,
+    excess,
+    on_grid,
+    tail_quantile,
+)
 from skpuffer.privacy_loss._renyi import renyi_of_pair
 
 
@@ -117,12 +122,12 @@ def test_connected_dots_are_never_below_and_meet_the_trade_off(pair, step):
 def test_reach_is_where_the_tail_begins():
     pair = gaussian(1.0)
     for tail in (0.3, 1e-3, 1e-12, 1e-30):
-        end = reach(pair.delta, tail)
+        end = tail_quantile(pair.delta, tail)
         assert pair.delta(np.array([end])) <= tail
         assert pair.delta(np.array([0.9 * end])) > tail
-    assert reach(pair.delta, 0.9) == 0
-    assert reach(Coin(2.0).delta, 0.0) == pytest.approx(2, rel=0.05)
-    assert reach(lambda e: np.full_like(e, 0.5), 0.1) == math.inf
+    assert tail_quantile(pair.delta, 0.9) == 0
+    assert tail_quantile(Coin(2.0).delta, 0.0) == pytest.approx(2, rel=0.05)
+    assert tail_quantile(lambda e: np.full_like(e, 0.5), 0.1) == math.inf
 
 
 def test_a_grid_too_large_is_refused():
@@ -188,7 +193,7 @@ def test_both_directions_are_kept_apart():
         there = PrivacyLossCurve(((pair, 20),)).epsilon(delta)
         back = PrivacyLossCurve(((turned, 20),)).epsilon(delta)
         assert there == pytest.approx(back, rel=1e-9)
-    assert reach(pair.delta, 1e-3) > 2 * reach(pair.reverse, 1e-3)
+    assert tail_quantile(pair.delta, 1e-3) > 2 * tail_quantile(pair.reverse, 1e-3)
 
 
 @pytest.mark.parametrize("pair", [gaussian(0.1), Coin(0.2)])

@@ -167,7 +167,7 @@ class GeneralizedGaussianNoise(Noise):
     def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
         return self._one_coordinate._renyi(alpha, u)
 
-    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Numbers:
         return self._one_coordinate._delta(epsilon, u)
 
     @property

@@ -14,7 +14,7 @@ import numpy as np
 
 from skpuffer.privacy_loss._envelopes import Hull, hull
 from skpuffer.privacy_loss._gaussian import gaussian_delta
-from skpuffer.privacy_loss._grid import Sum, on_grid, reach
+from skpuffer.privacy_loss._grid import Sum, on_grid, tail_quantile
 from skpuffer.privacy_loss._tradeoff import log_delta_of_orders
 from skpuffer.utils._types import Floats
 
@@ -133,7 +133,7 @@ def _equal_split(u: float, times: int, beta: float, epsilons: Floats) -> Floats:
             return np.log(hockey_stick(epsilons, u, beta))
     pair, tail = _OneCoordinate(u, beta), math.exp(_DEEP - 7) / times
     step = math.sqrt(fisher_information(beta)) * u / _FINENESS
-    step = max(min(step, 0.02), 2 * reach(pair.delta, tail) / _MAX_POINTS)
+    step = max(min(step, 0.02), 2 * tail_quantile(pair.delta, tail) / _MAX_POINTS)
     # close to beta = 1 there is almost a single mass here: let a point meet it
     most = u**beta
     if most > step:
@@ -182,7 +182,7 @@ def split_trade_off(u: float, beta: float) -> Hull:
     if beta < 2:
         end = rho + 2 * math.sqrt(-_DEEP * rho)
     else:
-        end = reach(_OneCoordinate(u, beta).delta, math.exp(_DEEP))
+        end = tail_quantile(_OneCoordinate(u, beta).delta, math.exp(_DEEP))
         end = max(end, rho + 2 * math.sqrt(-_DEEP * rho))
     alphas = _ORDERS
     costs = alphas * rho if beta < 2 else renyi(alphas, u, beta)

@@ -53,7 +53,7 @@ class Twin:
         """Return the Rényi cost; arrays broadcast."""
         return self.noise._renyi(alpha, self.factor * np.asarray(u, float))
 
-    def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Numbers:
         """Return the hockey-stick divergence; arrays broadcast."""
         return self.noise._delta(epsilon, self.factor * np.asarray(u, float))
 
