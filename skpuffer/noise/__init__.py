@@ -1,8 +1,8 @@
-"""Noise families: how each is sampled, and what a shift of it costs.
+"""Noise families: sampling, privacy curves against a shift, and calibration.
 
-A family knows nothing of data, secrets or estimators. It answers three questions
-about the pair "noise" and "noise moved by a shift": the Rényi divergence, the
-hockey-stick divergence, and the smallest scale that keeps either below a target.
+A family knows nothing of data, secrets or estimators. Of the pair "noise shifted by a
+displacement" and "noise" it tells the Rényi divergence, the hockey-stick divergence,
+and the smallest scale that keeps either below a target.
 
 Every statement is about real arithmetic. The noise is drawn in double precision, whose
 low bits can give a value away (Mironov, 2012); round a release to a public grid where

@@ -65,7 +65,7 @@ class Noise(ABC):
     attributes `family`, `norm` and `unit_variance` and the methods `_sample_unit`,
     `_renyi` and `_delta` of unit noise; `_u_for`, `_u_for_delta` and `_epsilon` have
     numeric defaults. A family whose cost depends on more (the dimension, how many
-    coordinates move) overrides `_resolved`, which returns the :class:`Costs` of one
+    coordinates move) overrides `_resolved`, which returns the `Costs` of one
     shift. :meth:`curve` asks it once; all other answers are read off the curve.
 
     Parameters

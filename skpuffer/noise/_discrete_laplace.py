@@ -1,4 +1,4 @@
-"""Discrete Laplace noise: whole numbers for whole numbers, exactly accounted."""
+"""Discrete Laplace noise: integer noise for integer queries."""
 
 import math
 from collections.abc import Callable
@@ -14,19 +14,19 @@ from ._base import Costs, Evidence, Noise
 from ._shift import Shift
 from ._validation import plain
 
-# By so much a radius may exceed a whole number and still be taken for it: no whole
-# displacement is lost, as those within the radius are whole themselves.
+# Relative excess over an integer at which a radius is still taken for that integer: it
+# is round-off, as displacements within the radius are integers themselves.
 _ROUND_OFF = 1e-9
 
-#: Largest scale that is drawn: a draw is a multiple of an exponential one, which is
-#: known to 2**-50, so each integer keeps its mass to a relative 2**-18 and in practice,
-#: two draws being subtracted, to much less. Beyond, low bits would tell values apart.
+#: Largest scale that is drawn. A geometric draw is made from an exponential one, which
+#: is known to 2**-50, so each integer keeps its mass to a relative 2**-18, and to much
+#: less as two draws are subtracted. Beyond, low bits would tell values apart.
 LARGEST_SCALE = 2.0**32
 
 
 @dataclass(frozen=True)
 class DiscreteLaplaceNoise(Noise):
-    r"""Independent noise on the integers, with mass proportional to a geometric one.
+    r"""Independent noise on the integers, with a two-sided geometric distribution.
 
     .. math:: P(x) = \frac{1 - t}{1 + t}\, t^{|x|}, \qquad t = e^{-1 / \rho}
 
@@ -55,9 +55,9 @@ class DiscreteLaplaceNoise(Noise):
     with shifts a and b = z - a lose the same values, at both ends with probabilities
     smaller by ``1 + t``, and at 0 < i < z with larger ones: ``t**i / (1 + t)**2`` times
     at least ``2 (1 - t) + (min(i, a, b, z - i) - 1) (1 - t)**2``, which is above
-    ``(1 - t) (1 + t)``. The likelihood ratio has mean one in either case. Two laws of
-    equal mean whose masses differ with signs + - + are ordered in the convex order,
-    which is the claim; further coordinates follow one by one.
+    ``(1 - t) (1 + t)``. The likelihood ratio has mean one in either case. Two
+    distributions of equal mean whose masses differ with signs + - + are ordered in the
+    convex order, which is the claim; further coordinates follow one by one.
 
     References
     ----------
@@ -103,7 +103,7 @@ class DiscreteLaplaceNoise(Noise):
 
     @property
     def unit_variance(self) -> float:  # type: ignore[override] # read, never assigned
-        """Variance at scale one; others are not in proportion to their squares."""
+        """Variance at scale one; at others it is not in proportion to their square."""
         return self.with_scale(1.0)._variance()
 
     def _variance(self) -> float:
@@ -113,28 +113,31 @@ class DiscreteLaplaceNoise(Noise):
 
     def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         self._check_drawn()  # also if unpickled, which constructs nothing
-        # of this scale at once: integers are not multiples of those of scale one
+        # drawn at this scale at once: scaled draws of scale one would be no integers
         if not self.scale:
             return np.zeros(shape)
+        # the difference of two geometric variables with success probability 1 - t
         rate = -math.expm1(-1 / self.scale)
         return (rng.geometric(rate, shape) - rng.geometric(rate, shape)).astype(float)
 
     def _spread(self, unit: Floats) -> Floats:
         return unit
 
-    # -- in terms of the displacement itself, an integer z, inf if nothing covers it ---
+    # -- the magnitude is the displacement itself, an integer z (inf without noise) ----
 
     def _magnitude(self, shift: Shift | Floats) -> Numbers:
-        """Integer that covers a Shift, or each move of an array."""
+        """Smallest integer radius that covers a shift, or each one of an array."""
         moves = shift.magnitude(1.0, self.norm) if isinstance(shift, Shift) else shift
         spare = np.minimum(_ROUND_OFF * np.maximum(moves, 1.0), 0.5)
         whole = np.ceil(np.maximum(moves - spare, 0.0))
-        # what is below the spare moves all the same, if it moves at all
+        # a positive radius within the round-off of zero still allows a move by one
         whole = np.where(np.greater(moves, 0), np.maximum(whole, 1.0), 0.0)
         return plain(np.where(whole > 0, math.inf if self.is_zero else whole, 0.0))
 
     def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
-        """Sum the series, with what cancels for small shifts taken out beforehand.
+        """Rényi divergence, the geometric series summed; see the class.
+
+        What cancels for small shifts is taken out beforehand.
 
         With ``b = alpha - 1/2``, w the pure-epsilon cost and the ratio r of the
         hyperbolic tangents of ``1 / (2 rho)`` and ``b / rho``, the moment is
@@ -162,10 +165,10 @@ class DiscreteLaplaceNoise(Noise):
         return np.where(z == 0, 0.0, np.where(pure, w, np.minimum(cost, w)))
 
     def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
-        """Probability of a loss above epsilon, less exp(epsilon) times its image.
+        """Hockey-stick divergence: P(L > e) - exp(e) Q(L > e), in closed form.
 
-        The losses are those above ``(2 m - z) / rho`` for the least m that exceeds
-        epsilon; both probabilities are geometric sums.
+        The privacy loss L takes the values ``(2 m - z) / rho``; with the least m whose
+        loss exceeds epsilon, both probabilities are geometric sums.
         """
         epsilon, z = np.broadcast_arrays(
             np.asarray(epsilon, float), np.asarray(u, float)
@@ -189,7 +192,9 @@ class DiscreteLaplaceNoise(Noise):
 
 @dataclass(frozen=True)
 class _IntegerCosts:
-    """Costs of a displacement by z, which depend on z and the scale, not on a ratio.
+    """Costs of a displacement by z, which depend on z and on the scale rho apart.
+
+    A search for a scale is one for the ratio ``z / rho``, at this z.
 
     Parameters
     ----------
@@ -234,8 +239,9 @@ class _IntegerCosts:
             return 1.0  # no scale needed, or none enough, whatever the ratio
         least = z / LARGEST_SCALE
         if cost(family.with_scale(LARGEST_SCALE)) > target:
-            return least * (1 - _ROUND_OFF)  # a scale that is refused, and why
-        # the search may begin below, where no noise is
+            # leads to a scale beyond the largest, which is refused with the reason
+            return least * (1 - _ROUND_OFF)
+        # the search may ask below, where no scale is allowed: the largest stands in
         return largest_argument(
             lambda ratio: float(cost(family.with_scale(z / max(ratio, least)))),
             target,

@@ -1,4 +1,4 @@
-"""Gaussian noise: its cost belongs to the l2, or the Mahalanobis, norm."""
+"""Gaussian noise: its cost depends on the l2 or the Mahalanobis norm."""
 
 import math
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from skpuffer.utils._types import Floats, Numbers
 from ._base import Noise
 from ._shift import Shift
 
-# Beyond a condition number of 1e12 a whitened shift has no digits left to trust.
+# Least eigenvalue of a covariance over its largest: below, whitening loses all digits.
 _LEAST = 1e-12
 
 
@@ -76,6 +76,7 @@ class GaussianNoise(Noise):
     def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
         alpha, u = np.asarray(alpha, float), np.asarray(u, float)
         with np.errstate(over="ignore", invalid="ignore"):  # inf * 0
+            # of N(u, 1) from N(0, 1): alpha u² / 2
             return np.where(u == 0, 0.0, alpha / 2 * u**2)
 
     def _delta(self, epsilon: Numbers, u: Numbers) -> Numbers:
@@ -112,6 +113,7 @@ class GaussianNoise(Noise):
         weights = (
             np.ones(len(self.covariance)) if shift.weights is None else shift.weights
         )
+        # with covariance L L^T the Mahalanobis norm of x is the l2 norm of L^-1 x
         whitened = solve_triangular(self._factor, np.diag(weights), lower=True)
         order = 1.0 if shift.structure == "scalar" else shift.norm
         multiplier = float(np.asarray(self.scale))  # one number beside a covariance
@@ -140,13 +142,14 @@ class GaussianNoise(Noise):
 
 
 def _norm_to_l2(matrix: Floats, order: float) -> float:
-    """Bound on ``||matrix y||_2`` over the unit ball of the norm of that order.
+    """Operator norm, or a bound on it, from the norm of that order to the l2 norm.
 
     Exact for the orders 1 (the longest column) and 2 (the largest singular value), and
-    for the order inf if the columns are orthogonal. In between, the l2 ball is larger
-    and so is the bound. Beyond 2 the exact value is NP-hard; two bounds hold, by the l2
-    ball around, and by Hölder's inequality on the entries of the Gram matrix, the
-    second of which is never above the sum over the columns.
+    for the order inf if the columns are orthogonal. Between 1 and 2 the unit ball is
+    inside that of the l2 norm, whose value is the bound. Beyond 2 the exact value is
+    NP-hard; two bounds hold, by the l2 ball around the unit ball, and by Hölder's
+    inequality on the entries of the Gram matrix. The second is never above the sum of
+    the lengths of the columns.
     """
     if order == 1:
         return float(np.max(np.linalg.norm(matrix, axis=0)))
@@ -154,6 +157,7 @@ def _norm_to_l2(matrix: Floats, order: float) -> float:
     if order <= 2:
         return spectral
     ball = spectral * len(matrix) ** (1 / 2 - 1 / order)
+    # |y^T G y| <= ||G||_dual ||y y^T||_order, and ||y y^T||_order = ||y||_order² <= 1
     dual = 1 / (1 - 1 / order)
     gram = np.linalg.norm(np.ravel(matrix.T @ matrix), ord=dual)
     return min(ball, math.sqrt(gram))

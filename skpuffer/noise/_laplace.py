@@ -1,4 +1,4 @@
-"""Laplace noise: its cost belongs to the l1 norm."""
+"""Laplace noise: its cost depends on the l1 norm of a displacement."""
 
 import math
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ class LaplaceNoise(Noise):
         return rng.laplace(size=shape)
 
     def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
-        """Pierquin et al. (2024), Corollary 3.1, without its cancellations.
+        """Rényi divergence by Pierquin et al. (2024), Corollary 3.1, rearranged.
 
         The formula log(a e^{(α-1)u} + b e^{-αu}) / (α-1), with a = α/(2α-1) and
         b = (α-1)/(2α-1), is about αu²/2 for small u: the orders zero and one cancel.
@@ -80,10 +80,11 @@ class LaplaceNoise(Noise):
         return np.where(pure, u, np.minimum(cost, u))
 
     def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
-        """Probability of a loss above epsilon, less exp(epsilon) times its image.
+        """Hockey-stick divergence: P(L > e) - exp(e) Q(L > e), in closed form.
 
-        The loss of a coordinate moved by u lies in [-u, u]; above u nothing is left,
-        and below -u everything is.
+        The privacy loss L lies in [-u, u]. For e inside, P(L > e) is
+        1 - exp((e - u)/2)/2 and Q(L > e) is exp(-(e + u)/2)/2, so the difference is
+        1 - exp((e - u)/2). For e >= u it is zero, and for e <= -u it is 1 - exp(e).
         """
         epsilon, u = np.asarray(epsilon, float), np.asarray(u, float)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -96,9 +97,11 @@ class LaplaceNoise(Noise):
         return epsilon if math.isinf(alpha) else super()._u_for(alpha, epsilon)
 
     def _u_for_delta(self, epsilon: float, delta: float) -> float:
+        # 1 - exp((epsilon - u) / 2) = delta, solved for u
         return epsilon - 2 * math.log1p(-delta)
 
     def _epsilon(self, delta: float, u: float) -> float:
+        # 1 - exp((epsilon - u) / 2) = delta, solved for epsilon
         epsilon = u + 2 * math.log1p(-delta)
         if epsilon <= 0 or math.isinf(u):
             return max(0.0, epsilon)
@@ -106,6 +109,9 @@ class LaplaceNoise(Noise):
 
 
 def exp_remainder(x: Numbers) -> Floats:
-    """Return exp(x) - 1 - x to full relative accuracy."""
+    """Return exp(x) - 1 - x to full relative accuracy.
+
+    Near zero by its Taylor series, x²/2 times Kummer's function M(1, 3, x).
+    """
     near = np.clip(x, -1, 1)
     return np.where(x == near, near**2 / 2 * hyp1f1(1, 3, near), np.expm1(x) - x)

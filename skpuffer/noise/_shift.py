@@ -1,4 +1,4 @@
-"""How far an output can move: a ball of displacements."""
+"""Shifts: balls of displacements that bound how far an output can move."""
 
 import math
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from skpuffer.utils._checks import (
 
 @dataclass(frozen=True)
 class Shift:
-    """A set of displacements x in R^dim, those with ``||x / weights|| <= radius``.
+    """A sensitivity bound: all displacements x with ``||x / weights|| <= radius``.
 
     Parameters
     ----------
@@ -28,10 +28,10 @@ class Shift:
     norm : float, default=2
         Order of the norm, in [1, inf].
     dim : int or None, default=1
-        Number of coordinates. None means unknown: then only what holds in every
-        dimension is answered.
+        Number of coordinates. None means unknown: then costs are bounded for every
+        dimension, or refused.
     structure : {"vector", "scalar"}, default="vector"
-        "scalar" if only one coordinate moves, whichever it is.
+        "scalar" if only one coordinate moves, any one of them.
     weights : sequence of dim positive floats or None, default=None
         Coordinate j may move by ``radius * weights[j]``. Kept as a tuple.
 
@@ -73,7 +73,7 @@ class Shift:
             object.__setattr__(self, name, value)
 
     def magnitude(self, scale: ArrayLike, norm: float) -> float:
-        """Return the largest ``||x / scale||`` over the set, in another norm.
+        """Return the largest ``||x / scale||`` over the displacements, in any norm.
 
         It is the radius times the operator norm of ``diag(weights / scale)`` from
         this shift's norm p to the norm q asked for: the largest entry if p <= q or
@@ -101,7 +101,7 @@ class Shift:
         scale = np.asarray(scale, dtype=float)
         dim = self.common_dim(None if scale.ndim == 0 else scale.size)
         weights = 1.0 if self.weights is None else np.asarray(self.weights)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore"):  # a scale of zero
             ratio = np.divide(weights, scale)
         if self.radius == 0:
             return 0.0
@@ -119,7 +119,7 @@ class Shift:
         return self.radius * float(np.linalg.norm(ratio, ord=1 / power))
 
     def common_dim(self, dim: int | None) -> int | None:
-        """Return the dimension this shift shares with a noise.
+        """Return the dimension of this shift and a noise together, and check it.
 
         Parameters
         ----------
@@ -152,7 +152,7 @@ class Shift:
 
 
 def one_coordinate(shift: float) -> Shift:
-    """Return the shift of one coordinate, whichever, by at most the number `shift`."""
+    """Return the shift of any one coordinate by at most the number `shift`."""
     radius = check_non_negative(shift=shift)
     return Shift(radius, dim=None, structure="scalar")
 

@@ -1,4 +1,4 @@
-"""Checks and forms of arguments that only noise needs."""
+"""Checks and conversions of arguments that only noise needs."""
 
 from collections.abc import Callable
 from numbers import Real

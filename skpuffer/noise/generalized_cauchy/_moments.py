@@ -1,9 +1,9 @@
-"""The Rényi divergence of generalised Cauchy noise from its image, in one dimension.
+"""Rényi moments of generalised Cauchy noise in one dimension.
 
-With noise of density proportional to ``(1 + x²)^(-k/2)``, u the displacement and
-``n = k (alpha - 1) / 2``, the exponential of ``alpha - 1`` times the divergence is a
-function G of n, k and ``v = u²``. Its logarithm is computed here, three ways: a
-polynomial for integer n, its power series for small v, and quadrature otherwise.
+With noise of density proportional to ``(1 + x²)^(-k/2)``, displacement u and
+``n = k (alpha - 1) / 2``, the exponential of ``alpha - 1`` times the Rényi divergence
+is a function G of n, k and ``v = u²``. Its logarithm is computed here, in three ways:
+as a polynomial for integer n, by its power series for small v, and by quadrature.
 """
 
 import numpy as np
@@ -18,15 +18,15 @@ LEAST_EXPONENT = 1.05
 
 # Beyond this degree the polynomial has more terms than quadrature has nodes.
 _LARGEST_DEGREE = 256
-# The series is used where v <= 1 and n sqrt(v) <= 30: so many terms are enough there,
-# as from the sixtieth on they shrink by the factor 3/4 at least.
+# Terms of the series, which is used where v <= 1 and n sqrt(v) <= 30: from the sixtieth
+# on they shrink by the factor 3/4 at least.
 _TERMS = 192
 _SERIES_REACH = 30.0
-# Double exponential quadrature: nodes up to where weights fall below round-off, for a
-# density that is integrable by far (k >= 2) and by little (k >= LEAST_EXPONENT).
+# Double exponential quadrature: width, nodes to either side, and relative error, for
+# k >= 2 and for heavier tails (k >= LEAST_EXPONENT).
 _WIDTH, _NODES, _ROUND_OFF = 3.4, 80, 2e-13
 _WIDE, _WIDE_NODES, _WIDE_ERROR = 6.0, 208, 4e-12
-# Arguments handled at once, and from how many on repeated ones are looked for.
+# Arguments computed at once, and number of them from which duplicates are sought.
 _BLOCK = 4096
 _MANY = 512
 
@@ -97,12 +97,12 @@ def _log_moments(n: Floats, u: Floats, k: float) -> Floats:
 
 
 def moment_slope(n: Floats, k: float) -> Floats:
-    """First coefficient of G in v, the slope of log G at zero."""
+    """Slope of log G in v at zero, the first coefficient c_1."""
     return n * (n + k / 2) * (k - 1) / 2 / (k / 2 * (k / 2 + 1))
 
 
 def _polynomial(n: Floats, k: float, u: Floats) -> Floats:
-    # one row a degree: a batch of orders costs no more than the largest
+    # a column for each degree: c_m is the product of the ratios c_{j+1} / c_j below it
     degrees = np.arange(int(n.max()))
     n, u = n[:, None], u[:, None]
     falling = n - degrees
@@ -128,7 +128,10 @@ def _series(n: Floats, k: float, u: Floats) -> Floats:
 
 
 def _nodes(k: float) -> tuple[Floats, Floats, Floats]:
-    """Nodes on (0, 1) as distances from both ends, and weights."""
+    """Double exponential rule on (0, 1): nodes' distances from both ends, and weights.
+
+    Takahasi and Mori (1974): t = 1 / (1 + exp(-pi sinh(tau))), evenly spaced in tau.
+    """
     width, count = (_WIDTH, _NODES) if k >= 2 else (_WIDE, _WIDE_NODES)
     tau = np.arange(-count, count + 1) * width / count
     bent = np.pi * np.sinh(tau)
@@ -139,7 +142,7 @@ def _nodes(k: float) -> tuple[Floats, Floats, Floats]:
 def _quadrature(n: Floats, k: float, u: Floats) -> Floats:
     left, right, weight = _nodes(k)
     n, u = n[:, None], u[:, None]
-    psi = np.arctan2(2.0, u)  # twice the angle from s to a right one
+    psi = np.arctan2(2.0, u)  # twice the angle between s and pi / 2
     w = 2 * np.arcsinh(u / 2)
     # (length, square of sin(t - s), cos t) in distances from the ends of each panel
     long, half, short = np.pi / 2 - psi / 2, np.pi / 2, psi / 2
@@ -161,7 +164,8 @@ def _quadrature(n: Floats, k: float, u: Floats) -> Floats:
         ],
         axis=1,
     )
-    # every second node makes a rule too, whose error is the root of that of all
+    # every second node is a rule of its own, with the root of the error of all of them,
+    # as errors fall exponentially with the number of nodes
     fine = _log_sum(powers, logw, n * w)
     coarse = _log_sum(powers[..., ::2], logw[..., ::2] + np.log(2), n * w)
     error = _ROUND_OFF if k >= 2 else _WIDE_ERROR
@@ -169,9 +173,9 @@ def _quadrature(n: Floats, k: float, u: Floats) -> Floats:
 
 
 def _log_sum(powers: Floats, logw: Floats, largest: Floats) -> Floats:
-    """Log of the sum of exp(powers + logw), whose weights alone add up to one."""
+    """Log of the sum of exp(powers + logw), where exp(logw) adds up to one."""
     value = logsumexp(powers + logw, axis=(1, 2))
-    # near one, the sum of what exceeds one has the digits that the logarithm lost
+    # near one, log1p of the sum of exp(logw) (exp(powers) - 1) keeps the digits
     low = largest[:, 0] <= 1
     if low.any():
         excess = np.expm1(powers[low]) * np.exp(logw[low])

@@ -19,7 +19,7 @@ from skpuffer.utils._types import Floats, Numbers
 
 from ._moments import LEAST_EXPONENT, log_moment, moment_slope
 
-# Orders by which several coordinates are converted, as in the usual accountants.
+# Orders from which delta is converted for several coordinates.
 _ORDERS = np.unique(
     np.concatenate([1 + 10 ** (np.arange(-20, 41) / 10), np.arange(2.0, 257.0)])
 )
@@ -31,8 +31,8 @@ class GeneralizedCauchyNoise(Noise):
 
     .. math:: \frac{1}{s\,B(1/2, (k-1)/2)} \big(1 + (x / s)^2\big)^{-k/2}
 
-    with scale s and exponent k: the Cauchy law at k = 2, and ``s / sqrt(k - 1)`` times
-    Student's t with ``k - 1`` degrees of freedom in general.
+    with scale s and exponent k: the Cauchy distribution at k = 2, and in general
+    ``s / sqrt(k - 1)`` times Student's t with ``k - 1`` degrees of freedom.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class GeneralizedCauchyNoise(Noise):
         finite = np.isfinite(alpha) & np.isfinite(u)
         rest = np.where(finite, alpha, 2.0) - 1
         moment = log_moment(k / 2 * rest, k, np.where(finite, u, 0.0))
-        # no order costs more than all of them
+        # costs grow with the order, up to the pure-epsilon cost
         return np.where(finite, np.minimum(moment / rest, pure), pure)
 
     def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
@@ -155,7 +155,8 @@ class GeneralizedCauchyNoise(Noise):
         excess = np.expm1(2 * epsilon / k)
         ratio = 1 + excess
         root = np.sqrt(np.maximum(ratio * u**2 - excess**2, 0.0))
-        # the smaller root by the product of the two, then both less u: no cancellation
+        # the smaller root is the product of both over the larger one, and so for roots
+        # less u: nothing cancels
         largest = ratio * u + root
         low, high = (excess + ratio * u**2) / largest, largest / excess
         low_moved, high_moved = (excess - u * root) / largest, (u + root) / excess
@@ -165,14 +166,14 @@ class GeneralizedCauchyNoise(Noise):
         return np.clip(moved - np.exp(epsilon) * still, 0.0, 1.0)
 
     def _between(self, low: Floats, high: Floats, width: Floats) -> Floats:
-        """Probability of unit noise between two values, and how far these are apart."""
+        """Probability of unit noise in [low, high], of the given width."""
         if self.exponent == 2:
-            # the difference of the two angles, as the angle that it is
+            # arctan(high) - arctan(low) by the addition theorem: no cancellation
             angle = np.arctan2(width, 1 + low * high)
             return np.where(np.isinf(high), np.arctan2(1.0, low), angle) / np.pi
         freedom = self.exponent - 1
         root = math.sqrt(freedom)
-        # on the side where the tails are small
+        # in the lower tail, where probabilities keep their relative accuracy
         flip = low + high > 0
         low, high = np.where(flip, -high, low), np.where(flip, -low, high)
         return stdtr(freedom, high * root) - stdtr(freedom, low * root)
@@ -189,12 +190,12 @@ class GeneralizedCauchyNoise(Noise):
         return (self if count == 1 else _SeveralCoordinates(self, count)), magnitude
 
     def _count(self, shift: Shift | Floats) -> float:
-        """Number of coordinates that a shift may move, inf if unknown.
+        """Number of coordinates that a shift may move; infinity if unknown.
 
         Raises
         ------
         ValueError
-            If there are several and the worst displacement is not known.
+            If there are several and no worst displacement is known (exponents < 2).
         """
         if not isinstance(shift, Shift) or shift.structure == "scalar":
             return 1
@@ -215,7 +216,7 @@ class GeneralizedCauchyNoise(Noise):
 
 @dataclass(frozen=True)
 class _SeveralCoordinates:
-    """Costs of a shift of several coordinates, split over them at its worst.
+    """Costs of a shift of several coordinates: the worst splits it equally.
 
     Parameters
     ----------
@@ -236,9 +237,10 @@ class _SeveralCoordinates:
     )
 
     def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
-        """Rényi cost of the magnitude u."""
+        """Rényi cost of the magnitude u: that of one coordinate times their number."""
         if math.isfinite(self.count):
             return self.count * self.noise._renyi(alpha, u / math.sqrt(self.count))
+        # the limit of infinitely many coordinates: d log G(u² / d) tends to G'(0) u²
         alpha = np.asarray(alpha, float)
         k = self.noise.exponent
         rest = np.where(np.isinf(alpha), 1.0, alpha - 1)
@@ -247,7 +249,7 @@ class _SeveralCoordinates:
         return np.where(np.isinf(alpha), math.inf if u > 0 else 0.0, cost)
 
     def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
-        """Bound on the hockey-stick divergence by the costs at all orders."""
+        """Bound on the hockey-stick divergence by the Rényi costs at many orders."""
         epsilon = np.asarray(epsilon, float)
         size = np.abs(epsilon)
         pure = self._renyi(math.inf, u)
@@ -260,7 +262,7 @@ class _SeveralCoordinates:
         return mirrored(epsilon, value)
 
     def _epsilon(self, delta: float, u: float) -> float:
-        """Smallest epsilon that goes with one delta, rounded up."""
+        """Smallest epsilon with the bound at most delta, rounded up."""
         if math.isinf(u):
             return math.inf
         return smallest_argument(lambda epsilon: self._delta(epsilon, u), delta)
@@ -276,6 +278,7 @@ class _SeveralCoordinates:
                 "no finite pure-epsilon cost. State the dimension of the shift "
                 "(dim=...), or use a finite order 'alpha'."
             )
+        # the cost is quadratic in u
         return math.sqrt(epsilon / float(self._renyi(alpha, 1.0)))
 
     def _u_for_delta(self, epsilon: float, delta: float) -> float:

@@ -1,9 +1,9 @@
-"""Generalised Gaussian noise of scale one, one coordinate of which moves by u.
+"""Privacy loss of unit generalised Gaussian noise, one coordinate shifted by u.
 
 The density is proportional to exp(-|x|^beta). The privacy loss against the noise moved
-by u is |x - u|^beta - |x|^beta, which falls in x as the density is log-concave, so its
-law and every hockey-stick divergence are those of a half line: incomplete gamma
-functions at the point where the loss takes a value.
+by u is |x - u|^beta - |x|^beta, which falls in x as the density is log-concave, so that
+a loss above a value means an x below a point. The distribution of the loss and every
+hockey-stick divergence are incomplete gamma functions at that point.
 """
 
 import math
@@ -34,20 +34,20 @@ _POINT = 1e-9
 #: Relative rounding error of an incomplete gamma function, at most.
 _ROUNDING = 1e-14
 
-#: From here on an incomplete gamma function is its asymptotic series to rounding.
+#: From here on an incomplete gamma function is computed by its asymptotic series.
 _FAR = 500.0
 
-#: Below, a power may have lost its digits.
+#: Below, a power is a denormal float and may have lost its digits.
 _TINY = 1e-290
 
 
 def fisher_information(beta: float) -> float:
-    """Fisher information of the location of unit noise."""
+    """Fisher information of the location of unit noise, E[(beta |x|^(beta-1))²]."""
     return beta**2 * float(gamma(2 - 1 / beta) / gamma(1 / beta))
 
 
 def tail(t: Numbers, beta: float) -> Floats:
-    """Probability that one coordinate of unit noise is beyond +-t, for t >= 0."""
+    """Two-sided tail P(|x| > t) of one coordinate of unit noise, for t >= 0."""
     with np.errstate(over="ignore"):
         return gammaincc(1 / beta, np.asarray(t, float) ** beta)
 
@@ -69,7 +69,7 @@ def quantile(p: Numbers, beta: float) -> Floats:
 def loss(x: Numbers, u: Numbers, beta: float) -> Floats:
     """Privacy loss |x - u|^beta - |x|^beta at x, without its cancellation far out."""
     x, u = np.broadcast_arrays(np.asarray(x, float), np.asarray(u, float))
-    # by the symmetry about u / 2 only one half is needed
+    # odd about u / 2, so that only x <= u / 2 is computed
     near = np.minimum(x, u - x)
     t = np.abs(near)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
@@ -83,10 +83,10 @@ def _newton(
     start: Floats,
     correct: Callable[[Floats, Floats], tuple[Floats, Floats]],
 ) -> Floats:
-    """Iterate a root for each value until its own steps are small.
+    """Newton's method for an array of roots, each until its own steps are small.
 
-    Each number is left alone once it is settled, so that it does not depend on the
-    company it is computed in.
+    A root that has converged is not iterated further, so that it does not depend on the
+    others in the array.
     """
     root, left = start, np.arange(start.size)
     for _ in range(60):
@@ -98,10 +98,10 @@ def _newton(
 
 
 def _inside(value: Floats, beta: float) -> Floats:
-    """The root r in [0, 1/2] of (1 - r)^beta - r^beta = value, for values in [0, 1].
+    """Root r in [0, 1/2] of (1 - r)^beta - r^beta = value, for values in [0, 1].
 
-    Newton's method goes to it from one side: the function is concave for beta < 2,
-    convex for beta > 2, and it starts where that keeps it on its side.
+    Newton's method converges from one side: the function is concave for beta < 2,
+    convex for beta > 2, and the start is on the side where it stays.
     """
     if beta <= 2:
         start = 0.5 - value * 2 ** (beta - 2) / beta
@@ -118,13 +118,13 @@ def _inside(value: Floats, beta: float) -> Floats:
 
 
 def _outside(target: Floats, beta: float) -> Floats:
-    """The root t >= 0 of log((1 + t)^beta - t^beta) = target, for positive targets.
+    """Root t >= 0 of log((1 + t)^beta - t^beta) = target, for positive targets.
 
-    The function is the mean of beta s^(beta - 1) over [t, t + 1]: a log-concave one, as
-    those of a log-concave one are, so Newton's method for its logarithm does not
-    overshoot from below the root, where its first step leads. It starts where the
-    middle of the interval has the value, and a point below is where the first term
-    alone has it.
+    (1 + t)^beta - t^beta is the integral of beta s^(beta - 1) over [t, t + 1]. It is
+    log-concave in t, as integrals of a log-concave function over a sliding interval
+    are, so Newton's method for its logarithm does not overshoot from below the root,
+    where its first step leads. It starts where the middle of the interval has the
+    value, and a point below is where the first term alone has it.
     """
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         below = np.expm1(target / beta)
@@ -144,9 +144,9 @@ def _outside(target: Floats, beta: float) -> Floats:
 
 
 def _point(value: Floats, u: Floats, beta: float) -> Floats:
-    """Where the loss takes a value >= 0, in units of u: at most 1/2 (beta > 1)."""
+    """Point x / u where the loss takes a value >= 0, at most 1/2 (beta > 1)."""
     with np.errstate(divide="ignore"):
-        # of value / u^beta, whose denominator may be too small for a float
+        # log(value / u^beta), as u^beta may be too small for a float
         part = np.asarray(np.log(value) - beta * np.log(u))
     inside = part <= 0
     point = np.empty_like(part)
@@ -189,7 +189,7 @@ def _lower(x: Floats, z: Floats, a: float) -> Floats:
 
 
 def _outer(known: Floats, a: float) -> Floats:
-    """Two tails, which are nearly the same where u is tiny: up by their rounding."""
+    """Twice the divergence for a point x < 0: two tails, plus their rounding error."""
     x, _, z, size = known
     rest = np.where(z < _TINY, 1 - _lower(x, z, a), _scaled_tail(z, a))
     moved = _scaled_tail(z + size, a)
@@ -197,13 +197,13 @@ def _outer(known: Floats, a: float) -> Floats:
 
 
 def _near(known: Floats, a: float) -> Floats:
-    """The whole less both tails, in the form that cancels less for small losses."""
+    """Twice the divergence for x >= 0, in a form that cancels less at small losses."""
     x, y, z, size = known
     return _lower(x, z, a) + np.exp(size) * _lower(y, z + size, a) - np.expm1(size)
 
 
 def _tails(known: Floats, a: float) -> Floats:
-    """The whole less both tails, for large losses."""
+    """Twice the divergence for x >= 0, at large losses: exp(size) may overflow."""
     x, _, z, size = known
     return 1 + _lower(x, z, a) - np.exp(-z) * _scaled_tail(z + size, a)
 
@@ -237,7 +237,7 @@ def hockey_stick(epsilon: Numbers, u: Numbers, beta: float) -> Floats:
     point = _point(size, shift, beta)
     with np.errstate(over="ignore", invalid="ignore"):
         x = shift * np.abs(point)
-        # z and z + size are the powers of the distances of x to both centres
+        # z = x^beta and z + size = |u - x|^beta, the exponents of both densities at x
         known = np.stack([x, shift - x, x**beta, size])
         value = np.empty_like(size)
         inner = point >= 0
@@ -265,6 +265,6 @@ def hockey_stick_epsilon(delta: float, u: float, beta: float) -> float:
         return math.inf
     if height(0.0) <= delta:
         return 0.0
-    # a loss above this has no more than that probability
+    # P(loss > high) is delta, so that the divergence there is no more
     high = float(loss(quantile(delta, beta), u, beta))
     return root_above(height, delta, 0.0, high * (1 + 1e-9))

@@ -1,4 +1,4 @@
-"""Generalised Gaussian noise: Laplace, Gaussian, what is between them and beyond."""
+"""Generalised Gaussian noise: a shape from Laplace to Gaussian noise and beyond."""
 
 import math
 from dataclasses import dataclass
@@ -15,10 +15,10 @@ from skpuffer.noise._validation import check_each, plain
 from skpuffer.utils._checks import check_non_negative, check_real
 from skpuffer.utils._types import Floats, Number, Numbers
 
-from . import _loss as one
+from . import _loss
 from ._strategies import Euclidean, OneCoordinate, Splits, Twin
 
-#: The two shapes that are families of their own, and their scales.
+#: The shapes that are families of their own, and the ratio of the scales.
 _TWINS = {
     1.0: Twin(LaplaceNoise(), 1.0),
     2.0: Twin(GaussianNoise(), math.sqrt(2)),
@@ -108,11 +108,11 @@ class GeneralizedGaussianNoise(Noise):
     def fisher_information(self) -> Numbers:
         """Fisher information of each coordinate's location, inf without noise.
 
-        What a shift costs under heavy composition: times the variance it is least, one,
-        for Gaussian noise.
+        It sets the cost of a shift under heavy composition. Times the variance it is at
+        least one, which Gaussian noise attains.
         """
         with np.errstate(divide="ignore"):
-            information = one.fisher_information(self.beta) / np.square(self.scale)
+            information = _loss.fisher_information(self.beta) / np.square(self.scale)
         return plain(information)
 
     # -- how the worst displacement is bounded -----------------------------------------
@@ -137,7 +137,7 @@ class GeneralizedGaussianNoise(Noise):
         u = shift.magnitude(self.scale, 2.0)
         lengthened = math.inf
         if dim is not None and 0 < u < math.inf:
-            # of proportions alone, so that it does not change with the scale
+            # rounded: a ratio, which must not change with the scale by round-off
             lengthened = round(shift.magnitude(self.scale, self.beta) / u, 12)
         return Euclidean(self.beta, lengthened), u
 
@@ -182,18 +182,18 @@ class GeneralizedGaussianNoise(Noise):
         loss : float or ndarray
             In nats.
         shift : Shift or float
-            Of one coordinate, unless beta is two. That it moves by all of it is meant.
+            Of one coordinate, unless beta is two; taken as attained, not as a bound.
 
         Returns
         -------
         probability : float or ndarray
-            That log p(X) / q(X) is at most `loss`, for X with the law p of the noise
-            that moved and q of the noise that did not.
+            That log p(X) / q(X) is at most `loss`, for X with the density p of shifted
+            noise, and q that of the noise.
 
         Raises
         ------
         ValueError
-            If the law depends on the direction of the shift.
+            If it depends on the direction of the shift.
         """
         loss = check_each(check_real, loss=loss)
         if not isinstance(shift, Shift):
@@ -207,12 +207,16 @@ class GeneralizedGaussianNoise(Noise):
             )
         if u == 0 or math.isinf(u):
             return plain(np.where(np.asarray(loss) >= 0, float(u == 0), 0.0))
-        return plain(one.loss_cdf(loss, u, self.beta))
+        return plain(_loss.loss_cdf(loss, u, self.beta))
 
     # -- the noise itself --------------------------------------------------------------
 
     def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        """By Nardon and Pianca (2009): a signed power of a gamma variable."""
+        """Independent draws: signed powers of gamma variables.
+
+        Nardon and Pianca (2009), Simulation techniques for generalized Gaussian
+        densities.
+        """
         if self.beta in _TWINS:
             twin = _TWINS[self.beta]
             return twin.noise._sample_unit(shape, rng) / twin.factor
@@ -233,7 +237,7 @@ class GeneralizedGaussianNoise(Noise):
         probability : float or ndarray
         """
         t = check_each(check_non_negative, t=t)
-        return plain(one.tail(self._in_scales(t), self.beta))
+        return plain(_loss.tail(self._in_scales(t), self.beta))
 
     def cdf(self, x: Number) -> Number:
         """Return the distribution function of the coordinates of the noise.
@@ -249,7 +253,7 @@ class GeneralizedGaussianNoise(Noise):
         """
         x = check_each(check_real, x=x)
         # without noise all mass is at zero, and included there
-        return plain(one.cdf(self._in_scales(x, zero=np.inf), self.beta))
+        return plain(_loss.cdf(self._in_scales(x, zero=np.inf), self.beta))
 
     def quantile(self, p: Number) -> Number:
         """Return the inverse of `cdf`.
@@ -265,7 +269,7 @@ class GeneralizedGaussianNoise(Noise):
             In the unit of the output.
         """
         p = check_each(_check_share, p=p)
-        return plain(np.asarray(self.scale) * one.quantile(p, self.beta))
+        return plain(np.asarray(self.scale) * _loss.quantile(p, self.beta))
 
     def _in_scales(self, x: Numbers, zero: float = 0.0) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Rényi divergences of generalised Gaussian noise of scale one that moves by u."""
+"""Rényi divergence of unit generalised Gaussian noise shifted by u."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -13,13 +13,13 @@ from ._loss import loss
 
 __all__ = ["renyi"]
 
-#: What is added to every cost, relatively: a thousand times what quadrature misses.
+#: Relative amount by which costs are rounded up: a thousand times the quadrature error.
 _HAIR = 1e-11
 
-#: How far, in nats, an integrand falls before it is cut off.
+#: Nats below its peak at which an integrand is cut off.
 _DROP = 60.0
 
-#: An exponent so large that nothing but its maximum counts.
+#: Exponent from which on only the maximum of an integrand counts.
 _PEAK_ALONE = 1e14
 
 #: Elements integrated at once, which bounds the memory.
@@ -28,9 +28,9 @@ _CHUNK = 1000
 
 @lru_cache(maxsize=8)
 def _rule(density: int) -> tuple[Floats, Floats, Floats]:
-    """Nodes of the double exponential rule on [0, 1], which forgives kinks at ends.
+    """Double exponential rule on [0, 1]: nodes' distances from both ends, and weights.
 
-    Each node is given by its distance from both ends, and comes with its weight.
+    It converges exponentially whatever the kinks at the ends (Takahasi and Mori, 1974).
     """
     last = int(3.2 * density)
     t = np.arange(-last, last + 1) / density
@@ -40,7 +40,7 @@ def _rule(density: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _density(beta: float) -> int:
-    """Nodes that are enough for fourteen digits, over all orders and shifts."""
+    """Density of nodes that gives fourteen digits, for all orders and shifts."""
     # from comparisons with many more: the larger beta, the steeper are the tails
     return 20 if beta <= 2 else 40 if beta <= 12 else 80
 
@@ -48,7 +48,7 @@ def _density(beta: float) -> int:
 def _integral(
     integrand: Callable[[Floats], Floats], marks: Floats, beta: float
 ) -> Floats:
-    """Integrate over the segments between marks of shape (n, m), all at once."""
+    """Integrals over the segments between marks of shape (n, m), added up."""
     near, far, weights = _rule(_density(beta))
     low, width = marks[:, :-1, np.newaxis], np.diff(marks)[..., np.newaxis]
     high = marks[:, 1:, np.newaxis]
@@ -60,9 +60,9 @@ def _integral(
 def _edges(
     height: Callable[[Floats], Floats], peak: Floats, size: Floats
 ) -> list[Floats]:
-    """Where a unimodal function of x has fallen by `_DROP` from its peak.
+    """Points to either side where a unimodal function is `_DROP` below its peak.
 
-    Points within a hundredth beyond; bisection on the logarithm of the distance.
+    At most a hundredth beyond, by bisection on the logarithm of the distance.
     """
     least = height(peak) - _DROP
     ends = []
@@ -77,7 +77,7 @@ def _edges(
 
 
 def renyi(alpha: Numbers, u: Numbers, beta: float) -> Floats:
-    """Rényi divergence of unit noise moved by u from the noise, rounded up by a hair.
+    """Rényi divergence of unit noise shifted by u from the noise, rounded up.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def renyi(alpha: Numbers, u: Numbers, beta: float) -> Floats:
 
     Notes
     -----
-    For the law p of the noise and the loss L against the moved noise, the mean of
+    For the density p of the noise and the loss L against shifted noise, the mean of
     exp((alpha - 1) L) is one more than the integral of p times r((alpha - 1) L) +
     (alpha - 1) r(-L), where r(x) = exp(x) - 1 - x: a sum of positive terms in which
     nothing cancels, however small u is. Where it is large, the mean is integrated as
@@ -121,8 +121,11 @@ def _weighted(exponent: Floats, x: Floats) -> Floats:
 
 
 def _costs(rest: Floats, u: Floats, beta: float) -> Floats:
+    """Rényi divergences at orders ``1 + rest``, all finite and u positive."""
     norm = 2 * gamma(1 + 1 / beta)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
+        # the exponent rest (|x - u|^beta - |x|^beta) - |x|^beta is stationary where
+        # ((u - x) / -x)^(beta - 1) = (1 + rest) / rest
         peak = -u / np.expm1(np.log1p(1 / rest) / (beta - 1))
         column, moved = rest[:, np.newaxis], u[:, np.newaxis]
 
@@ -139,7 +142,7 @@ def _costs(rest: Floats, u: Floats, beta: float) -> Floats:
             return np.exp(rise - top[:, np.newaxis])
 
         log_moment = np.log(_integral(moment, marks, beta) / norm) + top
-        # from here on the peak's width is lost in rounding, and within the hair
+        # from here on the width of the peak is lost in rounding, and less than `_HAIR`
         log_moment = np.where(top > _PEAK_ALONE, top, log_moment)
 
         end = _DROP ** (1 / beta)

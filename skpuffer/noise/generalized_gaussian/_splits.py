@@ -1,8 +1,8 @@
-"""Generalised Gaussian noise in many coordinates, all of which may move.
+"""Costs of splitting a shift over many coordinates of generalised Gaussian noise.
 
 The privacy losses of independent coordinates add up, so the cost of one displacement is
-that of composed one-coordinate shifts, exactly. What has no closed form is the worst
-displacement of a ball.
+exactly that of composing its one-coordinate shifts. What has no closed form is the
+worst displacement of a ball.
 """
 
 import math
@@ -23,29 +23,29 @@ from ._renyi import renyi
 
 __all__ = ["euclidean_trade_off", "split_renyi", "split_trade_off"]
 
-#: From here on, a trade-off is only bounded by way of Rényi orders.
+#: Log of the delta below which a trade-off is only bounded by way of Rényi orders.
 _DEEP = math.log(1e-30)
 
 #: Logarithm of the smallest delta at which a trade-off has a corner.
 _DEEPEST = -700.0
 
-#: Standard deviations between what two tilts in a row make likely.
+#: Standard deviations between the means under two successive tilts.
 _OVERLAP = 4.0
 
-#: Points of a grid per standard deviation of one coordinate's loss. As many coordinates
-#: lose proportionally less each, rounding costs a sum the same whatever their number.
+#: Grid points per standard deviation of one coordinate's loss. The standard deviation
+#: falls with the number of coordinates, so rounding costs their sum the same for all.
 _FINENESS = 300
 
 #: Corners of a trade-off per standard deviation of the loss.
 _CORNERS = 500
 
-#: Points of the grid of one coordinate's losses.
+#: Largest number of grid points of one coordinate's loss.
 _MAX_POINTS = 1e5
 
-#: Corners of a trade-off before its far tail.
+#: Largest number of corners of a trade-off before its far tail.
 _MAX_CORNERS = 2e4
 
-#: Where losses of this many nats matter, privacy is beyond hope: Rényi orders will do.
+#: Losses, in nats, beyond which there is no privacy to speak of: Rényi orders will do.
 _MAX_LOSS = 1e3
 
 _ORDERS = 1 + np.geomspace(1e-3, 1e7, 400)
@@ -53,7 +53,7 @@ _ORDERS = 1 + np.geomspace(1e-3, 1e7, 400)
 
 @lru_cache(maxsize=65536)
 def split_renyi(alpha: float, u: float, beta: float) -> float:
-    """Bound the Rényi divergence over all displacements of beta-norm u, 1 < beta < 2.
+    """Bound on the Rényi divergence of displacements of beta-norm u, 1 < beta < 2.
 
     Coordinates that move by v_i cost the sum of D(v_i), where the sum of v_i^beta is
     at most u^beta: no more than u^beta times the largest D(v) / v^beta up to u.
@@ -91,7 +91,7 @@ def split_renyi(alpha: float, u: float, beta: float) -> float:
         with np.errstate(divide="ignore", invalid="ignore"):
             turn = beta * lost / ((beta - 1) * slope)
         turn = np.clip(np.where(np.isfinite(turn), turn, low), low, high)
-        # concave in between: largest where it turns, or at an end
+        # chord / v^beta has one stationary point, its largest: there, or at an end
         bound = (at_low + slope * (turn - low)) / turn**beta
         bound = np.where(np.isfinite(bound), bound, np.inf)
         settled = bound <= best * (1 + 1e-9)
@@ -109,7 +109,7 @@ def split_renyi(alpha: float, u: float, beta: float) -> float:
 
 @dataclass(frozen=True)
 class _OneCoordinate:
-    """The pair of laws of one coordinate, as a grid of losses asks for it."""
+    """Dominating pair of one coordinate that moves by u."""
 
     u: float
     beta: float
@@ -123,10 +123,10 @@ class _OneCoordinate:
 
 
 def _equal_split(u: float, times: int, beta: float, epsilons: Floats) -> Floats:
-    """Log trade-off of several coordinates that each move by u, rounded up.
+    """Log of the trade-off of several coordinates that each move by u, rounded up.
 
-    Composed under one tilt after the other, each of which is exact about the losses it
-    makes likely.
+    Composed under a sequence of exponential tilts, each of which is accurate at the
+    losses that it makes likely.
     """
     if times == 1:
         with np.errstate(divide="ignore"):
@@ -134,7 +134,7 @@ def _equal_split(u: float, times: int, beta: float, epsilons: Floats) -> Floats:
     pair, tail = _OneCoordinate(u, beta), math.exp(_DEEP - 7) / times
     step = math.sqrt(fisher_information(beta)) * u / _FINENESS
     step = max(min(step, 0.02), 2 * tail_quantile(pair.delta, tail) / _MAX_POINTS)
-    # close to beta = 1 there is almost a single mass here: let a point meet it
+    # close to beta = 1 there is almost a point mass at u^beta: let a grid point meet it
     most = u**beta
     if most > step:
         step = most / math.ceil(most / step)
@@ -143,7 +143,7 @@ def _equal_split(u: float, times: int, beta: float, epsilons: Floats) -> Floats:
     best = np.zeros(len(epsilons))
     tilt, mean, spread = 0.0, grid.mean(0.0), math.sqrt(grid.variance(0.0))
     while tilt * step < 5:
-        # go on by so little that what one tilt sees overlaps with what the next does
+        # so small a step that the likely losses of successive tilts overlap
         more = _OVERLAP / (math.sqrt(times) * spread)
         while math.sqrt(times) * (grid.mean(tilt + more) - mean) > _OVERLAP * spread:
             more /= 1.5
@@ -160,11 +160,11 @@ def _equal_split(u: float, times: int, beta: float, epsilons: Floats) -> Floats:
 
 @lru_cache(maxsize=64)
 def split_trade_off(u: float, beta: float) -> Hull:
-    """Return the envelope of the trade-offs of displacements that are equal splits.
+    """Return the envelope of the trade-offs of equal splits over coordinates.
 
     Of beta-norm u if 1 < beta < 2: every number of coordinates up to 24, and on while
     the largest is the worst somewhere. Of l2 norm u if beta > 2: powers of two up to
-    64, and the Gaussian law that ever more coordinates tend to.
+    64, and the Gaussian limit of ever more coordinates.
 
     Parameters
     ----------
@@ -180,6 +180,7 @@ def split_trade_off(u: float, beta: float) -> Hull:
     rho = fisher_information(beta) * u**2 / 2
     spread = math.sqrt(2 * rho)
     if beta < 2:
+        # rho-zCDP bounds the tail: delta <= exp(-(epsilon - rho)² / (4 rho))
         end = rho + 2 * math.sqrt(-_DEEP * rho)
     else:
         end = tail_quantile(_OneCoordinate(u, beta).delta, math.exp(_DEEP))
@@ -198,6 +199,7 @@ def split_trade_off(u: float, beta: float) -> Hull:
     best = np.full(len(epsilons), -np.inf)
     if beta > 2:
         with np.errstate(divide="ignore"):
+            # the limit of ever more coordinates: mu² = 2 rho
             best = np.log(gaussian_delta(epsilons, spread))
     for times in (2**j for j in range(7)) if beta > 2 else count(1):
         log_deltas = _equal_split(u / times ** (1 / order), times, beta, epsilons)
@@ -211,7 +213,7 @@ def split_trade_off(u: float, beta: float) -> Hull:
 def _with_tail(
     epsilons: Floats, log_deltas: Floats, alphas: Floats, costs: Floats
 ) -> Hull:
-    """Continue bounds on a trade-off by what Rényi costs imply, far enough out."""
+    """Hull of bounds on a trade-off, whose far tail is what Rényi costs imply."""
     useful = np.append(log_deltas > _DEEP - 7, False)
     end = int(np.argmin(useful))
     epsilons, log_deltas = epsilons[:end], log_deltas[:end]
@@ -228,9 +230,10 @@ def _with_tail(
 
 @lru_cache(maxsize=64)
 def euclidean_trade_off(u: float, beta: float) -> Hull:
-    """Return what a displacement of l2 norm u costs at most, 1 < beta < 2.
+    """Return a bound on the trade-off of a displacement of l2 norm u, 1 < beta < 2.
 
-    By rho-zero-concentrated privacy with rho = I u^2 / 2.
+    By rho-zero-concentrated differential privacy with rho = I u² / 2, I the Fisher
+    information.
     """
     rho = fisher_information(beta) * u**2 / 2
     end = rho + 2 * math.sqrt(-_DEEP * rho)

@@ -1,7 +1,7 @@
-"""Bounding strategies: which costs a set of displacements has, by one magnitude u.
+"""Bounding strategies for the costs of a shift under generalised Gaussian noise.
 
-Which one applies follows from the shape and from what is known of the shift; each has
-the costs of unit noise as functions of u alone, under the names a family gives them.
+Which one applies follows from the shape and from the norm that bounds the shift. Each
+offers the costs of unit noise as functions of one magnitude u.
 """
 
 import math
@@ -16,14 +16,14 @@ from skpuffer.privacy_loss._envelopes import Hull, hull
 from skpuffer.utils._solve import largest_argument, root_below
 from skpuffer.utils._types import Floats, Numbers
 
-from . import _loss as one
+from . import _loss as loss
 from ._renyi import renyi
 from ._splits import euclidean_trade_off, split_renyi, split_trade_off
 
 __all__ = ["Euclidean", "OneCoordinate", "Splits", "Twin"]
 
-#: How much longer a displacement may be in the beta-norm than in the l2 norm for its
-#: splits to be looked at.
+#: Largest ratio of beta-norm and l2 norm of a displacement at which equal splits are
+#: computed. Beyond, the bound by the l2 norm alone serves.
 _LENGTHENED = 1.5
 
 _FOUND = (
@@ -34,14 +34,14 @@ _FOUND = (
 
 @dataclass(frozen=True)
 class Twin:
-    """Another family's noise that is the same, for beta = 1 and 2.
+    """Costs by the family that is the same noise, for beta = 1 and 2.
 
     Parameters
     ----------
     noise : Noise
         Of scale one.
     factor : float
-        What its scale is divided by: u is so much larger in its units.
+        Ratio of the scale here to its scale: u is so much larger in its units.
     """
 
     noise: Noise
@@ -72,9 +72,9 @@ class Twin:
 
 @dataclass(frozen=True)
 class OneCoordinate:
-    """One coordinate moves by u, or several by u in the l1 norm: exact.
+    """Exact costs of one coordinate that moves by u, or of several by u in the l1 norm.
 
-    For density that is log-concave the trade-off of a shift by a composed with that of
+    For a log-concave density the trade-off of a shift by a composed with that of
     a shift by b is that of a shift by a + b, and two coordinates can be moved one after
     the other: no split of an l1 norm costs more than one coordinate.
     """
@@ -92,11 +92,11 @@ class OneCoordinate:
 
     def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
         """Return the hockey-stick divergence; arrays broadcast."""
-        return one.hockey_stick(epsilon, u, self.beta)
+        return loss.hockey_stick(epsilon, u, self.beta)
 
     def _epsilon(self, delta: float, u: float) -> float:
         """Return the smallest epsilon at one delta, rounded up."""
-        return one.hockey_stick_epsilon(delta, u, self.beta)
+        return loss.hockey_stick_epsilon(delta, u, self.beta)
 
     def _u_for(self, alpha: float, epsilon: float) -> float:
         """Return the largest u that costs at most epsilon, rounded down."""
@@ -119,7 +119,7 @@ class OneCoordinate:
 
 @dataclass(frozen=True)
 class _Tabulated(OneCoordinate):
-    """A bounding strategy whose trade-off is a table for each u."""
+    """Bounding strategy whose trade-off is a hull, computed for each u."""
 
     def _table(self, u: float) -> Hull:
         raise NotImplementedError
@@ -138,14 +138,14 @@ class _Tabulated(OneCoordinate):
 
     def _u_for_delta(self, epsilon: float, delta: float) -> float:
         """Return the largest u that obeys (epsilon, delta), rounded down."""
-        # no set of displacements costs less than its one-coordinate ones
+        # displacements of one coordinate are among those bounded
         most = OneCoordinate(self.beta)._u_for_delta(epsilon, delta)
         return root_below(lambda u: float(self._delta(epsilon, u)), delta, most)
 
 
 @dataclass(frozen=True)
 class Splits(_Tabulated):
-    """All coordinates move, by u in the beta-norm (beta < 2) or the l2 norm (beta > 2).
+    """Costs of a shift by u in the beta-norm (beta < 2) or the l2 norm (beta > 2).
 
     Trade-offs are the envelope of those of equal splits. Rényi costs are bounded with
     proof for beta < 2; for beta > 2 they are those of one coordinate, as the ratio
@@ -171,13 +171,13 @@ class Splits(_Tabulated):
 
 @dataclass(frozen=True)
 class Euclidean(_Tabulated):
-    """All coordinates move, by u in the l2 norm, for 1 < beta < 2.
+    """Costs of a shift by u in the l2 norm, for 1 < beta < 2.
 
     Parameters
     ----------
     beta : float
     lengthened : float
-        How much longer a displacement may be in the beta-norm; infinity if unknown.
+        Largest ratio of its beta-norm to its l2 norm; infinity if unknown.
     """
 
     lengthened: float = math.inf
@@ -191,7 +191,7 @@ class Euclidean(_Tabulated):
         """Return the Rényi cost; arrays broadcast."""
         alpha, u = np.asarray(alpha, float), np.asarray(u, float)
         with np.errstate(over="ignore", invalid="ignore"):
-            cost = alpha * one.fisher_information(self.beta) / 2 * u**2
+            cost = alpha * loss.fisher_information(self.beta) / 2 * u**2
         if self.lengthened <= _LENGTHENED:
             split = Splits(self.beta)._renyi(alpha, self.lengthened * u)
             cost = np.minimum(cost, split)
@@ -206,6 +206,6 @@ class Euclidean(_Tabulated):
 
 @lru_cache(maxsize=64)
 def _smaller(first: Hull, second: Hull) -> Hull:
-    """The hull of two bounds on one trade-off."""
+    """Hull of the smaller of two bounds on one trade-off."""
     marks = np.union1d(first.epsilons, second.epsilons)
     return hull(marks, np.minimum(first.log_delta(marks), second.log_delta(marks)))
