@@ -65,8 +65,8 @@ class Noise(ABC):
     attributes `family`, `norm` and `unit_variance` and the methods `_sample_unit`,
     `_renyi` and `_delta` of unit noise; `_u_for`, `_u_for_delta` and `_epsilon` have
     numeric defaults. A family whose cost depends on more (the dimension, how many
-    coordinates move) overrides `_resolved`, which returns the `Costs` of one
-    shift. :meth:`curve` asks it once; all other answers are read off the curve.
+    coordinates move) overrides `_resolved`, which returns the `Costs` of one shift.
+    :meth:`curve` asks it once; all other answers are read off the curve.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class Noise(ABC):
     # -- from a shift to its magnitude u ---------------------------------------------
 
     def _magnitude(self, shift: Shift | Floats) -> Numbers:
-        """Numbers u of a shift: its worst norm in units of the scale.
+        """Magnitude u of a shift: its worst norm in units of the scale.
 
         An array holds one-coordinate shifts, and so does the result.
         """
@@ -176,6 +176,12 @@ class Noise(ABC):
         """
         return ShiftCurve(self, shift)  # type: ignore[arg-type] # a number becomes one
 
+    @overload
+    def renyi(self, alpha: Number, shift: Shift | float) -> Number: ...
+
+    @overload
+    def renyi(self, alpha: Numbers, shift: Floats) -> Floats: ...
+
     def renyi(self, alpha: Numbers, shift: Shift | Numbers) -> Numbers:
         """Return the Rényi divergence of shifted noise, over the worst displacement.
 
@@ -209,6 +215,12 @@ class Noise(ABC):
         """Return the pure-epsilon cost, `renyi` at the order inf."""
         return self.renyi(math.inf, shift)
 
+    @overload
+    def delta(self, epsilon: Number, shift: Shift | float) -> Number: ...
+
+    @overload
+    def delta(self, epsilon: Numbers, shift: Floats) -> Floats: ...
+
     def delta(self, epsilon: Numbers, shift: Shift | Numbers) -> Numbers:
         """Return the hockey-stick divergence, over the worst displacement.
 
@@ -225,6 +237,12 @@ class Noise(ABC):
             In [0, 1]: the smallest for which (epsilon, delta) holds.
         """
         return self.curve(shift).delta(epsilon)
+
+    @overload
+    def epsilon(self, delta: Number, shift: Shift | float) -> Number: ...
+
+    @overload
+    def epsilon(self, delta: Numbers, shift: Floats) -> Floats: ...
 
     def epsilon(self, delta: Numbers, shift: Shift | Numbers) -> Numbers:
         """Return the smallest epsilon >= 0 with (epsilon, delta), rounded up.
@@ -325,9 +343,9 @@ class Noise(ABC):
     ) -> Numbers:
         """Smallest scale at which the shift of a curve meets a target, rounded up.
 
-        Costs depend on the scale only through the magnitude u, which goes with its
-        inverse: the scale is the magnitude at scale one over the largest u that meets
-        the target, raised by units in the last place until it does in floating point.
+        The magnitude goes with the inverse of the scale, so the scale is the magnitude
+        at scale one over the largest u that meets the target, raised by units in the
+        last place until it does so in floating point.
 
         Parameters
         ----------
