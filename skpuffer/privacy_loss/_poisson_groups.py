@@ -37,10 +37,12 @@ class _Mixture(NamedTuple):
         parts = np.exp(parts - top)
         total = parts.sum(axis=1, keepdims=True) + np.exp(self.rest - top)
         value = top + np.log(total)
-        # all weights sum to one: near a ratio of one, the log1p of what these add
-        near = (ratios.max(axis=1, initial=-math.inf) < 1)[:, np.newaxis]
-        gain = np.expm1(np.minimum(ratios, 1.0)) @ self.weights
-        value = np.where(near, np.log1p(gain)[:, np.newaxis], value)
+        # all weights sum to one: near a ratio of one, the log1p of what these add, which
+        # far below one would have lost the weight at zero
+        gain = (np.expm1(np.minimum(ratios, 1.0)) @ self.weights)[:, np.newaxis]
+        low = ratios.max(axis=1, initial=-math.inf) < 1
+        near = low[:, np.newaxis] & (gain > -0.5)
+        value = np.where(near, np.log1p(np.where(near, gain, 0.0)), value)
         return value, (parts @ self.means)[:, np.newaxis] / total
 
 

@@ -6,7 +6,7 @@ import math
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
 
@@ -18,6 +18,7 @@ from skpuffer.privacy_loss._dominating_pairs import MixturePair, PoissonPair
 from skpuffer.privacy_loss._poisson_groups import (
     GaussianPoissonGroup,
     GaussianPoissonPair,
+    _mixture,
 )
 from skpuffer.privacy_loss._renyi import renyi_of_pair
 from skpuffer.releases import GradientRelease
@@ -148,6 +149,7 @@ def test_no_gradients_are_worse(seed, scale, rate):
     st.integers(0, 12),
     st.integers(0, 12),
 )
+@example(1.0, 0.9999, 0, 5)  # the whole group is missing with probability 1e-20
 def test_pairs_are_trade_offs_and_no_looser_than_what_holds_for_all(
     scale, rate, first, second
 ):
@@ -161,6 +163,13 @@ def test_pairs_are_trade_offs_and_no_looser_than_what_holds_for_all(
         assert np.all((value >= 0) & (value <= 1))
         assert np.all(np.diff(value) <= 1e-15)
         assert np.all(value <= any_noise.delta(epsilon) * (1 + 1e-9) + 1e-15)
+
+
+@pytest.mark.parametrize("rate", [0.3, 0.99, 0.9999])
+def test_a_mixture_far_from_its_records_is_the_batch_without_them(rate):
+    value, slope = _mixture(5, rate, 1.0).over_normal(np.array([[-60.0]]))
+    np.testing.assert_allclose(value, [[5 * math.log1p(-rate)]], rtol=1e-12)
+    assert 0 <= slope <= 1e-6
 
 
 def test_without_noise_only_batches_with_none_of_the_group_tell_nothing():
