@@ -278,7 +278,7 @@ def distribution_distance(
         Infinite if no bound holds, or once it is known to reach `ceiling`.
     """
     if u.dim != v.dim:
-        raise ValueError(f"The laws have {u.dim} and {v.dim} coordinates.")
+        raise ValueError(f"The distributions have {u.dim} and {v.dim} coordinates.")
     units = np.ones(u.dim) if units is None else np.asarray(units, dtype=float)
     return _distance(u, v, norm, units, ceiling)
 
@@ -331,7 +331,9 @@ def largest_distance(
 def _distance(
     u: Distribution, v: Distribution, norm: float, units: Floats, ceiling: float
 ) -> float:
-    raise TypeError(f"No distance is known for laws of type {type(u).__name__}.")
+    raise TypeError(
+        f"No distance is known for distributions of type {type(u).__name__}."
+    )
 
 
 @_distance.register
@@ -388,22 +390,22 @@ def _(
     ).distance
 
 
-def on_the_line(law: Distribution) -> Any:
+def on_the_line(distribution: Distribution) -> Any:
     """Return a distribution on the line as SciPy freezes it, None unless continuous.
 
     Parameters
     ----------
-    law : Distribution
+    distribution : Distribution
 
     Returns
     -------
-    distribution : frozen distribution or None
+    frozen : frozen distribution or None
     """
-    if isinstance(law, Continuous):
-        return law.distribution
-    if isinstance(law, Gaussian) and law.dim == 1:
-        deviation = math.sqrt(float(law.covariance[0, 0]))
-        return stats.norm(float(law.mean[0]), deviation)
+    if isinstance(distribution, Continuous):
+        return distribution.distribution
+    if isinstance(distribution, Gaussian) and distribution.dim == 1:
+        deviation = math.sqrt(float(distribution.covariance[0, 0]))
+        return stats.norm(float(distribution.mean[0]), deviation)
     return None
 
 

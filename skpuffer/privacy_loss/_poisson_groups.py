@@ -37,8 +37,8 @@ class _Mixture(NamedTuple):
         parts = np.exp(parts - top)
         total = parts.sum(axis=1, keepdims=True) + np.exp(self.rest - top)
         value = top + np.log(total)
-        # all weights sum to one: near a ratio of one, the log1p of what these add, which
-        # far below one would have lost the weight at zero
+        # all weights sum to one: near a ratio of one, the log1p of what these add. Far
+        # below one that would lose the weight at zero
         gain = (np.expm1(np.minimum(ratios, 1.0)) @ self.weights)[:, np.newaxis]
         low = ratios.max(axis=1, initial=-math.inf) < 1
         near = low[:, np.newaxis] & (gain > -0.5)
@@ -69,7 +69,7 @@ class GaussianPoissonPair(DominatingPair):
     rate : float
         In (0, 1).
     first, second : int
-        Numbers of records that only the first and only the second world has.
+        Numbers of records that are in the first world only and in the second only.
 
     Notes
     -----

@@ -282,7 +282,7 @@ def declared_bounds(
 
 
 def _of_length(low: Floats, high: Floats, n_features: int, what: str) -> Bounds:
-    """Bounds of so many features, from numbers or arrays of that length."""
+    """Bounds of `n_features` features, from numbers or arrays of that length."""
     for side in (low, high):
         if side.ndim and side.size != n_features:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Scaling records down to a public norm: one place for every estimator that clips."""
+"""Clipping: records scaled down to a public norm, for every estimator that clips."""
 
 from typing import Any
 
@@ -94,7 +94,7 @@ def clip_rows(X: Any, norm: float, ord: float = 2) -> Any:
 
 
 def _clipped(X: Any, norm: float, ord: float) -> Any:
-    """Rows of a small table, clipped; the very rows if none is long."""
+    """Clipped rows of a small table; the table itself if no row exceeds the bound."""
     lengths, dtype = row_norms(X, ord), X.dtype
     long = ~(lengths <= norm)
     if not np.any(long):
@@ -116,7 +116,7 @@ def _clipped(X: Any, norm: float, ord: float) -> Any:
 
 
 def _scaled(X: Any, factors: Floats) -> Any:
-    """Rows times a number each."""
+    """Each row times its factor."""
     if not sparse.issparse(X):
         return X * factors[:, None]
     X = X.astype(np.float64)  # a copy

@@ -29,14 +29,14 @@ def is_frame(X: Any) -> bool:
 def as_table(X: Any) -> Any:
     """Return lists of rows as an array of objects, and anything with a shape as it is.
 
-    A secret column must be found in it and its text kept.
+    Of objects, as the text of a secret column must be kept.
     """
     refuse_mask(X, "X")
     return X if hasattr(X, "shape") or is_frame(X) else np.asarray(X, dtype=object)
 
 
 def refuse_mask(values: object, name: str) -> None:
-    """Refuse a masked array, of which what is hidden would be read."""
+    """Refuse a masked array, whose masked values would be read."""
     if np.ma.is_masked(values):
         raise ValueError(
             f"The parameter {name!r} is a masked array, whose masked values would be "

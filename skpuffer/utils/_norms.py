@@ -1,4 +1,4 @@
-"""Norms of rows, whatever their scale: what clipping and noise rest on."""
+"""Norms of rows at any scale, without overflow: clipping and noise rest on them."""
 
 import math
 from collections.abc import Iterator
@@ -14,15 +14,15 @@ from ._types import Floats, Numbers
 
 __all__ = ["joint_norms", "least_norm", "row_norms", "row_parts"]
 
-# Squares of entries that underflow are nothing beside one of a row as long as this.
+# Length of a row from which on squares that underflow are below its round-off.
 _LEAST_LENGTH = 2.0**-480
 
-# Temporaries of so many entries stay in cache.
+# Number of entries of a temporary that stays in cache.
 _PART_ENTRIES = 2**16
 
 
 def row_parts(X: NDArray[Any]) -> Iterator[slice]:
-    """Yield slices of so many rows that a copy of them is small.
+    """Yield slices of rows, a copy of which stays in cache.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def _plain_norms(X: Any, order: float) -> Floats:
 
 
 def _scaled_norms(X: Any, order: float) -> Floats:
-    """Norms by way of what share of its row's largest entry each entry is."""
+    """Norms of the rows divided by their largest entries, times these."""
     largest = _plain_norms(X, math.inf)
     scale = np.where(largest > 0, largest, 1.0)
     if sparse.issparse(X):
@@ -90,7 +90,7 @@ def _scaled_norms(X: Any, order: float) -> Floats:
 
 
 def joint_norms(a: Numbers, b: Numbers, order: float) -> Floats:
-    """Return the norm of the vectors whose two parts have the norms `a` and `b`.
+    """Return the norms of vectors whose two parts have the norms `a` and `b`.
 
     Parameters
     ----------
@@ -109,10 +109,10 @@ def joint_norms(a: Numbers, b: Numbers, order: float) -> Floats:
 
 
 def least_norm(dtype: Any) -> float:
-    """Return how short a vector of a dtype may be clipped.
+    """Return the least norm to which vectors of a dtype may be clipped.
 
-    A vector as long as this has entries so small that their spacing no longer shrinks
-    with them; of a shorter one, rounding would be a large share.
+    Entries of shorter vectors may be subnormal floats, whose spacing no longer shrinks
+    with them, so that rounding would be a large share of the norm.
 
     Parameters
     ----------

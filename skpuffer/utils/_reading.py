@@ -1,7 +1,7 @@
-"""Private values read as cells or as numbers: what cannot be is named, never quoted.
+"""Conversion of private values to cells or numbers, with errors that quote nothing.
 
-The checks of scikit-learn and NumPy quote what they refuse, so nothing reaches them
-that they would.
+The checks of scikit-learn and NumPy quote what they refuse, so what they would refuse
+is refused here first.
 """
 
 from decimal import Decimal
@@ -208,7 +208,7 @@ def _missing(values: NDArray[Any]) -> Booleans:
 
 
 def _as_array(values: Any, name: str) -> Any:
-    """An array, if it is not sparse, of which nothing is hidden by a mask."""
+    """A plain array without a mask, or a sparse matrix, of real entries."""
     if sparse.issparse(values):
         _refuse_complex(values, f"The parameter {name!r}")
         return values
@@ -252,7 +252,7 @@ def _refuse_complex(array: Any, where: str) -> None:
 
 
 def _numeric_frame(X: Any) -> Any:
-    """The frame, or one of its columns as numbers where a type is not one of them."""
+    """The frame; with all columns as numbers where the dtype of one is not a number."""
     frame = nw.from_native(X, eager_only=True)
     if all(_is_number(X, name, dtype) for name, dtype in frame.schema.items()):
         return X

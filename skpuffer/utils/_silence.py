@@ -1,4 +1,4 @@
-"""What runs on private rows says nothing: no listener, no print, no warning.
+"""Silence around code that runs on private rows: no callback, print, log or warning.
 
 A loss that a solver prints, or a monitor logs, is exact. No noise hides it.
 """

@@ -9,7 +9,7 @@ _LIBRARIES = ("joblib", "skpuffer", "sklearn")
 
 
 def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the line of the caller's own code, outside of the libraries."""
+    """Warn at the first line up the stack that is outside of these libraries."""
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and _package(frame) in _LIBRARIES:
         frame, level = frame.f_back, level + 1

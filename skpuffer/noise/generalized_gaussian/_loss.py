@@ -249,7 +249,7 @@ def hockey_stick(epsilon: Numbers, u: Numbers, beta: float) -> Floats:
             if chosen.any():
                 value[chosen] = formula(known[:, chosen], a) / 2
     value = np.clip(np.where(np.isnan(value), 0.0, value), 0.0, 1.0)
-    # two equal laws, where u is zero
+    # two equal distributions where u is zero
     value = mirrored(epsilon, np.where(usual, value, 0.0))
     value = np.where(np.isinf(u) & (u > 0), 1.0, value)
     return np.where(np.isinf(epsilon), np.where(epsilon > 0, 0.0, 1.0), value)
