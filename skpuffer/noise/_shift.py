@@ -114,6 +114,7 @@ class Shift:
                 f"in that norm (norm={norm:g}), or state its dimension (dim=...)."
             )
         power = 1 / norm - 1 / self.norm
+        # the r-norm of equal entries is one of them times dim^(1/r)
         if ratio.ndim == 0:
             return self.radius * float(ratio) * dim**power
         return self.radius * float(np.linalg.norm(ratio, ord=1 / power))

@@ -72,6 +72,7 @@ def renyi_to_approximate(
     if conversion == "basic":
         value = costs + math.log(1 / delta) / (orders - 1)
     else:
+        # Proposition 12, solved for epsilon
         with np.errstate(invalid="ignore"):
             value = (
                 costs

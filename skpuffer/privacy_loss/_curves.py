@@ -158,6 +158,7 @@ def _one_after_another(
     """Return the curve of all steps of all curves, none of which is a table."""
     steps: list[tuple[Step, int]] = [step for curve in stepwise for step in curve.steps]
     others = [curve for curve in curves if not isinstance(curve, PrivacyLossCurve)]
+    # Gaussian ones together are one Gaussian step, exactly
     distances = [c.gaussian_mu for c in others if c.gaussian_mu is not None]
     if distances:
         steps.append((_SymmetricPair(GaussianCurve(math.hypot(*distances))), 1))

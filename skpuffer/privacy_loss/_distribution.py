@@ -409,7 +409,7 @@ def _renyi_epsilon(curve: "PrivacyLossCurve", delta: float) -> float:
 
 @lru_cache(maxsize=4096)
 def _account(curve: "PrivacyLossCurve", delta: float, tolerance: float) -> Accounted:
-    if curve.n_steps == 1:
+    if curve.n_steps == 1:  # the trade-off is known: no grid is needed
         ((pair, _),) = curve.steps
         epsilon = max(_single_epsilon(each, delta) for each in _directions(pair))
         return Accounted(epsilon, epsilon * (1 - 1e-9), "exact")

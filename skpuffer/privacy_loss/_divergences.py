@@ -115,6 +115,8 @@ def gaussian_renyi_divergence(
         ]
     except np.linalg.LinAlgError:
         return math.inf
+    # with the mixed covariance M: alpha/2 |M^(-1/2) (mean_p - mean_q)|² less
+    # log(|M| / (|cov_p|^(1 - alpha) |cov_q|^alpha)) / (2 (alpha - 1))
     z = np.linalg.solve(factor, mean_p - mean_q)
     log_det = 2 * np.sum(np.log(np.diag(factor)))
     spread = log_det - (1 - alpha) * log_dets[0] - alpha * log_dets[1]

@@ -232,6 +232,7 @@ class MixturePair(DominatingPair):
 
     def delta(self, epsilon: Floats) -> Floats:
         """Return the hockey-stick divergence of the first from the second."""
+        # Q = 1 - (1 - chance)^trials, the probability of any participation
         rate = -math.expm1(self.trials * math.log1p(-self.chance))
         at = log_mixed(epsilon, 1 / rate)
         times, weights = participation(self.trials, self.chance)

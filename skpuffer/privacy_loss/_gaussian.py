@@ -79,7 +79,7 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
         return 0.0
     if math.isinf(mu):
         return math.inf
-    # a plain tail bound: P(loss > epsilon) <= delta at this upper end
+    # the loss is N(mu²/2, mu²), so that P(loss > epsilon) <= delta at this upper end
     upper = mu**2 / 2 + mu * math.sqrt(2 * math.log(1 / delta)) + 1.0
     if mu > 1e8:  # it is as good as exact, and the curve has lost its digits
         return upper * (1 + 1e-12)

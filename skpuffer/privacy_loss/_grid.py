@@ -306,6 +306,9 @@ class Sum:
         """Grid indices beyond which Chernoff bounds leave a tilted sum little mass."""
         here, need = self.cumulant(tilt), -math.log(_OUTSIDE)
         variance = sum(count * grid.variance(tilt) for grid, count in self.parts)
+        # the tilted mass beyond e is at most exp(K(tilt + s) - K(tilt) - s e), K the
+        # cumulant: `_OUTSIDE` at each of the bounds below. The best s of a normal sum
+        # is the guess
         guess = math.sqrt(2 * need / max(variance, self.step**2))
         ends = []
         for sign in (-1, 1):
@@ -402,6 +405,7 @@ class Tail:
         if i >= len(self._height) - 1:
             i = at = len(self._height) - 2
         left, right = self._height[i], self._height[i + 1]
+        # linear in exp(epsilon) between two points of the grid
         part = math.expm1(self.step * (at - i)) / math.expm1(self.step)
         height = left + (right - left) * part
         if height <= 0:

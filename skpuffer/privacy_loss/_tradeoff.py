@@ -47,6 +47,7 @@ def log_delta_of_orders(alphas: Floats, costs: Floats, epsilons: Numbers) -> Flo
     """
     known = np.isfinite(alphas) & np.isfinite(costs)
     alphas, costs = alphas[known], costs[known]
+    # delta <= exp((alpha - 1) (cost - epsilon)) (1 - 1 / alpha)^(alpha - 1) / alpha
     gaps = costs - np.asarray(epsilons, float)[..., np.newaxis]
     found = (alphas - 1) * (gaps + np.log1p(-1 / alphas)) - np.log(alphas)
     return found.min(axis=-1, initial=0.0)

@@ -32,6 +32,7 @@ def largest_argument(
         Below the root by the relative margin `MARGIN`.
     """
     low = high = start
+    # a bracket with function(low) <= target < function(high)
     while function(low) > target:
         low, high = low / 4, low
     while function(high) <= target:
