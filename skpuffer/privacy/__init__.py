@@ -1,6 +1,7 @@
 """What is promised, what follows from it, and what may be added up."""
 
-from ._certificate import Certificate, compose
+from ._certificate import Certificate
+from ._compose import compose
 from ._iteration import allocate_shifts, gaussian_prior_shifts, iteration_cost
 from ._notions import Notion
 from ._parallel import parallel

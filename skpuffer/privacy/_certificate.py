@@ -4,15 +4,14 @@ import math
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from skpuffer.exceptions import CompositionError, UncertifiedError
-from skpuffer.privacy_loss._curves import compose_curves
-from skpuffer.utils._checks import check_order, check_probability
+from skpuffer.exceptions import UncertifiedError
+from skpuffer.utils._checks import check_probability
 
 from ._display import certificate_html, certificate_text
 from ._notions import Notion
 from ._robustness import shifted
 
-__all__ = ["Certificate", "compose"]
+__all__ = ["Certificate"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -346,169 +345,6 @@ class Certificate:
     def _repr_html_(self):
         return certificate_html(self)
 
-
-def compose(certificates, alpha=None, delta=None):
-    """Return one certificate for several releases about the same people.
-
-    Adding budgets is sound only inside one coupling of the two worlds a secret pair
-    describes: every certificate must be composable and name the same `coupling_id`.
-    That of a scenario's own coupling names the table too, by the scenario's parameter
-    `table` and the number of records: of two tables about the same people one may hold
-    a fair sign U and the other sU, and together they tell s. What holds for arbitrary
-    neighbours, as under :class:`~skpuffer.scenarios.RecordScenario`, needs no name.
-    Certificates that rest on a Wasserstein distance are not: two mechanisms with no
-    loss each can leak everything together.
-
-    Parameters
-    ----------
-    certificates : sequence of Certificate
-    alpha : float, default=None
-        Rényi order of the result, for a promise in the Rényi notion. None takes the
-        smallest among the parts, if they are in that notion too.
-    delta : float, default=None
-        For an (epsilon, delta) promise. None takes the largest among the parts, if any
-        has one: epsilon is read off the curve of all of them, so deltas need not be
-        added, except for what is outside of the events they rest on.
-
-    Returns
-    -------
-    Certificate
-        Pure if all parts are, otherwise an (epsilon, delta) promise if any part is one
-        or `delta` is given, otherwise in the Rényi notion. Whole curves are added
-        (exactly, when all noise is Gaussian), so `to_approximate` loses nothing.
-
-    Raises
-    ------
-    CompositionError
-        If the parts may not be added; the message says why.
-    ValueError
-        If both `alpha` and `delta` are given, or one is out of its range.
-
-    References
-    ----------
-    Coupling composition: joint quasi-convexity of the Rényi divergence and Mironov
-    (2017), Rényi differential privacy, Proposition 1. No sequential composition
-    theorem holds for Pufferfish privacy in general.
-
-    Examples
-    --------
-    >>> from skpuffer.accountants import GroupPrivacy
-    >>> from skpuffer.privacy import compose
-    >>> from skpuffer.releases import QueryRelease, Sensitivity
-    >>> from skpuffer.scenarios import RecordScenario
-    >>> release = QueryRelease(
-    ...     query=lambda X, y: X.mean(axis=0),
-    ...     n_records=100,
-    ...     dim=1,
-    ...     sensitivity=Sensitivity(add_remove={2: 0.01}),
-    ... )
-    >>> accountant = GroupPrivacy(epsilon=1.0, delta=1e-5)
-    >>> once = accountant.calibrate(release, RecordScenario()).certificate
-    >>> both = compose([once, once])
-    >>> round(both.epsilon, 3), both.delta
-    (1.465, 1e-05)
-    """
-    certificates = list(certificates)
-    if not certificates:
-        raise CompositionError("There is no certificate to compose.")
-    for certificate in certificates:
-        if not certificate.certified:
-            raise CompositionError(
-                f"{certificate!r} is an estimate: estimates cannot be added to a "
-                "promise."
-            )
-        if not certificate.composable:
-            raise CompositionError(
-                f"{certificate!r} is not composable: it bounds each output law on its "
-                "own (a Wasserstein distance), or rests on an event or on a coupling "
-                "of a table or of columns without names, and two such releases can "
-                "reveal together what neither reveals alone. Release both as one "
-                "stacked query, or account for both with GroupPrivacy, under a "
-                "scenario that names their table (its parameter 'table')."
-            )
-    ids = {c.coupling_id for c in certificates}
-    if len(ids) > 1 or None in ids:
-        raise CompositionError(
-            "The certificates rest on different couplings of the data "
-            f"({', '.join(sorted(str(i) for i in ids))}); their budgets must not be "
-            "added. Two releases share one only if they read the same records of one "
-            "table, which the parameter 'table' of their scenario names, through the "
-            "same map, or if the statement holds for any two neighbouring tables "
-            "(GroupPrivacy under one RecordScenario)."
-        )
-    if len(certificates) == 1 and alpha is None and delta is None:
-        return certificates[0]
-    if any(c.curve is None for c in certificates):
-        raise CompositionError("A certificate holds no curve to add up.")
-    return _promise_of(_sum_of(certificates), certificates, alpha, delta)
-
-
-def _sum_of(certificates):
-    """Everything about a composition but the numbers of its promise."""
-    first = certificates[0]
-    return replace(
-        first,
-        event_delta=sum(c.event_delta for c in certificates),
-        # each part holds with its own confidence: a union bound over the failures
-        confidence=max(0.0, 1 - sum(1 - c.confidence for c in certificates)),
-        curve=compose_curves([c.curve for c in certificates]),
-        epsilon_lower=None,
-        rpp_epsilon=math.inf,
-        assumptions=tuple(
-            dict.fromkeys(a for c in certificates for a in c.assumptions)
-        ),
-        sensitivity=None,
-        norm=None,
-        record_sensitivity=None,
-        source="coupling composition; "
-        + "; ".join(sorted({c.source for c in certificates})),
-        accountant=" + ".join(dict.fromkeys(c.accountant for c in certificates)),
-        release=" + ".join(c.release for c in certificates),
-        n_releases=sum(c.n_releases for c in certificates),
-    )
-
-
-def _promise_of(total, parts, alpha, delta):
-    """The sum of some certificates, in the notion that they ask for."""
-    if alpha is not None and delta is not None:
-        raise ValueError(
-            "The parameters 'alpha' and 'delta' ask for different notions. Give one."
-        )
-    for part in parts:
-        if part.notion.approximate is None:
-            raise CompositionError(
-                f"No composition is known for {part.notion.title}: {part!r}."
-            )
-    dp = all(c.notion.differential for c in parts)
-    event = total.event_delta
-    if alpha is None and delta is None:
-        # the part of each delta that its noise buys
-        bought = [c.delta - c.event_delta for c in parts]
-        delta = event + max(bought) if max(bought) > 0 else None
-    if delta is not None:
-        notion = Notion.RENYI_DP if dp else Notion.RENYI_PUFFERFISH
-        return replace(total, notion=notion).to_approximate(delta)
-    pure = all(c.notion in _PURE for c in parts)
-    if alpha is None:
-        orders = [c.alpha for c in parts if c.alpha is not None]
-        alpha = math.inf if pure else min([a for a in orders if a < math.inf] or [2.0])
-    alpha = check_order(alpha=alpha)
-    if math.isinf(alpha) and not pure:
-        raise CompositionError("Only pure promises compose at alpha=inf.")
-    if math.isinf(alpha):
-        notion = Notion.PURE_DP if dp else Notion.PURE_PUFFERFISH
-    elif event:
-        notion = Notion.APPROXIMATE_RENYI_PUFFERFISH
-    else:
-        notion = Notion.RENYI_DP if dp else Notion.RENYI_PUFFERFISH
-    epsilon = float(total.curve.renyi(alpha))
-    own = math.inf if event or total.relation == "add_remove" else epsilon
-    return replace(
-        total, notion=notion, epsilon=epsilon, alpha=alpha, delta=event, rpp_epsilon=own
-    )
-
-
-_PURE = (Notion.PURE_DP, Notion.PURE_PUFFERFISH)
 
 _PUFFERFISH = {
     Notion.PURE_DP: Notion.PURE_PUFFERFISH,
