@@ -253,8 +253,8 @@ class _BoundBlocks(BoundScenario):
             )
         return Adjacency(
             count=worst.count,
-            shift=max(fact.shift for fact in found),
-            shifts=found[0].shifts if one else None,
+            move=max(fact.move for fact in found),
+            moves=found[0].moves if one else None,
             relation=worst.relation,
             coupling_id=coupling,
             count_is_certain=all(fact.count_is_certain for fact in found),
@@ -269,7 +269,7 @@ class _BoundBlocks(BoundScenario):
         # a belief is one for each block, so the worst block under its worst is enough
         return MaxInfluence(
             quilts=tuple(of_prior for fact in found for of_prior in fact.quilts),
-            shift=max(fact.shift for fact in found),
+            move=max(fact.move for fact in found),
             of_output=found[0].of_output,
             **self._trust(found),
         )

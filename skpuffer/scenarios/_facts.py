@@ -141,16 +141,16 @@ class Adjacency(Fact):
     ----------
     count : int
         At most so many records differ.
-    shift : float
+    move : float
         Each moves its contribution by at most this much, in the release's own
         `shift_norm`; infinity if a record may become any other.
     relation : {'add_remove', 'replace'}
     coupling_id : str or None
         Name of the coupling of neighbouring tables that this speaks of; None if it has
         no name by which another release could be known to rest on the same one.
-    shifts : ndarray of shape (count,) or None
+    moves : ndarray of shape (count,) or None
         Each record's own bound, in decreasing order, where they differ: the first is
-        `shift`.
+        `move`.
     any_records : bool
         Whether the secret is the records themselves, any `count` of them and whatever
         they hold, all others being the same in both tables: differential privacy. They
@@ -163,12 +163,12 @@ class Adjacency(Fact):
     """
 
     count: int
-    shift: float
+    move: float
     relation: str
     coupling_id: str | None
     any_records: bool = False
     count_is_certain: bool = True
-    shifts: Floats | None = field(default=None, repr=False)
+    moves: Floats | None = field(default=None, repr=False)
 
     @classmethod
     def arbitrary(
@@ -195,7 +195,7 @@ class Adjacency(Fact):
         return cls(
             count=count,
             any_records=any_records,
-            shift=float("inf"),
+            move=float("inf"),
             relation=relation,
             coupling_id=arbitrary_coupling(relation, count),
             assumptions=assumptions,
@@ -249,7 +249,7 @@ class MaxInfluence(Fact):
     ----------
     quilts : tuple of Quilts
         One for each prior.
-    shift : float
+    move : float
         How far one record moves its contribution, in the release's own `shift_norm`;
         infinity if a record may become any other. With `of_output`, how far the output
         moves for a size of one, in the release's units and the norm asked for.
@@ -266,7 +266,7 @@ class MaxInfluence(Fact):
     """
 
     quilts: tuple[Quilts, ...] = field(repr=False)
-    shift: float = float("inf")
+    move: float = float("inf")
     of_output: bool = False
 
     def worst(

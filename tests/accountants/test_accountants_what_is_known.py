@@ -79,10 +79,10 @@ def test_a_group_may_be_split_in_any_way_between_two_worlds(count):
         assert curve.delta(epsilon) >= worst * (1 - 1e-12)
 
 
-@pytest.mark.parametrize("shift", [math.inf, 2.0])
-def test_a_count_that_may_be_exceeded_is_not_certain(shift):
+@pytest.mark.parametrize("move", [math.inf, 2.0])
+def test_a_count_that_may_be_exceeded_is_not_certain(move):
     """A group's privacy holds without a prior only if no more records can differ."""
-    options = {"count": 2, "shift": shift, "relation": "replace", "coupling_id": "c"}
+    options = {"count": 2, "move": move, "relation": "replace", "coupling_id": "c"}
     fact = Adjacency(**options, delta=0.1, count_is_certain=False)
     release = QueryRelease(
         contribution=lambda X, y: X,

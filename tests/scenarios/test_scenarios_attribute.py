@@ -118,7 +118,7 @@ def test_a_table_drawn_given_one_secret_moves_by_every_record(table):
     bound = shared.bind(release.context)
     assert OutputDistributions not in bound.provides(release)
     fact = bound.fact(Adjacency, release)
-    assert (fact.count, fact.shift, fact.relation) == (10, 15.0, "replace")
+    assert (fact.count, fact.move, fact.relation) == (10, 15.0, "replace")
     found = certificate(release, shared)
     assert found.sensitivity == pytest.approx(15.0)
     assert "all share" in str(found) and "one record's" not in str(found)

@@ -425,7 +425,7 @@ def test_a_household_shares_a_value():
     )
     context = PublicContext(n_records=400, feature_names=("visits",), n_features=1)
     found = fact(Adjacency, scenario, total(400, context=context))
-    assert (found.count, found.shift) == (4, 3.0)
+    assert (found.count, found.move) == (4, 3.0)
     assert found.coupling_id.startswith("400 in blocks:")
 
 

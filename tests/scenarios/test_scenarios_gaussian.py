@@ -335,8 +335,8 @@ def test_records_move_together():
         covariance=SERIES, covariance_of="records", domain=(0, 1)
     )
     fact = scenario.bind(release.context).fact(Adjacency, release)
-    assert (fact.count, fact.shift) == (20, 1.0)
-    assert fact.shifts == pytest.approx(np.sort(SERIES[9])[::-1])
+    assert (fact.count, fact.move) == (20, 1.0)
+    assert fact.moves == pytest.approx(np.sort(SERIES[9])[::-1])
     # all moves have one sign, so clipping loses nothing here
     assert shift(release, scenario) == pytest.approx(shift(average(20), scenario))
     assert fact.coupling_id is None  # whose records these are is not known by name

@@ -167,10 +167,10 @@ def _(fact: OutputSensitivity, release, norm):
 
 @sensitivity_bound.register
 def _(fact: Adjacency, release, norm):
-    one = release.record_move(fact.shift, norm, fact.relation)
+    one = release.record_move(fact.move, norm, fact.relation)
     radius, each_as_far = fact.count * one, True
-    if fact.shifts is not None:
-        values, times = np.unique(fact.shifts, return_counts=True)
+    if fact.moves is not None:
+        values, times = np.unique(fact.moves, return_counts=True)
         moves = [release.record_move(v, norm, fact.relation) for v in values.tolist()]
         total = float(times @ moves)
         each_as_far = total >= radius
@@ -185,7 +185,7 @@ def _(fact: Adjacency, release, norm):
     if not (fact.count_is_certain and each_as_far):
         # the bound rests on the prior, however far the first record moves
         return _moved(fact, radius, norm, **known)
-    if math.isinf(fact.shift):
+    if math.isinf(fact.move):
         return _moved(fact, radius, norm, arbitrary=fact.certified, **known)
     if one >= release.record_move(math.inf, norm, "replace"):
         # as far as any record moves at all: no prior is needed to be certain of that

@@ -170,7 +170,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         )
         radius = float(found.shift.radius)
         coupling = fact.coupling_id
-        if not math.isinf(fact.shift):
+        if not math.isinf(fact.move):
             # how far each moves is not used: the bound holds for any records
             coupling = arbitrary_coupling(steps.relation, steps.count)
         compared = steps.count == 1 and not fact.any_records

@@ -243,9 +243,9 @@ class MarkovQuilt(Accountant):
         check_values(noise, release)
         bound = bind(scenario, release)
         fact = self._fact(release, bound, noise.norm)
-        move = fact.shift
+        move = fact.move
         if not fact.of_output:
-            move = release.record_move(fact.shift, noise.norm, "replace")
+            move = release.record_move(fact.move, noise.norm, "replace")
         part = QuiltPart(
             noise=noise,
             move=float(move),

@@ -353,14 +353,14 @@ class BoundAttribute(BoundScenario):
             for i, j in self.pairs
             if prior[i] is not None and prior[j] is not None
         ]
-        shift, _ = largest_distance(pairs, norm, ceiling=release.shift_ceiling)
-        if math.isinf(shift):
+        move, _ = largest_distance(pairs, norm, ceiling=release.shift_ceiling)
+        if math.isinf(move):
             return self._any_record(count, "the secret moves a record very far")
         coupling, trust = self._coupling(names, norm), self.trust(laws)
         trust["assumptions"] += same_table(coupling, self.scenario.table)
         return Adjacency(
             count=count,
-            shift=shift,
+            move=move,
             relation="replace",
             coupling_id=coupling,
             **trust,

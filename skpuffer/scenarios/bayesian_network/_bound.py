@@ -108,13 +108,13 @@ class BoundNetwork(BoundScenario):
 
     @offers(MaxInfluence)
     def _influence(self, release: AnyRelease, norm: float) -> MaxInfluence:
-        by_column, shift = self.scenario.moves is not None, math.inf
+        by_column, move = self.scenario.moves is not None, math.inf
         if by_column:
             # the l1 norm bounds every other, and the smallest unit makes most of a move
-            shift = 1.0 if release.units is None else 1 / min(release.units)
+            move = 1.0 if release.units is None else 1 / min(release.units)
         return MaxInfluence(
             quilts=self.quilts,
-            shift=shift,
+            move=move,
             of_output=by_column,
             assumptions=self.statements(),
         )

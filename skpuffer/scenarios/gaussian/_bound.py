@@ -337,23 +337,23 @@ class BoundGaussian(BoundScenario):
 
     @offers(Adjacency)
     def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
-        move = self._moves_of(release)
-        if move is None:
+        moves_of = self._moves_of(release)
+        if moves_of is None:
             return self._any_record()
         norm = release.shift_norm(norm)
-        shifts = np.zeros(1)
+        moves = np.zeros(1)
         for gaps in self._feature_moves():
-            # sorted: the maximum of each rank over secrets covers every one of them
-            one = np.sort(np.asarray(move(gaps, norm), dtype=float))[::-1]
-            if len(shifts) < len(one):
-                shifts = np.pad(shifts, (0, len(one) - len(shifts)))
-            shifts[: len(one)] = np.maximum(shifts[: len(one)], one)
-        shifts = shifts[: max(1, int(np.count_nonzero(shifts)))]
+            # sorted, so that the largest of each rank covers every secret
+            one = np.sort(np.asarray(moves_of(gaps, norm), dtype=float))[::-1]
+            if len(moves) < len(one):
+                moves = np.pad(moves, (0, len(one) - len(moves)))
+            moves[: len(one)] = np.maximum(moves[: len(one)], one)
+        moves = moves[: max(1, int(np.count_nonzero(moves)))]
         coupling = self._coupling()
         return Adjacency(
-            count=len(shifts),
-            shift=float(shifts[0]),
-            shifts=shifts,
+            count=len(moves),
+            move=float(moves[0]),
+            moves=moves,
             relation="replace",
             coupling_id=coupling,
             assumptions=(

@@ -212,12 +212,12 @@ class _BoundDiffusion(BoundScenario):
             self.scenario.record_shifts()[:, None], (1, self.context.n_features)
         )
         moves = np.asarray(move(gaps, release.shift_norm(norm)), dtype=float)
-        shifts = np.sort(moves)[::-1]
+        moves = np.sort(moves)[::-1]
         coupling = self._coupling()
         return Adjacency(
             count=n,
-            shift=float(shifts[0]),
-            shifts=shifts,
+            move=float(moves[0]),
+            moves=moves,
             relation="replace",
             coupling_id=coupling,
             assumptions=(

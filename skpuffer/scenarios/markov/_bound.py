@@ -170,7 +170,7 @@ class BoundMarkovChain(BoundScenario):
             shared = same_table(coupling, self.scenario.table)
         return Adjacency(
             count=count,
-            shift=self._record_sensitivity(release, norm),
+            move=self._record_sensitivity(release, norm),
             relation="replace",
             coupling_id=coupling,
             count_is_certain=count == n or delta == 0,
@@ -191,7 +191,7 @@ class BoundMarkovChain(BoundScenario):
         return chain_influence(
             self.chains,
             self.context.n_records,
-            shift=self._record_sensitivity(release, norm),
+            move=self._record_sensitivity(release, norm),
             protected=self.scenario.protected,
             assumptions=self.statements(),
             life=life_of(self.scenario),

@@ -179,7 +179,7 @@ def chain_influence(
     chains: Iterable[tuple[ArrayLike, ArrayLike]],
     n_records: int,
     *,
-    shift: float = math.inf,
+    move: float = math.inf,
     protected: Sequence[int] | None = None,
     pairs: ArrayLike | None = None,
     assumptions: tuple[str, ...] = (),
@@ -192,7 +192,7 @@ def chain_influence(
     chains : sequence of (initial, transition)
         One for each prior.
     n_records : int
-    shift : float, default=inf
+    move : float, default=inf
         How far one record moves its contribution from state to state.
     protected : sequence of int or None, default=None
         Positions of the protected records, from zero; None is all.
@@ -231,7 +231,7 @@ def chain_influence(
     if not found:
         raise nothing
     return MaxInfluence(
-        quilts=tuple(found), shift=float(shift), assumptions=tuple(assumptions)
+        quilts=tuple(found), move=float(move), assumptions=tuple(assumptions)
     )
 
 
