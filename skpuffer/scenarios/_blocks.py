@@ -216,15 +216,15 @@ class _BoundBlocks(BoundScenario):
             block.fact(OutputDistributions, part, norm)
             for block, part in self._parts(release)
         ]
-        laws, secrets, pairs, chances = None, [], [], None
+        distributions, secrets, pairs, chances = None, [], [], None
         for size, fact in zip(self.sizes, found, strict=True):
             start = len(secrets)
             secrets += [(f"block of {size}", secret) for secret in fact.secrets]
             pairs += [(start + i, start + j) for i, j in fact.pairs]
-            laws = _joined(laws, fact.laws)
+            distributions = _joined(distributions, fact.distributions)
             chances = _joined(chances, fact.probabilities)
         return OutputDistributions(
-            laws=laws,
+            distributions=distributions,
             secrets=tuple(secrets),
             pairs=tuple(pairs),
             probabilities=chances,

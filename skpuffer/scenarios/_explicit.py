@@ -89,7 +89,7 @@ class _BoundLaws(BoundScenario):
         flat = tuple(law for pair in self.scenario.laws for law in pair)
         n = len(flat)
         return OutputDistributions(
-            laws=(flat,),
+            distributions=(flat,),
             secrets=tuple(range(n)),
             pairs=tuple((i, i + 1) for i in range(0, n, 2)),
             certified=all(law.certified for law in flat),

@@ -67,8 +67,8 @@ class OutputDistributions(Fact):
 
     Parameters
     ----------
-    laws : tuple of tuple of Distribution or None
-        ``laws[prior][secret]``; None where the secret has no mass under the prior.
+    distributions : tuple of tuple of Distribution or None
+        ``distributions[prior][secret]``; None where the secret has no mass under the prior.
     secrets : tuple
     pairs : tuple of (int, int)
         Indices into `secrets` of the pairs that must look alike.
@@ -89,7 +89,7 @@ class OutputDistributions(Fact):
         As in :class:`Fact`.
     """
 
-    laws: tuple[tuple[Distribution | None, ...], ...]
+    distributions: tuple[tuple[Distribution | None, ...], ...]
     secrets: tuple[Any, ...]
     pairs: tuple[tuple[int, int], ...]
     probabilities: tuple[tuple[float, ...] | None, ...] | None = None
@@ -108,7 +108,7 @@ class OutputDistributions(Fact):
             (prior, i, j, distribution of i, distribution of j), with i and j as indices
             of secrets.
         """
-        for prior, laws in enumerate(self.laws):
+        for prior, given in enumerate(self.distributions):
             for i, j in self.pairs:
                 u, v = laws[i], laws[j]
                 if u is not None and v is not None:

@@ -308,7 +308,7 @@ class _BoundJointTable(BoundScenario):
                 tuple(float(sum(masses[event]) / total) for event in self.events)
             )
         return OutputDistributions(
-            laws=tuple(laws),
+            distributions=tuple(laws),
             secrets=tuple(self.secrets),
             pairs=self.pairs,
             probabilities=tuple(probabilities),

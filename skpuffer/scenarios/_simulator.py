@@ -193,7 +193,7 @@ class _BoundSimulator(BoundScenario):
             for u, v in zip(laws, again, strict=True)
         )
         return OutputDistributions(
-            laws=(laws,),
+            distributions=(laws,),
             secrets=tuple(self.scenario.secrets),
             pairs=self._pairs(),
             certified=False,

@@ -143,7 +143,12 @@ def test_joint_columns_are_compared_jointly(table):
 def test_columns_are_matched_by_name(table):
     shuffled = table[["age", "sex", "height"]].assign(extra=7.0)
     for prior in (table, shuffled):
-        laws = scenario(prior).bind(context()).fact(OutputDistributions, mean()).laws
+        laws = (
+            scenario(prior)
+            .bind(context())
+            .fact(OutputDistributions, mean())
+            .distributions
+        )
         assert laws[0][0].points[0].tolist() == [160.0, 30.0]
 
 
@@ -191,7 +196,7 @@ def test_a_secret_without_mass_is_skipped_for_that_prior_only(table):
     fact = (
         scenario([table, two]).bind(release.context).fact(OutputDistributions, release)
     )
-    assert fact.laws[1][2] is None and fact.probabilities[1][2] == 0.0
+    assert fact.distributions[1][2] is None and fact.probabilities[1][2] == 0.0
     # and a pair under no prior at all is not silently promised
     found = certificate(
         release, scenario([table[table["sex"] != "m"], two], pairs="all")
@@ -234,7 +239,7 @@ def test_labels(table, prior_as, law, notion, phrase, kind):
     assert found.notion.name == notion
     assert any(phrase in a for a in found.assumptions)
     fact = trusting.bind(release.context).fact(OutputDistributions, release)
-    assert all(type(one) is law for one in fact.laws[0])
+    assert all(type(one) is law for one in fact.distributions[0])
     assert found.composable is (kind is GroupPrivacy and prior_as in ("law", "support"))
     assert found.confidence == (0.99 if prior_as == "confidence" else 1.0)
 
@@ -398,7 +403,7 @@ def test_the_data_as_prior_from_arrays(table, column):
     with pytest.warns(EmpiricalPriorWarning) as caught:
         fact = private.bind(release.context).fact(OutputDistributions, release)
     assert caught[0].filename == __file__  # whoever asked, not the library
-    assert fact.laws[0][0].points.tolist() == X[:3].tolist()
+    assert fact.distributions[0][0].points.tolist() == X[:3].tolist()
 
 
 def test_the_data_as_prior_with_a_feature_called_target(table):
@@ -409,7 +414,7 @@ def test_the_data_as_prior_with_a_feature_called_target(table):
     )
     with pytest.warns(EmpiricalPriorWarning):
         fact = private.bind(release.context).fact(OutputDistributions, release)
-    assert fact.laws[0][0].points.tolist() == X[:3].to_numpy().tolist()
+    assert fact.distributions[0][0].points.tolist() == X[:3].to_numpy().tolist()
 
 
 # -- simulated tables ------------------------------------------------------------------

@@ -217,7 +217,7 @@ def test_weak_dependence_holds_on_small_tables(counts):
             )
         except ScenarioError:
             return None
-        return dict(zip(found.secrets, found.laws[0], strict=True)), found
+        return dict(zip(found.secrets, found.distributions[0], strict=True)), found
 
     mine, product = laws(np.array(counts)), laws(alone / alone.sum())
     if mine is None or product is None:
@@ -302,11 +302,14 @@ def test_masses_are_those_given():
         OutputDistributions,
         JointTableScenario([[0, 1], [1, 0], [1, 1]], third),
         total(2),
-    ).laws[0]
+    ).distributions[0]
     assert laws[1].weights.tolist() == [Fraction(1, 2), Fraction(1, 2)]
     odd = [0.1 + 1e-12, 0.9 - 1e-12]
     scenario = JointTableScenario([[0, 1], [1, 0]], odd)
-    assert fact(OutputDistributions, scenario, total(2)).laws[0][0].masses.sum() == 1
+    assert (
+        fact(OutputDistributions, scenario, total(2)).distributions[0][0].masses.sum()
+        == 1
+    )
 
 
 def test_sums_and_queries_agree_on_listed_tables():
@@ -315,8 +318,8 @@ def test_sums_and_queries_agree_on_listed_tables():
     scenario = JointTableScenario(tables, [masses, masses[::-1]])
     same = QueryRelease(query=lambda X, y: X.sum(axis=0), n_records=4, dim=1)
     for one, other in zip(
-        fact(OutputDistributions, scenario, total(4)).laws,
-        fact(OutputDistributions, scenario, same).laws,
+        fact(OutputDistributions, scenario, total(4)).distributions,
+        fact(OutputDistributions, scenario, same).distributions,
         strict=True,
     ):
         for u, v in zip(one, other, strict=True):

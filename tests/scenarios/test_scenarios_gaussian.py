@@ -98,7 +98,11 @@ def test_known_shifts_of_independent_records(row):
 def test_known_slopes():
     scenario = GaussianScenario(covariance=SIGMA, secret=[1, 2], domain=(0, 1))
     release = columns_of_every_record([0], n=1)
-    u, v = scenario.bind(release.context).fact(OutputDistributions, release).laws[0][:2]
+    u, v = (
+        scenario.bind(release.context)
+        .fact(OutputDistributions, release)
+        .distributions[0][:2]
+    )
     assert abs(v.mean - u.mean) == pytest.approx(sum(ORACLES["slopes"]), abs=1e-9)
     (slope, _), row = ORACLES["slopes"], SIGMA[0, 1:] @ np.linalg.inv(SIGMA[1:, 1:])
     assert row[0] == pytest.approx(slope, abs=1e-9)
@@ -113,7 +117,9 @@ def test_known_average_of_a_table():
     )
     assert shift(release, scenario) == pytest.approx(oracle["slope"])
     fact = scenario.bind(release.context).fact(OutputDistributions, release)
-    assert fact.laws[0][0].covariance[0, 0] == pytest.approx(oracle["variance"])
+    assert fact.distributions[0][0].covariance[0, 0] == pytest.approx(
+        oracle["variance"]
+    )
 
 
 @pytest.mark.parametrize("row", ORACLES["series"])
@@ -318,7 +324,7 @@ def test_variance_relied_on_is_there(seed, digits, n_secret):
     for at in secret:
         left = left - np.outer(left[:, at], left[at]) / left[at, at]
     left = exact @ left @ exact.T
-    for law in facts.laws[0]:  # no more than it, in any direction
+    for law in facts.distributions[0]:  # no more than it, in any direction
         missing = left - fractions(law.covariance)
         assert missing[0, 0] >= 0
         assert missing[0, 0] * missing[1, 1] >= missing[0, 1] ** 2

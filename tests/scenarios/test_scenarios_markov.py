@@ -100,7 +100,7 @@ def test_known_distances_record_by_record():
 
 def test_known_masses():
     fact = facts(MarkovChainScenario(P, protected=[2]), count_release(5))
-    for law, masses in zip(fact.laws[0], CHAIN["middle_of_five"], strict=True):
+    for law, masses in zip(fact.distributions[0], CHAIN["middle_of_five"], strict=True):
         found = np.zeros(6)
         found[law.points[:, 0].astype(int)] = law.masses
         assert found == pytest.approx(masses, abs=1e-15)
@@ -219,9 +219,11 @@ def test_laws_are_those_of_all_paths(chain, n, values, pairs):
     assert fact.delta == 0
     known = {
         (record, int(value[0])): law
-        for (record, value), law in zip(truth.secrets, truth.laws[0], strict=True)
+        for (record, value), law in zip(
+            truth.secrets, truth.distributions[0], strict=True
+        )
     }
-    for (record, state), law in zip(fact.secrets, fact.laws[0], strict=True):
+    for (record, state), law in zip(fact.secrets, fact.distributions[0], strict=True):
         other = known.get((record, state))
         assert (law is None) == (other is None)
         if law is not None:
@@ -412,7 +414,9 @@ def test_secrets_without_probability_are_left_out():
     # the chain starts in 0 and never returns to it
     scenario = MarkovChainScenario([[0, 1, 0], [0, 0.5, 0.5], [0, 0.5, 0.5]], [1, 0, 0])
     fact = facts(scenario, count_release(4))
-    none = {s for s, law in zip(fact.secrets, fact.laws[0], strict=True) if not law}
+    none = {
+        s for s, law in zip(fact.secrets, fact.distributions[0], strict=True) if not law
+    }
     assert none == {(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (3, 0)}
     with pytest.raises(ScenarioError, match="nothing to keep apart"):
         MarkovChainScenario([[0, 1], [1, 0]], [1, 0]).bind(PublicContext(n_records=9))
@@ -423,7 +427,7 @@ def test_every_chain_counts():
     matrices = [P, np.array([[0.7, 0.3], [0.3, 0.7]])]
     each = [largest(facts(MarkovChainScenario(Q), release)) for Q in matrices]
     both = facts(MarkovChainScenario(matrices), release)
-    assert len(both.laws) == 2
+    assert len(both.distributions) == 2
     assert largest(both) == max(each)
     given = MarkovChainScenario([P, P], ["stationary", [0.5, 0.5]])
     assert len(given.chains()) == 2
@@ -651,7 +655,9 @@ def test_an_attacker_who_knows_the_chain(n_trials):
     release, scenario = count_release(n), MarkovChainScenario(P)
     found = PURE.calibrate(release, scenario)
     fact = facts(scenario, release)
-    worlds = [fact.laws[0][fact.secrets.index((at, state))] for state in (0, 1)]
+    worlds = [
+        fact.distributions[0][fact.secrets.index((at, state))] for state in (0, 1)
+    ]
 
     def world(state):
         def draw(size, rng):

@@ -322,7 +322,7 @@ class BoundAttribute(BoundScenario):
         laws, _ = self._contributions(release)
         units = release.unit_array
         return OutputDistributions(
-            laws=tuple(
+            distributions=tuple(
                 tuple(None if law is None else _scaled(law, units) for law in prior)
                 for prior in laws
             ),

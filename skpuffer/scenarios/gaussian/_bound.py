@@ -309,7 +309,7 @@ class BoundGaussian(BoundScenario):
                     laws.append(Gaussian(mean + sign * half, covariance))
                     secrets.append((name, tuple((sign * move / 2).tolist())))
         return OutputDistributions(
-            laws=(tuple(laws),),
+            distributions=(tuple(laws),),
             secrets=tuple(secrets),
             pairs=tuple(pairs),
             corners=self.scenario.shape == "box" and self._several(matrix),

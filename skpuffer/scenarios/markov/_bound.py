@@ -147,7 +147,7 @@ class BoundMarkovChain(BoundScenario):
             )
         delta = laws.lost + (self.delta if laws.windows else 0.0)
         return OutputDistributions(
-            laws=laws.laws,
+            distributions=laws.laws,
             secrets=laws.secrets,
             pairs=laws.pairs,
             scale=abs(release.factor),
