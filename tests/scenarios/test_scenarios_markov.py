@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -195,6 +195,7 @@ def listed(initial, transition, n, values):
     st.sampled_from([(0.0, 1.0, 2.0), (1.0, 0.0, 0.0), (-1.0, 0.5, 4.0)]),
     st.sampled_from(["same_index", "all"]),
 )
+@example((np.array([0.0, 1.0]), np.array([[0.0, 1.0]] * 2)), 1, (0.0, 1.0), "all")
 def test_laws_are_those_of_all_paths(chain, n, values, pairs):
     initial, transition = chain
     values = values[: len(initial)]

@@ -51,11 +51,12 @@ class BoundMarkovChain(BoundScenario):
             (marginal_distributions(*chain, n)[list(self.positions)] > 0).sum(axis=1)
             for chain in self.chains
         ]
-        least = 2 if scenario.pairs == "same_index" else 0
-        if not any(np.any(count >= least) for count in possible):
+        # secrets of a pair are states at one time, or at any two
+        apart = np.max if scenario.pairs == "same_index" else np.sum
+        if max(apart(count) for count in possible) < 2:
             raise ScenarioError(
-                "No chain gives two states a positive probability at one protected "
-                "time, so there is nothing to keep apart."
+                "No chain gives both secrets of a pair a positive probability, so "
+                "there is nothing to keep apart."
             )
         self.width, self.delta = self._window()
 
