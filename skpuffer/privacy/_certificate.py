@@ -7,6 +7,7 @@ from typing import Any
 from skpuffer.exceptions import UncertifiedError
 from skpuffer.utils._checks import check_probability
 
+from ._curve import Curve
 from ._display import certificate_html, certificate_text
 from ._notions import Notion
 from ._robustness import shifted
@@ -23,13 +24,13 @@ class Certificate:
     Parameters
     ----------
     notion : Notion or str
-        The privacy notion.
+        The privacy notion the promise is stated in.
     epsilon : float or None
         The bound in nats; None if the promise is a mutual information.
     alpha : float or None
         Rényi order, where the notion has one; infinity for a pure promise.
     delta : float
-        Failure mass of an approximate notion, for each pair of secrets and prior.
+        The delta of an approximate notion, for each pair of secrets and each prior.
     event_delta : float
         The part of `delta` that no noise can buy back: the mass outside the event
         that `curve` speaks of.
@@ -39,9 +40,9 @@ class Certificate:
         Probability, over the public sample, that the statement holds; 1 if certain.
     relation : str or None
         How neighbouring tables differ: 'add_remove', 'replace', or None.
-    curve : object or None
-        The whole curve the numbers came from: `renyi(alpha)`, `delta(epsilon)`,
-        `epsilon(delta)`.
+    curve : Curve or None
+        The whole privacy curve the numbers came from: `renyi(alpha)`,
+        `delta(epsilon)`, `epsilon(delta)`.
     epsilon_lower : float or None
         A lower bound of the true epsilon where one is known; `epsilon` is the upper.
     rpp_epsilon : float
@@ -49,21 +50,21 @@ class Certificate:
         the values of as many records, or infinity. Under 'add_remove' a value changes
         in two steps, so it is more than `epsilon`.
     coupling_id : str or None
-        Names the coupling of two worlds the promise rests on. Only certificates with
-        the same one may be composed.
+        Names the coupling of neighbouring tables that the promise rests on. Only
+        certificates with the same one may be composed.
     composable : bool
         Whether it may be added to others at all.
     assumptions : tuple of str
         What must be true for the promise to hold, in sentences.
     sensitivity : float or None
-        The shift that the noise covers, in the units of the release: half the range
-        of each column in a summary, one clip norm's gradients in a training run,
-        otherwise the unit of the output.
+        Bound on the output's sensitivity that the noise covers, in the units of the
+        release: half the range of each column in a summary, the clip norm of gradients
+        in a training run, otherwise the unit of the output.
     norm : float or None
         The norm of `sensitivity`.
     record_sensitivity : float or None
-        What an arbitrary change of one record would have shifted, in the same norm:
-        the shift plain differential privacy covers.
+        Sensitivity to an arbitrary change of one record, in the same norm: what plain
+        differential privacy covers.
     source : str
         Where the statement is proved.
     scenario, accountant, release : str
@@ -98,12 +99,12 @@ class Certificate:
     mutual_information: float | None = None
     confidence: float = 1.0
     relation: str | None = None
-    curve: Any = None
+    curve: Curve | None = None
     epsilon_lower: float | None = None
     rpp_epsilon: float = math.inf
     coupling_id: str | None = None
     composable: bool = False
-    assumptions: tuple = ()
+    assumptions: tuple[str, ...] = ()
     sensitivity: float | None = None
     norm: float | None = None
     record_sensitivity: float | None = None
@@ -113,18 +114,18 @@ class Certificate:
     release: str = ""
     n_releases: int = 1
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "notion", Notion.of(self.notion))
         object.__setattr__(self, "assumptions", tuple(self.assumptions))
 
     @property
-    def certified(self):
+    def certified(self) -> bool:
         """Whether this is a promise (True) or an estimate (False)."""
         return self.notion.certified
 
     @property
-    def gain(self):
-        """How many times smaller the shift is than that of one arbitrary record.
+    def gain(self) -> float | None:
+        """Sensitivity to one arbitrary record over the sensitivity covered here.
 
         1.0 or less: the scenario gained nothing over plain differential privacy.
         None where the comparison makes no sense.
@@ -135,7 +136,7 @@ class Certificate:
             return math.inf
         return self.record_sensitivity / self.sensitivity
 
-    def implies(self, notion):
+    def implies(self, notion: Notion | str) -> bool:
         """Whether a promise in `notion` follows from this one.
 
         At the same numbers, except for the step from a Rényi notion to an (epsilon,
@@ -152,11 +153,12 @@ class Certificate:
         """
         notion = Notion.of(notion)
         if self.relation == "add_remove" and self.notion.differential:
-            # a record's value is two steps away: it leaves, another comes
+            # Another value of a record is two steps of this relation away, a removal
+            # and an addition, so nothing follows for replaced values at these numbers.
             return notion.differential and self.notion.implies(notion)
         return self.notion.implies(notion)
 
-    def to_approximate(self, delta):
+    def to_approximate(self, delta: float) -> "Certificate":
         """Return the (epsilon, delta) promise that follows.
 
         Parameters
@@ -192,7 +194,7 @@ class Certificate:
                 f"The parameter 'delta' must exceed {event:g}, the mass outside the "
                 f"event this certificate rests on. Got {delta!r}."
             )
-        # the noise's own trade-off on the good event, plus the mass outside it
+        # delta is the noise's own trade-off given the event, plus the mass outside it
         epsilon = float(self.curve.epsilon(delta - event))
         return replace(
             self,
@@ -206,13 +208,13 @@ class Certificate:
 
     def under_prior_shift(
         self,
-        query_distance=None,
+        query_distance: float | None = None,
         *,
-        method="direct",
-        divergence=None,
-        variation=None,
-        orders=None,
-    ):
+        method: str = "direct",
+        divergence: float | tuple[float, float] | None = None,
+        variation: float | None = None,
+        orders: tuple[float, float, float] | None = None,
+    ) -> "Certificate":
         """Return what is promised if the attacker's belief is only close to a prior.
 
         The promise extends to beliefs outside the scenario that are close to one of
@@ -222,24 +224,24 @@ class Certificate:
         Parameters
         ----------
         query_distance : float, default=None
-            For 'direct' and 'a5': W_inf distance of the query's law given each secret
-            under the belief from that under the prior, at most; in the norm and the
-            units of `sensitivity`.
+            For 'direct' and 'a5': W_inf distance between the distributions of the query
+            given each secret under the belief and under the prior, at most; in the norm
+            and the units of `sensitivity`.
         method : {'direct', 'variation', 'a3', 'a4', 'a5'}, default='direct'
-            - 'direct': the shift grows by twice the distance, whatever the notion. No
-              other method is better where it applies.
-            - 'variation': the mass left out grows by twice the total variation.
+            - 'direct': the sensitivity grows by twice the distance, whatever the
+              notion. No other method is better where it applies.
+            - 'variation': delta grows by twice the total variation.
             - 'a3': a pure epsilon grows by twice the max-divergence.
             - 'a4': any mechanism with a Rényi promise, by Hölder's inequality.
             - 'a5': 'a4' for additive noise; at best as good as 'direct'.
         divergence : float or (float, float), default=None
-            For 'a3': the max-divergence of the data's law given each secret between
-            belief and prior, both ways. For 'a4': the Rényi divergence of the belief
-            from the prior at the order ``alpha p``, and that of the prior from the
-            belief at the order ``(alpha - 1) r + 1``.
+            For 'a3': the max-divergence of the data's distribution given each secret
+            between belief and prior, both ways. For 'a4': the Rényi divergence of the
+            belief from the prior at the order ``alpha p``, and that of the prior from
+            the belief at the order ``(alpha - 1) r + 1``.
         variation : float, default=None
-            For 'variation': total variation between the query's laws given each
-            secret, at most; in (0, 1/2).
+            For 'variation': total variation between the distributions of the query
+            given each secret, at most; in (0, 1/2).
         orders : (float, float, float), default=None
             For 'a4' and 'a5': (p, q, r), above one, with reciprocals that sum to one.
             The promise used is the one at the order ``q (alpha - 1/p)``. None finds
@@ -300,7 +302,7 @@ class Certificate:
         }
         return shifted(self, notion, method, given, orders)
 
-    def _refuse_estimate(self, what):
+    def _refuse_estimate(self, what: str) -> None:
         if not self.certified:
             raise UncertifiedError(
                 f"This certificate is an estimate and gives no guarantee, so not "
@@ -308,7 +310,7 @@ class Certificate:
                 "'support' or 'confidence'; confidence= for simulations)."
             )
 
-    def as_estimate(self, reason):
+    def as_estimate(self, reason: str) -> "Certificate":
         """Return this certificate demoted to an estimate, for a stated reason."""
         return replace(
             self,
@@ -318,11 +320,11 @@ class Certificate:
             assumptions=(*self.assumptions, reason),
         )
 
-    def assuming(self, *assumptions):
+    def assuming(self, *assumptions: str) -> "Certificate":
         """Return this certificate with further assumptions written into it."""
         return replace(self, assumptions=(*self.assumptions, *assumptions))
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data, fit for strict JSON: infinity is the text 'inf'."""
         out = {f.name: getattr(self, f.name) for f in fields(self)}
         out["notion"] = str(self.notion)
@@ -331,10 +333,10 @@ class Certificate:
         out["gain"] = self.gain
         return _finite_json(out)
 
-    def __str__(self):
+    def __str__(self) -> str:
         return certificate_text(self)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         parts = [f"notion={self.notion.name!r}"]
         for name in ("epsilon", "alpha", "delta", "mutual_information"):
             value = getattr(self, name)
@@ -342,10 +344,11 @@ class Certificate:
                 parts.append(f"{name}={value:.6g}")
         return f"Certificate({', '.join(parts)})"
 
-    def _repr_html_(self):
+    def _repr_html_(self) -> str:
         return certificate_html(self)
 
 
+#: The Pufferfish notion that a differential one is, for a prior of independent records.
 _PUFFERFISH = {
     Notion.PURE_DP: Notion.PURE_PUFFERFISH,
     Notion.RENYI_DP: Notion.RENYI_PUFFERFISH,
@@ -353,7 +356,7 @@ _PUFFERFISH = {
 }
 
 
-def _finite_json(value):
+def _finite_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _finite_json(v) for key, v in value.items()}
     if isinstance(value, list):

@@ -1,12 +1,14 @@
 """Sequential composition of certificates, inside one coupling of the data."""
 
 import math
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from skpuffer.exceptions import CompositionError
 from skpuffer.privacy_loss._curves import compose_curves
 from skpuffer.utils._checks import check_order
 
+from ._certificate import Certificate
 from ._notions import Notion
 
 __all__ = ["compose"]
@@ -14,11 +16,15 @@ __all__ = ["compose"]
 _PURE = (Notion.PURE_DP, Notion.PURE_PUFFERFISH)
 
 
-def compose(certificates, alpha=None, delta=None):
+def compose(
+    certificates: Iterable[Certificate],
+    alpha: float | None = None,
+    delta: float | None = None,
+) -> Certificate:
     """Return one certificate for several releases about the same people.
 
-    Adding budgets is sound only inside one coupling of the two worlds a secret pair
-    describes: every certificate must be composable and name the same `coupling_id`.
+    Adding budgets is sound only inside one coupling of the neighbouring tables of a
+    secret pair: every certificate must be composable and name the same `coupling_id`.
     That of a scenario's own coupling names the table too, by the scenario's parameter
     `table` and the number of records: of two tables about the same people one may hold
     a fair sign U and the other sU, and together they tell s. What holds for arbitrary
@@ -110,13 +116,13 @@ def compose(certificates, alpha=None, delta=None):
     return _promise_of(_sum_of(certificates), certificates, alpha, delta)
 
 
-def _sum_of(certificates):
-    """Everything about a composition but the numbers of its promise."""
+def _sum_of(certificates: Sequence[Certificate]) -> Certificate:
+    """Compose all but the numbers of the promise."""
     first = certificates[0]
     return replace(
         first,
         event_delta=sum(c.event_delta for c in certificates),
-        # each part holds with its own confidence: a union bound over the failures
+        # union bound over the events in which a part does not hold
         confidence=max(0.0, 1 - sum(1 - c.confidence for c in certificates)),
         curve=compose_curves([c.curve for c in certificates]),
         epsilon_lower=None,
@@ -135,8 +141,13 @@ def _sum_of(certificates):
     )
 
 
-def _promise_of(total, parts, alpha, delta):
-    """The sum of some certificates, in the notion that they ask for."""
+def _promise_of(
+    total: Certificate,
+    parts: Sequence[Certificate],
+    alpha: float | None,
+    delta: float | None,
+) -> Certificate:
+    """Read the promise off the composed curve, in the notion that is asked for."""
     if alpha is not None and delta is not None:
         raise ValueError(
             "The parameters 'alpha' and 'delta' ask for different notions. Give one."
@@ -149,9 +160,10 @@ def _promise_of(total, parts, alpha, delta):
     dp = all(c.notion.differential for c in parts)
     event = total.event_delta
     if alpha is None and delta is None:
-        # the part of each delta that its noise buys
-        bought = [c.delta - c.event_delta for c in parts]
-        delta = event + max(bought) if max(bought) > 0 else None
+        # Deltas of one composed curve need not be added: it is read at the largest
+        # that some noise was calibrated for, and only the events add up.
+        of_noise = [c.delta - c.event_delta for c in parts]
+        delta = event + max(of_noise) if max(of_noise) > 0 else None
     if delta is not None:
         notion = Notion.RENYI_DP if dp else Notion.RENYI_PUFFERFISH
         return replace(total, notion=notion).to_approximate(delta)
@@ -168,8 +180,10 @@ def _promise_of(total, parts, alpha, delta):
         notion = Notion.APPROXIMATE_RENYI_PUFFERFISH
     else:
         notion = Notion.RENYI_DP if dp else Notion.RENYI_PUFFERFISH
+    assert total.curve is not None  # composed of curves
     epsilon = float(total.curve.renyi(alpha))
-    own = math.inf if event or total.relation == "add_remove" else epsilon
+    # a value replaced is a removal and an addition, so not one step of "add_remove"
+    rpp = math.inf if event or total.relation == "add_remove" else epsilon
     return replace(
-        total, notion=notion, epsilon=epsilon, alpha=alpha, delta=event, rpp_epsilon=own
+        total, notion=notion, epsilon=epsilon, alpha=alpha, delta=event, rpp_epsilon=rpp
     )

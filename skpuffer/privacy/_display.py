@@ -2,9 +2,14 @@
 
 import html
 import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._certificate import Certificate
 
 
-def promise(certificate):
+def promise(certificate: "Certificate") -> str:
     """Return the numbers of the promise in one line."""
     c = certificate
     if c.mutual_information is not None:
@@ -21,7 +26,8 @@ def promise(certificate):
 _PLAIN = "RecordScenario(relation='replace')"
 
 
-def _rows(certificate):
+def _rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
+    """Name and value of each line but the assumptions."""
     c = certificate
     yield "promise", f"{c.notion.title}: {promise(c)}"
     if c.confidence < 1:
@@ -35,7 +41,7 @@ def _rows(certificate):
         yield "scenario", c.scenario
     if c.accountant:
         yield "accountant", c.accountant
-    if c.sensitivity is not None:
+    if c.sensitivity is not None and c.norm is not None:
         norm = "∞" if math.isinf(c.norm) else f"{c.norm:g}"
         yield "shift covered", f"{c.sensitivity:.6g} (l{norm}, in units of the release)"
     if c.gain is not None:
@@ -58,7 +64,7 @@ def _rows(certificate):
         yield "source", c.source
 
 
-def certificate_text(certificate):
+def certificate_text(certificate: "Certificate") -> str:
     """Return the certificate as readable text."""
     rows = list(_rows(certificate))
     width = max(len(name) for name, _ in rows)
@@ -70,7 +76,7 @@ def certificate_text(certificate):
     return "\n".join(lines)
 
 
-def certificate_html(certificate):
+def certificate_html(certificate: "Certificate") -> str:
     """Return the certificate as an HTML table."""
     rows = "".join(
         f"<tr><th style='text-align:left'>{html.escape(name)}</th>"

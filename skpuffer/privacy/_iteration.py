@@ -1,14 +1,16 @@
-"""What the last iterate of a noisy contractive iteration gives away.
+"""Privacy amplification by iteration: the cost of the last iterate alone.
 
-An iteration ``w[t] = psi[t](w[t-1], data) + noise`` forgets: what a secret moves early
-is drowned by the noise of every later step. None of this holds for someone who sees
-the iterates on the way.
+A contractive iteration ``w[t] = psi[t](w[t-1], data) + noise`` forgets: a shift at an
+early step is covered by the noise of every later step. Nothing of this holds for an
+attacker who sees the iterates on the way.
 """
 
 import math
 import warnings
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import isotonic_regression
 
 from skpuffer.exceptions import PrivacyWarning
@@ -20,18 +22,24 @@ from skpuffer.utils._checks import (
     check_positive,
     check_real,
 )
+from skpuffer.utils._types import Floats
 
 __all__ = ["allocate_shifts", "gaussian_prior_shifts", "iteration_cost"]
 
-#: Steps whose shift shrinks by more than this until the end get none of the budget. Its
-#: square is a weight, and must not underflow.
+#: Steps whose shift contracts by more than this until the last are given nothing to
+#: cover. Its square is a weight, and must not underflow.
 _FADED = 1e-125
-#: How many restarts are tried at a time; between the best one's neighbours once more.
+#: Number of restarts tried at a time; between the best one's neighbours once more.
 _RESTARTS = 256
 
+#: Rényi divergence at an order, for shifts and scales of each step.
+_Price = Callable[[float, Floats, Floats], float]
 
-def allocate_shifts(shifts, scales=1.0, *, contraction=1.0):
-    """Say how much of the shift each step's noise should cover.
+
+def allocate_shifts(
+    shifts: ArrayLike, scales: ArrayLike = 1.0, *, contraction: float = 1.0
+) -> Floats:
+    """Allocate the shifts of an iteration to the noise of its steps.
 
     What is not covered at a step is carried to the next, shrunk by `contraction`:
     ``z[t] = contraction * z[t-1] + shifts[t] - a[t]``, which must never be negative and
@@ -41,8 +49,8 @@ def allocate_shifts(shifts, scales=1.0, *, contraction=1.0):
     Parameters
     ----------
     shifts : array-like of shape (n_steps,)
-        How far each step moves the iterate when the secret changes, at most. In the
-        unit of the iterate; non-negative and finite.
+        Sensitivity of each step: how far the iterate moves when the secret changes, at
+        most. In the unit of the iterate; non-negative and finite.
     scales : float or array-like of shape (n_steps,), default=1.0
         Scale of each step's noise, in the same unit; positive.
     contraction : float, default=1.0
@@ -51,7 +59,7 @@ def allocate_shifts(shifts, scales=1.0, *, contraction=1.0):
     Returns
     -------
     ndarray of shape (n_steps,)
-        Non-negative.
+        The part of the shift that each step's noise covers; non-negative.
 
     Raises
     ------
@@ -87,20 +95,21 @@ def allocate_shifts(shifts, scales=1.0, *, contraction=1.0):
     >>> allocate_shifts([1, 2, 3]).round(6).tolist()
     [1.0, 2.0, 3.0]
     """
-    return _allocated(*_check_steps(shifts, scales), _check_contraction(contraction))
+    given, noise = _check_steps(shifts, scales)
+    return _allocated(given, noise, _check_contraction(contraction))
 
 
 def iteration_cost(
-    shifts,
-    scales,
-    alpha,
+    shifts: ArrayLike,
+    scales: ArrayLike,
+    alpha: float,
     *,
-    coupling,
-    contraction=1.0,
-    diameter=None,
-    noise_cost=None,
-):
-    """Rényi divergence of the last iterate between two worlds, at most.
+    coupling: str,
+    contraction: float = 1.0,
+    diameter: float | None = None,
+    noise_cost: Callable[[float, float, float], float] | None = None,
+) -> float:
+    """Bound the Rényi divergence of the last iterate between neighbouring tables.
 
     For iterations ``w[t] = psi[t](w[t-1], data) + noise[t]`` that start from the same
     point, whose steps are Lipschitz in the iterate with a constant of at most one, and
@@ -111,8 +120,8 @@ def iteration_cost(
     Parameters
     ----------
     shifts : array-like of shape (n_steps,)
-        For each step, the largest distance between ``psi[t](w, data)`` in the two
-        worlds, over all iterates w. In the norm that the noise is for (l2 if
+        Sensitivity of each step: the largest distance between ``psi[t](w, data)`` of
+        the two tables, over all iterates w. In the norm that the noise is for (l2 if
         Gaussian); `coupling` says which distance that is.
     scales : float or array-like of shape (n_steps,)
         Scale of each step's noise as it is added to the iterate, per coordinate. Noise
@@ -120,10 +129,10 @@ def iteration_cost(
     alpha : float
         Order, greater than 1.
     coupling : {"joint", "independent"}
-        What the shifts are.
+        What the shifts are bounds of.
 
-        - "joint": they hold at once, under one coupling of the whole data of the two
-          worlds. Records may depend on each other.
+        - "joint": they hold at once, under one coupling of the two tables as a whole.
+          Records may depend on each other.
         - "independent": each is a W∞ distance of its step alone. That is sound
           **only if** the data of each step is independent of that of all other steps
           given the secret. For records that depend on each other it promises less
@@ -166,10 +175,11 @@ def iteration_cost(
 
     Notes
     -----
-    Under a joint coupling the two laws are mixtures of iterations on fixed data, whose
-    divergence is at most that of the worst pair; for each pair the known bound for
-    fixed data applies. With steps that are independent given the secret, the product
-    of their couplings is a joint one, so the word "independent" is rarely needed.
+    Under a joint coupling the two distributions of the last iterate are mixtures of
+    iterations on fixed data, whose divergence is at most that of the worst pair (joint
+    quasi-convexity); for each pair the known bound for fixed data applies. With steps
+    that are independent given the secret, the product of their couplings is a joint
+    one, so the word "independent" is rarely needed.
 
     With a `diameter`, two iterates are never further apart than that, so all that came
     before any step may be replaced by a shift of the diameter there. Restarts are tried
@@ -204,7 +214,7 @@ def iteration_cost(
     >>> round(iteration_cost(always, 1.0, alpha=2, coupling="joint", diameter=2), 6)
     4.0
     """
-    shifts, scales = _check_steps(shifts, scales)
+    given, noise = _check_steps(shifts, scales)
     alpha = check_order(alpha=alpha)
     contraction = _check_contraction(contraction)
     check_option(("joint", "independent"), coupling=coupling)
@@ -220,27 +230,35 @@ def iteration_cost(
         )
     price = _gaussian_cost if noise_cost is None else _by_step(noise_cost)
 
-    def cost(shifts, scales):
+    def cost(shifts: Floats, scales: Floats) -> float:
         spent = _allocated(shifts, scales, contraction)
         # sums and means of non-negative numbers are off by an ulp a step at most
         spent = spent * (1 + 8 * (spent.size + 8) * np.finfo(float).eps)
         return price(alpha, spent, scales)
 
-    best = cost(shifts, scales)
+    best = cost(given, noise)
     if diameter is None:
         return best
+    start = contraction * diameter
 
-    def restarted(n_last):
-        rest = shifts[-n_last:].copy()
-        rest[0] += contraction * diameter
-        return cost(rest, scales[-n_last:])
+    def restarted(n_last: int) -> float:
+        # Altschuler and Talwar (2022): two iterates of a set are at most its diameter
+        # apart, whatever came before, and a step contracts that
+        rest = given[-n_last:].copy()
+        rest[0] += start
+        return cost(rest, noise[-n_last:])
 
-    return min(best, _least(restarted, shifts.size))
+    return min(best, _least(restarted, given.size))
 
 
 def gaussian_prior_shifts(
-    covariance, gap, *, step_size=1.0, smoothness=1.0, lipschitz=math.inf
-):
+    covariance: ArrayLike,
+    gap: float,
+    *,
+    step_size: float = 1.0,
+    smoothness: float = 1.0,
+    lipschitz: float = math.inf,
+) -> Floats:
     """Shifts of gradient steps, one record each, when records are jointly Gaussian.
 
     If the value of one record changes, all others move with it by a known amount and
@@ -269,7 +287,7 @@ def gaussian_prior_shifts(
     Raises
     ------
     ValueError
-        If an input is out of range, or `covariance` is not that of a law.
+        If an input is out of range, or `covariance` is not one.
 
     References
     ----------
@@ -291,7 +309,7 @@ def gaussian_prior_shifts(
     >>> int(np.argmax(costs)), round(max(costs), 4)
     (8, 0.2333)
     """
-    covariance = _check_covariance(covariance)
+    known = _check_covariance(covariance)
     gap = check_non_negative(gap=gap)
     step_size = check_positive(step_size=step_size)
     smoothness = check_positive(smoothness=smoothness)
@@ -301,28 +319,32 @@ def gaussian_prior_shifts(
             "The parameter 'gap' must be finite unless 'lipschitz' is. "
             "State how far apart two values of the secret can be."
         )
-    slopes = np.abs(covariance) / np.diag(covariance)[:, None]
+    # regression of each record on the secret one: cov(x[i], x[j]) / var(x[i])
+    slopes = np.abs(known) / np.diag(known)[:, None]
     moves = np.zeros_like(slopes)
     # an infinite gap does not move what is uncorrelated
     np.multiply(slopes, smoothness * gap, where=slopes > 0, out=moves)
-    return step_size * np.minimum(2 * lipschitz, moves)
+    shifts: Floats = step_size * np.minimum(2 * lipschitz, moves)
+    return shifts
 
 
 # -- the allocation ------------------------------------------------------------------
 
 
-def _allocated(shifts, scales, contraction):
+def _allocated(shifts: Floats, scales: Floats, contraction: float) -> Floats:
+    """Solve the isotonic regression; see :func:`allocate_shifts`."""
     top = shifts.max()
     if top == 0:
         return np.zeros_like(shifts)
     shifts, scales = shifts / top, scales / scales.max()
-    # by how much what is left at a step shrinks until the last
+    # factor by which what is left at a step contracts until the last
     fade = contraction ** np.arange(shifts.size - 1.0, -1.0, -1.0)
     start = int(np.argmax(fade > _FADED))
     left = shifts[start:].copy()
+    # steps before `start` leave their whole shift to it
     powers = contraction ** np.arange(start, 0.0, -1.0)
     if contraction > 0:
-        # nothing that was left is rounded to nothing
+        # a floor, so that no positive shift is rounded to zero
         powers = np.maximum(powers, _FADED)
     left[0] += powers @ shifts[:start]
     fade = fade[start:]
@@ -331,11 +353,12 @@ def _allocated(shifts, scales, contraction):
     level = isotonic_regression(left * fade / weights, weights=weights).x
     spent = np.zeros_like(shifts)
     spent[start:] = np.maximum(level, 0.0) * weights / fade
-    return top * spent
+    allocated: Floats = top * spent
+    return allocated
 
 
-def _least(cost, n_steps):
-    """Smallest cost over numbers of steps that were looked at, up to all of them."""
+def _least(cost: Callable[[int], float], n_steps: int) -> float:
+    """Smallest cost over the numbers of last steps that are tried."""
     few = min(n_steps, _RESTARTS)
     grid = np.unique(np.geomspace(1, n_steps, few).astype(int))
     if n_steps <= _RESTARTS:
@@ -351,20 +374,22 @@ def _least(cost, n_steps):
 # -- what a shift costs --------------------------------------------------------------
 
 
-def _gaussian_cost(alpha, shifts, scales):
+def _gaussian_cost(alpha: float, shifts: Floats, scales: Floats) -> float:
+    """Rényi divergence of Gaussian steps: alpha / 2 times the sum of squared ratios."""
     if not shifts.any():
         return 0.0
     with np.errstate(over="ignore"):
         ratios = shifts / scales
         squares = float(ratios @ ratios)
-    # what is too small for a number is not nothing
+    # a sum of squares that underflows is not zero
     return alpha / 2 * max(squares, np.finfo(float).tiny)
 
 
-def _by_step(noise_cost):
-    def price(alpha, shifts, scales):
-        moved = shifts > 0
-        steps = np.column_stack([shifts, scales])[moved]
+def _by_step(noise_cost: Callable[[float, float, float], float]) -> _Price:
+    """Return the sum of a noise's costs over the steps, asked once for equal steps."""
+
+    def price(alpha: float, shifts: Floats, scales: Floats) -> float:
+        steps = np.column_stack([shifts, scales])[shifts > 0]
         pairs, counts = np.unique(steps, axis=0, return_counts=True)
         costs = [
             check_non_negative(noise_cost=float(noise_cost(alpha, *pair)))
@@ -382,7 +407,7 @@ def _by_step(noise_cost):
 # -- checks --------------------------------------------------------------------------
 
 
-def _check_steps(shifts, scales):
+def _check_steps(shifts: ArrayLike, scales: ArrayLike) -> tuple[Floats, Floats]:
     shifts, scales = np.asarray(shifts, dtype=float), np.asarray(scales, dtype=float)
     if shifts.ndim != 1 or not shifts.size:
         raise ValueError(
@@ -407,8 +432,8 @@ def _check_steps(shifts, scales):
     return shifts, np.broadcast_to(scales, shifts.shape)
 
 
-def _check_contraction(contraction):
-    value = check_real(contraction=contraction)
+def _check_contraction(contraction: float) -> float:
+    value = float(check_real(contraction=contraction))
     if not 0 <= value <= 1:
         raise ValueError(
             "The parameter 'contraction' must be in the range [0, 1]: steps that "
@@ -418,14 +443,14 @@ def _check_contraction(contraction):
     return value
 
 
-def _check_covariance(covariance):
-    covariance = check_covariance(least=-1e-9, covariance=covariance)
-    spreads = np.sqrt(np.maximum(np.diag(covariance), 0))
+def _check_covariance(covariance: ArrayLike) -> Floats:
+    checked: Floats = check_covariance(least=-1e-9, covariance=covariance)
+    spreads = np.sqrt(np.maximum(np.diag(checked), 0))
     if not np.all(spreads > 0):
         raise ValueError(
             "The parameter 'covariance' must have a positive variance of every record."
         )
-    # once more as correlations, where no unit hides what is wrong with a small one
-    correlations = covariance / spreads / spreads[:, None]
+    # once more as correlations: the unit of one record must not hide that of another
+    correlations = checked / spreads / spreads[:, None]
     check_covariance(least=-1e-9, covariance=correlations)
-    return covariance
+    return checked

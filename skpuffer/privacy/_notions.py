@@ -7,7 +7,7 @@ table, so that a notion that is new upgrades to nothing until somebody says so.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 __all__ = ["Notion"]
 
@@ -19,12 +19,12 @@ class Notion:
     Parameters
     ----------
     name : str
-        As certificates write it.
+        Identifier, as certificates write it.
     title : str
-        In words.
+        Name in the literature, for people.
     follows : tuple of Notion
-        Notions that follow directly, at the same order, epsilon and delta except for
-        those from a Rényi notion to an approximate one. What these imply follows too.
+        Notions implied directly, at the same order, epsilon and delta; from a Rényi
+        notion to an approximate one the numbers differ. What these imply follows too.
     differential : bool
         Whether it is about neighbouring tables, and not about a prior.
     certified : bool
@@ -117,23 +117,25 @@ class Notion:
     def __repr__(self) -> str:
         return f"<Notion {self.name!r}>"
 
-    def __reduce__(self):
-        # one of ours comes back as itself
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        # a notion of this library is unpickled as the one that is there
         if Notion.known.get(self.name) is self:
             return Notion.of, (self.name,)
         return super().__reduce__()
 
 
-def _known(name: str, title: str, *follows: Notion, **facts) -> Notion:
+def _known(name: str, title: str, *follows: Notion, **facts: bool) -> Notion:
+    """Enter a notion under its name, and as an attribute of the class."""
     notion = Notion(name, title, follows, **facts)
     Notion.known[name] = notion
     setattr(Notion, name.upper(), notion)
     return notion
 
 
-# From the weakest to the strongest, each beside what follows from it. A promise of
-# differential privacy holds for each pair of neighbouring tables, hence, averaged, for
-# any prior of independent records and a secret of one of them.
+# From the weakest to the strongest, each beside what follows from it. Differential
+# privacy bounds the divergence for each pair of neighbouring tables, and divergences
+# are jointly convex: averaged over a prior of independent records, the bound holds for
+# secrets about one of them (Kifer and Machanavajjhala 2014).
 _known("estimated", "an estimate, no guarantee", certified=False)
 _known("approximate_pufferfish", "(ε, δ)-Pufferfish privacy")
 _known(

@@ -1,14 +1,17 @@
 """Releases about disjoint blocks of independent records cost what one costs."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 from skpuffer.exceptions import CompositionError
 
+from ._certificate import Certificate
+
 __all__ = ["parallel"]
 
 
-def parallel(certificates):
+def parallel(certificates: Iterable[Certificate]) -> Certificate:
     """Return one certificate for releases that each read a block of their own.
 
     If the blocks are independent and every secret is about one of them, the releases
@@ -83,6 +86,7 @@ def parallel(certificates):
         )
     if len(certificates) == 1:
         return certificates[0]
+    epsilons = [c.epsilon for c in certificates if c.epsilon is not None]
     worst = max(certificates, key=lambda c: (c.epsilon, c.delta))
     curves = {id(c.curve): c.curve for c in certificates}
     dp = worst.notion.differential
@@ -97,10 +101,10 @@ def parallel(certificates):
     parts = (text for c in certificates for text in c.assumptions)
     return replace(
         worst,
-        epsilon=max(c.epsilon for c in certificates),
+        epsilon=max(epsilons),
         delta=max(c.delta for c in certificates),
         event_delta=max(c.event_delta for c in certificates),
-        # each part holds with its own confidence: a union bound over the failures
+        # union bound over the events in which a part does not hold
         confidence=max(0.0, 1 - sum(1 - c.confidence for c in certificates)),
         curve=next(iter(curves.values())) if len(curves) == 1 else None,
         epsilon_lower=None,

@@ -1,7 +1,9 @@
 """What is left of a promise when the attacker believes in none of the priors."""
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from scipy.optimize import minimize
@@ -15,9 +17,31 @@ from skpuffer.utils._checks import (
     check_real,
 )
 
+from ._curve import Curve
 from ._notions import Notion
 
+if TYPE_CHECKING:
+    from skpuffer.noise import Noise, Shift
+
+    from ._certificate import Certificate
+
 __all__ = ["METHODS", "shifted"]
+
+
+class _AdditiveCurve(Curve, Protocol):
+    """The curve of one query with additive noise that covers its sensitivity."""
+
+    @property
+    def noise(self) -> "Noise":
+        """The noise."""
+
+    @property
+    def shift(self) -> "Shift":
+        """The sensitivity, as what the noise has to cover."""
+
+
+#: Hölder exponents (p, q, r), above one, with reciprocals that sum to one.
+_Exponents = tuple[float, float, float]
 
 #: Methods by name, and which of the inputs each works from.
 METHODS = {
@@ -34,7 +58,13 @@ _SAME_PRIOR = (
 )
 
 
-def shifted(certificate, notion, method, given, orders):
+def shifted(
+    certificate: "Certificate",
+    notion: Notion,
+    method: str,
+    given: Mapping[str, Any],
+    orders: Any,
+) -> "Certificate":
     """Return the certificate for an attacker whose belief is close to a prior.
 
     Parameters
@@ -89,20 +119,23 @@ def shifted(certificate, notion, method, given, orders):
 # -- the methods ---------------------------------------------------------------------
 
 
-def _direct(base, distance):
+def _direct(base: "Certificate", distance: float) -> "Certificate":
+    """Widen the sensitivity: W_inf from one secret's belief to its prior and back."""
     curve = _widened(base, 2 * distance)
     out = replace(
         base,
         curve=curve,
-        sensitivity=None if base.sensitivity is None else curve.shift.radius,
+        sensitivity=None if base.sensitivity is None else float(curve.shift.radius),
         source=base.source + "; triangle inequality of W_inf for a close prior",
     )
     return _restated(out).assuming(_close_laws(base, distance))
 
 
-def _variation(base, variation):
+def _variation(base: "Certificate", variation: Any) -> "Certificate":
+    """Leave out of each coupling the mass in which a belief and its prior differ."""
     variation = check_probability(variation=variation)
-    _noise_of(base)
+    curve = _additive_curve(base)
+    # once for the distribution given each of the two secrets
     missing = 2 * variation
     delta = base.delta + missing
     if delta >= 1:
@@ -110,11 +143,14 @@ def _variation(base, variation):
             "The parameter 'variation' is too large: twice it, and the certificate's "
             f"own delta of {base.delta:g}, leave nothing to promise. Got {variation!r}."
         )
-    conditioned = getattr(base.curve, "conditioned", lambda mass: base.curve)
-    approximate = Notion.APPROXIMATE_RENYI_PUFFERFISH
+    # noise costs the same given any event; the mean over a coupling's moves does not
+    conditioned = getattr(curve, "conditioned", lambda mass: curve)
+    notion = Notion.APPROXIMATE_RENYI_PUFFERFISH
+    if base.alpha is None:
+        notion = Notion.APPROXIMATE_PUFFERFISH
     out = replace(
         base,
-        notion=base.notion.approximate if base.alpha is None else approximate,
+        notion=notion,
         curve=conditioned(missing),
         delta=delta,
         event_delta=base.event_delta + missing,
@@ -127,9 +163,10 @@ def _variation(base, variation):
     )
 
 
-def _pure(base, divergence):
+def _pure(base: "Certificate", divergence: Any) -> "Certificate":
+    """Add the max-divergences, by the triangle inequality (Theorem A.3)."""
     divergence = check_non_negative(divergence=divergence)
-    if base.alpha != math.inf or base.delta:
+    if base.alpha != math.inf or base.delta or base.epsilon is None:
         raise ValueError(
             "method='a3' is about pure promises; this certificate is "
             f"{base.notion.title}. Use 'direct', 'a4' or 'a5'."
@@ -143,7 +180,8 @@ def _pure(base, divergence):
     )
 
 
-def _general(base, divergence, orders):
+def _general(base: "Certificate", divergence: Any, orders: Any) -> "Certificate":
+    """Apply Hölder's inequality to the divergences between belief and prior."""
     alpha = _renyi_order(base, "a4")
     p, q, r = _check_orders(orders)
     try:
@@ -166,26 +204,29 @@ def _general(base, divergence, orders):
     )
 
 
-def _additive(base, distance, orders):
+def _additive(base: "Certificate", distance: float, orders: Any) -> "Certificate":
+    """Apply Hölder's inequality to what noise leaves of a W_inf distance."""
     alpha = _renyi_order(base, "a5")
-    noise = _noise_of(base)
-    ball = replace(base.curve.shift, radius=distance)
+    curve = _additive_curve(base)
+    noise, ball = curve.noise, replace(curve.shift, radius=distance)
 
-    def bound(p, q, r):
+    def bound(p: float, q: float, r: float) -> float:
         first = float(noise.renyi(alpha * p, ball))
         second = float(noise.renyi((alpha - 1) * r + 1, ball))
         return _spread(alpha, (p, q, r), _cost(base, alpha, p, q), first, second)
 
-    orders = _best_orders(bound) if orders is None else _check_orders(orders)
-    out = _at_one_order(base, alpha, bound(*orders), "Thm A.5")
+    exponents = _best_orders(bound) if orders is None else _check_orders(orders)
+    out = _at_one_order(base, alpha, bound(*exponents), "Thm A.5")
     return out.assuming(_close_laws(base, distance))
 
 
 # -- their parts ---------------------------------------------------------------------
 
 
-def _spread(alpha, orders, cost, first, second):
-    """Cost under a close prior by Hölder's inequality, in nats.
+def _spread(
+    alpha: float, orders: _Exponents, cost: float, first: float, second: float
+) -> float:
+    """Rényi divergence under a close prior by Hölder's inequality, in nats.
 
     Parameters
     ----------
@@ -193,7 +234,7 @@ def _spread(alpha, orders, cost, first, second):
     orders : tuple of float
         (p, q, r), whose reciprocals sum to one.
     cost : float
-        Of the mechanism at the order q (alpha - 1/p).
+        Rényi divergence of the mechanism at the order q (alpha - 1/p).
     first, second : float
         Divergences of the belief from the prior at the order alpha p, and back at the
         order (alpha - 1) r + 1.
@@ -207,18 +248,22 @@ def _spread(alpha, orders, cost, first, second):
     return (1 + 1 / (r * rest)) * cost + (1 + (1 / r + 1 / q) / rest) * first + second
 
 
-def _cost(base, alpha, p, q):
+def _cost(base: "Certificate", alpha: float, p: float, q: float) -> float:
+    """Return the promise at the order that Hölder's inequality asks for."""
+    assert base.curve is not None  # checked with the order
     return float(base.curve.renyi(q * (alpha - 1 / p)))
 
 
-def _best_orders(bound):
-    """Orders with nearly the smallest bound; any are valid."""
+def _best_orders(bound: Callable[[float, float, float], float]) -> _Exponents:
+    """Hölder exponents with nearly the smallest bound; any are valid."""
 
-    def at(logits):
+    def at(logits: Any) -> _Exponents:
+        # 1/p, 1/q and 1/r are shares that sum to one: a softmax
         shares = np.exp(np.append(logits, 0.0) - max(0.0, *logits))
-        return tuple(shares.sum() / shares)
+        p, q, r = (shares.sum() / shares).tolist()
+        return p, q, r
 
-    def loss(logits):
+    def loss(logits: Any) -> float:
         value = bound(*at(np.clip(logits, -12, 12)))
         return math.log(value) if 0 < value < math.inf else 1e3 * (value > 0)
 
@@ -232,7 +277,7 @@ def _best_orders(bound):
     return at(np.clip(found.x, -12, 12))
 
 
-def _check_orders(orders):
+def _check_orders(orders: Any) -> _Exponents:
     if orders is None:
         raise ValueError(
             "The parameter 'orders' is needed for method='a4': (p, q, r), for which "
@@ -252,7 +297,7 @@ def _check_orders(orders):
     return p, q, r
 
 
-def _renyi_order(base, method):
+def _renyi_order(base: "Certificate", method: str) -> float:
     if base.alpha is None or math.isinf(base.alpha) or base.delta:
         raise ValueError(
             f"method={method!r} is about Rényi promises of a finite order that hold "
@@ -264,28 +309,28 @@ def _renyi_order(base, method):
     return base.alpha
 
 
-def _noise_of(base):
-    noise = getattr(base.curve, "noise", None)
-    if noise is None or not hasattr(base.curve, "shift"):
+def _additive_curve(base: "Certificate") -> _AdditiveCurve:
+    """Return the curve, refusing one that is not of additive noise."""
+    if getattr(base.curve, "noise", None) is None or not hasattr(base.curve, "shift"):
         raise UncertifiedError(
             "This certificate is not about one query with additive noise that covers "
             "its shift, so nothing follows from how far the query's laws move. Use "
             "method='a4' (or 'a3') with divergences of the data's law."
         )
-    return noise
+    return cast(_AdditiveCurve, base.curve)
 
 
-def _widened(base, distance):
-    """Return the curve of the same noise against a shift that is longer."""
-    noise = _noise_of(base)
-    if hasattr(base.curve, "widened"):
-        return base.curve.widened(distance)
-    shift = base.curve.shift
-    return noise.curve(replace(shift, radius=shift.radius + distance))
+def _widened(base: "Certificate", distance: float) -> Any:
+    """Return the curve of the same noise against a sensitivity that is larger."""
+    curve = _additive_curve(base)
+    if hasattr(curve, "widened"):
+        return curve.widened(distance)
+    return curve.noise.curve(replace(curve.shift, radius=curve.shift.radius + distance))
 
 
-def _restated(out):
+def _restated(out: "Certificate") -> "Certificate":
     """Return the certificate with epsilon read off its curve."""
+    assert out.curve is not None  # a curve of additive noise
     if out.alpha is None:
         return replace(
             out, epsilon=float(out.curve.epsilon(out.delta - out.event_delta))
@@ -294,7 +339,10 @@ def _restated(out):
     return replace(out, epsilon=epsilon, rpp_epsilon=math.inf if out.delta else epsilon)
 
 
-def _at_one_order(base, alpha, epsilon, theorem):
+def _at_one_order(
+    base: "Certificate", alpha: float, epsilon: float, theorem: str
+) -> "Certificate":
+    """Return a certificate that promises epsilon at alpha and nothing elsewhere."""
     return replace(
         base,
         epsilon=epsilon,
@@ -307,10 +355,11 @@ def _at_one_order(base, alpha, epsilon, theorem):
     )
 
 
-def _close_laws(base, distance):
-    units = "" if base.curve.shift.weights is None else ", in units of the noise"
+def _close_laws(base: "Certificate", distance: float) -> str:
+    shift = _additive_curve(base).shift
+    units = "" if shift.weights is None else ", in units of the noise"
     return (
         "the attacker may also hold a belief under which the law of the query given "
-        f"each secret is within {distance:g} (W_inf, l{base.curve.shift.norm:g}"
+        f"each secret is within {distance:g} (W_inf, l{shift.norm:g}"
         f"{units}) of that under a prior: {_SAME_PRIOR}"
     )
