@@ -1,11 +1,13 @@
 """What works with what: the table of accountants, scenarios and releases."""
 
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
-from skpuffer.distributions import Discrete
+from skpuffer.distributions import PointMass
 from skpuffer.releases import GradientRelease, QueryRelease, Sensitivity, VoteRelease
 from skpuffer.scenarios import (
     AttributeScenario,
@@ -18,23 +20,26 @@ from skpuffer.scenarios import (
     LawsScenario,
     MarkovChainScenario,
     RecordScenario,
+    Scenario,
     SimulatorScenario,
 )
+from skpuffer.utils._types import Floats
 
 from ._base import known_accountants
 
 __all__ = ["compatibility_table"]
 
 
-def _identity(X, y):
+def _identity(X: ArrayLike, y: Any) -> Floats:
     return np.asarray(X, dtype=float)
 
 
-def _mean(X, y):
-    return np.asarray(X, dtype=float).mean(axis=0)
+def _mean(X: ArrayLike, y: Any) -> Floats:
+    mean: Floats = np.asarray(X, dtype=float).mean(axis=0)
+    return mean
 
 
-def _releases():
+def _releases() -> dict[str, QueryRelease | GradientRelease | VoteRelease]:
     """One small release of each kind that estimators make."""
     known = Sensitivity(add_remove={1: 0.5, 2: 0.5})
     return {
@@ -73,18 +78,18 @@ def _releases():
     }
 
 
-def _scenarios():
+def _scenarios() -> dict[str, Scenario]:
     """One small scenario of each kind."""
     table = pd.DataFrame({"secret": [0, 0, 1, 1], "value": [0.0, 0.5, 0.5, 1.0]})
 
-    def draw(secret, rng):
+    def draw(secret: int, rng: np.random.Generator) -> Floats:
         return rng.normal(secret, size=(2, 1))
 
-    def draw_pair(a, b, rng):
+    def draw_pair(a: int, b: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         noise = rng.normal(size=(2, 1))
         return noise + a, noise + b
 
-    def attribute(level):
+    def attribute(level: str) -> AttributeScenario:
         return AttributeScenario("secret", level=level, prior=table, prior_as="law")
 
     chain = MarkovChainScenario([[0.9, 0.1], [0.2, 0.8]])
@@ -108,19 +113,21 @@ def _scenarios():
         "DependenceScenario": DependenceScenario(distance=0.5),
         "JointTableScenario": JointTableScenario([[0, 0], [1, 1]], [0.5, 0.5]),
         "BlocksScenario of a chain": BlocksScenario(chain, sizes=1),
-        "LawsScenario": LawsScenario([(Discrete([0.0]), Discrete([1.0]))]),
+        "LawsScenario": LawsScenario([(PointMass(0.0), PointMass(1.0))]),
     }
 
 
 @lru_cache(maxsize=1)
-def compatibility_table():
-    """Return what works with what, read off `needs` and `provides`.
+def compatibility_table() -> tuple[dict[str, Any], ...]:
+    """Return which accountant answers for which release under which scenario.
+
+    Read off what accountants need and scenarios provide.
 
     Returns
     -------
     rows : tuple of dict
-        With keys 'accountant', 'scenario', 'release', 'works' and 'reason': the fact
-        the accountant works from, or why it cannot.
+        With keys 'accountant', 'scenario', 'release', 'works' and 'reason': the name of
+        the fact the accountant works from, or why it cannot.
 
     Examples
     --------

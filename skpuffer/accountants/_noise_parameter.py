@@ -1,6 +1,7 @@
 """The parameter `noise` of accountants: a family by name, or a noise."""
 
 import math
+from typing import Protocol
 
 import numpy as np
 
@@ -13,12 +14,13 @@ from skpuffer.noise import (
     LaplaceNoise,
     Noise,
 )
+from skpuffer.releases._base import Release
 from skpuffer.utils._checks import check_option
 
 __all__ = ["FAMILIES", "check_noise", "check_pure", "check_values", "chosen_noise"]
 
 #: Noise families by the name a user gives.
-FAMILIES = {
+FAMILIES: dict[str, type[Noise]] = {
     family.family: family
     for family in (
         GaussianNoise,
@@ -30,7 +32,13 @@ FAMILIES = {
 }
 
 
-def check_noise(noise, beta):
+class _NamesNoise(Protocol):
+    """What has the parameter `noise`, and maybe `beta`."""
+
+    noise: str | Noise
+
+
+def check_noise(noise: str | Noise, beta: float | None) -> None:
     """Check the two parameters by which a user names the noise.
 
     Parameters
@@ -49,13 +57,13 @@ def check_noise(noise, beta):
     _unit(noise, beta)
 
 
-def chosen_noise(accountant):
+def chosen_noise(accountant: _NamesNoise) -> Noise:
     """Return the noise of an accountant at scale one.
 
     Parameters
     ----------
-    accountant : object
-        With the parameter `noise` and maybe `beta`.
+    accountant : Accountant
+        With the parameter `noise`, and `beta` where it lets the shape be chosen.
 
     Returns
     -------
@@ -65,8 +73,12 @@ def chosen_noise(accountant):
     return _unit(accountant.noise, getattr(accountant, "beta", None))
 
 
-def check_pure(noise):
-    """Refuse a noise that can keep no pure promise.
+def check_pure(noise: Noise) -> None:
+    """Refuse a noise of unbounded privacy loss, which can keep no pure promise.
+
+    Parameters
+    ----------
+    noise : Noise
 
     Raises
     ------
@@ -81,16 +93,20 @@ def check_pure(noise):
         )
 
 
-def check_values(noise, release):
+def check_values(noise: Noise, release: Release) -> None:
     """Refuse what is no noise, and integer noise on values that are not integers.
+
+    Parameters
+    ----------
+    noise : Noise
+    release : Release
 
     Raises
     ------
     TypeError
         If `noise` is not a :class:`Noise`.
     UnsupportedError
-        If the noise hides integers among integers only, and the release is not known
-        to be integer.
+        If the noise is on the integers, and the release is not known to be integer.
     """
     if not isinstance(noise, Noise):
         raise TypeError(
@@ -104,7 +120,8 @@ def check_values(noise, release):
         )
 
 
-def _unit(noise, beta):
+def _unit(noise: str | Noise, beta: float | None) -> Noise:
+    """Return the noise at scale one; see :func:`check_noise`."""
     if isinstance(noise, Noise):
         if beta is not None:
             raise ValueError(

@@ -20,7 +20,9 @@ class Release:
     """
 
     n_records: int
+    name: str
     context: PublicContext | None
+    assumptions: tuple[str, ...]
     # What a record contributes, where it is heard by itself.
     contribution: Callable[[Any, Any], Any] | None = None
     # Whether the release is a sum of contributions.

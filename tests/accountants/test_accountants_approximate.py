@@ -14,7 +14,7 @@ from scipy.stats import norm as normal
 from sklearn.model_selection import GridSearchCV
 
 from skpuffer.accountants import ApproximateWasserstein, GeneralWasserstein
-from skpuffer.accountants.additive._approximate import _law_radius
+from skpuffer.accountants.additive._approximate import _near_distance
 from skpuffer.distributions import (
     Continuous,
     Discrete,
@@ -569,7 +569,7 @@ def test_continuous_laws_have_their_tails_left_out(u, v):
 
 def test_continuous_laws_in_units():
     laws = Continuous(stats.norm(0, 1)), Continuous(stats.laplace(0.5, 1))
-    plain, scaled = (_law_radius(*laws, 0.01, 2, units) for units in (None, (4.0,)))
+    plain, scaled = (_near_distance(*laws, 0.01, 2, units) for units in (None, (4.0,)))
     assert scaled == plain / 4
     levels = (np.arange(100_000) + 0.5) / 100_000
     gaps = np.abs(laws[0].distribution.ppf(levels) - laws[1].distribution.ppf(levels))

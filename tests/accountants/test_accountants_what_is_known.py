@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skpuffer.accountants import ApproximateWasserstein, GeneralWasserstein, Kantorovich
-from skpuffer.accountants.additive._approximate import near_displacement
+from skpuffer.accountants.additive._approximate import near_sensitivity
 from skpuffer.accountants.additive._couplings import has_masses
 from skpuffer.accountants.additive._sensitivity import sensitivity_bound
 from skpuffer.distributions import Discrete, Support, distribution_distance
@@ -50,7 +50,7 @@ def test_no_more_draws_are_left_out_than_the_share_covers(event, left_out):
     v = np.arange(1.0, 11.0)[:, None]
     fact = CoupledSamples(draws=((0, 0, 1, 0 * v, v),), secrets=(0, 1), certified=False)
     whole = sensitivity_bound(fact, RELEASE, 2)
-    found = near_displacement(fact, whole, RELEASE, 2, event)
+    found = near_sensitivity(fact, whole, RELEASE, 2, event)
     assert found.radius == 10 - left_out
 
 

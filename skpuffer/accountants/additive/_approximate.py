@@ -1,48 +1,55 @@
-"""The approximate Wasserstein mechanism: a small mass of far moves is left out."""
+"""The approximate Wasserstein mechanism: W_inf except for a small mass."""
 
 import math
 from dataclasses import replace
 from functools import singledispatch
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from skpuffer.accountants._base import Calibration, as_asked, bind
 from skpuffer.accountants._noise_parameter import check_values, chosen_noise
-from skpuffer.distributions import Gaussian
+from skpuffer.distributions import Distribution, Gaussian
 from skpuffer.distributions._distributions import (
     cached_distribution_distance,
     on_the_line,
 )
 from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import InfiniteDistanceError
+from skpuffer.noise import Noise
+from skpuffer.privacy import Certificate
+from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (
     Adjacency,
+    BoundScenario,
     CoupledSamples,
     OutputDistributions,
     OutputSensitivity,
+    Scenario,
 )
+from skpuffer.scenarios._facts import Fact
 from skpuffer.transport import continuous_near_radius, gaussian_near_radius, near_radius
 from skpuffer.utils._checks import check_option, check_probability
 
 from ._base import _AdditiveAccountant
 from ._couplings import has_masses, left_out_text, mass_error
-from ._sensitivity import sensitivity_bound
+from ._sensitivity import SensitivityBound, sensitivity_bound
 
 __all__ = ["ApproximateWasserstein"]
 
-#: Mass left out for each pair of secrets if neither it nor a delta is given.
+#: Mass left out for each pair of secrets without an `event_delta` or a `delta`.
 DEFAULT_EVENT_DELTA = 1e-5
 
-#: Shares of an asked delta that are tried for the mass left out.
+#: Shares of `delta` that are tried for the mass left out; the noise has the rest.
 _SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 
-# A mass is left out only if the longest move becomes shorter by this share.
+# A mass is left out only if that lowers the sensitivity by this share.
 _WORTH = 1e-3
 
 
 class ApproximateWasserstein(_AdditiveAccountant):
-    """Noise that covers the moves between output laws except for a small mass of them.
+    """Noise that covers the near-W_inf distance between output distributions.
 
     :class:`GeneralWasserstein` covers the longest move of the best coupling, however
     little mass makes it. Here a mass `event_delta` of the coupling, for each pair of
@@ -71,8 +78,9 @@ class ApproximateWasserstein(_AdditiveAccountant):
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
     bound : {'two_sided', 'paper'}, default='two_sided'
-        'two_sided' conditions both laws on the event, and nothing is added to the cost
-        of the noise. 'paper' is the published bound for Rényi promises, which adds
+        'two_sided' conditions both distributions on the event, and nothing is added to
+        the cost of the noise. 'paper' is the published bound for Rényi promises, which
+        adds
         ``alpha / (alpha - 1) * log(1 / (1 - event_delta))`` and cannot reach a budget
         below that.
 
@@ -86,10 +94,10 @@ class ApproximateWasserstein(_AdditiveAccountant):
     Both secrets are conditioned on, so a rare *secret* is never left out, only rare
     outputs under a secret. To ignore a secret, leave it out of the scenario's pairs.
 
-    With the two-sided bound: sample, given the output, whether a best coupling has kept
-    the pair within the radius. Given that, the two laws are within it of each other in
-    W_inf, whatever the order in which they are compared, and the general Wasserstein
-    mechanism applies.
+    With the two-sided bound: the event is that a best coupling of the two outputs keeps
+    them within the radius. Given the event, W_inf between the two distributions is at
+    most the radius, in whichever direction they are compared, and the general
+    Wasserstein mechanism applies.
 
     References
     ----------
@@ -118,21 +126,21 @@ class ApproximateWasserstein(_AdditiveAccountant):
 
     def __init__(
         self,
-        epsilon=1.0,
-        alpha=None,
+        epsilon: float = 1.0,
+        alpha: float | None = None,
         *,
-        delta=None,
-        event_delta=None,
-        noise="gaussian",
-        beta=None,
-        bound="two_sided",
-    ):
+        delta: float | None = None,
+        event_delta: float | None = None,
+        noise: str | Noise = "gaussian",
+        beta: float | None = None,
+        bound: str = "two_sided",
+    ) -> None:
         super().__init__(epsilon, alpha, delta=delta, noise=noise, beta=beta)
         self.event_delta = event_delta
         self.bound = bound
 
     @property
-    def _source(self):
+    def _source(self) -> str:
         if self.bound == "paper":
             return (
                 "approximate Wasserstein mechanism (Pierquin et al. 2024, Thm 4.3, "
@@ -143,7 +151,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
             "3.3 given an event for each secret)"
         )
 
-    def check(self):
+    def check(self) -> None:
         """Check the parameters; see the class."""
         super().check()
         check_option(("two_sided", "paper"), bound=self.bound)
@@ -173,65 +181,77 @@ class ApproximateWasserstein(_AdditiveAccountant):
 
     # -- the protocol -------------------------------------------------------------
 
-    def calibrate(self, release, scenario, random_state=None):
+    def calibrate(
+        self,
+        release: QueryRelease,
+        scenario: Scenario | BoundScenario,
+        random_state: Any = None,
+    ) -> Calibration:
         """Find the least noise that keeps the promise; see :class:`Accountant`."""
         if self.bound == "two_sided":
             return super().calibrate(release, scenario, random_state)
         self.check()
         bound = bind(scenario, release)
-        moved = self._sensitivity_bound(release, bound, chosen_noise(self).norm)
-        budget = self._paper_budget(moved.delta)
+        norm = chosen_noise(self).norm
+        sensitivity = self._sensitivity_bound(release, bound, norm)
+        budget = self._paper_budget(sensitivity.delta)
         inner = clone(self).set_params(bound="two_sided", epsilon=budget)
         noise = inner.calibrate(release, bound).noise
-        certificate = self._certificate(noise, moved, release, bound)
+        certificate = self._certificate(noise, sensitivity, release, bound)
         return Calibration(noise, as_asked(certificate, self.epsilon))
 
-    def certify(self, noise, release, scenario):
+    def certify(
+        self, noise: Noise, release: QueryRelease, scenario: Scenario | BoundScenario
+    ) -> Certificate:
         """Find what a given noise promises; see :class:`Accountant`."""
         self.check()
         check_values(noise, release)
         bound = bind(scenario, release)
         return min(
             (
-                self._certificate(noise, moved, release, bound)
-                for moved in self._displacements(release, bound, noise.norm)
+                self._certificate(noise, sensitivity, release, bound)
+                for sensitivity in self._options(release, bound, noise.norm)
             ),
-            key=lambda certificate: certificate.epsilon,
+            key=lambda c: math.inf if c.epsilon is None else c.epsilon,
         )
 
     # -- the parts ----------------------------------------------------------------
 
-    def _sensitivity_bound(self, release, bound, norm):
-        """Return the move that needs the least noise, of those that delta allows."""
-        options = self._displacements(release, bound, norm)
+    def _sensitivity_bound(
+        self, release: QueryRelease, bound: BoundScenario, norm: float
+    ) -> SensitivityBound:
+        """Return the bound that needs the least noise, of those that delta allows."""
+        options = self._options(release, bound, norm)
         if len(options) == 1:
             return options[0]
         unit = chosen_noise(self)
         if release.units is not None:
             unit = unit.with_scale(release.units)
 
-        def needed(moved):
-            shift = self._shift(moved, release)
-            delta = self._noise_delta(moved)
-            return np.max(unit.scale_for_delta(self.epsilon, delta, shift))
+        def needed(sensitivity: SensitivityBound) -> float:
+            shift = self._shift(sensitivity, release)
+            delta = self._noise_delta(sensitivity)
+            return float(np.max(unit.scale_for_delta(self.epsilon, delta, shift)))
 
         return min(options, key=needed)
 
-    def _displacements(self, release, bound, norm):
-        """Return the moves, one for each mass that may be left out."""
+    def _options(
+        self, release: QueryRelease, bound: BoundScenario, norm: float
+    ) -> list[SensitivityBound]:
+        """Bound the sensitivity, once for each mass that may be left out."""
         fact = self._fact(release, bound, norm)
         whole = sensitivity_bound(fact, release, norm)
         found = [
-            near_displacement(fact, whole, release, norm, event)
+            near_sensitivity(fact, whole, release, norm, event)
             for event in self._event_deltas(fact.delta)
         ]
-        finite = [moved for moved in found if math.isfinite(moved.radius)]
+        finite = [each for each in found if math.isfinite(each.radius)]
         if not finite:
             raise InfiniteDistanceError(self._infinite(found[0], release, bound))
         return finite
 
-    def _event_deltas(self, known):
-        """Return the masses to try leaving out, besides one that a fact leaves out."""
+    def _event_deltas(self, known: float) -> tuple[float, ...]:
+        """Return the masses to try leaving out, besides `known`, that of the fact."""
         if self.event_delta is not None:
             return (float(self.event_delta),)
         if self.delta is None:
@@ -240,22 +260,22 @@ class ApproximateWasserstein(_AdditiveAccountant):
         if left <= 0:
             return (0.0,)
         if known:
-            left *= 1 - 1e-12  # so that the sum of both is not rounded above delta
+            left *= 1 - 1e-12  # the sum of both must not be rounded above delta
         pure = math.isfinite(chosen_noise(self).pure_epsilon(1.0))
         return tuple(share * left for share in _SHARES if pure or share < 1)
 
-    def _noise_delta(self, moved):
-        if moved.delta == self.delta:
-            return 0.0  # a pure promise given the event
-        return super()._noise_delta(moved)
+    def _noise_delta(self, sensitivity: SensitivityBound) -> float:
+        if sensitivity.delta == self.delta:
+            return 0.0  # all of delta is the event's: a pure promise given it
+        return super()._noise_delta(sensitivity)
 
-    def _paper_term(self, event):
-        """Return what the published bound adds to the cost of the noise."""
+    def _paper_term(self, event: float) -> float:
+        """Return what Proposition C.2 adds to the Rényi cost of the noise."""
         factor = 1.0 if math.isinf(self._order) else self._order / (self._order - 1)
         return -factor * math.log1p(-event)
 
-    def _paper_budget(self, event):
-        """Return what the published bound leaves of the budget."""
+    def _paper_budget(self, event: float) -> float:
+        """Return what that leaves of the budget."""
         budget = self.epsilon - self._paper_term(event)
         if budget <= 0:
             raise ValueError(
@@ -266,32 +286,45 @@ class ApproximateWasserstein(_AdditiveAccountant):
             )
         return budget
 
-    def _certificate(self, noise, moved, release, bound):
-        certificate = super()._certificate(noise, moved, release, bound)
+    def _certificate(
+        self,
+        noise: Noise,
+        sensitivity: SensitivityBound,
+        release: QueryRelease,
+        bound: BoundScenario,
+    ) -> Certificate:
+        certificate = super()._certificate(noise, sensitivity, release, bound)
         if self.bound == "two_sided":
             return certificate
-        added = self._paper_term(moved.delta)
+        added = self._paper_term(sensitivity.delta)
+        assert certificate.epsilon is not None  # additive accountants state one
         return replace(certificate, epsilon=certificate.epsilon + added)
 
 
 @singledispatch
-def near_displacement(fact, whole, release, norm, event):
-    """Bound the move of a release's output except for a mass.
+def near_sensitivity(
+    fact: Fact,
+    whole: SensitivityBound,
+    release: QueryRelease,
+    norm: float,
+    event: float,
+) -> SensitivityBound:
+    """Bound the sensitivity of a release's output except for a mass.
 
     Parameters
     ----------
     fact : Fact
     whole : SensitivityBound
-        What the fact says of the longest move.
+        The bound with nothing left out.
     release : QueryRelease
     norm : float
     event : float
-        Mass of a coupling that may move any distance, besides that of the fact.
+        Mass of a coupling that may move any distance, besides `delta` of the fact.
 
     Returns
     -------
     SensitivityBound
-        The whole one where leaving out a mass gains nothing.
+        `whole` where leaving out a mass gains nothing.
 
     References
     ----------
@@ -300,13 +333,19 @@ def near_displacement(fact, whole, release, norm, event):
     return whole
 
 
-@near_displacement.register
-def _(fact: OutputDistributions, whole, release, norm, event):
+@near_sensitivity.register
+def _(
+    fact: OutputDistributions,
+    whole: SensitivityBound,
+    release: QueryRelease,
+    norm: float,
+    event: float,
+) -> SensitivityBound:
     if event == 0 or whole.radius == 0:
         return whole
     radius, worst = -math.inf, None
     for prior, i, j, u, v in fact.pairs_of_distributions():
-        found = _law_radius(u, v, event, norm, release.units)
+        found = _near_distance(u, v, event, norm, release.units)
         if found > radius:
             radius, worst = found, (prior, fact.secrets[i], fact.secrets[j])
     radius = (fact.scale * radius if radius else 0.0) + release.total_slack(norm)
@@ -324,13 +363,20 @@ def _(fact: OutputDistributions, whole, release, norm, event):
     )
 
 
-@near_displacement.register
-def _(fact: CoupledSamples, whole, release, norm, event):
+@near_sensitivity.register
+def _(
+    fact: CoupledSamples,
+    whole: SensitivityBound,
+    release: QueryRelease,
+    norm: float,
+    event: float,
+) -> SensitivityBound:
     if event == 0 or fact.certified:
-        # what is known with confidence is the longest move
+        # certified samples bound the longest move with confidence, and no quantile
         return whole
     radius = 0.0
     for *_, u, v in fact.draws:
+        # the empirical quantile of the moves: the longest are left out, up to the mass
         moves = np.sort(np.linalg.norm((u - v) / release.unit_array, ord=norm, axis=1))
         left_out = math.floor(event * len(moves))
         radius = max(radius, float(moves[len(moves) - 1 - left_out]))
@@ -345,8 +391,19 @@ def _(fact: CoupledSamples, whole, release, norm, event):
 
 
 @remembered_with(2)
-def _law_radius(u, v, event, norm, units):
-    """Return how far apart two laws are except for a mass, or a bound."""
+def _near_distance(
+    u: Distribution,
+    v: Distribution,
+    event: float,
+    norm: float,
+    units: tuple[float, ...] | None,
+) -> float:
+    """Bound the near-W_inf distance of two distributions: except for a mass.
+
+    References
+    ----------
+    Pierquin et al. (2024), Definition 4.2.
+    """
     if isinstance(u, Gaussian) and isinstance(v, Gaussian):
         unit = np.ones(u.dim) if units is None else np.asarray(units)
         outer = np.outer(unit, unit)
@@ -358,11 +415,12 @@ def _law_radius(u, v, event, norm, units):
             event,
             ord=norm,
         )
-    lines = on_the_line(u), on_the_line(v)
-    if None not in lines:
-        unit = 1.0 if units is None else float(np.asarray(units).flat[0])
-        return continuous_near_radius(*lines, event) / unit
-    # masses known to an error may each be off by so much in total variation
+    first, second = on_the_line(u), on_the_line(v)
+    if first is not None and second is not None:
+        length = 1.0 if units is None else float(units[0])
+        return continuous_near_radius(first, second, event) / length
+    # each distribution is within the error of its masses in total variation, and what
+    # either lacks of the true one counts as left out
     spare = event - 2 * mass_error(u, v)
     if has_masses(u) and has_masses(v) and spare > 0:
         return near_radius(

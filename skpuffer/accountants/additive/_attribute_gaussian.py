@@ -1,7 +1,8 @@
-"""The Gaussian mechanism for outputs whose laws are Gaussian themselves."""
+"""The Gaussian mechanism of attribute privacy, for Gaussian outputs."""
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -10,18 +11,26 @@ from skpuffer.accountants._noise_parameter import check_values
 from skpuffer.distributions import Gaussian
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.noise import GaussianNoise
+from skpuffer.noise import GaussianNoise, Noise
+from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss._gaussian import gaussian_mu
-from skpuffer.scenarios import OutputDistributions
+from skpuffer.releases import QueryRelease
+from skpuffer.scenarios import BoundScenario, OutputDistributions, Scenario
 from skpuffer.utils._solve import root_above
+from skpuffer.utils._types import Floats
 
 from ._base import _AdditiveAccountant
+from ._sensitivity import SensitivityBound
 
 __all__ = ["AttributeGaussian"]
 
-# Covariances within a pair agree to this fraction; so much less of them is relied on.
+# Covariances of a pair count as equal if they agree to this fraction, so the noise may
+# rely on the common one less this fraction.
 _SAME = 1e-11
+
+#: For each pair of secrets: difference of the means, and common covariance.
+_Pairs = list[tuple[Floats, Floats]]
 
 _RELIANCE = (
     "the output's own variance under the prior is part of the protection: the attacker "
@@ -30,11 +39,11 @@ _RELIANCE = (
 
 
 class AttributeGaussian(_AdditiveAccountant):
-    """Gaussian noise on an output whose law given each secret is Gaussian.
+    """Gaussian noise on an output that is Gaussian given each secret.
 
-    The Gaussian mechanism of attribute privacy. Two Gaussian laws of one covariance
-    differ by their means, which is what the noise must hide; what the output already
-    varies by, given the secret, may be counted as part of the noise.
+    The Gaussian mechanism of attribute privacy. Two Gaussian distributions of one
+    covariance differ by their means, which is what the noise must hide; the variance
+    that the output has anyway, given the secret, may be counted as part of the noise.
 
     Parameters
     ----------
@@ -54,7 +63,7 @@ class AttributeGaussian(_AdditiveAccountant):
     See Also
     --------
     GeneralWasserstein : Relies on no variance of the prior.
-    DistributionAwareWasserstein : For Gaussian laws of unequal covariance.
+    DistributionAwareWasserstein : For Gaussian distributions of unequal covariance.
 
     Notes
     -----
@@ -87,19 +96,24 @@ class AttributeGaussian(_AdditiveAccountant):
     needs = (OutputDistributions,)
 
     #: The mechanism's own; not parameters.
-    noise = "gaussian"
-    beta = None
+    noise: str = "gaussian"
+    beta: None = None
 
     def __init__(
-        self, epsilon=1.0, alpha=None, *, delta=None, use_prior_variance=False
-    ):
+        self,
+        epsilon: float = 1.0,
+        alpha: float | None = None,
+        *,
+        delta: float | None = None,
+        use_prior_variance: bool = False,
+    ) -> None:
         self.epsilon = epsilon
         self.alpha = alpha
         self.delta = delta
         self.use_prior_variance = use_prior_variance
 
     @property
-    def _source(self):
+    def _source(self) -> str:
         if self.use_prior_variance:
             return (
                 "attribute-privacy Gaussian mechanism (Zhang, Ohrimenko and Cummings "
@@ -110,7 +124,7 @@ class AttributeGaussian(_AdditiveAccountant):
             "2022) without the prior's variance; Pierquin et al. 2024, Thm 3.3"
         )
 
-    def check(self):
+    def check(self) -> None:
         """Check the parameters; see the class."""
         super().check()
         if not isinstance(self.use_prior_variance, (bool, np.bool_)):
@@ -121,34 +135,44 @@ class AttributeGaussian(_AdditiveAccountant):
 
     # -- the protocol -------------------------------------------------------------
 
-    def calibrate(self, release, scenario, random_state=None):
+    def calibrate(
+        self,
+        release: QueryRelease,
+        scenario: Scenario | BoundScenario,
+        random_state: Any = None,
+    ) -> Calibration:
         """Find the least noise that keeps the promise; see :class:`Accountant`."""
         self.check()
         bound = bind(scenario, release)
         if not self.use_prior_variance:
             return super().calibrate(release, bound)
-        moved = self._sensitivity_bound(release, bound, 2.0)
-        if moved.radius == 0:
+        sensitivity = self._sensitivity_bound(release, bound, 2.0)
+        if sensitivity.radius == 0:
             return super().calibrate(release, bound)
+        # The distance mu of two unit Gaussians that costs the budget: alpha mu^2 / 2 at
+        # a Rényi order, or the inverse of the trade-off (Balle and Wang 2018).
         if self.delta is None:
             target = math.sqrt(2 * self.epsilon / self._order)
         else:
-            target = gaussian_mu(float(self.epsilon), self._noise_delta(moved))
+            target = gaussian_mu(float(self.epsilon), self._noise_delta(sensitivity))
         pairs = self._pairs(release, bound)
         units = release.unit_array
 
-        def distance(scale):
+        def distance(scale: float) -> float:
             return self._distance(pairs, (scale * units) ** 2)
 
         scale = 0.0
         if distance(scale) > target:
-            most = moved.radius / target * (1 + 1e-9)
+            # enough without the prior's variance, so enough with it
+            most = sensitivity.radius / target * (1 + 1e-9)
             scale = root_above(distance, target, 0.0, most)
-        noise = GaussianNoise(scale * units)
-        certificate = self._prior_certificate(noise, moved, pairs, release, bound)
+        noise = GaussianNoise().with_scale(scale * units)
+        certificate = self._prior_certificate(noise, sensitivity, pairs, release, bound)
         return Calibration(noise, as_asked(certificate, self.epsilon))
 
-    def certify(self, noise, release, scenario):
+    def certify(
+        self, noise: Noise, release: QueryRelease, scenario: Scenario | BoundScenario
+    ) -> Certificate:
         """Find what a given noise promises; see :class:`Accountant`."""
         self.check()
         if not self.use_prior_variance:
@@ -160,21 +184,21 @@ class AttributeGaussian(_AdditiveAccountant):
                 f"GaussianNoise, which adds to a Gaussian output. Got {noise!r}."
             )
         bound = bind(scenario, release)
-        moved = self._sensitivity_bound(release, bound, noise.norm)
+        sensitivity = self._sensitivity_bound(release, bound, noise.norm)
         pairs = self._pairs(release, bound)
-        return self._prior_certificate(noise, moved, pairs, release, bound)
+        return self._prior_certificate(noise, sensitivity, pairs, release, bound)
 
     # -- the parts ----------------------------------------------------------------
 
-    def _pairs(self, release, bound):
-        """Differences of the means and common covariances, for each pair of laws."""
+    def _pairs(self, release: QueryRelease, bound: BoundScenario) -> _Pairs:
+        """Return the means' difference and the common covariance of each pair."""
         fact = self._fact(release, bound, 2.0)
         if release.total_slack(2.0) > 0:
             raise UnsupportedError(
                 f"The release {release.name!r} is exact up to a tolerance only, so its "
                 "law is not Gaussian: use use_prior_variance=False."
             )
-        pairs = []
+        pairs: _Pairs = []
         for *_, u, v in fact.pairs_of_distributions():
             known = isinstance(u, Gaussian) and isinstance(v, Gaussian)
             if not known or math.isinf(
@@ -191,14 +215,14 @@ class AttributeGaussian(_AdditiveAccountant):
         return pairs
 
     @staticmethod
-    def _distance(pairs, noise_covariance):
-        """Largest distance of means in standard deviations of output and noise.
+    def _distance(pairs: _Pairs, noise_covariance: Floats | float) -> float:
+        """Largest Mahalanobis distance of means, under the covariance of the release.
 
         Parameters
         ----------
         pairs : list of (ndarray of shape (dim,), ndarray of shape (dim, dim))
-        noise_covariance : ndarray of shape (1,), (dim,) or (dim, dim)
-            Variances, or the matrix.
+        noise_covariance : float or ndarray of shape (dim,) or (dim, dim)
+            A variance, one for each coordinate, or the matrix.
         """
         worst = 0.0
         for step, covariance in pairs:
@@ -207,25 +231,33 @@ class AttributeGaussian(_AdditiveAccountant):
                 added = np.diag(np.broadcast_to(added, step.shape))
             variances, axes = np.linalg.eigh(covariance + added)
             parts = step @ axes
+            # without variance, any difference of means along a direction is seen
             none = variances <= 1e-14 * max(variances[-1], 0.0)
             if np.any(none & (np.abs(parts) > 1e-12 * np.linalg.norm(step))):
                 return math.inf
-            with np.errstate(over="ignore"):  # infinitely far, as good as
+            with np.errstate(over="ignore"):  # what overflows is infinitely far
                 squared = np.sum(parts[~none] ** 2 / variances[~none])
             worst = max(worst, float(squared))
         return math.sqrt(worst)
 
-    def _prior_certificate(self, noise, moved, pairs, release, bound):
-        added = noise.scale**2 if np.ndim(noise.scale) == 0 else np.square(noise.scale)
+    def _prior_certificate(
+        self,
+        noise: GaussianNoise,
+        sensitivity: SensitivityBound,
+        pairs: _Pairs,
+        release: QueryRelease,
+        bound: BoundScenario,
+    ) -> Certificate:
+        added = np.square(noise.scale)
         if noise.covariance is not None:
             added = added * np.asarray(noise.covariance)
-        curve = GaussianCurve(self._distance(pairs, np.atleast_1d(added)))
-        base = self._certificate(noise, moved, release, bound)
+        curve = GaussianCurve(self._distance(pairs, added))
+        base = self._certificate(noise, sensitivity, release, bound)
         if self.delta is None:
             epsilon = float(curve.renyi(self._order))
         else:
-            epsilon = float(curve.epsilon(self._noise_delta(moved)))
-        exact = self.delta is None and moved.certified and not moved.delta
+            epsilon = float(curve.epsilon(self._noise_delta(sensitivity)))
+        exact = self.delta is None and sensitivity.certified and not sensitivity.delta
         return replace(
             base,
             epsilon=epsilon,

@@ -1,7 +1,9 @@
-"""What noise costs against a coupling: how far the output moves, with what mass."""
+"""The privacy curve of noise against a coupling: how far outputs move, by mass."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol, cast
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -13,20 +15,34 @@ from skpuffer.privacy_loss import renyi_to_delta
 from skpuffer.privacy_loss._conversions import DEFAULT_ORDERS
 from skpuffer.utils._checks import check_order, check_real
 from skpuffer.utils._solve import MARGIN, smallest_argument
+from skpuffer.utils._types import Floats
 
-__all__ = ["AtomMoves", "CouplingCurve", "GaussianMoves"]
+__all__ = ["AtomMoves", "CouplingCurve", "GaussianMoves", "Moves"]
 
-# Cells into which a Gaussian's moves are rounded up, where there is no closed form:
-# most of them within so many standard deviations of its mean.
+# Number of cells into which a Gaussian's moves are rounded up where there is no closed
+# form, most of them within so many standard deviations of its mean.
 _CELLS = 2**14
 _BULK = 9.0
-_FAR = 38.0  # standard deviations beyond which nothing but a bound is left
-_LARGEST = 600.0  # exponents whose exponentials can be added
+_FAR = 38.0  # standard deviations: beyond, the normal tail is not a normal float
+_LARGEST = 600.0  # exponents up to this one have exponentials that can be added
+
+
+class Moves(Protocol):
+    """The moves of a coupling, and the mean of what noise costs against them."""
+
+    def log_moment(self, noise: Noise, alpha: float, shift: Shift) -> float:
+        """Return log E exp((alpha - 1) R_alpha(move)), or an upper bound."""
+
+    def mean_delta(self, noise: Noise, epsilon: float, shift: Shift) -> float:
+        """Return the mean hockey-stick divergence of a move, or an upper bound."""
+
+    def widened(self, distance: float) -> "Moves":
+        """Return a coupling whose moves are longer by at most a distance."""
 
 
 @dataclass(frozen=True, eq=False)
 class AtomMoves:
-    """A coupling that moves the output by one of finitely many steps.
+    """The moves of a discrete coupling: finitely many displacements with masses.
 
     Parameters
     ----------
@@ -38,11 +54,11 @@ class AtomMoves:
         lengths are known.
     """
 
-    radii: np.ndarray = field(repr=False)
-    masses: np.ndarray = field(repr=False)
-    steps: np.ndarray | None = field(default=None, repr=False)
+    radii: Floats = field(repr=False)
+    masses: Floats = field(repr=False)
+    steps: Floats | None = field(default=None, repr=False)
 
-    def log_moment(self, noise, alpha, shift):
+    def log_moment(self, noise: Noise, alpha: float, shift: Shift) -> float:
         """Return log E exp((alpha - 1) R_alpha(move)).
 
         Parameters
@@ -63,12 +79,12 @@ class AtomMoves:
             costs = self.costs(noise, alpha, self.steps)
         exponent = (alpha - 1) * costs
         if np.max(exponent) < _LARGEST:
-            # the mass that hardly moves must not drown the little that is lost
+            # log1p and expm1: costs near zero would be lost in a sum near one
             return math.log1p(float(self.masses @ np.expm1(exponent)))
         return _log_mean(exponent, self.masses)
 
     @staticmethod
-    def costs(noise, alpha, steps):
+    def costs(noise: Noise, alpha: float, steps: Floats) -> Floats:
         """Return the Rényi cost of each step: the sum of its coordinates' costs.
 
         Parameters
@@ -81,31 +97,31 @@ class AtomMoves:
         -------
         ndarray of shape (k,)
         """
+        costs: Floats
         if getattr(noise, "covariance", None) is not None:
-            return alpha / 2 * np.sum(_in_deviations(noise, steps) ** 2, axis=1)
-        if np.ndim(noise.scale):
+            costs = alpha / 2 * np.sum(_in_deviations(noise, steps) ** 2, axis=1)
+            return costs
+        if isinstance(noise.scale, tuple):
             columns = zip(noise.scale, np.abs(steps).T, strict=True)
             each = [noise.with_scale(s).renyi(alpha, column) for s, column in columns]
             costs = np.transpose(each)
         else:
             costs = noise.renyi(alpha, np.abs(steps))
-        return np.sum(costs, axis=1)
+        return np.asarray(np.sum(costs, axis=1))
 
-    def mean_delta(self, noise, epsilon, shift):
-        """Return the mean of the hockey-stick divergence at exp(epsilon) of a move."""
-        return float(
-            self.masses
-            @ _of_balls(lambda ball: noise.delta(epsilon, ball), shift, self.radii)
-        )
+    def mean_delta(self, noise: Noise, epsilon: float, shift: Shift) -> float:
+        """Return the mean hockey-stick divergence of a move at exp(epsilon)."""
+        deltas = _of_balls(lambda ball: noise.delta(epsilon, ball), shift, self.radii)
+        return float(self.masses @ deltas)
 
-    def widened(self, distance):
-        """Return a coupling whose moves are longer by a distance, any way they like."""
+    def widened(self, distance: float) -> "AtomMoves":
+        """Return a coupling whose moves are longer by a distance, in any direction."""
         return AtomMoves(self.radii + distance, self.masses)
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianMoves:
-    """A coupling that moves the output by a Gaussian step.
+    """The moves of a linear coupling of Gaussians: a Gaussian displacement.
 
     Parameters
     ----------
@@ -113,18 +129,20 @@ class GaussianMoves:
     covariance : ndarray of shape (dim, dim)
     """
 
-    mean: np.ndarray = field(repr=False)
-    covariance: np.ndarray = field(repr=False)
+    mean: Floats = field(repr=False)
+    covariance: Floats = field(repr=False)
 
-    def log_moment(self, noise, alpha, shift):
+    def log_moment(self, noise: Noise, alpha: float, shift: Shift) -> float:
         """Return log E exp((alpha - 1) R_alpha(move)), rounded up.
 
         In closed form for Gaussian noise. For other noise on one coordinate moves are
         rounded up to the ends of small cells; beyond the last one the cost is at most
-        linear in the move, because pure costs obey the triangle inequality. Infinite
-        where neither applies.
+        linear in the move, as pure costs obey the triangle inequality. Infinite where
+        neither applies.
         """
         if noise.family == "gaussian":
+            # E exp(a z^2) for z ~ N(m, v), along each principal axis of the whitened
+            # move, with a = alpha (alpha - 1) / 2: finite if 2 a v < 1
             factor = _in_deviations(noise, _square_root(self.covariance).T)
             variances, axes = np.linalg.eigh(factor.T @ factor)
             means = _in_deviations(noise, self.mean[None, :])[0] @ axes
@@ -142,26 +160,29 @@ class GaussianMoves:
         last = center / spread + slope + _FAR
         ends, masses = _cells(center, spread, last, slope)
         inside = _log_mean((alpha - 1) * noise.renyi(alpha, ends), masses)
+        # beyond the last end the cost is at most `slope` a standard deviation, and
+        # E exp(slope |z|) over a tail has a closed form
         beyond = [
             slope + slope**2 / 2 + slope * side + log_ndtr(slope + side - last)
             for side in (center / spread, -center / spread)
         ]
         return float(np.logaddexp.reduce([inside, *beyond]))
 
-    def mean_delta(self, noise, epsilon, shift):
+    def mean_delta(self, noise: Noise, epsilon: float, shift: Shift) -> float:
         """Return the mean hockey-stick divergence of a move, rounded up.
 
         By cells on one coordinate, by way of Rényi costs on more.
         """
         if len(self.mean) == 1:
             center, spread = self._line
+            # beyond the last cell a divergence is at most one
             ends, masses = _cells(center, spread, center / spread + _FAR, 0.0)
             return float(masses @ noise.delta(epsilon, ends) + 2 * ndtr(-_FAR))
         orders = DEFAULT_ORDERS[DEFAULT_ORDERS < 1e3]
         costs = [self.log_moment(noise, a, shift) / (a - 1) for a in orders]
-        return renyi_to_delta(orders, costs, epsilon)
+        return float(renyi_to_delta(orders, costs, epsilon))
 
-    def widened(self, distance):
+    def widened(self, distance: float) -> Moves:
         """Refuse: there is no Gaussian coupling with longer moves."""
         raise UnsupportedError(
             "Laws of unequal Gaussian covariance have no bounded coupling to widen. "
@@ -169,8 +190,8 @@ class GaussianMoves:
         )
 
     @property
-    def _line(self):
-        """Absolute mean and deviation of one coordinate."""
+    def _line(self) -> tuple[float, float]:
+        """Absolute mean and standard deviation of one coordinate."""
         return abs(float(self.mean[0])), math.sqrt(self.covariance[0, 0])
 
 
@@ -178,8 +199,9 @@ class GaussianMoves:
 class CouplingCurve:
     """The curve of noise against one coupling for each pair of secrets.
 
-    Every divergence that is an f-divergence in disguise is jointly convex, so its mean
-    over the moves of a coupling bounds that of the released laws, for any coupling.
+    The hockey-stick divergence and exp((alpha - 1) R_alpha) are f-divergences, hence
+    jointly convex: their mean over the moves of any coupling bounds that between the
+    distributions of what is released.
 
     Parameters
     ----------
@@ -188,12 +210,12 @@ class CouplingCurve:
         A ball that no move leaves, maybe of infinite radius: the curve is nowhere
         above the noise's own against it.
     couplings : tuple of AtomMoves or GaussianMoves
-        One for each pair of laws; the worst of them counts.
+        One for each pair of output distributions; the worst of them counts.
     event_delta : float
         Mass that may not follow the couplings. The curve holds given that it does.
     mass_error : float
-        Bound on the relative error of the masses of the laws, hence of densities of
-        what is released.
+        Bound on the relative error of the distributions' masses, hence of densities
+        of what is released.
 
     References
     ----------
@@ -203,25 +225,25 @@ class CouplingCurve:
 
     noise: Noise
     shift: Shift
-    couplings: tuple
+    couplings: tuple[Moves, ...]
     event_delta: float = 0.0
     mass_error: float = 0.0
 
-    gaussian_mu = None
+    gaussian_mu: ClassVar[None] = None
 
-    def renyi(self, alpha):
+    def renyi(self, alpha: float | Floats) -> float | Floats:
         """Return the Rényi cost in nats at one order or an array of orders."""
         return _one_or_many(self._renyi, alpha)
 
-    def delta(self, epsilon):
+    def delta(self, epsilon: float | Floats) -> float | Floats:
         """Return a bound on the hockey-stick divergence at one or many epsilons."""
         return _one_or_many(self._delta, epsilon)
 
-    def epsilon(self, delta):
+    def epsilon(self, delta: float | Floats) -> float | Floats:
         """Return the smallest epsilon >= 0 that goes with delta, rounded up."""
         return _one_or_many(self._epsilon, delta)
 
-    def widened(self, distance):
+    def widened(self, distance: float) -> "CouplingCurve":
         """Return the curve with all moves longer by a distance."""
         return replace(
             self,
@@ -229,11 +251,11 @@ class CouplingCurve:
             couplings=tuple(moves.widened(distance) for moves in self.couplings),
         )
 
-    def conditioned(self, mass):
-        """Return the curve given an event of which so much mass is missing."""
+    def conditioned(self, mass: float) -> "CouplingCurve":
+        """Return the curve given an event that so much more mass is outside of."""
         return replace(self, event_delta=self.event_delta + mass)
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return noise and worst shift as plain data that JSON can hold."""
         return {
             "kind": "coupling",
@@ -244,20 +266,21 @@ class CouplingCurve:
 
     # -- the parts ----------------------------------------------------------------
 
-    def _renyi(self, alpha):
+    def _renyi(self, alpha: float) -> float:
         alpha = check_order(alpha=alpha)
+        # the worst case over the ball of all moves is a bound as well
         ball = float(self.noise.renyi(alpha, self.shift))
         if math.isinf(alpha):
             return ball
         moments = [
             moves.log_moment(self.noise, alpha, self.shift) for moves in self.couplings
         ]
-        # given an event, a mass grows by no more than the event's own
+        # conditioning on an event divides masses by at least that of the event
         worst = max(moments) - math.log1p(-self.event_delta)
         worst = max(0.0, worst) + alpha * self._slack
         return min(ball, worst * (1 + MARGIN) / (alpha - 1))
 
-    def _delta(self, epsilon):
+    def _delta(self, epsilon: float) -> float:
         epsilon = check_real(epsilon=epsilon)
         ball = float(self.noise.delta(epsilon, self.shift))
         means = [
@@ -268,47 +291,57 @@ class CouplingCurve:
         return min(ball, max(means) * inflation)
 
     @property
-    def _slack(self):
-        """Logarithm by which a ratio of densities may be off."""
+    def _slack(self) -> float:
+        """Error of the logarithm of a ratio of densities, at most."""
         return math.log1p(self.mass_error) - math.log1p(-self.mass_error)
 
-    def _epsilon(self, delta):
+    def _epsilon(self, delta: float) -> float:
         if delta == 0:
             return float(self.noise.renyi(math.inf, self.shift))
         root = smallest_argument(self._delta, delta)
         return min(root, float(self.noise.epsilon(delta, self.shift)))
 
 
-def _one_or_many(function, values):
+def _one_or_many(
+    function: Callable[[float], float], values: float | Floats
+) -> float | Floats:
+    """Apply a function of one number to it, or to each entry of an array."""
     if np.ndim(values) == 0:
-        return function(values)
-    return np.vectorize(function, otypes=[float])(values)
+        return function(cast(float, values))
+    many: Floats = np.vectorize(function, otypes=[float])(values)
+    return many
 
 
-def _log_mean(exponent, masses):
+def _log_mean(exponent: Floats, masses: Floats) -> float:
+    """Logarithm of the mean of the exponentials."""
     some = masses > 0
     return float(logsumexp(exponent[some] + np.log(masses[some])))
 
 
-def _in_deviations(noise, steps):
-    """Return steps in standard deviations of Gaussian noise, whitened."""
+def _in_deviations(noise: Noise, steps: Floats) -> Floats:
+    """Whiten steps: return them in standard deviations of Gaussian noise."""
     covariance = getattr(noise, "covariance", None)
-    if covariance is None:
-        return steps / np.asarray(noise.scale)
-    factor = np.linalg.cholesky(np.asarray(covariance))
-    return solve_triangular(factor, steps.T, lower=True).T / noise.scale
+    scale = np.asarray(noise.scale)
+    white = steps
+    if covariance is not None:
+        factor = np.linalg.cholesky(np.asarray(covariance))
+        white = solve_triangular(factor, steps.T, lower=True).T
+    return np.asarray(white / scale)
 
 
-def _of_balls(function, shift, radii):
+def _of_balls(function: Callable[[Any], Any], shift: Shift, radii: Floats) -> Floats:
     """Value of a function of shifts for balls like `shift` of several radii."""
     if shift.dim == 1:
-        return function(radii * (1.0 if shift.weights is None else shift.weights[0]))
+        unit = 1.0 if shift.weights is None else shift.weights[0]
+        return np.asarray(function(radii * unit))
     found, at = np.unique(radii, return_inverse=True)
     values = [function(replace(shift, radius=float(radius))) for radius in found]
-    return np.array(values)[at]
+    return np.asarray(values)[at]
 
 
-def _cells(center, spread, last, slope):
+def _cells(
+    center: float, spread: float, last: float, slope: float
+) -> tuple[Floats, Floats]:
     """Outer ends and masses of cells of |Z|, for Z Gaussian.
 
     Parameters
@@ -337,7 +370,7 @@ def _cells(center, spread, last, slope):
     marks = np.unique(marks)
     above = ndtr(middle - marks) + ndtr(-middle - marks)
     below = ndtr(marks - middle) - ndtr(-marks - middle)
-    # each difference where it loses nothing
+    # differences of upper tails above the mean, of lower ones below: no cancellation
     masses = np.where(
         marks[1:] > middle, above[:-1] - above[1:], below[1:] - below[:-1]
     )
@@ -345,6 +378,8 @@ def _cells(center, spread, last, slope):
     return marks[1:] * spread, np.maximum(masses, 0.0)
 
 
-def _square_root(covariance):
+def _square_root(covariance: Floats) -> Floats:
+    """Return a matrix whose product with its transpose is the covariance."""
     values, vectors = np.linalg.eigh(covariance)
-    return vectors * np.sqrt(np.maximum(values, 0.0))
+    root: Floats = vectors * np.sqrt(np.maximum(values, 0.0))
+    return root

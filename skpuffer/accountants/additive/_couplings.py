@@ -1,67 +1,81 @@
-"""How a query's output moves under a coupling of two worlds, read off each fact."""
+"""Couplings of a query's output between neighbouring tables, read off each fact."""
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatch
+from typing import TypeGuard
 
 import numpy as np
 from scipy.linalg import orthogonal_procrustes
 
-from skpuffer.distributions import Discrete, Gaussian, Support
+from skpuffer.distributions import Discrete, Distribution, Gaussian, Support
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._weak_cache import remembered_with
+from skpuffer.noise import Noise, Shift
+from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import CoupledSamples, OutputDistributions
+from skpuffer.scenarios._facts import Fact
 from skpuffer.transport import quantile_coupling, transport_plan
+from skpuffer.utils._types import Floats
 
-from ._coupling_curve import AtomMoves, GaussianMoves
+from ._coupling_curve import AtomMoves, GaussianMoves, Moves
+from ._sensitivity import SensitivityBound
 
 __all__ = ["Couplings", "couplings"]
 
-# Exponents this far apart are not compared by their exponentials but as they are.
+# Costs whose exponents are this far apart are compared by the exponents themselves.
 _SPAN = 600.0
-# Only couplings that cost nearly as much as the worst are worth another plan.
+# Only couplings within this share of the worst one's cost are planned anew.
 _BINDING = 0.8
 
 
 @dataclass(frozen=True, eq=False)
 class Couplings:
-    """A coupling for each pair of worlds, or the laws to make one of.
+    """A coupling for each pair of output distributions, or the pair to make one of.
 
     Parameters
     ----------
     fixed : tuple of AtomMoves or GaussianMoves
-    plans : tuple of (Distribution, Distribution)
-        Discrete laws of several coordinates, whose best coupling depends on the noise.
+        Couplings that are good for any noise.
+    plans : tuple of (Discrete, Discrete)
+        Pairs of several coordinates, whose best coupling depends on the noise.
     scale : float
-        The output moves by this factor times the laws' own coordinates.
+        The output moves by this factor times the distributions' own coordinates.
     slack : float
         Every move may be longer by this.
     norm : float
     units : ndarray of shape (dim,) or float
     mass_error : float
-        Bound on the relative error of the laws' masses.
+        Bound on the relative error of the distributions' masses.
     """
 
-    fixed: tuple = field(repr=False)
-    plans: tuple = field(default=(), repr=False)
+    fixed: tuple[Moves, ...] = field(repr=False)
+    plans: tuple[tuple[Discrete, Discrete], ...] = field(default=(), repr=False)
     scale: float = 1.0
     slack: float = 0.0
     norm: float = 2.0
-    units: object = 1.0
+    units: Floats | float = 1.0
     mass_error: float = 0.0
 
-    def moves(self):
-        """Return the moves of all couplings, plans being the best for squared moves.
+    def moves(self) -> tuple[Moves, ...]:
+        """Return the moves of all couplings; plans are those of W_2.
 
         Returns
         -------
         tuple of AtomMoves or GaussianMoves
         """
-        return self._lengthened(self.fixed) + tuple(
-            self._planned(u, v, 2.0) for u, v in self.plans
-        )
+        planned = tuple(self._planned(u, v, 2.0) for u, v in self.plans)
+        return self._lengthened(self.fixed) + planned
 
-    def improved(self, moves, noise, alpha, shift, skip=()):
+    def improved(
+        self,
+        moves: tuple[Moves, ...],
+        noise: Noise,
+        alpha: float,
+        shift: Shift,
+        skip: Sequence[int] = (),
+    ) -> tuple[tuple[Moves, ...], tuple[int, ...]]:
         """Plan the couplings anew that cost the most, for the cost of a noise.
 
         Parameters
@@ -95,7 +109,10 @@ class Couplings:
                 better[k] = found
         return tuple(better), tuple(planned)
 
-    def _planned(self, u, v, cost):
+    def _planned(
+        self, u: Discrete, v: Discrete, cost: float | Callable[[Floats], Floats]
+    ) -> Moves:
+        """Return the moves of an optimal plan: for a power of the norm, or a cost."""
         plan = transport_plan(
             u.points,
             v.points,
@@ -109,31 +126,48 @@ class Couplings:
         (moves,) = self._lengthened((atoms(steps, plan.mass, self.norm, self.units),))
         return moves
 
-    def _lengthened(self, moves):
+    def _lengthened(self, moves: tuple[Moves, ...]) -> tuple[Moves, ...]:
         if self.slack == 0:
             return moves
         return tuple(each.widened(self.slack) for each in moves)
 
 
-def atoms(steps, masses, norm, units):
-    """Return the moves of a discrete coupling, by its steps of shape (k, dim)."""
+def atoms(
+    steps: Floats, masses: Floats, norm: float, units: Floats | float
+) -> AtomMoves:
+    """Return the moves of a discrete coupling, given its displacements.
+
+    Parameters
+    ----------
+    steps : ndarray of shape (k, dim)
+    masses : ndarray of shape (k,)
+    norm : float
+    units : ndarray of shape (dim,) or float
+        Unit of each coordinate, in which lengths are measured.
+
+    Returns
+    -------
+    AtomMoves
+    """
     radii = np.linalg.norm(steps / units, ord=norm, axis=1)
     return AtomMoves(radii, np.asarray(masses, dtype=float), steps)
 
 
-def ball(radius):
+def ball(radius: float) -> AtomMoves:
     """Return moves of which only the largest length is known."""
     return AtomMoves(np.array([float(radius)]), np.ones(1))
 
 
 @singledispatch
-def couplings(fact, moved, release, norm):
+def couplings(
+    fact: Fact, sensitivity: SensitivityBound, release: QueryRelease, norm: float
+) -> Couplings:
     """Return what a fact says of the moves of the output.
 
     Parameters
     ----------
     fact : Fact
-    moved : SensitivityBound
+    sensitivity : SensitivityBound
         What the same fact says of the longest move.
     release : QueryRelease
     norm : float
@@ -142,14 +176,19 @@ def couplings(fact, moved, release, norm):
     -------
     Couplings
     """
-    return Couplings((ball(moved.radius),))
+    return Couplings((ball(sensitivity.radius),))
 
 
 @couplings.register
-def _(fact: CoupledSamples, moved, release, norm):
+def _(
+    fact: CoupledSamples,
+    sensitivity: SensitivityBound,
+    release: QueryRelease,
+    norm: float,
+) -> Couplings:
     if fact.certified:
-        # what is known with confidence is the longest move, not the mean of any cost
-        return Couplings((ball(moved.radius),))
+        # certified samples bound the longest move with confidence, and no mean cost
+        return Couplings((ball(sensitivity.radius),))
     units = release.unit_array
     return Couplings(
         tuple(
@@ -160,27 +199,37 @@ def _(fact: CoupledSamples, moved, release, norm):
 
 
 @couplings.register
-def _(fact: OutputDistributions, moved, release, norm):
+def _(
+    fact: OutputDistributions,
+    sensitivity: SensitivityBound,
+    release: QueryRelease,
+    norm: float,
+) -> Couplings:
     units = release.unit_array
-    fixed, plans, error = [], [], 0.0
+    fixed: list[Moves] = []
+    plans: list[tuple[Discrete, Discrete]] = []
+    error = 0.0
     for *_, u, v in fact.pairs_of_distributions():
         error = max(error, mass_error(u, v))
         if has_masses(u) and has_masses(v):
             if u.dim > 1:
                 plans.append((u, v))
                 continue
+            # on one coordinate the monotone coupling is the best for convex costs
             lengths, masses = _on_the_line(u, v)
             steps = fact.scale * lengths[:, None]
             fixed.append(atoms(steps, masses, norm, units))
             continue
         distance = cached_distribution_distance(u, v, norm, release.units, math.inf)
-        between = isinstance(u, Gaussian) and isinstance(v, Gaussian)
-        if fact.corners or not between:
-            # the cost of noise need not be largest at a corner, that of a ball is
+        gaussian = isinstance(u, Gaussian) and isinstance(v, Gaussian)
+        if fact.corners or not gaussian:
+            # Corners stand for a convex set of moves where the cost is convex in the
+            # move. A norm is; the cost of a noise need not be, so take that of a ball.
             fixed.append(ball(fact.scale * distance))
         elif math.isfinite(distance):
+            # one covariance: the coupling that moves the mean and nothing else
             step = fact.scale * (u.mean - v.mean)
-            fixed.append(atoms(step[None, :], [1.0], norm, units))
+            fixed.append(atoms(step[None, :], np.ones(1), norm, units))
         else:
             fixed.append(_between_gaussians(u, v, fact.scale, units))
     return Couplings(
@@ -194,50 +243,70 @@ def _(fact: OutputDistributions, moved, release, norm):
     )
 
 
-def left_out_text(mass):
-    """Say in a certificate that a mass is left out."""
+def left_out_text(mass: float) -> str:
+    """Sentence of a certificate on a mass that is left out."""
     return (
         f"for each pair of secrets under each prior, a mass of {mass:g} of the "
         "output's law is left out: nothing is promised about it"
     )
 
 
-def mass_error(u, v):
-    """Bound on the relative error of the masses of two laws: zero if they are known."""
+def mass_error(u: Distribution, v: Distribution) -> float:
+    """Bound on the relative error of two distributions' masses: zero if known."""
     return max(getattr(u, "error", 0.0), getattr(v, "error", 0.0))
 
 
-def has_masses(law):
-    """Whether a law is one of atoms whose masses are known or estimated."""
-    return isinstance(law, Discrete) and not isinstance(law, Support)
+def has_masses(distribution: Distribution) -> TypeGuard[Discrete]:
+    """Whether a distribution has atoms, of masses that are known or estimated."""
+    return isinstance(distribution, Discrete) and not isinstance(distribution, Support)
 
 
 @remembered_with(2)
-def _on_the_line(u, v):
-    """Lengths of the monotone coupling's moves and their masses, each length once."""
+def _on_the_line(u: Discrete, v: Discrete) -> tuple[Floats, Floats]:
+    """Lengths and masses of the monotone coupling's moves, each length once."""
     x, y, mass = quantile_coupling(u.points[:, 0], v.points[:, 0], u.weights, v.weights)
     lengths, at = np.unique(np.abs(x - y), return_inverse=True)
-    return lengths, np.bincount(at, weights=mass)
+    return lengths, np.bincount(at, weights=mass).astype(float)
 
 
-def _between_gaussians(u, v, scale, units):
-    """Return a linear coupling of two Gaussians, that of W_2 in the given units."""
+def _between_gaussians(
+    u: Gaussian, v: Gaussian, scale: float, units: Floats | float
+) -> GaussianMoves:
+    """Return the optimal coupling of two Gaussians for W_2, in the given units.
+
+    With one standard normal vector z behind both, x = m + A z and y = n + B R z for
+    square roots A, B of the covariances and any rotation R. The mean squared move is
+    least for the R that brings B R nearest to A (orthogonal Procrustes).
+
+    References
+    ----------
+    Dowson and Landau (1982), The Fréchet distance between multivariate normal
+    distributions.
+    """
     outer = np.outer(*np.broadcast_arrays(units, units, np.empty(u.dim))[:2])
-    first, second = (_square_root(law.covariance / outer) for law in (u, v))
+    first, second = (_square_root(each.covariance / outer) for each in (u, v))
     rotation, _ = orthogonal_procrustes(second, first)
     left = first - second @ rotation
     return GaussianMoves(scale * (u.mean - v.mean), scale**2 * left @ left.T * outer)
 
 
-def _square_root(covariance):
+def _square_root(covariance: Floats) -> Floats:
+    """Return the symmetric square root."""
     values, vectors = np.linalg.eigh(covariance)
-    return vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
+    root: Floats = vectors * np.sqrt(np.maximum(values, 0.0)) @ vectors.T
+    return root
 
 
-def _exponential_cost(noise, alpha, scale):
-    """What a displacement adds to the mean that bounds the Rényi divergence."""
+def _exponential_cost(
+    noise: Noise, alpha: float, scale: float
+) -> Callable[[Floats], Floats]:
+    """Return the cost of a displacement whose mean bounds the Rényi divergence.
 
-    def cost(displacements):
+    Up to a factor exp((alpha - 1) R_alpha(displacement)), as in Theorem 4.5 of Pierquin
+    et al. (2024) with q = 1; the exponent itself where exponentials would overflow.
+    """
+
+    def cost(displacements: Floats) -> Floats:
         shape = displacements.shape[:-1]
         steps = scale * displacements.reshape(-1, displacements.shape[-1])
         exponent = (alpha - 1) * AtomMoves.costs(noise, alpha, steps)

@@ -1,42 +1,51 @@
-"""The distribution-aware Wasserstein mechanism."""
+"""The distribution-aware Wasserstein mechanism: the mean cost over a coupling."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from skpuffer.accountants._base import Calibration, as_asked, bind
 from skpuffer.accountants._noise_parameter import check_values, chosen_noise
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
+from skpuffer.noise import Noise
+from skpuffer.privacy import Certificate
+from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (
     Adjacency,
+    BoundScenario,
     CoupledSamples,
     OutputDistributions,
     OutputSensitivity,
+    Scenario,
 )
+from skpuffer.scenarios._facts import Fact
 from skpuffer.utils._checks import check_real
 from skpuffer.utils._solve import root_above
 
 from ._base import _AdditiveAccountant
-from ._coupling_curve import CouplingCurve
-from ._couplings import couplings
-from ._sensitivity import sensitivity_bound
+from ._coupling_curve import CouplingCurve, Moves
+from ._couplings import Couplings, couplings
+from ._sensitivity import SensitivityBound, sensitivity_bound
 
 __all__ = ["DistributionAwareWasserstein"]
 
-# Times a transport plan is computed anew for the noise it led to.
+# Number of times transport plans and noise are computed in turn.
 _ROUNDS = 3
-# Factors of two by which a scale is searched up or down before it counts as none.
+# Factors of two by which a scale is searched for, up or down, before there is none.
 _DOUBLINGS = 100
 
 
 class DistributionAwareWasserstein(_AdditiveAccountant):
-    """Noise that covers how far output laws are on the whole, not at worst.
+    """Noise that covers the mean cost of a coupling of output distributions.
 
     :class:`GeneralWasserstein` covers the longest move of the best coupling, however
     little mass makes it. This one takes the mean of what each move would cost, so rare
-    far moves cost little, and Gaussian laws of unequal covariance, which are infinitely
-    far apart, cost a finite amount. It never needs more noise for the same promise.
+    far moves cost little, and Gaussian distributions of unequal covariance, which are
+    infinitely far apart, cost a finite amount. It never needs more noise for the same
+    promise.
 
     Parameters
     ----------
@@ -71,7 +80,8 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
     noise; between Gaussians a linear coupling. Where only the longest move is known,
     or the mean gains nothing, the promise is that of :class:`GeneralWasserstein`.
 
-    Draws from an unknown law only estimate the mean, so the certificate is an estimate.
+    Samples of an unknown distribution only estimate the mean, so the certificate is an
+    estimate.
 
     References
     ----------
@@ -98,18 +108,18 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
 
     def __init__(
         self,
-        epsilon=1.0,
-        alpha=None,
+        epsilon: float = 1.0,
+        alpha: float | None = None,
         *,
-        delta=None,
-        noise="laplace",
-        beta=None,
-        q=1,
-    ):
+        delta: float | None = None,
+        noise: str | Noise = "laplace",
+        beta: float | None = None,
+        q: float = 1,
+    ) -> None:
         super().__init__(epsilon, alpha, delta=delta, noise=noise, beta=beta)
         self.q = q
 
-    def check(self):
+    def check(self) -> None:
         """Check the parameters; see the class."""
         q = check_real(q=self.q)
         if not 1 <= q < math.inf:
@@ -126,28 +136,33 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
             )
 
     @property
-    def _mean_order(self):
-        """Order at which costs are averaged: the one promised if q is 1."""
+    def _mean_order(self) -> float:
+        """Order at which costs are averaged (Theorem 4.5): alpha itself if q is 1."""
         return self.q * (self._order - 1) + 1
 
     # -- the protocol -------------------------------------------------------------
 
-    def calibrate(self, release, scenario, random_state=None):
+    def calibrate(
+        self,
+        release: QueryRelease,
+        scenario: Scenario | BoundScenario,
+        random_state: Any = None,
+    ) -> Calibration:
         """Find the least noise that keeps the promise; see :class:`Accountant`."""
         self.check()
         bound = bind(scenario, release)
         unit = chosen_noise(self)
         check_values(unit, release)
-        fact, moved, aware = self._moves(release, bound, unit.norm)
-        if moved.radius == 0:
+        fact, sensitivity, aware = self._bounds(release, bound, unit.norm)
+        if sensitivity.radius == 0:
             return super().calibrate(release, bound)
         if release.units is not None:
             unit = unit.with_scale(release.units)
-        worst = self._worst_case_multiplier(unit, moved, release)
-        coupled = couplings(fact, moved, release, unit.norm)
+        worst = self._worst_case_multiplier(unit, sensitivity, release)
+        coupled = couplings(fact, sensitivity, release, unit.norm)
         found, moves = self._multiplier(unit, coupled, aware, release, worst)
         if min(worst, found) == math.inf:
-            raise InfiniteDistanceError(self._infinite(moved, release, bound))
+            raise InfiniteDistanceError(self._infinite(sensitivity, release, bound))
         if found == 0 and not aware.certified:
             raise UnsupportedError(
                 f"By the samples at hand the secret hardly moves the release "
@@ -156,43 +171,52 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
                 "(prior_as='law', 'support' or 'confidence')."
             )
         noise = _scaled(unit, found if _smaller(found, worst) else worst)
-        if not _smaller(found, worst):
-            certificate = self._certificate(noise, moved, release, bound)
+        if moves is None or not _smaller(found, worst):
+            certificate = self._certificate(noise, sensitivity, release, bound)
         else:
             curve = self._curve(noise, moves, coupled, aware, release)
             certificate = self._aware_certificate(curve, aware, release, bound)
         return Calibration(noise, as_asked(certificate, self.epsilon))
 
-    def certify(self, noise, release, scenario):
+    def certify(
+        self, noise: Noise, release: QueryRelease, scenario: Scenario | BoundScenario
+    ) -> Certificate:
         """Find what a given noise promises; see :class:`Accountant`."""
         self.check()
         check_values(noise, release)
         bound = bind(scenario, release)
-        fact, moved, aware = self._moves(release, bound, noise.norm)
-        worst = self._certificate(noise, moved, release, bound)
+        fact, sensitivity, aware = self._bounds(release, bound, noise.norm)
+        worst = self._certificate(noise, sensitivity, release, bound)
+        # the event of the prior takes all of delta
         spent = self.delta is not None and aware.delta >= self.delta
         # without noise only a delta may cover what moves
         bare = noise.is_zero and self.delta is None
-        if moved.radius == 0 or bare or spent:
+        if sensitivity.radius == 0 or bare or spent:
             return worst
-        coupled = couplings(fact, moved, release, noise.norm)
+        coupled = couplings(fact, sensitivity, release, noise.norm)
         moves = coupled.moves()
         if self.delta is None:
-            shift, done = self._shift(aware, release), ()
+            shift = self._shift(aware, release)
+            done: tuple[int, ...] = ()
             for _ in range(_ROUNDS):
                 order = self._mean_order
                 moves, planned = coupled.improved(moves, noise, order, shift, done)
                 done += planned
         curve = self._curve(noise, moves, coupled, aware, release)
         found = self._aware_certificate(curve, aware, release, bound)
-        return found if _smaller(found.epsilon, worst.epsilon) else worst
+        return found if _smaller(_stated(found), _stated(worst)) else worst
 
     # -- the parts ----------------------------------------------------------------
 
-    def _infinite(self, moved, release, bound):
-        if moved.worst is None:
-            return super()._infinite(moved, release, bound)
-        _, a, b = moved.worst
+    def _infinite(
+        self,
+        sensitivity: SensitivityBound,
+        release: QueryRelease,
+        bound: BoundScenario,
+    ) -> str:
+        if sensitivity.worst is None:
+            return super()._infinite(sensitivity, release, bound)
+        _, a, b = sensitivity.worst
         return (
             f"The output laws of the release {release.name!r} given {a!r} and {b!r} "
             "are infinitely far apart, and no mean over their moves is known to be "
@@ -201,35 +225,49 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
             "cost, such as 'laplace'; ApproximateWasserstein leaves far moves out."
         )
 
-    def _moves(self, release, bound, norm):
-        """Return the fact, its longest move, and how far its couplings are trusted."""
+    def _bounds(
+        self, release: QueryRelease, bound: BoundScenario, norm: float
+    ) -> tuple[Fact, SensitivityBound, SensitivityBound]:
+        """Return the fact, its sensitivity bound, and the same as trusted as couplings.
+
+        The longest move may be certain where the masses of the coupling are not.
+        """
         fact = self._fact(release, bound, norm)
-        moved = sensitivity_bound(fact, release, norm)
-        # the longest move may be certain where the mass that makes it is not
+        sensitivity = sensitivity_bound(fact, release, norm)
         aware = replace(
-            moved,
+            sensitivity,
             certified=fact.certified,
             arbitrary=False,
             delta=fact.delta,
             confidence=fact.confidence,
             assumptions=fact.assumptions,
         )
-        return fact, moved, aware
+        return fact, sensitivity, aware
 
-    def _worst_case_multiplier(self, unit, moved, release):
-        if math.isinf(moved.radius):
+    def _worst_case_multiplier(
+        self, unit: Noise, sensitivity: SensitivityBound, release: QueryRelease
+    ) -> float:
+        """Least multiple of unit noise that covers the longest move."""
+        if math.isinf(sensitivity.radius):
             return math.inf
-        shift = self._shift(moved, release)
+        shift = self._shift(sensitivity, release)
         if self.delta is None:
             scale = unit.scale_for(self._order, self.epsilon, shift)
-        elif moved.delta >= self.delta:
+        elif sensitivity.delta >= self.delta:
             return math.inf
         else:
-            delta = self._noise_delta(moved)
+            delta = self._noise_delta(sensitivity)
             scale = unit.scale_for_delta(self.epsilon, delta, shift)
         return float(np.max(np.divide(scale, unit.scale)))
 
-    def _multiplier(self, unit, coupled, aware, release, start):
+    def _multiplier(
+        self,
+        unit: Noise,
+        coupled: Couplings,
+        aware: SensitivityBound,
+        release: QueryRelease,
+        start: float,
+    ) -> tuple[float, tuple[Moves, ...] | None]:
         """Least multiple of unit noise by the mean over moves, and those moves."""
         spent = self.delta is not None and aware.delta >= self.delta
         if spent and math.isfinite(start):
@@ -240,7 +278,9 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         if self.delta is not None:
             target = self._noise_delta(aware)
         shift = self._shift(aware, release)
-        moves, best, best_moves = coupled.moves(), math.inf, None
+        moves, best = coupled.moves(), math.inf
+        best_moves: tuple[Moves, ...] | None = None
+        # the best plan depends on the noise, and the least noise on the plan
         for _ in range(_ROUNDS):
             loss = self._loss(unit, self._curve(unit, moves, coupled, aware, release))
             found = _least(loss, target, start)
@@ -253,22 +293,35 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
             moves, _ = coupled.improved(moves, noise, self._mean_order, shift)
         return best, best_moves
 
-    def _curve(self, noise, moves, coupled, aware, release):
+    def _curve(
+        self,
+        noise: Noise,
+        moves: tuple[Moves, ...],
+        coupled: Couplings,
+        aware: SensitivityBound,
+        release: QueryRelease,
+    ) -> CouplingCurve:
         shift = self._shift(aware, release)
         return CouplingCurve(noise, shift, moves, aware.delta, coupled.mass_error)
 
-    def _loss(self, unit, curve):
-        """Loss of a multiple of unit noise, in the currency of the target."""
+    def _loss(self, unit: Noise, curve: CouplingCurve) -> Callable[[float], float]:
+        """Return the loss of a multiple of unit noise: Rényi cost, or delta."""
 
-        def loss(multiplier):
+        def loss(multiplier: float) -> float:
             scaled = replace(curve, noise=_scaled(unit, multiplier))
             if self.delta is None:
-                return scaled.renyi(self._mean_order)
-            return scaled.delta(self.epsilon)
+                return float(scaled.renyi(self._mean_order))
+            return float(scaled.delta(self.epsilon))
 
         return loss
 
-    def _aware_certificate(self, curve, aware, release, bound):
+    def _aware_certificate(
+        self,
+        curve: CouplingCurve,
+        aware: SensitivityBound,
+        release: QueryRelease,
+        bound: BoundScenario,
+    ) -> Certificate:
         base = self._certificate(curve.noise, aware, release, bound)
         if self.delta is None:
             epsilon = float(curve.renyi(self._mean_order))
@@ -291,16 +344,22 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         )
 
 
-def _smaller(found, worst):
+def _smaller(found: float, worst: float) -> bool:
     """Whether the mean gains anything but the last digits over the worst case."""
     return found < worst * (1 - 1e-9)
 
 
-def _scaled(unit, multiplier):
+def _stated(certificate: Certificate) -> float:
+    """Return the epsilon of a certificate, infinite if it states none."""
+    return math.inf if certificate.epsilon is None else certificate.epsilon
+
+
+def _scaled(unit: Noise, multiplier: float) -> Noise:
+    """Return the noise at so many times its scale."""
     return unit.with_scale(multiplier * np.asarray(unit.scale))
 
 
-def _least(loss, target, start):
+def _least(loss: Callable[[float], float], target: float, start: float) -> float:
     """Return nearly the smallest multiplier whose loss is at most the target.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Group privacy: differential privacy's accounting, record by record."""
+"""Group privacy: sensitivity to one record, times the records that differ."""
 
 from skpuffer.scenarios import Adjacency
 
@@ -8,12 +8,12 @@ __all__ = ["GroupPrivacy"]
 
 
 class GroupPrivacy(_AdditiveAccountant):
-    """Noise that covers the records that differ between two worlds, one by one.
+    """Noise that covers the records that differ between neighbouring tables.
 
-    Works from how many records differ and how far each moves, under one coupling of
-    the two worlds. Under :class:`~skpuffer.scenarios.RecordScenario` it is the Gaussian
-    or Laplace mechanism of differential and group privacy. Certificates of one and the
-    same coupling compose.
+    Works from adjacency: how many records differ and how far each moves, under one
+    coupling of the two tables. Under :class:`~skpuffer.scenarios.RecordScenario` it is
+    the Gaussian or Laplace mechanism of differential and group privacy. Certificates of
+    one and the same coupling compose.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ class GroupPrivacy(_AdditiveAccountant):
     References
     ----------
     Dwork and Roth (2014), Theorem 2.2 (groups); Pierquin et al. (2024), Proposition
-    3.1 (the Wasserstein mechanism never needs more) and Corollary 3.1 (the costs).
+    3.1 (the Wasserstein mechanism never needs more) and Corollary 3.1 (Rényi costs).
 
     Examples
     --------

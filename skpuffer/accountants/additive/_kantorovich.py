@@ -1,30 +1,34 @@
-"""The Kantorovich mechanism: the longest move of an optimal plan for the mean one."""
+"""The Kantorovich mechanism: the longest move of a plan that is optimal for W_1."""
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from skpuffer.accountants._noise_parameter import check_noise, chosen_noise
+from skpuffer.distributions import Distribution
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import InfiniteDistanceError
-from skpuffer.scenarios import OutputDistributions
+from skpuffer.noise import Noise
+from skpuffer.releases import QueryRelease
+from skpuffer.scenarios import BoundScenario, OutputDistributions
 from skpuffer.transport import transport_plan
 from skpuffer.utils._checks import check_positive, check_probability
 
 from ._base import _AdditiveAccountant
 from ._couplings import has_masses, left_out_text, mass_error
-from ._sensitivity import distribution_sensitivity
+from ._sensitivity import SensitivityBound, distribution_sensitivity
 
 __all__ = ["Kantorovich"]
 
 
 class Kantorovich(_AdditiveAccountant):
-    """Noise that covers the longest move of a plan with the shortest mean move.
+    """Noise that covers the longest move of a transport plan optimal for W_1.
 
-    A plan that is optimal for W_1 is found by standard solvers, where one for W_inf is
-    not, and its longest move bounds W_inf from above, so the promise holds. It may be
+    Standard solvers find such a plan, where they find none for W_inf, and its longest
+    move bounds W_inf from above, so the promise holds. It may be
     much longer than W_inf, and plans optimal for W_1 are not unique:
     :class:`GeneralWasserstein` never needs more noise. On one coordinate the monotone
     plan is taken, which is optimal for both, and the two mechanisms are the same.
@@ -74,15 +78,22 @@ class Kantorovich(_AdditiveAccountant):
     _source = "Kantorovich mechanism (Ding 2022; Pierquin et al. 2024, Thm 3.3)"
 
     #: A pure promise: there is no order to choose.
-    alpha = math.inf
+    alpha: float = math.inf
 
-    def __init__(self, epsilon=1.0, *, delta=None, noise="laplace", beta=None):
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        delta: float | None = None,
+        noise: str | Noise = "laplace",
+        beta: float | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise
         self.beta = beta
 
-    def check(self):
+    def check(self) -> None:
         """Check the parameters; see the class."""
         check_positive(epsilon=self.epsilon)
         check_noise(self.noise, self.beta)
@@ -96,22 +107,26 @@ class Kantorovich(_AdditiveAccountant):
                 "GeneralWasserstein with a finite 'alpha' or a 'delta'."
             )
 
-    def _sensitivity_bound(self, release, bound, norm):
+    def _sensitivity_bound(
+        self, release: QueryRelease, bound: BoundScenario, norm: float
+    ) -> SensitivityBound:
         fact = self._fact(release, bound, norm)
-        moved = _longest_of_plans(fact, release, norm, self.delta or 0.0)
-        if math.isinf(moved.radius):
-            raise InfiniteDistanceError(self._infinite(moved, release, bound))
-        return moved
+        sensitivity = _longest_of_plans(fact, release, norm, self.delta or 0.0)
+        if math.isinf(sensitivity.radius):
+            raise InfiniteDistanceError(self._infinite(sensitivity, release, bound))
+        return sensitivity
 
-    def _noise_delta(self, moved):
-        """Return nothing: what delta allows is spent on the moves left out."""
-        if moved.delta > self.delta:
-            return super()._noise_delta(moved)
+    def _noise_delta(self, sensitivity: SensitivityBound) -> float:
+        """Return zero: all of delta is spent on the moves left out."""
+        if self.delta is None or sensitivity.delta > self.delta:
+            return super()._noise_delta(sensitivity)
         return 0.0
 
 
-def _longest_of_plans(fact, release, norm, delta):
-    """Bound the move of a release's output by optimal plans for W_1."""
+def _longest_of_plans(
+    fact: OutputDistributions, release: QueryRelease, norm: float, delta: float
+) -> SensitivityBound:
+    """Bound the sensitivity of a release's output by plans optimal for W_1."""
     left_out = max(0.0, delta - fact.delta)
     radius, worst, kept_all = -math.inf, None, True
     for prior, i, j, u, v in fact.pairs_of_distributions():
@@ -120,7 +135,7 @@ def _longest_of_plans(fact, release, norm, delta):
         if found > radius:
             radius, worst = found, (prior, fact.secrets[i], fact.secrets[j])
     radius = fact.scale * radius if radius else 0.0
-    known = {"worst": worst}
+    known: dict[str, Any] = {"worst": worst}
     if not kept_all:
         assumptions = (*fact.assumptions, left_out_text(left_out))
         known |= {"delta": delta, "assumptions": assumptions}
@@ -128,12 +143,19 @@ def _longest_of_plans(fact, release, norm, delta):
 
 
 @remembered_with(2)
-def _longest(u, v, norm, units, left_out):
+def _longest(
+    u: Distribution,
+    v: Distribution,
+    norm: float,
+    units: tuple[float, ...] | None,
+    left_out: float,
+) -> tuple[float, bool]:
     """Longest move of a plan optimal for W_1, and whether it is the longest of all."""
-    # masses known to an error may each be off by so much in total variation
+    # each distribution is within the error of its masses in total variation, and what
+    # either lacks of the true one counts as left out
     error = mass_error(u, v)
     left_out = max(0.0, left_out - 2 * error)
-    # on the line the monotone plan is the best for W_inf too
+    # on one coordinate the monotone plan is optimal for W_inf too
     whole = left_out == 0 and (u.dim == 1 or error > 0)
     if whole or not (has_masses(u) and has_masses(v)):
         return cached_distribution_distance(u, v, norm, units, math.inf), True
@@ -142,6 +164,7 @@ def _longest(u, v, norm, units, left_out):
     )
     moves = plan.displacements / (1.0 if units is None else np.asarray(units))
     lengths = np.linalg.norm(moves, ord=norm, axis=1)
+    # drop the longest moves as long as their mass, an exact fraction, may be left out
     order = np.argsort(-lengths)
     spare = math.floor(Fraction(left_out) * plan.total)
     dropped = int(np.sum(np.cumsum(plan.counts[order]) <= spare))

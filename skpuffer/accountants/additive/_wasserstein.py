@@ -1,4 +1,4 @@
-"""The general Wasserstein mechanism."""
+"""The general Wasserstein mechanism: noise for W_inf."""
 
 from skpuffer.scenarios import (
     Adjacency,
@@ -13,10 +13,11 @@ __all__ = ["GeneralWasserstein"]
 
 
 class GeneralWasserstein(_AdditiveAccountant):
-    """Noise that covers the W_inf distance between the output laws of secret pairs.
+    """Noise that covers the W_inf distance between output distributions of secrets.
 
-    Each output law is bounded on its own, which is all one release needs and why two
-    releases must not be added up: together they may reveal what neither does alone.
+    The distance is that of one output, by a coupling of its own. That is all one
+    release needs, and why two must not be added up: together they may reveal what
+    neither does alone.
 
     Parameters
     ----------
@@ -39,7 +40,7 @@ class GeneralWasserstein(_AdditiveAccountant):
 
     See Also
     --------
-    GroupPrivacy : Works record by record; its certificates compose.
+    GroupPrivacy : Works from adjacency; its certificates compose.
 
     References
     ----------

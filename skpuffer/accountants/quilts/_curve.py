@@ -1,53 +1,57 @@
-"""What noisy releases cost under quilts, order by order."""
+"""The privacy curve of noisy releases under Markov quilts, order by order."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
+from typing import Any, ClassVar
 
 import numpy as np
 
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Noise, Shift
 from skpuffer.privacy_loss import renyi_to_approximate, renyi_to_delta
+from skpuffer.scenarios import MaxInfluence
 from skpuffer.utils._checks import check_order, check_probability
 from skpuffer.utils._solve import root_above
+from skpuffer.utils._types import Floats
 
 __all__ = ["QuiltCurve", "QuiltPart"]
 
-#: Orders at which a curve of quilts is asked when it is converted.
+#: Rényi orders at which the curve is taken when it is converted.
 ORDERS = (1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, 128, math.inf)
 
 
 @dataclass(frozen=True)
 class QuiltPart:
-    """One noisy release, as a cost of near records. It holds no query and no data.
+    """The cost of one noisy release by the size of a near set; no query, no data.
 
     Parameters
     ----------
     noise : Noise
     move : float
-        How far one record moves the output, in the noise's norm.
+        Sensitivity of the output to one record, in the noise's norm.
     slack : float
-        Added once to every move.
+        Added once to the sensitivity, however many records change.
     dim : int or None
     units : tuple of float or None
         As in the release.
     smallest, largest : float
-        Sizes between which near sets lie.
+        Bounds of the near sets' sizes.
     """
 
     noise: Noise
     move: float
     slack: float
     dim: int | None
-    units: tuple | None
+    units: tuple[float, ...] | None
     smallest: float
     largest: float
 
-    def radius(self, size):
-        """Move of the output when so many records change."""
+    def radius(self, size: Any) -> Any:
+        """Sensitivity of the output to so many records, or for an array of sizes."""
         return self.move * size + self.slack
 
-    def shift(self, size):
+    def shift(self, size: float) -> Shift:
         """Return the shift of so many records."""
         return Shift(
             float(self.radius(size)),
@@ -56,7 +60,7 @@ class QuiltPart:
             weights=self.units,
         )
 
-    def each(self, ask, sizes):
+    def each(self, ask: Callable[[Any], Any], sizes: Floats) -> Floats:
         """Ask the noise for the cost of each size.
 
         Parameters
@@ -73,8 +77,8 @@ class QuiltPart:
         if plain and getattr(self.noise, "covariance", None) is not None:
             plain = False
         if plain and not self.noise.is_zero:
-            # their cost depends on the magnitude only, so that one coordinate stands
-            # for all
+            # Their cost depends on the shift's magnitude only, so one coordinate of the
+            # same magnitude stands for all, and takes an array of radii.
             one = Shift(1.0, norm=self.noise.norm, dim=self.dim, weights=self.units)
             per_unit = one.magnitude(self.noise.scale, self.noise.norm)
             least = float(np.min(self.noise.scale))
@@ -86,70 +90,106 @@ class QuiltPart:
 class QuiltCurve:
     """The privacy curve of noisy releases under quilts, found order by order.
 
+    At each order every protected record takes its cheapest quilt: the influence of the
+    quilt and what noise costs for the near set, by the chain rule.
+
     Parameters
     ----------
     fact : MaxInfluence
     parts : tuple of QuiltPart
+        One for each release.
     method : {'exact', 'approximate'}
     max_distance : int or None
     """
 
-    gaussian_mu = None
+    gaussian_mu: ClassVar[None] = None
 
-    def __init__(self, fact, parts, method="exact", max_distance=None):
+    def __init__(
+        self,
+        fact: MaxInfluence,
+        parts: tuple[QuiltPart, ...],
+        method: str = "exact",
+        max_distance: int | None = None,
+    ) -> None:
         self.fact = fact
         self.parts = parts
         self.method = method
         self.max_distance = max_distance
 
-    def _find(self, order, cost, ceiling=math.inf):
+    def _find(
+        self,
+        order: float | str,
+        cost: Callable[[Floats], Floats],
+        ceiling: float = math.inf,
+    ) -> Any:
         return self.fact.worst(order, cost, self.method, self.max_distance, ceiling)
 
-    def worst(self, alpha):
-        """Return the quilt that sets the Rényi cost at order `alpha`."""
+    def worst(self, alpha: float) -> Any:
+        """Return the quilt that sets the Rényi cost at order `alpha`.
 
-        def cost(sizes):
-            return sum(
-                part.each(lambda shift, p=part: p.noise.renyi(alpha, shift), sizes)
-                for part in self.parts
+        Returns
+        -------
+        QuiltChoice
+            With attributes `price` and `size`.
+        """
+
+        def cost(sizes: Floats) -> Floats:
+            # adaptive composition: Rényi costs of releases with the same quilts add up
+            return np.sum(
+                [
+                    part.each(partial(part.noise.renyi, alpha), sizes)
+                    for part in self.parts
+                ],
+                axis=0,
             )
 
         return self._find(alpha, cost)
 
-    def renyi(self, alpha):
+    def renyi(self, alpha: float) -> float:
         """Rényi cost at order `alpha`, in nats."""
         return float(self.worst(check_order(alpha=alpha)).price)
 
     @cached_property
-    def costs(self):
+    def costs(self) -> tuple[float, ...]:
         """Rényi costs at `ORDERS`."""
         return tuple(self.renyi(alpha) for alpha in ORDERS)
 
-    def by_orders(self, delta):
+    def by_orders(self, delta: float) -> float:
         """Epsilon at `delta` that follows from the Rényi costs."""
         return float(renyi_to_approximate(ORDERS, self.costs, delta))
 
-    def variation(self, epsilon, ceiling=1.0):
-        """Delta at `epsilon` when the quilt is taken not to depend on the secret.
+    def variation(self, epsilon: float, ceiling: float = 1.0) -> float:
+        """Delta at `epsilon` with quilts coupled to be equal, whatever the secret.
 
-        That holds except for the total variation of its laws, which is a part of delta.
-        Beyond `ceiling`, nothing but that it is beyond need be found out.
+        They are, except for the total variation between their distributions given the
+        secrets, which is a part of delta; the rest is the noise's own.
+
+        Parameters
+        ----------
+        epsilon : float
+        ceiling : float, default=1.0
+            Beyond it, nothing but that delta is beyond it need be found out.
+
+        Returns
+        -------
+        float
+            One, which says nothing, for several releases.
         """
         if len(self.parts) > 1:
             return 1.0
         (part,) = self.parts
 
-        def cost(sizes):
-            return part.each(lambda shift: part.noise.delta(epsilon, shift), sizes)
+        def cost(sizes: Floats) -> Floats:
+            return part.each(partial(part.noise.delta, epsilon), sizes)
 
         return float(min(1.0, self._find("total_variation", cost, ceiling).price))
 
-    def delta(self, epsilon):
+    def delta(self, epsilon: float) -> float:
         """Delta at `epsilon`."""
         by_orders = float(renyi_to_delta(ORDERS, self.costs, epsilon))
         return min(by_orders, self.variation(epsilon, by_orders))
 
-    def epsilon(self, delta):
+    def epsilon(self, delta: float) -> float:
         """Smallest epsilon found at `delta`."""
         delta = check_probability(delta=delta)
         high = self.by_orders(delta)
@@ -157,9 +197,10 @@ class QuiltCurve:
             return high
         if self.variation(0.0, delta) <= delta:
             return 0.0
-        return root_above(lambda e: self.variation(e, 4 * delta), delta, 0.0, high)
+        root = root_above(lambda e: self.variation(e, 4 * delta), delta, 0.0, high)
+        return float(root)
 
-    def to_dict(self):
+    def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON can hold."""
         return {
             "kind": "markov_quilt",

@@ -1,8 +1,9 @@
-"""The Markov quilt mechanism: noise for near records, a price for what others tell."""
+"""The Markov quilt mechanism: noise for near records, max-influence for the rest."""
 
 import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace as replace_fields
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,9 +16,10 @@ from skpuffer.accountants._noise_parameter import (
 )
 from skpuffer.accountants.additive._base import QUERY_FIELDS
 from skpuffer.exceptions import CompositionError, InfiniteDistanceError
+from skpuffer.noise import Noise, Shift
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import QueryRelease
-from skpuffer.scenarios import MaxInfluence
+from skpuffer.scenarios import BoundScenario, MaxInfluence, Scenario
 from skpuffer.utils._checks import (
     check_count,
     check_option,
@@ -26,28 +28,29 @@ from skpuffer.utils._checks import (
     check_probability,
 )
 from skpuffer.utils._solve import root_above
+from skpuffer.utils._types import Floats
 
 from ._curve import QuiltCurve, QuiltPart
 
 __all__ = ["MarkovQuilt"]
 
-#: Losses so many times the budget are not told apart while a scale is sought.
+#: Losses are capped at so many times the budget while a scale is searched for.
 _BEYOND = 4.0
 
-#: What is taken for granted of several releases that are accounted for at once.
+#: Assumption of a certificate of several releases.
 _ONE_TABLE = "all the releases read one and the same table"
 
 _SOURCE = "Markov quilt mechanism (Song, Wang and Chaudhuri 2017, Theorem 4.3)"
 
 
 class MarkovQuilt(Accountant):
-    """Noise for the records near a secret; what lies beyond is told by a quilt only.
+    """Noise for the records near a secret one, and max-influence for those beyond.
 
-    Between a secret record and the far ones stands a quilt: records given which the
-    far ones are independent of the secret. The promise pays for what the quilt tells
-    (its influence) and for arbitrary changes of the near records, which the noise
-    covers; each record is given its cheapest quilt. The quilt of no records, with all
-    records near, is group privacy, so that never more noise is needed than for that.
+    A Markov quilt of a record is a set of records given which the far ones are
+    independent of it. The promise pays for the max-influence of the record on the quilt
+    and for arbitrary changes of the near records, which the noise covers; each record
+    is given its cheapest quilt. The quilt of no records, with all records near, is
+    group privacy, so that never more noise is needed than for that.
 
     Parameters
     ----------
@@ -68,23 +71,24 @@ class MarkovQuilt(Accountant):
     beta : float or None, default=None
         Shape of generalised Gaussian noise.
     method : {'exact', 'approximate'}, default='exact'
-        Influences from the chain's own laws, or bounds from its least stationary mass
-        and spectral gap only, which need more noise and a chain that mixes.
+        Influences from the chain's own distributions, or bounds from its least
+        stationary mass and spectral gap only, which need more noise and a chain that
+        mixes.
     max_distance : int or None, default=None
         Leave out quilts further than so many records away. None is all quilts.
 
     See Also
     --------
     GroupPrivacy : Takes all records that depend on each other as near.
-    GeneralWasserstein : Less noise where the law of the whole output is known.
+    GeneralWasserstein : Less noise where the output's distribution is known.
 
     Notes
     -----
-    Write N for the near set of the quilt Q. The order-alpha divergence of the outputs
-    under two values of the secret is at most that of the laws of Q under them and, by
-    the chain rule, the worst over values of Q of that of the outputs given Q; with far
-    records coupled to be equal, that is the cost of a shift of as many records as N
-    has. For alpha = inf it is the published mechanism.
+    Write N for the near set of the quilt Q. By the chain rule, the Rényi divergence of
+    the outputs under two values of the secret is at most that of the distributions of Q
+    under them, plus the worst over values of Q of that of the outputs given Q; with far
+    records coupled to be equal, the latter is the cost of a shift of as many records as
+    N has. For alpha = inf it is the published mechanism.
 
     Certificates cannot be added, as each may rest on other quilts. Use
     :meth:`certify_together`, which takes the same quilts for all releases and pays for
@@ -119,15 +123,15 @@ class MarkovQuilt(Accountant):
 
     def __init__(
         self,
-        epsilon=1.0,
-        alpha=math.inf,
+        epsilon: float = 1.0,
+        alpha: float = math.inf,
         *,
-        delta=None,
-        noise="laplace",
-        beta=None,
-        method="exact",
-        max_distance=None,
-    ):
+        delta: float | None = None,
+        noise: str | Noise = "laplace",
+        beta: float | None = None,
+        method: str = "exact",
+        max_distance: int | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.alpha = alpha
         self.delta = delta
@@ -136,7 +140,7 @@ class MarkovQuilt(Accountant):
         self.method = method
         self.max_distance = max_distance
 
-    def check(self):
+    def check(self) -> None:
         """Check the parameters; see the class."""
         check_positive(epsilon=self.epsilon)
         check_noise(self.noise, self.beta)
@@ -156,7 +160,12 @@ class MarkovQuilt(Accountant):
 
     # -- the protocol ----------------------------------------------------------------
 
-    def calibrate(self, release, scenario, random_state=None):
+    def calibrate(
+        self,
+        release: QueryRelease,
+        scenario: Scenario | BoundScenario,
+        random_state: Any = None,
+    ) -> Calibration:
         """Find the least noise that keeps the promise; see :class:`Accountant`."""
         self.check()
         unit = chosen_noise(self)
@@ -165,7 +174,7 @@ class MarkovQuilt(Accountant):
             unit = unit.with_scale(release.units)
         proportions = np.asarray(unit.scale) if np.ndim(unit.scale) else 1.0
 
-        def curve(scale):
+        def curve(scale: float) -> QuiltCurve:
             noise = unit.with_scale(scale * proportions)
             return self._curve(fact, (replace_fields(part, noise=noise),))
 
@@ -188,11 +197,17 @@ class MarkovQuilt(Accountant):
         )
         return Calibration(noise, as_asked(certificate, self.epsilon))
 
-    def certify(self, noise, release, scenario):
+    def certify(
+        self, noise: Noise, release: QueryRelease, scenario: Scenario | BoundScenario
+    ) -> Certificate:
         """Find what a given noise promises; see :class:`Accountant`."""
         return self.certify_together([(noise, release)], scenario)
 
-    def certify_together(self, parts, scenario):
+    def certify_together(
+        self,
+        parts: Sequence[tuple[Noise, QueryRelease]],
+        scenario: Scenario | BoundScenario,
+    ) -> Certificate:
         """Find what several noisy releases about the same records promise together.
 
         Parameters
@@ -221,7 +236,8 @@ class MarkovQuilt(Accountant):
                 "The releases are of different numbers of records, so their quilts are "
                 "not the same; release them from one table."
             )
-        named = {release.context.feature_names for _, release in parts} - {None}
+        contexts = [release.context for _, release in parts]
+        named = {context.feature_names for context in contexts if context} - {None}
         if len(named) > 1:
             raise CompositionError(
                 "The releases are of columns with different names, and what is stated "
@@ -238,11 +254,14 @@ class MarkovQuilt(Accountant):
 
     # -- the parts -------------------------------------------------------------------
 
-    def _meet(self, noise, release, scenario):
-        """Return the bound scenario, the quilts, and what a release makes of them."""
+    def _meet(
+        self, noise: Noise, release: QueryRelease, scenario: Scenario | BoundScenario
+    ) -> tuple[BoundScenario, MaxInfluence, QuiltPart]:
+        """Return the bound scenario, its quilts, and the release's cost under them."""
         check_values(noise, release)
         bound = bind(scenario, release)
         fact = self._fact(release, bound, noise.norm)
+        # sizes of near sets are moves of the output itself, or numbers of records
         move = fact.move
         if not fact.of_output:
             move = release.record_move(fact.move, noise.norm, "replace")
@@ -268,14 +287,28 @@ class MarkovQuilt(Accountant):
             )
         return bound, fact, part
 
-    def _curve(self, fact, parts):
+    def _curve(self, fact: MaxInfluence, parts: tuple[QuiltPart, ...]) -> QuiltCurve:
         return QuiltCurve(fact, parts, self.method, self.max_distance)
 
-    def _least(self, excess, for_shift, part, proportions):
+    def _least(
+        self,
+        excess: Callable[[float], float],
+        for_shift: Callable[[Shift], Any],
+        part: QuiltPart,
+        proportions: Floats | float,
+    ) -> float:
         """Return the least scale at which the loss is within the budget.
 
-        `excess` is the loss over the budget at a scale; `for_shift` the least scale
-        for a single shift, so that no less covers the smallest near set.
+        Parameters
+        ----------
+        excess : callable of float
+            The loss in units of the budget, by the scale.
+        for_shift : callable of Shift
+            The least scale for a single shift: a lower bound, of the smallest near set,
+            as influence is not negative, and an upper one, of all records near.
+        part : QuiltPart
+        proportions : ndarray or float
+            Of the scales of coordinates.
         """
         first = np.ravel(proportions)[0]
         low, high = (
@@ -285,11 +318,13 @@ class MarkovQuilt(Accountant):
         if excess(low) <= 1:
             return low
         while excess(high) > 1:
-            high *= 2  # where the loss is counted less sharply than for one shift
-        return root_above(lambda scale: min(excess(scale), _BEYOND), 1.0, low, high)
+            high *= 2  # where the curve is looser than the trade-off of one shift
+        found = root_above(lambda scale: min(excess(scale), _BEYOND), 1.0, low, high)
+        return float(found)
 
-    def _noise_delta(self, fact):
-        """What of the asked delta is left to noise and quilts."""
+    def _noise_delta(self, fact: MaxInfluence) -> float:
+        """Return the part of delta that is left to noise and quilts."""
+        assert self.delta is not None
         if self.delta <= fact.delta:
             raise ValueError(
                 f"The parameter 'delta' ({self.delta:g}) must exceed {fact.delta:g}, "
@@ -297,10 +332,17 @@ class MarkovQuilt(Accountant):
             )
         return float(self.delta) - fact.delta
 
-    def _routes(self, curve, unit, part, proportions, delta):
+    def _routes(
+        self,
+        curve: Callable[[float], QuiltCurve],
+        unit: Noise,
+        part: QuiltPart,
+        proportions: Floats | float,
+        delta: float,
+    ) -> Iterator[float]:
         """Scales that keep an (epsilon, delta) promise, each in its own way."""
 
-        def for_shift(shift):
+        def for_shift(shift: Shift) -> Any:
             return unit.scale_for_delta(self.epsilon, delta, shift)
 
         for loss in (
@@ -311,8 +353,15 @@ class MarkovQuilt(Accountant):
         ):
             yield self._least(loss, for_shift, part, proportions)
 
-    def _certificate(self, fact, parts, releases, bound):
+    def _certificate(
+        self,
+        fact: MaxInfluence,
+        parts: tuple[QuiltPart, ...],
+        releases: Sequence[QueryRelease],
+        bound: BoundScenario,
+    ) -> Certificate:
         curve = self._curve(fact, parts)
+        alpha: float | None
         if self.delta is None:
             alpha, delta = float(self.alpha), fact.delta
             choice = curve.worst(alpha)
