@@ -1,6 +1,6 @@
-"""What papers of the field published and the product does not rest on.
+"""Estimates, simulations and figures of papers of the field.
 
-Estimates, simulations and figures, kept importable for those who read the papers.
+The rest of the library does not rest on them; they are kept for readers of the papers.
 """
 
 from ._sampled_privacy_loss import SampledPrivacyLoss

@@ -1,4 +1,4 @@
-"""Privacy losses as sampled: drawn, put on a grid, and added up."""
+"""Empirical privacy-loss distributions: sampled, put on a grid, and composed."""
 
 import math
 from dataclasses import dataclass
@@ -12,12 +12,26 @@ from skpuffer.privacy_loss._dominating_pairs import PoissonPair, log_mixed
 
 __all__ = ["EmpiricalLosses", "samplers", "width_for"]
 
-#: Log of the chance that a sum of losses as sampled leaves a grid that fits itself.
+#: Log of the probability that a sum of sampled losses leaves the grid made for it.
 _RARE = math.log(1e-20)
 
 
 def samplers(pair, beta, u):
-    """Samplers of one step's loss, for each order of the worlds that differs."""
+    """Samplers of one step's privacy loss, one for each direction.
+
+    Parameters
+    ----------
+    pair : ShiftPair or PoissonPair
+        The dominating pair of the step; the two directions of a shift are the same.
+    beta : float
+        Shape of the generalised Gaussian noise.
+    u : float
+        Shift at scale one.
+
+    Returns
+    -------
+    tuple of callable of (n, rng)
+    """
     unit = GeneralizedGaussianNoise(1.0, beta=beta)
     q = pair.rate if type(pair) is PoissonPair else 1.0
 
@@ -25,19 +39,22 @@ def samplers(pair, beta, u):
         return privacy_loss(unit.sample(n, rng), u, beta)
 
     def leaves(n, rng):
-        # the mixture (1 - q) N(u) + q N(0) against N(u)
+        # a record leaves: the mixture (1 - q) N(u) + q N(0) against N(u)
         there = rng.random(n) < q
         x = unit.sample(n, rng) + np.where(there, 0.0, u)
         return log_mixed(privacy_loss(x, u, beta), q)
 
     def joins(n, rng):
+        # a record joins: N(u) against that mixture, so minus the loss of the other way
         return -log_mixed(privacy_loss(unit.sample(n, rng) + u, u, beta), q)
 
     return (full,) if q == 1 else (leaves, joins)
 
 
 def width_for(losses, n_steps):
-    """A grid that the sum of such losses hardly ever leaves: Bernstein's bound."""
+    """Half width of a grid that the sum of such losses hardly ever leaves."""
+    # Bernstein, for deviations of at most 2 M = 2 largest: P(sum - mean > t) is at most
+    # exp(-t^2 / (2 n v + 4 M t / 3)), solved for the t at which that is exp(_RARE)
     largest = float(np.max(np.abs(losses)))
     mean, variance = float(np.mean(losses)), float(np.var(losses))
     third = -_RARE * 2 * largest / 3
@@ -47,7 +64,18 @@ def width_for(losses, n_steps):
 
 @dataclass(frozen=True)
 class EmpiricalLosses:
-    """Masses on the points ``offset + mesh * i``, i = -m ... m, and at infinity."""
+    """A distribution on the points ``offset + mesh * i``, i = -m ... m, and infinity.
+
+    Parameters
+    ----------
+    mesh : float
+        Distance of the points, in nats.
+    offset : float
+    masses : ndarray of shape (2 m + 1,)
+        Given that the loss is finite.
+    infinity : float
+        Mass at infinity.
+    """
 
     mesh: float
     offset: float
@@ -56,9 +84,9 @@ class EmpiricalLosses:
 
     @classmethod
     def on(cls, losses, half_width, mesh, rejected):
-        """Put the first half of losses on a grid; the second half says where it is."""
+        """Put the first half of losses on a grid; the second half corrects its mean."""
         first, second = np.array_split(losses, 2)
-        # the ends lie between two points, so that every cell is whole
+        # the half width is an odd number of half meshes, so that every cell is whole
         m = max(1, math.ceil(half_width / mesh - 0.5))
         cells = np.clip(np.rint(first / mesh), -m, m).astype(int) + m
         masses = np.bincount(cells, minlength=2 * m + 1) / len(first)
@@ -66,12 +94,13 @@ class EmpiricalLosses:
         return cls(mesh, min(max(off, -mesh / 2), mesh / 2), masses, rejected)
 
     def composed(self, n_steps):
-        """Return the law of the sum of so many losses, modulo the grid."""
+        """Return the distribution of the sum of so many losses, modulo the grid."""
         if n_steps == 1:
             return self
         m = len(self.masses) // 2
         n = next_fast_len(len(self.masses), real=True)
-        # index 0 first, negative ones wrapped around, so that the power stays centred
+        # circular convolution by FFT: index 0 first and negative ones wrapped around,
+        # so that the power stays centred
         wrapped = np.zeros(n)
         wrapped[: m + 1] = self.masses[m:]
         wrapped[n - m :] = self.masses[:m]
@@ -92,11 +121,12 @@ class EmpiricalLosses:
         losses = self.offset + self.mesh * np.arange(-m, m + 1)
         above = losses > 0
         losses, masses = losses[above], (1 - self.infinity) * self.masses[above]
-        # of losses above each point: their mass, and that less what exp(epsilon) undoes
+        # delta(epsilon) = E[1 - exp(epsilon - loss)]_+: for the losses from each point
+        # on, the sums of masses and of masses times exp(-loss)
         mass = np.cumsum(masses[::-1])[::-1]
         kept = np.cumsum((masses * np.exp(-losses))[::-1])[::-1]
         starts = np.concatenate([[0.0], losses[:-1]])
-        # so far out that nothing is left of what epsilon undoes
+        # delta at the start of each cell; beyond exp(700) the second sum underflows
         at_start = self.infinity + mass - np.exp(np.minimum(starts, 700.0)) * kept
         larger = np.flatnonzero(at_start > delta)
         if not len(larger):

@@ -1,4 +1,4 @@
-"""The sampled privacy loss: an estimate by Monte Carlo, kept for comparison."""
+"""Monte Carlo accounting: the distribution of privacy losses, from samples."""
 
 import math
 from typing import ClassVar
@@ -32,13 +32,13 @@ from ._empirical_losses import EmpiricalLosses, samplers, width_for
 
 __all__ = ["SampledPrivacyLoss"]
 
-#: Points of a grid beyond which it is made coarser.
+#: Number of grid points beyond which the mesh is made coarser.
 _MOST_POINTS = 2**22
 
-#: Largest distance of a grid's points, in nats and in standard deviations of a loss.
+#: Largest mesh, in nats and in standard deviations of one step's loss.
 _MESH, _PART = 1e-3, 1 / 30
 
-#: Steps of one scalar whose losses can be sampled.
+#: Dominating pairs of one coordinate whose losses can be sampled.
 _SAMPLED = (ShiftPair, PoissonPair)
 
 _WARNING = (
@@ -48,13 +48,13 @@ _WARNING = (
 
 
 class SampledPrivacyLoss(Accountant):
-    """The loss of many steps, from samples of each step's: an estimate, no guarantee.
+    """Composition by sampled privacy losses: an estimate, no guarantee.
 
     What is published for generalised Gaussian noise, for comparison:
     :class:`PrivacyLoss` finds the same number exactly, and faster. The losses of one
-    step are sampled, their empirical law is put on a grid and composed by Fourier
-    transforms, in both orders of the two worlds. Its certificates are labelled as
-    estimates and refuse to be added up.
+    step are sampled, their empirical distribution is put on a grid and composed by
+    Fourier transforms, in both directions of neighbouring tables. Its certificates are
+    labelled as estimates and refuse to be added up.
 
     It answers for runs of one coordinate (``GradientRelease(dim=1, ...)``): the
     loss of one fixed shift says nothing of other directions.
@@ -71,7 +71,7 @@ class SampledPrivacyLoss(Accountant):
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
     n_samples : int, default=1_000_000
-        Losses that make the empirical law; as many more correct its mean.
+        Losses that make the empirical distribution; as many more correct its mean.
     half_width : float, default=None
         The grid ends at plus and minus this many nats; losses beyond are rejected,
         and the part that was counts against delta. None takes what the samples need.
@@ -174,7 +174,7 @@ class SampledPrivacyLoss(Accountant):
         mesh, half_width : float
             Of the grid, in nats.
         n_samples : float
-            Losses that make the empirical law.
+            Losses that make the empirical distribution.
         slack : float
             Part of tau that pays for the grid, in nats, positive.
         deviation : float
@@ -311,7 +311,7 @@ class SampledPrivacyLoss(Accountant):
         return rng.integers(2**63)
 
     def _epsilon(self, noise, steps, seed):
-        """Estimate epsilon: the larger of those of both orders of the worlds."""
+        """Estimate epsilon: the larger one of the two directions."""
         pair, n_steps, _, _ = steps.dominated(noise)
         beta, u = _unit_shift(noise, pair.curve.shift)
         return max(
@@ -320,6 +320,7 @@ class SampledPrivacyLoss(Accountant):
         )
 
     def _one_way(self, draw, n_steps, rng):
+        """Estimate epsilon in one direction (Algorithms 5 and 6)."""
         losses, rejected = self._sample(draw, rng)
         if rejected >= self.delta:
             return math.inf
@@ -330,13 +331,13 @@ class SampledPrivacyLoss(Accountant):
         return grid.composed(n_steps).epsilon(float(self.delta))
 
     def _sample(self, draw, rng):
-        """Twice as many losses as are wanted, and the part that was rejected."""
+        """Sample twice `n_samples` losses; return them and the part rejected."""
         want = 2 * int(self.n_samples)
         kept, drawn = draw(want, rng), want
         if self.half_width is None:
             return kept, 0.0
         kept = kept[np.abs(kept) < self.half_width]
-        # where too many are, nothing more need be known
+        # once the rejected part exceeds delta, epsilon is infinite: stop
         while want > len(kept) > drawn * (1 - self.delta):
             losses = draw(want, rng)
             kept = np.append(kept, losses[np.abs(losses) < self.half_width])
@@ -367,13 +368,14 @@ class SampledPrivacyLoss(Accountant):
 
 
 def _unit_shift(noise, shift):
-    """Shape of a noise as a generalised Gaussian, and the shift in its unit scale."""
+    """Return the shape as a generalised Gaussian, and the shift at scale one."""
     u = shift.magnitude(noise.scale, noise.norm)
     if isinstance(noise, GeneralizedGaussianNoise):
         return noise.beta, u
     if isinstance(noise, LaplaceNoise):
         return 1.0, u
     if isinstance(noise, GaussianNoise):
+        # exp(-x^2 / (2 s^2)) is exp(-|x / (s sqrt(2))|^2)
         return 2.0, u / math.sqrt(2)
     raise UnsupportedError(
         f"The losses of {noise.family} noise cannot be sampled here. Use Laplace, "

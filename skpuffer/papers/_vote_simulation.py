@@ -1,4 +1,4 @@
-"""How often a noisy vote names the class that leads without noise."""
+"""Utility of noisy votes: the probability that the noisy argmax is the leader."""
 
 import numpy as np
 from scipy.special import gammainccinv
@@ -9,21 +9,21 @@ from skpuffer.utils._random import noise_generator
 
 __all__ = ["argmax_law", "hardmax_auc", "hardmax_utility", "make_vote_histograms"]
 
-#: Chance of noise beyond the range of a quadrature.
+#: Probability of noise beyond the range of the quadrature.
 _BEYOND = 1e-16
 
-#: Nodes on each stretch of a quadrature between points where a density has a kink.
+#: Nodes of the quadrature between two kinks of the integrand.
 _NODES = 48
 
-#: Rivals whose kinks are met by ends of stretches.
+#: Number of closest rivals at whose kinks the quadrature is cut.
 _RIVALS = 3
 
-#: Second runner-up and those after it, as a part of the first.
+#: Votes of the third class over those of the second.
 _THIRD = 0.95
 
 
 def argmax_law(votes, noise):
-    """Return the law of the noisy argmax: each class's chance to be named.
+    """Return the distribution of the noisy argmax: each class's probability.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def argmax_law(votes, noise):
 
 
 def hardmax_utility(votes, noise):
-    """Return the chance that the noisy argmax is the class that leads.
+    """Return the probability that the noisy argmax is the class that leads.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def hardmax_auc(
     n_histograms=100,
     random_state=0,
 ):
-    """Return the mean chance to name the leader over a range of gaps.
+    """Return the mean probability to name the leader over a range of gaps.
 
     Parameters
     ----------
@@ -208,17 +208,18 @@ def make_vote_histograms(n_votes, n_classes, gap, *, n_histograms=1, random_stat
 
 def _shares(total, n_parts, most, n_draws, rng):
     """Draw whole numbers in [0, most] with a given sum, all ways equally likely."""
-    # how many ways so many parts have to give each sum, as chances, to stay finite
-    directions = [np.zeros(total + 1)]
-    directions[0][0] = 1.0
+    # chances[j][s]: probability that j parts, each uniform on [0, most], sum to s; a
+    # count of the ways, kept finite. Backwards, each part is drawn given the rest.
+    chances = [np.zeros(total + 1)]
+    chances[0][0] = 1.0
     for _ in range(n_parts):
-        reached = np.cumsum(directions[-1])
+        reached = np.cumsum(chances[-1])
         reached[most + 1 :] -= reached[: -most - 1].copy()
-        directions.append(reached / (most + 1))
+        chances.append(reached / (most + 1))
     parts = np.empty((n_draws, n_parts), dtype=int)
     left = np.full(n_draws, total)
     for j in range(n_parts - 1, -1, -1):
-        reached = np.concatenate([[0.0], np.cumsum(directions[j])])
+        reached = np.concatenate([[0.0], np.cumsum(chances[j])])
         low, high = reached[np.maximum(left - most, 0)], reached[left + 1]
         drawn = low + (high - low) * rng.random(n_draws)
         rest = np.searchsorted(reached, drawn, side="right") - 1
@@ -234,18 +235,18 @@ def _leader_first(leader, n_classes):
 
 
 def _wins(votes, noise, i):
-    """Chance of class i to have most, by the law of its noise times those below it."""
+    """Probability that class i has most: E of the product of its rivals' noise cdfs."""
     unit = noise.with_scale(1.0)
     # how far ahead of each other class, in units of the scale
     ahead = (votes[:, [i]] - np.delete(votes, i, axis=1)) / noise.scale
     edge = float(gammainccinv(1 / noise.beta, _BEYOND)) ** (1 / noise.beta)
-    # of the kinks of the other laws those of the closest rivals matter
+    # each rival's cdf has a kink at minus its lead; those of the closest matter
     kinks = np.sort(ahead, axis=1)[:, :_RIVALS].clip(-edge, edge)
     ends = np.broadcast_to([-edge, 0.0, edge], (len(votes), 3))
     ends = np.sort(np.hstack([-kinks, ends]), axis=1)
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     part = (nodes + 1) / 2
-    # nodes crowd together at both ends, where powers have their singularities
+    # substitution 3 t^2 - 2 t^3: nodes crowd at both ends, where |x|^beta is singular
     part, weights = part**2 * (3 - 2 * part), weights * 3 * part * (1 - part)
     width = np.diff(ends, axis=1)[:, :, None]
     x = ends[:, :-1, None] + width * part

@@ -1,4 +1,4 @@
-"""Which shape of noise names the leading class most often, drawn."""
+"""Display of the utility of noisy votes against the shape of the noise."""
 
 import numpy as np
 
@@ -10,12 +10,12 @@ from ._vote_simulation import hardmax_auc, hardmax_utility, make_vote_histograms
 
 __all__ = ["VoteUtilityDisplay"]
 
-#: Vote counts that move when one voter's data changes, by relation.
+#: Number of vote counts that move when one voter's data changes, by relation.
 _MOVES = {"replace_vote": 2, "add_remove_vote": 1}
 
 
 class VoteUtilityDisplay:
-    """Chance that a noisy vote names the leader, against the shape of the noise.
+    """Probability that a noisy vote names the leader, against the noise's shape.
 
     A curve for each number of queries that share one budget. It is recommended to make
     one by :meth:`from_budget`. All parameters are stored as attributes.
@@ -27,7 +27,7 @@ class VoteUtilityDisplay:
     n_queries : array-like of shape (n_curves,)
         Queries under the budget, one curve for each number.
     utilities : array-like of shape (n_curves, n_betas)
-        Chances in [0, 1].
+        Probabilities in [0, 1].
     scales : array-like of shape (n_curves, n_betas), default=None
         Scales of the noise, in votes.
     promise : str, default=None
@@ -46,15 +46,15 @@ class VoteUtilityDisplay:
 
     See Also
     --------
-    hardmax_utility : The chance for given votes.
+    hardmax_utility : The probability for given votes.
     EquivalentNoiseDisplay : The noises themselves.
 
     Notes
     -----
     Utilities are computed for made-up votes, without simulation of the noise. For one
-    query Laplace noise is best; for many the budget is spent on a sum of losses, which
-    is nearly Gaussian, and shapes about 2 are. To say which shape is best therefore
-    says nothing until the number of queries is said as well.
+    query Laplace noise is best; for many the budget is spent on a sum of privacy
+    losses, which is nearly Gaussian, and shapes about 2 are best. To say which shape is
+    best therefore says nothing until the number of queries is said as well.
 
     References
     ----------
