@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
 
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate
+from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency, BoundScenario, Scenario
 
 __all__ = ["Accountant", "Calibration", "Support", "as_asked", "bind"]
@@ -49,7 +50,7 @@ class Support:
     ok: bool
     reason: str = ""
 
-    def __bool__(self):
+    def __bool__(self) -> bool:
         return self.ok
 
 
@@ -58,31 +59,38 @@ RELATIONS = ("add_remove", "replace")
 
 
 class Accountant(BaseEstimator, ABC):
-    """A way of counting the loss.
+    """A way of accounting for the privacy loss of a release.
 
     An accountant holds parameters only. It never sees a data frame: it works from the
     facts a scenario offers about a release.
     """
 
     #: Facts it can work from, best first. Any one of them suffices.
-    needs: tuple = ()
+    needs: tuple[type, ...] = ()
 
     #: By kind of release, by exact type: the fields it reads, and those known not to
     #: matter to it. A release with any other field is refused, whatever the field says.
-    reads: ClassVar[dict[type, frozenset]] = {}
+    reads: ClassVar[dict[type, frozenset[str]]] = {}
 
     #: Whether to name it to users whose own choice does not do.
     recommended = True
 
-    #: Order of the norm by which its noise wants gradients clipped.
-    clip_order = 2.0
+    @property
+    def clip_order(self) -> float:
+        """Order of the norm by which its noise wants gradients clipped."""
+        return 2.0
 
     @abstractmethod
-    def check(self):
+    def check(self) -> None:
         """Check the parameters by plain code; raise an error that names the culprit."""
 
     @abstractmethod
-    def calibrate(self, release, scenario, random_state=None):
+    def calibrate(
+        self,
+        release: Any,
+        scenario: Scenario | BoundScenario,
+        random_state: Any = None,
+    ) -> Calibration:
         """Find the least noise that keeps the promise.
 
         Parameters
@@ -106,13 +114,15 @@ class Accountant(BaseEstimator, ABC):
         """
 
     @abstractmethod
-    def certify(self, noise, release, scenario):
+    def certify(
+        self, noise: Noise, release: Any, scenario: Scenario | BoundScenario
+    ) -> Certificate:
         """Find what a given noise promises.
 
         Parameters
         ----------
         noise : Noise
-        release : QueryRelease
+        release : QueryRelease, GradientRelease or VoteRelease
         scenario : Scenario or BoundScenario
 
         Returns
@@ -120,7 +130,7 @@ class Accountant(BaseEstimator, ABC):
         Certificate
         """
 
-    def supports(self, release, scenario):
+    def supports(self, release: Release, scenario: Scenario | BoundScenario) -> Support:
         """Whether this accountant can account for the release under the scenario.
 
         It answers for what it reads: a kind of release, a field, a fact, a relation or
@@ -143,12 +153,12 @@ class Accountant(BaseEstimator, ABC):
             return Support(False, str(error))
         return Support(True)
 
-    def _check_support(self, release, bound):
+    def _check_support(self, release: Any, bound: BoundScenario) -> None:
         """Raise an UnsupportedError with the reason if it cannot answer."""
         if self._need(release, bound) is Adjacency:
             self._fact(release, bound)
 
-    def _need(self, release, bound):
+    def _need(self, release: Release, bound: BoundScenario) -> type:
         """The first kind of fact that both sides know."""
         unread = unread_fields(self.reads, release)
         provided = bound.provides(release)
@@ -183,7 +193,7 @@ class Accountant(BaseEstimator, ABC):
             f"{release.name!r}; {remedy}."
         )
 
-    def _fact(self, release, bound, norm=2):
+    def _fact(self, release: Release, bound: BoundScenario, norm: float = 2) -> Any:
         """The fact that both sides know, if all it says is read here.
 
         Parameters
@@ -191,7 +201,12 @@ class Accountant(BaseEstimator, ABC):
         release : QueryRelease, GradientRelease or VoteRelease
         bound : BoundScenario
         norm : float, default=2
-            In which the noise measures how far the output moves.
+            In which the noise measures the sensitivity of the output.
+
+        Returns
+        -------
+        Fact
+            One of those in `needs`.
 
         Raises
         ------
@@ -214,7 +229,7 @@ class Accountant(BaseEstimator, ABC):
             )
         return fact
 
-    def _identity(self, bound, *releases):
+    def _identity(self, bound: BoundScenario, *releases: Release) -> dict[str, Any]:
         """Fields of a certificate that say what it is about."""
         return {
             "scenario": bound.describe(),
@@ -223,7 +238,7 @@ class Accountant(BaseEstimator, ABC):
         }
 
 
-def unread_fields(reads, release):
+def unread_fields(reads: dict[type, frozenset[str]], release: Release) -> str | None:
     """Say what of a release is new to an accountant, or None if nothing is.
 
     Parameters
@@ -237,12 +252,12 @@ def unread_fields(reads, release):
     str or None
         A clause with the accountant as its subject.
     """
-    kind = type(release)
+    kind: type = type(release)
     known = next((base for base in kind.__mro__ if base in reads), None)
     if known is None:
         kinds = " or ".join(f"a {kind.__name__}" for kind in reads)
         return f"accounts for {kinds}, and this is a {kind.__name__}"
-    new = sorted({field.name for field in fields(release)} - reads[known])
+    new = sorted({field.name for field in fields(kind)} - reads[known])
     if new:
         names = ", ".join(map(repr, new))
         return f"does not read {names} of a {kind.__name__}"
@@ -251,7 +266,7 @@ def unread_fields(reads, release):
     return None
 
 
-def as_asked(certificate, epsilon):
+def as_asked(certificate: Certificate, epsilon: float) -> Certificate:
     """State the budget asked for rather than the last digits of the way back.
 
     Parameters
@@ -265,6 +280,7 @@ def as_asked(certificate, epsilon):
     Certificate
         As it is, if the noise spends more than was asked or leaves some of it.
     """
+    assert certificate.epsilon is not None  # every accountant here states one
     spent = certificate.epsilon / epsilon
     if not 1 - _BELOW <= spent <= 1 + _ABOVE:
         return certificate
@@ -277,7 +293,7 @@ def as_asked(certificate, epsilon):
     )
 
 
-def bind(scenario, release):
+def bind(scenario: Scenario | BoundScenario, release: Release) -> BoundScenario:
     """Return a bound scenario, binding to the release's own public facts if need be."""
     if isinstance(scenario, BoundScenario):
         if scenario.context.n_records != release.n_records:
@@ -294,9 +310,9 @@ def bind(scenario, release):
     )
 
 
-def known_accountants(kind=Accountant):
+def known_accountants(kind: type[Accountant] = Accountant) -> list[type[Accountant]]:
     """Public accountant classes of this library, by name."""
-    found = []
+    found: list[type[Accountant]] = []
     for sub in kind.__subclasses__():
         ours = sub.__module__.partition(".")[0] == __name__.partition(".")[0]
         if ours and not sub.__name__.startswith("_"):

@@ -1,9 +1,9 @@
-"""What accountants of additive noise share: a displacement, a target, a noise."""
+"""What accountants of additive noise share: a sensitivity, a target, a noise."""
 
 import math
 from abc import abstractmethod
 from dataclasses import replace as replace_fields
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from skpuffer.accountants._base import Accountant, Calibration, as_asked, bind
 from skpuffer.accountants._noise_parameter import (
@@ -13,18 +13,23 @@ from skpuffer.accountants._noise_parameter import (
     chosen_noise,
 )
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
-from skpuffer.noise import Shift
+from skpuffer.noise import Noise, Shift
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import QueryRelease
+from skpuffer.scenarios import BoundScenario, Scenario
 from skpuffer.utils._checks import check_order, check_positive, check_probability
 
-from ._sensitivity import record_sensitivity_bound, sensitivity_bound
+from ._sensitivity import (
+    SensitivityBound,
+    record_sensitivity_bound,
+    sensitivity_bound,
+)
 
 #: Rényi order of a promise that names neither an order nor a delta.
 DEFAULT_ORDER = 2.0
 
 
-#: What is read of a query: how far it moves, in which units, what it assumes.
+#: What is read of a query: what bounds its sensitivity, its units, its assumptions.
 QUERY_FIELDS = frozenset(
     {
         "assumptions",
@@ -49,15 +54,21 @@ QUERY_FIELDS = frozenset(
 
 
 class _AdditiveAccountant(Accountant):
-    """Additive noise that covers the largest displacement of the output.
+    """Additive noise that covers the sensitivity of the output.
 
     A subclass says which facts it works from and what the promise is worth; the
     target, the noise and the certificate are the same for all.
     """
 
     def __init__(
-        self, epsilon=1.0, alpha=None, *, delta=None, noise="gaussian", beta=None
-    ):
+        self,
+        epsilon: float = 1.0,
+        alpha: float | None = None,
+        *,
+        delta: float | None = None,
+        noise: str | Noise = "gaussian",
+        beta: float | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.alpha = alpha
         self.delta = delta
@@ -66,15 +77,15 @@ class _AdditiveAccountant(Accountant):
 
     @property
     @abstractmethod
-    def _source(self):
+    def _source(self) -> str:
         """Where the promise is proved."""
 
-    reads: ClassVar = {QueryRelease: QUERY_FIELDS}
+    reads: ClassVar[dict[type, frozenset[str]]] = {QueryRelease: QUERY_FIELDS}
 
     #: Whether certificates may be added up under one coupling.
     _composable = False
 
-    def check(self):
+    def check(self) -> None:
         """Check the parameters; see the class."""
         check_positive(epsilon=self.epsilon)
         check_noise(self.noise, self.beta)
@@ -92,18 +103,23 @@ class _AdditiveAccountant(Accountant):
             check_pure(chosen_noise(self))
 
     @property
-    def clip_order(self):
-        """Order of the norm by which the noise wants moves, so gradients, bounded."""
+    def clip_order(self) -> float:
+        """Order of the norm by which the noise wants gradients clipped: its own."""
         return chosen_noise(self).norm
 
     @property
-    def _order(self):
+    def _order(self) -> float:
         """The Rényi order asked for, checked."""
         return DEFAULT_ORDER if self.alpha is None else check_order(alpha=self.alpha)
 
     # -- the protocol -------------------------------------------------------------
 
-    def calibrate(self, release, scenario, random_state=None):
+    def calibrate(
+        self,
+        release: QueryRelease,
+        scenario: Scenario | BoundScenario,
+        random_state: Any = None,
+    ) -> Calibration:
         """Find the least noise that keeps the promise; see :class:`Accountant`."""
         self.check()
         bound = bind(scenario, release)
@@ -131,7 +147,9 @@ class _AdditiveAccountant(Accountant):
         certificate = self._certificate(noise, moved, release, bound)
         return Calibration(noise, as_asked(certificate, self.epsilon))
 
-    def certify(self, noise, release, scenario):
+    def certify(
+        self, noise: Noise, release: QueryRelease, scenario: Scenario | BoundScenario
+    ) -> Certificate:
         """Find what a given noise promises; see :class:`Accountant`."""
         self.check()
         check_values(noise, release)
@@ -141,14 +159,23 @@ class _AdditiveAccountant(Accountant):
 
     # -- the parts ----------------------------------------------------------------
 
-    def _sensitivity_bound(self, release, bound, norm):
+    def _sensitivity_bound(
+        self, release: QueryRelease, bound: BoundScenario, norm: float
+    ) -> SensitivityBound:
+        """Bound the sensitivity of the output; an infinite one is refused."""
         fact = self._fact(release, bound, norm)
         moved = sensitivity_bound(fact, release, norm)
         if math.isinf(moved.radius):
             raise InfiniteDistanceError(self._infinite(moved, release, bound))
         return moved
 
-    def _infinite(self, moved, release, bound):
+    def _infinite(
+        self,
+        moved: SensitivityBound,
+        release: QueryRelease,
+        bound: BoundScenario,
+    ) -> str:
+        """Say why the sensitivity is infinite, and what would do."""
         what = f"the release {release.name!r}"
         if moved.worst is None and release.sensitivity is not None:
             return (
@@ -172,13 +199,15 @@ class _AdditiveAccountant(Accountant):
             "scenario offers Adjacency; or state laws of bounded support."
         )
 
-    def _shift(self, moved, release):
+    def _shift(self, moved: SensitivityBound, release: QueryRelease) -> Shift:
+        """The sensitivity as what the noise has to cover."""
         return Shift(
             moved.radius, norm=moved.norm, dim=release.dim, weights=release.units
         )
 
-    def _noise_delta(self, moved):
-        """What of the asked delta is left to the noise."""
+    def _noise_delta(self, moved: SensitivityBound) -> float:
+        """Return the part of delta that the fact's event leaves to the noise."""
+        assert self.delta is not None
         if moved.delta >= self.delta:
             raise ValueError(
                 f"The parameter 'delta' ({self.delta:g}) must exceed {moved.delta:g}, "
@@ -187,9 +216,10 @@ class _AdditiveAccountant(Accountant):
             )
         return float(self.delta) - moved.delta
 
-    def _notion(self, moved):
+    def _notion(self, moved: SensitivityBound) -> Notion:
         if not moved.certified:
             return Notion.ESTIMATED
+        # a bound for any neighbouring tables needs no prior: differential privacy
         dp = moved.arbitrary
         if self.delta is not None:
             return Notion.APPROXIMATE_DP if dp else Notion.APPROXIMATE_PUFFERFISH
@@ -199,18 +229,27 @@ class _AdditiveAccountant(Accountant):
             return Notion.PURE_DP if dp else Notion.PURE_PUFFERFISH
         return Notion.RENYI_DP if dp else Notion.RENYI_PUFFERFISH
 
-    def _value_epsilon(self, noise, moved, release):
-        """Rényi cost of telling two values of the records apart, or infinity."""
+    def _value_epsilon(
+        self, noise: Noise, moved: SensitivityBound, release: QueryRelease
+    ) -> float:
+        """Rényi-Pufferfish epsilon for secrets about records' values, or infinity."""
         if not moved.certified or moved.delta:
             return math.inf
         if moved.relation == "add_remove":
-            # one value leaves and another comes
+            # a value replaced is a removal and an addition, by the triangle inequality
             moved = replace_fields(moved, radius=2 * moved.radius)
         return float(noise.curve(self._shift(moved, release)).renyi(self._order))
 
-    def _certificate(self, noise, moved, release, bound):
+    def _certificate(
+        self,
+        noise: Noise,
+        moved: SensitivityBound,
+        release: QueryRelease,
+        bound: BoundScenario,
+    ) -> Certificate:
         shift = self._shift(moved, release)
         curve = noise.curve(shift)
+        alpha: float | None
         if self.delta is None:
             alpha, delta = float(self._order), moved.delta
             epsilon = float(curve.renyi(alpha))

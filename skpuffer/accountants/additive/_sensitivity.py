@@ -1,41 +1,48 @@
-"""How far a query's output can move, read off each kind of fact."""
+"""The sensitivity of a query's output, bounded by each kind of fact."""
 
 import math
 from dataclasses import dataclass
 from functools import singledispatch
+from typing import Any
 
 import numpy as np
 
 from skpuffer.distributions._distributions import largest_distance
+from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (
     Adjacency,
     CoupledSamples,
     OutputDistributions,
     OutputSensitivity,
 )
-from skpuffer.scenarios._facts import arbitrary_coupling
+from skpuffer.scenarios._facts import Fact, arbitrary_coupling
 
 __all__ = ["SensitivityBound", "distribution_sensitivity", "sensitivity_bound"]
 
 
-#: What holds of any rows needs no prior.
-_CERTAIN = {"certified": True, "delta": 0.0, "confidence": 1.0}
+#: How much is known of a bound that holds for any rows, and needs no prior.
+_CERTAIN: dict[str, Any] = {"certified": True, "delta": 0.0, "confidence": 1.0}
 
 
 @dataclass(frozen=True)
 class SensitivityBound:
-    """A bound on the output's move in the units of the release.
+    """A bound on the sensitivity of the output, in the units of the release.
 
     Parameters
     ----------
     radius : float
+        Largest move of the output between neighbouring tables, under a coupling.
     norm : float
+        Order of the norm of `radius`.
     certified : bool
     delta : float
     confidence : float
     assumptions : tuple of str
+        As in :class:`Fact`.
     relation : str or None
+        How neighbouring tables differ, where the bound is about tables.
     coupling_id : str or None
+        Names the coupling, where it has a name.
     arbitrary : bool
         Whether the bound holds for any neighbouring tables (differential privacy).
     worst : tuple or None
@@ -51,18 +58,20 @@ class SensitivityBound:
     certified: bool = True
     delta: float = 0.0
     confidence: float = 1.0
-    assumptions: tuple = ()
+    assumptions: tuple[str, ...] = ()
     relation: str | None = None
     coupling_id: str | None = None
     arbitrary: bool = False
-    worst: tuple | None = None
+    worst: tuple[Any, ...] | None = None
     count: int = 1
     any_records: bool = False
 
 
 @singledispatch
-def sensitivity_bound(fact, release, norm):
-    """Bound the move of a release's output from one fact.
+def sensitivity_bound(
+    fact: Fact, release: QueryRelease, norm: float
+) -> SensitivityBound:
+    """Bound the sensitivity of a release's output by one fact.
 
     Parameters
     ----------
@@ -77,61 +86,73 @@ def sensitivity_bound(fact, release, norm):
 
     References
     ----------
-    Pierquin et al. (2024), Theorem 3.3 for laws (W_inf). For draws and record shifts:
-    any coupling bounds W_inf from above.
+    Pierquin et al. (2024), Theorem 3.3, for output distributions (W_inf). For coupled
+    samples and adjacency: any coupling bounds W_inf from above.
     """
-    raise TypeError(f"No displacement is known for {type(fact).__name__}.")
+    raise TypeError(f"No sensitivity bound is known for {type(fact).__name__}.")
 
 
-def _moved(fact, radius, norm, **known):
-    """A displacement as certain as its fact, except for what is known better."""
-    trust = {
+def _trusted_bound(
+    fact: Fact, radius: float, norm: float, **known: Any
+) -> SensitivityBound:
+    """Return a bound as certain as its fact, except for what is known better."""
+    trust: dict[str, Any] = {
         "certified": fact.certified,
         "delta": fact.delta,
         "confidence": fact.confidence,
         "assumptions": fact.assumptions,
     } | known
     if fact.reads_private_rows:
-        # whatever the bound is, that it was reached is read off the private rows
+        # whatever the bound is, which one was reached is read off the private rows
         trust |= {"certified": False, "arbitrary": False}
     return SensitivityBound(radius, norm, **trust)
 
 
-def _record_ceiling(fact, release, norm):
-    """How far laws can be apart at most: as far as an arbitrary record moves."""
+def _record_ceiling(
+    fact: OutputDistributions, release: QueryRelease, norm: float
+) -> float:
+    """Sensitivity to an arbitrary record, which bounds W_inf of one record's part."""
     if fact.common_part_removed and release.sensitivity is not None:
         return release.sensitivity.value("replace", norm, release.dim)
     return math.inf
 
 
-def distribution_sensitivity(fact, radius, release, norm, **known):
-    """Bound the move of a release's output by a bound on that of its laws.
+def distribution_sensitivity(
+    fact: OutputDistributions,
+    radius: float,
+    release: QueryRelease,
+    norm: float,
+    **known: Any,
+) -> SensitivityBound:
+    """Bound the sensitivity of a release's output by the distance of distributions.
 
     Parameters
     ----------
     fact : OutputDistributions
     radius : float
-        How far the laws move, without the release's `slack`.
+        Largest distance of a pair, without the release's `slack`.
     release : QueryRelease
     norm : float
     **known : dict
-        Other fields of the displacement, where they are not those of the fact.
+        Other fields of the bound, where they are not those of the fact.
 
     Returns
     -------
     SensitivityBound
-        No further than replacing one arbitrary record moves it.
+        At most the sensitivity to replacing one arbitrary record.
     """
     ceiling = _record_ceiling(fact, release, norm)
     if ceiling <= radius and ceiling < math.inf:
-        # and that is certain, however little is known of the laws
+        # and that is certain, however little is known of the distributions
         radius = ceiling
         known |= {"relation": "replace", "assumptions": fact.assumptions} | _CERTAIN
-    return _moved(fact, radius + release.total_slack(norm), norm, **known)
+    return _trusted_bound(fact, radius + release.total_slack(norm), norm, **known)
 
 
 @sensitivity_bound.register
-def _(fact: OutputDistributions, release, norm):
+def _(
+    fact: OutputDistributions, release: QueryRelease, norm: float
+) -> SensitivityBound:
     ceiling = _record_ceiling(fact, release, norm)
     pairs = list(fact.pairs_of_distributions())
     distance, at = largest_distance(
@@ -147,7 +168,7 @@ def _(fact: OutputDistributions, release, norm):
 
 
 @sensitivity_bound.register
-def _(fact: CoupledSamples, release, norm):
+def _(fact: CoupledSamples, release: QueryRelease, norm: float) -> SensitivityBound:
     distances = [
         (
             float(np.linalg.norm((u - v) / release.unit_array, ord=norm, axis=1).max()),
@@ -156,18 +177,19 @@ def _(fact: CoupledSamples, release, norm):
         for prior, i, j, u, v in fact.draws
     ]
     radius, worst = max(distances, key=lambda pair: pair[0])
-    return _moved(fact, radius, norm, worst=worst)
+    return _trusted_bound(fact, radius, norm, worst=worst)
 
 
 @sensitivity_bound.register
-def _(fact: OutputSensitivity, release, norm):
+def _(fact: OutputSensitivity, release: QueryRelease, norm: float) -> SensitivityBound:
     radius = fact.radius + release.total_slack(norm)
-    return _moved(fact, radius, norm, coupling_id=fact.coupling_id)
+    return _trusted_bound(fact, radius, norm, coupling_id=fact.coupling_id)
 
 
 @sensitivity_bound.register
-def _(fact: Adjacency, release, norm):
+def _(fact: Adjacency, release: QueryRelease, norm: float) -> SensitivityBound:
     one = release.record_move(fact.move, norm, fact.relation)
+    # triangle inequality: one record after the other
     radius, each_as_far = fact.count * one, True
     if fact.moves is not None:
         values, times = np.unique(fact.moves, return_counts=True)
@@ -176,7 +198,7 @@ def _(fact: Adjacency, release, norm):
         each_as_far = total >= radius
         radius = min(radius, total)
     radius += release.total_slack(norm)
-    known = {
+    known: dict[str, Any] = {
         "relation": fact.relation,
         "coupling_id": fact.coupling_id,
         "count": fact.count,
@@ -184,21 +206,21 @@ def _(fact: Adjacency, release, norm):
     }
     if not (fact.count_is_certain and each_as_far):
         # the bound rests on the prior, however far the first record moves
-        return _moved(fact, radius, norm, **known)
+        return _trusted_bound(fact, radius, norm, **known)
     if math.isinf(fact.move):
-        return _moved(fact, radius, norm, arbitrary=fact.certified, **known)
+        return _trusted_bound(fact, radius, norm, arbitrary=fact.certified, **known)
     if one >= release.record_move(math.inf, norm, "replace"):
-        # as far as any record moves at all: no prior is needed to be certain of that
+        # the sensitivity to arbitrary records: no prior is needed to be certain of that
         known |= {
             "relation": "replace",
             "coupling_id": arbitrary_coupling("replace", fact.count),
             "arbitrary": True,
         } | _CERTAIN
-    return _moved(fact, radius, norm, **known)
+    return _trusted_bound(fact, radius, norm, **known)
 
 
-def record_sensitivity_bound(release, norm):
-    """What replacing one arbitrary record moves, or None if not known."""
+def record_sensitivity_bound(release: QueryRelease, norm: float) -> float | None:
+    """Sensitivity to replacing one arbitrary record, or None if not known."""
     if release.sensitivity is None:
         return None
     value = release.sensitivity.value("replace", norm, release.dim)
