@@ -1,31 +1,32 @@
-"""What accounting for many steps finds, and how each kind of release is met."""
+"""The dominating pairs of a release's steps, by the kind of release."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.noise import Shift
+from skpuffer.noise import Noise, Shift
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 from skpuffer.releases._base import Release
+from skpuffer.scenarios import Adjacency
 
 __all__ = ["Accounting", "StepsOfRelease", "steps_of"]
 
 
 @dataclass(frozen=True)
 class Accounting:
-    """What dominates all steps of a release.
+    """The privacy curve of all steps of a release, composed.
 
     Parameters
     ----------
     curve : GaussianCurve or PrivacyLossCurve
         The former, exact, where Gaussian noise meets known shifts.
     shift : Shift
-        What the noise of one step has to cover; of an epoch, where batches are dealt.
+        Sensitivity of one step; of an epoch, where batches are dealt.
     source : str
         Where the bound is proved.
     tight : bool
-        Whether some data attain it.
+        Whether some neighbouring tables attain it.
     assumptions : tuple of str
         What the release takes for granted, in sentences.
     """
@@ -39,7 +40,7 @@ class Accounting:
 
 @dataclass(frozen=True)
 class StepsOfRelease(ABC):
-    """The steps of one release between neighbouring tables: what noise makes of them.
+    """The steps of one release between neighbouring tables, and what dominates them.
 
     A subclass is registered for the one kind of release it reads, by exact type: what a
     subclass of that kind may add is not known to be covered.
@@ -66,9 +67,10 @@ class StepsOfRelease(ABC):
     count: int
     independent: bool = True
 
-    kinds: ClassVar[dict] = {}
+    #: Subclasses by the kind of release they read.
+    kinds: ClassVar[dict[type, type["StepsOfRelease"]]] = {}
 
-    def __init_subclass__(cls, kind=None, **kwargs):
+    def __init_subclass__(cls, kind: type | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if kind is not None:
             StepsOfRelease.kinds[kind] = cls
@@ -83,8 +85,8 @@ class StepsOfRelease(ABC):
         return None
 
     @abstractmethod
-    def under(self, noise, max_memory=500.0):
-        """Find what dominates all steps under a noise.
+    def under(self, noise: Noise, max_memory: float = 500.0) -> Accounting:
+        """Compose the dominating pairs of all steps under a noise.
 
         Parameters
         ----------
@@ -104,7 +106,7 @@ class StepsOfRelease(ABC):
         """
 
 
-def steps_of(release, adjacency):
+def steps_of(release: Release, adjacency: Adjacency) -> StepsOfRelease:
     """Return how the steps of a release are accounted for between neighbouring tables.
 
     Parameters
@@ -133,5 +135,6 @@ def steps_of(release, adjacency):
             "number that is certain (event_delta=0)"
         )
     count = int(adjacency.count)
+    # fixed beforehand: see the class
     independent = count == 1 or adjacency.any_records
     return kind(release, adjacency.relation, count, independent)

@@ -1,10 +1,10 @@
-"""What accountants of many noisy steps share: steps are accounted for one by one."""
+"""What accountants of composition share: the curve of steps, and a noise for it."""
 
 import math
 from abc import abstractmethod
 from dataclasses import replace as replace_fields
 from functools import lru_cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from scipy.optimize import brentq
 
@@ -12,11 +12,13 @@ from skpuffer.accountants._base import Calibration, as_asked, bind
 from skpuffer.accountants._noise_parameter import check_values, chosen_noise
 from skpuffer.accountants.additive._base import QUERY_FIELDS, _AdditiveAccountant
 from skpuffer.exceptions import UnsupportedError
+from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
-from skpuffer.privacy_loss import GaussianCurve
+from skpuffer.privacy._curve import Curve
+from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 from skpuffer.privacy_loss._distribution import TOLERANCE
 from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
-from skpuffer.scenarios import Adjacency
+from skpuffer.scenarios import Adjacency, BoundScenario, Scenario
 from skpuffer.scenarios._facts import arbitrary_coupling
 from skpuffer.utils._solve import largest_argument, raise_until
 
@@ -25,9 +27,12 @@ from ._gradients import GRADIENT_FIELDS
 from ._least_scale import least_scale
 from ._votes import VOTE_FIELDS
 
+#: Epsilon, a lower bound of it or None, the curve to certify, and remarks on both.
+Reading = tuple[float, float | None, Curve, tuple[str, ...]]
+
 
 class _CompositionAccountant(_AdditiveAccountant):
-    """Accounts for a query as every accountant of shifts, and for steps one by one.
+    """Accounts for a query as every additive accountant, and for steps by composition.
 
     A subclass says what the curve of many steps is, and how epsilon is read off it.
     """
@@ -43,7 +48,12 @@ class _CompositionAccountant(_AdditiveAccountant):
 
     # -- the protocol -------------------------------------------------------------
 
-    def calibrate(self, release, scenario, random_state=None):
+    def calibrate(
+        self,
+        release: Any,
+        scenario: Scenario | BoundScenario,
+        random_state: Any = None,
+    ) -> Calibration:
         """Find the least noise that keeps the promise; see :class:`Accountant`."""
         if type(release) not in StepsOfRelease.kinds:
             return super().calibrate(release, scenario, random_state)
@@ -56,7 +66,9 @@ class _CompositionAccountant(_AdditiveAccountant):
         certificate = self._composed_certificate(noise, steps, fact, bound)
         return Calibration(noise, as_asked(certificate, self.epsilon))
 
-    def certify(self, noise, release, scenario):
+    def certify(
+        self, noise: Noise, release: Any, scenario: Scenario | BoundScenario
+    ) -> Certificate:
         """Find what a given noise promises; see :class:`Accountant`."""
         if type(release) not in StepsOfRelease.kinds:
             return super().certify(noise, release, scenario)
@@ -66,13 +78,15 @@ class _CompositionAccountant(_AdditiveAccountant):
         fact, steps = self._steps(release, bound)
         return self._composed_certificate(noise, steps, fact, bound)
 
-    def _check_support(self, release, bound):
+    def _check_support(self, release: Any, bound: BoundScenario) -> None:
         if type(release) not in StepsOfRelease.kinds:
             super()._check_support(release, bound)
         else:
             self._steps(release, bound)
 
-    def _steps(self, release, bound):
+    def _steps(
+        self, release: Any, bound: BoundScenario
+    ) -> tuple[Adjacency, StepsOfRelease]:
         """The fact that both sides know, and the steps between such tables."""
         fact = self._fact(release, bound)
         try:
@@ -86,18 +100,18 @@ class _CompositionAccountant(_AdditiveAccountant):
     # -- the parts ----------------------------------------------------------------
 
     #: MiB that a grid of privacy losses may take.
-    max_memory = 500.0
+    max_memory: float = 500.0
 
     #: Whether the noise is asked for Rényi costs, or for its trade-off.
     _by_renyi_costs = False
 
     @property
     @abstractmethod
-    def _composed_notion(self):
+    def _composed_notion(self) -> Notion:
         """Notion of the promise for many steps."""
 
     @abstractmethod
-    def _read(self, curve):
+    def _read(self, curve: GaussianCurve | PrivacyLossCurve) -> Reading:
         """Read the promise off the curve of all steps.
 
         Parameters
@@ -108,50 +122,54 @@ class _CompositionAccountant(_AdditiveAccountant):
         -------
         epsilon : float
         lower : float or None
-            A lower bound, if what dominates the steps is attained.
-        curve : object
+            A lower bound, if the dominating pairs are attained.
+        curve : Curve
             The one to be written in the certificate.
         remarks : tuple of str
             What else the certificate should say.
         """
 
     @abstractmethod
-    def _loss(self, curve, tolerance):
+    def _loss(self, curve: GaussianCurve | PrivacyLossCurve, tolerance: float) -> float:
         """Epsilon of a curve, not below the truth and at most `tolerance` above it."""
 
     @abstractmethod
-    def _fair_mu(self):
-        """Distance of two unit Gaussians that keep about the same promise."""
+    def _fair_mu(self) -> float:
+        """Mu of the mu-Gaussian mechanism that keeps about the same promise."""
 
-    def _least_scale(self, steps):
+    def _least_scale(self, steps: StepsOfRelease) -> float:
         """Scale of the least noise that keeps the promise."""
         unit = chosen_noise(self)
 
-        def curve(scale):
+        def curve(scale: float) -> Any:
             noise = unit.with_scale(scale)
             return steps.under(noise, self.max_memory).curve
 
-        def loss(scale, tolerance):
+        def loss(scale: float, tolerance: float) -> float:
             return self._loss(curve(scale), tolerance)
 
-        # a scale of the size of what moves, whatever it is
+        # the sensitivity of a step sets the order of magnitude of the scale
         size = steps.under(unit, self.max_memory).shift.radius
         aim = self._fair_mu()
         if isinstance(curve(size), GaussianCurve):
-            # all there is to a run is one number, in inverse proportion to the scale
+            # the whole curve is one number, mu, inversely proportional to the scale
             mu = largest_argument(
                 lambda mu: self._loss(GaussianCurve(mu), TOLERANCE), self.epsilon, aim
             )
-            return raise_until(
+            enough = raise_until(
                 lambda scale: loss(scale, TOLERANCE) <= self.epsilon,
                 size * curve(size).mu / mu,
             )
+            return float(enough)
 
-        def miss(log_scale):
+        def miss(log_scale: float) -> float:
+            # by the central limit theorem of composition, a curve is about that of a
+            # Gaussian mechanism with mu the spread of its privacy loss
+
             spread = curve(size * math.exp(log_scale)).spread
             return max(-20.0, min(20.0, math.log(max(spread, 1e-300) / aim)))
 
-        # step by step, as nobody needs to know what absurd scales would do
+        # widened step by step: the curves of absurd scales are expensive
         low = high = 0.0
         while miss(high) > 0 and high < 25:
             low, high = high, high + 3
@@ -160,10 +178,17 @@ class _CompositionAccountant(_AdditiveAccountant):
         guess = brentq(miss, low, high, xtol=0.02)
         return least_scale(loss, self.epsilon, size * math.exp(guess), TOLERANCE)
 
-    def _composed_certificate(self, noise, steps, fact, bound):
+    def _composed_certificate(
+        self,
+        noise: Noise,
+        steps: StepsOfRelease,
+        fact: Adjacency,
+        bound: BoundScenario,
+    ) -> Certificate:
         release, found = steps.release, steps.under(noise, self.max_memory)
         epsilon, lower, curve, remarks = self._read(found.curve)
-        # costs of sampled steps are read off the noise's trade-off as well
+        # Rényi costs of subsampled steps are read off the noise's trade-off, so the
+        # evidence of that counts for them too
         pairs = getattr(found.curve, "steps", ())
         by_costs = self._by_renyi_costs and all(
             hasattr(pair, "renyi_costs") for pair, _ in pairs
@@ -171,7 +196,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         radius = float(found.shift.radius)
         coupling = fact.coupling_id
         if not math.isinf(fact.move):
-            # how far each moves is not used: the bound holds for any records
+            # the bound takes clipped gradients of any records, not how far each moves
             coupling = arbitrary_coupling(steps.relation, steps.count)
         compared = steps.count == 1 and not fact.any_records
         return Certificate(
@@ -199,14 +224,19 @@ class _CompositionAccountant(_AdditiveAccountant):
         )
 
 
-def _memoised_scale(accountant, steps):
+def _memoised_scale(accountant: _CompositionAccountant, steps: StepsOfRelease) -> float:
     """Calibrate once for equal parameters: model selection asks again and again."""
     # without the facts of the table, which hold private rows under an empirical prior
-    steps = replace_fields(steps, release=replace_fields(steps.release, context=None))
+    release: Any = steps.release
+    steps = replace_fields(steps, release=replace_fields(release, context=None))
     params = tuple(sorted(accountant.get_params(deep=False).items()))
     return _scale_of(type(accountant), params, steps)
 
 
 @lru_cache(maxsize=1024)
-def _scale_of(kind, params, steps):
+def _scale_of(
+    kind: type[_CompositionAccountant],
+    params: tuple[tuple[str, Any], ...],
+    steps: StepsOfRelease,
+) -> float:
     return kind(**dict(params))._least_scale(steps)

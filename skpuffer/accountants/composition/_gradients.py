@@ -1,11 +1,13 @@
-"""What dominates each step of a gradient release, by how its batches are drawn."""
+"""The dominating pairs of a gradient release's steps, by sampling scheme."""
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.noise import Shift
+from skpuffer.noise import Noise, Shift
+from skpuffer.noise._base import ShiftCurve
 from skpuffer.privacy_loss import (
     DominatingPair,
     GaussianCurve,
@@ -26,6 +28,7 @@ from skpuffer.releases import (
     ShuffledEpochsSampling,
     WithReplacementSampling,
 )
+from skpuffer.releases._sampling import SamplingScheme
 
 from ._accounting import Accounting, StepsOfRelease
 
@@ -52,28 +55,28 @@ GRADIENT_FIELDS = frozenset(
     }
 )
 
-# For groups up to so many it is asked what each share of them costs that comes while
-# the others go, which takes a tenth of a second each; a looser bound holds for any.
+# Groups up to this size are accounted for split by split, i joining while k - i leave,
+# which takes a tenth of a second each; beyond, a looser bound that holds for any.
 _MOST_DIRECTIONS = 16
 
 
 class Dominated(NamedTuple):
-    """What dominates the steps of a run.
+    """The dominating pair of a run's steps.
 
     Parameters
     ----------
     pair : DominatingPair
         Of one step, or of one epoch where batches are dealt.
-    count : int
-        How many of them are composed.
+    times : int
+        Number of them that are composed.
     source : str
-        Where it is proved.
+        Where domination is proved.
     tight : bool
-        Whether some data attain it.
+        Whether some neighbouring tables attain it.
     """
 
     pair: DominatingPair
-    count: int
+    times: int
     source: str
     tight: bool
 
@@ -84,11 +87,13 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
     A sampling scheme is accounted for by the function registered for its exact type.
     """
 
+    release: GradientRelease
+
     #: Functions of these steps and a noise that return what dominates them.
-    schemes: ClassVar[dict] = {}
+    schemes: ClassVar[dict[type, Callable[[Any, Noise], Dominated]]] = {}
 
     #: Schemes in which only some steps' batches hold a record, by chance.
-    amplified: ClassVar[tuple] = (
+    amplified: ClassVar[tuple[type, ...]] = (
         PoissonSampling,
         FixedSizeSampling,
         WithReplacementSampling,
@@ -124,19 +129,21 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             )
         return None
 
-    def under(self, noise, max_memory=500.0):
-        """Find what dominates all steps; see :class:`StepsOfRelease`."""
-        pair, count, source, tight = self.dominated(noise)
+    def under(self, noise: Noise, max_memory: float = 500.0) -> Accounting:
+        """Compose the dominating pairs of all steps; see :class:`StepsOfRelease`."""
+        pair, times, source, tight = self.dominated(noise)
         mu = pair.curve.gaussian_mu if isinstance(pair, ShiftPair) else None
+        curve: GaussianCurve | PrivacyLossCurve
         if mu is None:
-            curve = PrivacyLossCurve(((pair, count),), float(max_memory))
+            curve = PrivacyLossCurve(((pair, times),), float(max_memory))
         else:
-            curve = GaussianCurve(float(mu * np.sqrt(count)))
-        statement = self.release.sampling.statement(self.release)
+            # mu-Gaussian steps compose exactly (Dong, Roth and Su 2022)
+            curve = GaussianCurve(float(mu * np.sqrt(times)))
+        statement = self._scheme.statement(self.release)
         return Accounting(curve, pair.curve.shift, source, tight, (statement,))
 
-    def dominated(self, noise):
-        """Return what dominates these steps under a noise.
+    def dominated(self, noise: Noise) -> Dominated:
+        """Return the dominating pair of these steps under a noise.
 
         Parameters
         ----------
@@ -149,13 +156,13 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         Raises
         ------
         UnsupportedError
-            If the clipped norm is none that the noise can use.
+            If the gradients are clipped in a norm that bounds none the noise can use.
         """
         self._check_norms(noise)
-        return self.schemes[type(self.release.sampling)](self, noise)
+        return self.schemes[type(self._scheme)](self, noise)
 
-    def _check_norms(self, noise):
-        """Refuse a clip norm from which the noise can tell nothing."""
+    def _check_norms(self, noise: Noise) -> None:
+        """Refuse gradients clipped in a norm that does not bound the noise's own."""
         try:
             noise.curve(self._shift(noise, 1))
         except ValueError as error:
@@ -165,28 +172,30 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                 f"clip_order={noise.norm:g} or less, or another noise. ({error})"
             ) from error
 
-    def _shift(self, noise, *moves):
-        """Shift of clip norms times `moves`, one for each batch that changes."""
+    def _shift(self, noise: Noise, *moves: float) -> Shift:
+        """Shift of the sums of batches by so many clip norms, batch by batch."""
         order, dim = self.release.clip_order, self.release.dim
         if len(moves) > 1:
-            # a norm in which those of the batches make up that of all of them
+            # The sums of several batches are one stacked vector. Its p-norm is that of
+            # the batches' p-norms, each at most the norm of a lower order.
             order = max(order, noise.norm)
             dim = None if dim is None else len(moves) * dim
         radius = float(np.linalg.norm(moves, ord=order)) * self.release.total_clip_norm
         return Shift(radius, norm=order, dim=dim)
 
-    def _curve(self, noise, *moves):
+    def _curve(self, noise: Noise, *moves: float) -> ShiftCurve:
         return noise.curve(self._shift(noise, *moves))
 
     # -- one scheme each ----------------------------------------------------------
 
-    def _full_batch(self, noise):
+    def _full_batch(self, noise: Noise) -> Dominated:
+        # a replaced record takes one clipped gradient out and puts another in
         each = 1 if self.relation == "add_remove" else 2
         pair = ShiftPair(self._curve(noise, each * self.count))
         source = "adaptive composition of the noise's own trade-off"
         return Dominated(pair, self.release.n_steps, source, tight=True)
 
-    def _shuffled_epochs(self, noise):
+    def _shuffled_epochs(self, noise: Noise) -> Dominated:
         # Without a record the batch sizes change by one somewhere else: a record of
         # that batch takes its place, so one batch's sum moves twice a clip norm, and
         # the other's once. A replaced record stays in its batch.
@@ -203,12 +212,13 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         # bounded one epoch at a time, from above
         return Dominated(pair, self.release.n_epochs, source, tight=False)
 
-    def _poisson(self, noise):
+    def _poisson(self, noise: Noise) -> Dominated:
         rate, steps, k = self.release.sampling_rate, self.release.n_steps, self.count
         if rate == 1:
             return self._full_batch(noise)
         replaced = self.relation == "replace"
         once = self._curve(noise, 1)
+        pair: DominatingPair
         if once.gaussian_mu is not None and (replaced or 1 < k <= _MOST_DIRECTIONS):
             source = (
                 "worst pairs of groups in Poisson batches (Ganesh 2024; Kahane 1986)"
@@ -232,8 +242,9 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             pair = PoissonPair(once, rate)
         return Dominated(pair, steps, source, tight=pair.tight)
 
-    def _fixed_size(self, noise):
+    def _fixed_size(self, noise: Noise) -> Dominated:
         rate, steps = self.release.sampling_rate, self.release.n_steps
+        # in a batch of fixed size another record takes the place of one that leaves
         twice = self._curve(noise, 2)
         source = "batches without replacement (Zhu, Dong and Wang 2022)"
         if rate == 1:
@@ -244,14 +255,17 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         pair = kind(twice, rate)
         return Dominated(pair, steps, source, tight=pair.tight)
 
-    def _with_replacement(self, noise):
+    def _with_replacement(self, noise: Noise) -> Dominated:
         n, size = self.release.n_records, self.release.batch_size
+        assert size is not None  # the release has checked that
         source = (
             "batches with replacement (Balle, Barthe and Gaboardi 2018, Theorem 10)"
         )
+        pair: DominatingPair
         if n == 1:
             pair = ShiftPair(self._curve(noise, 2 * size))
         else:
+            # a record is drawn Binomial(size, 1 / n) times, and moves as often
             pair = MixturePair(self._curve(noise, 2), size, 1 / n)
         return Dominated(pair, self.release.n_steps, source, tight=False)
 

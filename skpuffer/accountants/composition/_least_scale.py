@@ -1,6 +1,7 @@
 """The least noise that keeps a promise whose loss is found numerically."""
 
 import math
+from collections.abc import Callable
 
 __all__ = ["least_scale"]
 
@@ -8,8 +9,13 @@ __all__ = ["least_scale"]
 WINDOW = 2e-4
 
 
-def least_scale(loss, target, guess, fine):
+def least_scale(
+    loss: Callable[[float, float], float], target: float, guess: float, fine: float
+) -> float:
     """Return nearly the smallest scale whose loss is at most a target.
+
+    A secant search on logarithms, from coarse tolerances to `fine`, held between a
+    scale known to be too small and one known to be enough.
 
     Parameters
     ----------
@@ -29,9 +35,11 @@ def least_scale(loss, target, guess, fine):
         Its loss is at most the target and at least (1 - `WINDOW`) times it, unless the
         loss jumps there.
     """
+    # a Rényi cost falls with the square of the scale: the slope of logarithms is -2
     at, slope = math.log(guess), -2.0
     low, high = -math.inf, math.inf  # logarithms of scales too small, and large enough
-    tolerance, last = 0.02, None
+    tolerance = 0.02
+    last: tuple[float, float] | None = None
     for _ in range(100):
         found = loss(math.exp(at), tolerance)
         miss = math.log(found / target) if found > 0 else -5.0
@@ -45,6 +53,7 @@ def least_scale(loss, target, guess, fine):
         if high - low < 1e-12:
             break
         if last is not None and abs(at - last[0]) > 1e-9:
+            # a slope is taken over only where it is seen beyond the tolerance
             seen = (miss - last[1]) / (at - last[0])
             if -50 < seen < -0.2 and abs(miss - last[1]) > 2 * tolerance:
                 slope = seen

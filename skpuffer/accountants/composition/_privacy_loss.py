@@ -1,26 +1,27 @@
-"""The privacy-loss accountant: what many noisy steps cost together, nearly exactly."""
+"""The privacy-loss accountant: nearly exact composition of noisy steps."""
 
 from skpuffer.accountants._noise_parameter import check_noise
+from skpuffer.noise import Noise
 from skpuffer.privacy import Notion
-from skpuffer.privacy_loss import GaussianCurve
+from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.utils._checks import check_positive, check_probability
 
-from ._base import _CompositionAccountant
+from ._base import Reading, _CompositionAccountant
 
 __all__ = ["PrivacyLoss"]
 
 
 class PrivacyLoss(_CompositionAccountant):
-    """The loss of all steps together, as a distribution: nearly exact (epsilon, delta).
+    """Composition by privacy-loss distributions: nearly exact (epsilon, delta).
 
     For a query it is :class:`GroupPrivacy` with a delta. For many noisy sums of clipped
-    gradients it composes the pairs of laws that dominate each step: in closed form for
-    Gaussian noise that meets the same shift at each step, and otherwise by privacy-loss
-    distributions on a grid that is refined until epsilon is at most 0.02 % too large.
-    Both orders of the two worlds are accounted for, apart from each other. Sampling of
-    batches counts where the records that differ are independent of the others; under a
-    scenario that makes many records change together it is refused.
+    gradients it composes the dominating pairs of the steps: in closed form for Gaussian
+    noise and the same sensitivity at each step, otherwise by privacy-loss distributions
+    on a grid that is refined until epsilon is at most 0.02 % too large. The two
+    directions of neighbouring tables are composed apart from each other. Amplification
+    by subsampling counts where the records that differ are independent of the others;
+    under a scenario that makes many records change together it is refused.
 
     Parameters
     ----------
@@ -70,37 +71,39 @@ class PrivacyLoss(_CompositionAccountant):
     1.41
     """
 
-    alpha = None
+    alpha: None = None
+    delta: float
     _composed_notion = Notion.APPROXIMATE_DP
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=1e-5,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
         *,
-        noise="gaussian",
-        beta=None,
-        max_memory=500,
-    ):
+        noise: str | Noise = "gaussian",
+        beta: float | None = None,
+        max_memory: float = 500,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.noise = noise
         self.beta = beta
         self.max_memory = max_memory
 
-    def check(self):
+    def check(self) -> None:
         """Check the parameters; see the class."""
         check_positive(epsilon=self.epsilon)
         check_probability(delta=self.delta)
         check_noise(self.noise, self.beta)
         check_positive(max_memory=self.max_memory)
 
-    def _read(self, curve):
+    def _read(self, curve: GaussianCurve | PrivacyLossCurve) -> Reading:
         if isinstance(curve, GaussianCurve):
-            epsilon = curve.epsilon(self.delta)
+            epsilon = float(curve.epsilon(self.delta))
+            # exact, up to rounding
             return epsilon, epsilon * (1 - 1e-9), curve, ()
         found = curve.account(self.delta)
-        remarks = ()
+        remarks: tuple[str, ...] = ()
         if found.engine == "renyi":
             remarks = (
                 f"a grid of privacy losses would take more than {self.max_memory:g} "
@@ -109,10 +112,10 @@ class PrivacyLoss(_CompositionAccountant):
             )
         return found.epsilon, found.lower, curve, remarks
 
-    def _loss(self, curve, tolerance):
+    def _loss(self, curve: GaussianCurve | PrivacyLossCurve, tolerance: float) -> float:
         if isinstance(curve, GaussianCurve):
-            return curve.epsilon(self.delta)
-        return curve.account(self.delta, tolerance).epsilon
+            return float(curve.epsilon(self.delta))
+        return float(curve.account(self.delta, tolerance).epsilon)
 
-    def _fair_mu(self):
-        return gaussian_mu(float(self.epsilon), float(self.delta))
+    def _fair_mu(self) -> float:
+        return float(gaussian_mu(float(self.epsilon), float(self.delta)))

@@ -1,26 +1,33 @@
-"""The Rényi accountant: costs at each order, added up."""
+"""The Rényi accountant: Rényi costs of steps, added order by order."""
 
 import math
+from collections.abc import Sequence
 
 from skpuffer.accountants._noise_parameter import check_noise
+from skpuffer.noise import Noise
 from skpuffer.privacy import Notion
-from skpuffer.privacy_loss import GaussianCurve, RenyiCurve, renyi_to_approximate
+from skpuffer.privacy_loss import (
+    GaussianCurve,
+    PrivacyLossCurve,
+    RenyiCurve,
+    renyi_to_approximate,
+)
 from skpuffer.privacy_loss._distribution import ORDERS
 from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.utils._checks import check_order, check_positive, check_probability
 
-from ._base import _CompositionAccountant
+from ._base import Reading, _CompositionAccountant
 
 __all__ = ["RenyiDP"]
 
 
 class RenyiDP(_CompositionAccountant):
-    """Rényi costs of all steps, added order by order.
+    """Composition by Rényi costs of all steps, added order by order.
 
     The simple alternative to :class:`PrivacyLoss`. The cost of a step is the Rényi
-    divergence of the pair of laws that dominates it, so it is as small as is known for
-    each way of drawing batches; what is lost is lost in turning the sum of costs into
-    an (epsilon, delta) promise, unless a Rényi promise is what is wanted.
+    divergence of its dominating pair, so it is as small as is known for each sampling
+    scheme; what is lost is lost in converting the sum of costs into an (epsilon, delta)
+    promise, unless a Rényi promise is what is wanted.
 
     Parameters
     ----------
@@ -70,8 +77,14 @@ class RenyiDP(_CompositionAccountant):
     """
 
     def __init__(
-        self, epsilon=1.0, delta=1e-5, *, alpha=None, noise="gaussian", beta=None
-    ):
+        self,
+        epsilon: float = 1.0,
+        delta: float | None = 1e-5,
+        *,
+        alpha: float | None = None,
+        noise: str | Noise = "gaussian",
+        beta: float | None = None,
+    ) -> None:
         self.epsilon = epsilon
         self.delta = delta
         self.alpha = alpha
@@ -80,7 +93,7 @@ class RenyiDP(_CompositionAccountant):
 
     _by_renyi_costs = True
 
-    def check(self):
+    def check(self) -> None:
         """Check the parameters; see the class."""
         check_positive(epsilon=self.epsilon)
         check_noise(self.noise, self.beta)
@@ -104,36 +117,39 @@ class RenyiDP(_CompositionAccountant):
             )
 
     @property
-    def _composed_notion(self):
+    def _composed_notion(self) -> Notion:
         return Notion.APPROXIMATE_DP if self.alpha is None else Notion.RENYI_DP
 
     @property
-    def _orders(self):
+    def _orders(self) -> tuple[float, ...]:
+        """Orders at which costs are added, with the one that is promised."""
         extra = () if self.alpha is None else (float(self.alpha),)
         return tuple(sorted({*map(float, ORDERS), *extra}))
 
-    def _read(self, curve):
+    def _read(self, curve: GaussianCurve | PrivacyLossCurve) -> Reading:
         costs = _costs(curve, self._orders)
         table = RenyiCurve(self._orders, costs)
         if self.alpha is None:
-            return table.epsilon(self.delta), None, table, ()
-        return table.renyi(self.alpha), None, table, ()
+            return float(table.epsilon(self.delta)), None, table, ()
+        return float(table.renyi(self.alpha)), None, table, ()
 
-    def _loss(self, curve, tolerance):
+    def _loss(self, curve: GaussianCurve | PrivacyLossCurve, tolerance: float) -> float:
         if self.alpha is not None:
             return float(_costs(curve, (float(self.alpha),))[0])
-        return renyi_to_approximate(
-            self._orders, _costs(curve, self._orders), self.delta
-        )
+        costs = _costs(curve, self._orders)
+        return float(renyi_to_approximate(self._orders, costs, self.delta))
 
-    def _fair_mu(self):
+    def _fair_mu(self) -> float:
         if self.alpha is not None:
-            return math.sqrt(2 * self.epsilon / self.alpha)
-        return gaussian_mu(float(self.epsilon), float(self.delta))
+            return math.sqrt(2 * self.epsilon / self.alpha)  # alpha mu^2 / 2
+        assert self.delta is not None  # one of the two is given
+        return float(gaussian_mu(float(self.epsilon), float(self.delta)))
 
 
-def _costs(curve, orders):
-    """Costs at each order, in nats."""
+def _costs(
+    curve: GaussianCurve | PrivacyLossCurve, orders: Sequence[float]
+) -> tuple[float, ...]:
+    """Rényi costs at each order, in nats."""
     if isinstance(curve, GaussianCurve):
         return tuple(curve.renyi(alpha) for alpha in orders)
     return tuple(curve.renyi_costs(orders))

@@ -1,11 +1,11 @@
-"""What dominates the answers of a vote."""
+"""The dominating pairs of the answers of a vote."""
 
 import math
 
 import numpy as np
 
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.noise import Shift
+from skpuffer.noise import Noise, Shift
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, ShiftPair
 from skpuffer.releases import VoteRelease
 
@@ -41,9 +41,10 @@ _SOURCE = (
 class VoteSteps(StepsOfRelease, kind=VoteRelease):
     """The answers of a vote; see :class:`StepsOfRelease`.
 
-    However the records that differ depend on each other and on the secret: no sampling
-    is involved. The noise is that of each count; with a threshold, so many times as
-    much of it is added to the largest count that is tested.
+    The bound holds however the records that differ depend on each other and on the
+    secret, as no sampling is involved. The noise is that of each count; with a
+    threshold, `threshold_noise_ratio` times as much is added to the largest count, for
+    the test.
 
     Notes
     -----
@@ -63,8 +64,10 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
     Vadhan and Zhang (2023), Concurrent composition theorems for differential privacy.
     """
 
-    def under(self, noise, max_memory=500.0):
-        """Find what dominates all answers; see :class:`StepsOfRelease`.
+    release: VoteRelease
+
+    def under(self, noise: Noise, max_memory: float = 500.0) -> Accounting:
+        """Compose the dominating pairs of all answers; see :class:`StepsOfRelease`.
 
         Raises
         ------
@@ -88,15 +91,19 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
             )
         one = Shift(float(k), norm=math.inf, dim=None, structure="scalar")
         both = release.relation == "replace_vote" or self.relation == "replace"
+        assert release.max_answers is not None  # the release has set it
         answers = release.max_answers * (2 if both else 1)
+        # two coordinates an answer where votes change, one where they join or leave
         steps = [(ShiftPair(noise.curve(one)), answers)]
         if release.threshold is not None:
             test = release.test_noise(noise).curve(one)
             steps.append((ShiftPair(test), release.n_queries))
         mus = [pair.curve.gaussian_mu for pair, _ in steps]
+        curve: GaussianCurve | PrivacyLossCurve
         if None in mus:
             curve = PrivacyLossCurve(tuple(steps), float(max_memory))
         else:
+            # mu-Gaussian mechanisms compose by the sum of squares (Dong et al. 2022)
             squares = [n * mu**2 for mu, (_, n) in zip(mus, steps, strict=True)]
             curve = GaussianCurve(float(np.sqrt(sum(squares))))
         statement = _STATEMENTS[release.relation]
@@ -109,7 +116,7 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
         return Accounting(curve, one, _SOURCE, tight=False, assumptions=(statement,))
 
 
-#: What becomes of the vote of a teacher, in a sentence.
+#: What a certificate says of the relation between votes.
 _STATEMENTS = {
     "replace_vote": (
         "a record has one teacher, whose vote in each query may move from any class to "
