@@ -9,6 +9,7 @@ from skpuffer.privacy_loss._curves import compose_curves
 from skpuffer.utils._checks import check_order
 
 from ._certificate import Certificate
+from ._curve import Curve
 from ._notions import Notion
 
 __all__ = ["compose"]
@@ -111,12 +112,13 @@ def compose(
         )
     if len(certificates) == 1 and alpha is None and delta is None:
         return certificates[0]
-    if any(c.curve is None for c in certificates):
+    curves = [c.curve for c in certificates if c.curve is not None]
+    if len(curves) < len(certificates):
         raise CompositionError("A certificate holds no curve to add up.")
-    return _promise_of(_sum_of(certificates), certificates, alpha, delta)
+    return _promise_of(_sum_of(certificates, curves), certificates, alpha, delta)
 
 
-def _sum_of(certificates: Sequence[Certificate]) -> Certificate:
+def _sum_of(certificates: Sequence[Certificate], curves: list[Curve]) -> Certificate:
     """Compose all but the numbers of the promise."""
     first = certificates[0]
     return replace(
@@ -124,7 +126,7 @@ def _sum_of(certificates: Sequence[Certificate]) -> Certificate:
         event_delta=sum(c.event_delta for c in certificates),
         # union bound over the events in which a part does not hold
         confidence=max(0.0, 1 - sum(1 - c.confidence for c in certificates)),
-        curve=compose_curves([c.curve for c in certificates]),
+        curve=compose_curves(curves),
         epsilon_lower=None,
         rpp_epsilon=math.inf,
         assumptions=tuple(

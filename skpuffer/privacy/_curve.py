@@ -2,8 +2,6 @@
 
 from typing import Any, Protocol
 
-from skpuffer.utils._types import Floats
-
 __all__ = ["Curve"]
 
 
@@ -18,13 +16,13 @@ class Curve(Protocol):
     def gaussian_mu(self) -> float | None:
         """Mu, if the mechanism is exactly mu-Gaussian private, otherwise None."""
 
-    def renyi(self, alpha: float) -> float | Floats:
+    def renyi(self, alpha: float) -> float:
         """Rényi divergence of order `alpha`, in nats."""
 
-    def delta(self, epsilon: float) -> float | Floats:
+    def delta(self, epsilon: float) -> float:
         """Hockey-stick divergence at exp(`epsilon`): the delta that goes with it."""
 
-    def epsilon(self, delta: float) -> float | Floats:
+    def epsilon(self, delta: float) -> float:
         """Smallest epsilon >= 0 that goes with `delta`, rounded up."""
 
     def to_dict(self) -> dict[str, Any]:

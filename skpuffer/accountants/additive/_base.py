@@ -18,6 +18,7 @@ from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, Scenario
 from skpuffer.utils._checks import check_order, check_positive, check_probability
+from skpuffer.utils._types import Floats
 
 from ._sensitivity import (
     SensitivityBound,
@@ -136,6 +137,7 @@ class _AdditiveAccountant(Accountant):
                 "are no ground for that. Use more of them, or declare what is known "
                 "(prior_as='law', 'support' or 'confidence')."
             )
+        scale: float | Floats
         if moved.radius == 0:
             scale = 0.0
         elif self.delta is None:

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -25,6 +25,9 @@ _CELLS = 2**14
 _BULK = 9.0
 _FAR = 38.0  # standard deviations: beyond, the normal tail is not a normal float
 _LARGEST = 600.0  # exponents up to this one have exponentials that can be added
+
+#: One number, or an array of them.
+_Number = TypeVar("_Number", float, Floats)
 
 
 class Moves(Protocol):
@@ -103,10 +106,11 @@ class AtomMoves:
             return costs
         if isinstance(noise.scale, tuple):
             columns = zip(noise.scale, np.abs(steps).T, strict=True)
-            each = [noise.with_scale(s).renyi(alpha, column) for s, column in columns]
-            costs = np.transpose(each)
+            costs = np.column_stack(
+                [noise.with_scale(s).renyi(alpha, column) for s, column in columns]
+            )
         else:
-            costs = noise.renyi(alpha, np.abs(steps))
+            costs = np.asarray(noise.renyi(alpha, np.abs(steps)))
         return np.asarray(np.sum(costs, axis=1))
 
     def mean_delta(self, noise: Noise, epsilon: float, shift: Shift) -> float:
@@ -159,7 +163,8 @@ class GaussianMoves:
             return math.inf
         last = center / spread + slope + _FAR
         ends, masses = _cells(center, spread, last, slope)
-        inside = _log_mean((alpha - 1) * noise.renyi(alpha, ends), masses)
+        costs = np.asarray(noise.renyi(alpha, ends))
+        inside = _log_mean((alpha - 1) * costs, masses)
         # beyond the last end the cost is at most `slope` a standard deviation, and
         # E exp(slope |z|) over a tail has a closed form
         beyond = [
@@ -231,15 +236,15 @@ class CouplingCurve:
 
     gaussian_mu: ClassVar[None] = None
 
-    def renyi(self, alpha: float | Floats) -> float | Floats:
+    def renyi(self, alpha: _Number) -> _Number:
         """Return the Rényi cost in nats at one order or an array of orders."""
         return _one_or_many(self._renyi, alpha)
 
-    def delta(self, epsilon: float | Floats) -> float | Floats:
+    def delta(self, epsilon: _Number) -> _Number:
         """Return a bound on the hockey-stick divergence at one or many epsilons."""
         return _one_or_many(self._delta, epsilon)
 
-    def epsilon(self, delta: float | Floats) -> float | Floats:
+    def epsilon(self, delta: _Number) -> _Number:
         """Return the smallest epsilon >= 0 that goes with delta, rounded up."""
         return _one_or_many(self._epsilon, delta)
 
@@ -302,14 +307,11 @@ class CouplingCurve:
         return min(root, float(self.noise.epsilon(delta, self.shift)))
 
 
-def _one_or_many(
-    function: Callable[[float], float], values: float | Floats
-) -> float | Floats:
+def _one_or_many(function: Callable[[Any], Any], values: _Number) -> _Number:
     """Apply a function of one number to it, or to each entry of an array."""
     if np.ndim(values) == 0:
-        return function(cast(float, values))
-    many: Floats = np.vectorize(function, otypes=[float])(values)
-    return many
+        return function(values)
+    return np.vectorize(function, otypes=[float])(values)
 
 
 def _log_mean(exponent: Floats, masses: Floats) -> float:

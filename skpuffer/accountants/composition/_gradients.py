@@ -9,7 +9,6 @@ from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise, Shift
 from skpuffer.noise._base import ShiftCurve
 from skpuffer.privacy_loss import (
-    DominatingPair,
     GaussianCurve,
     GaussianPoissonGroup,
     GaussianPoissonPair,
@@ -60,6 +59,17 @@ GRADIENT_FIELDS = frozenset(
 _MOST_DIRECTIONS = 16
 
 
+#: Dominating pairs that the schemes here have.
+Pair = (
+    ShiftPair
+    | PoissonPair
+    | MixturePair
+    | ReplacePoissonPair
+    | GaussianPoissonPair
+    | GaussianPoissonGroup
+)
+
+
 class Dominated(NamedTuple):
     """The dominating pair of a run's steps.
 
@@ -75,7 +85,7 @@ class Dominated(NamedTuple):
         Whether some neighbouring tables attain it.
     """
 
-    pair: DominatingPair
+    pair: Pair
     times: int
     source: str
     tight: bool
@@ -140,7 +150,8 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             # mu-Gaussian steps compose exactly (Dong, Roth and Su 2022)
             curve = GaussianCurve(float(mu * np.sqrt(times)))
         statement = self._scheme.statement(self.release)
-        return Accounting(curve, pair.curve.shift, source, tight, (statement,))
+        shift = cast(ShiftCurve, pair.curve).shift
+        return Accounting(curve, shift, source, tight, (statement,))
 
     def dominated(self, noise: Noise) -> Dominated:
         """Return the dominating pair of these steps under a noise.
@@ -218,7 +229,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             return self._full_batch(noise)
         replaced = self.relation == "replace"
         once = self._curve(noise, 1)
-        pair: DominatingPair
+        pair: Pair
         if once.gaussian_mu is not None and (replaced or 1 < k <= _MOST_DIRECTIONS):
             source = (
                 "worst pairs of groups in Poisson batches (Ganesh 2024; Kahane 1986)"
@@ -261,7 +272,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         source = (
             "batches with replacement (Balle, Barthe and Gaboardi 2018, Theorem 10)"
         )
-        pair: DominatingPair
+        pair: Pair
         if n == 1:
             pair = ShiftPair(self._curve(noise, 2 * size))
         else:

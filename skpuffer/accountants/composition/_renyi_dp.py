@@ -1,7 +1,6 @@
 """The Rényi accountant: Rényi costs of steps, added order by order."""
 
 import math
-from collections.abc import Sequence
 
 from skpuffer.accountants._noise_parameter import check_noise
 from skpuffer.noise import Noise
@@ -129,13 +128,15 @@ class RenyiDP(_CompositionAccountant):
     def _read(self, curve: GaussianCurve | PrivacyLossCurve) -> Reading:
         costs = _costs(curve, self._orders)
         table = RenyiCurve(self._orders, costs)
-        if self.alpha is None:
-            return float(table.epsilon(self.delta)), None, table, ()
-        return float(table.renyi(self.alpha)), None, table, ()
+        if self.alpha is not None:
+            return float(table.renyi(self.alpha)), None, table, ()
+        assert self.delta is not None  # one of the two is given
+        return float(table.epsilon(self.delta)), None, table, ()
 
     def _loss(self, curve: GaussianCurve | PrivacyLossCurve, tolerance: float) -> float:
         if self.alpha is not None:
             return float(_costs(curve, (float(self.alpha),))[0])
+        assert self.delta is not None
         costs = _costs(curve, self._orders)
         return float(renyi_to_approximate(self._orders, costs, self.delta))
 
@@ -147,7 +148,7 @@ class RenyiDP(_CompositionAccountant):
 
 
 def _costs(
-    curve: GaussianCurve | PrivacyLossCurve, orders: Sequence[float]
+    curve: GaussianCurve | PrivacyLossCurve, orders: tuple[float, ...]
 ) -> tuple[float, ...]:
     """Rényi costs at each order, in nats."""
     if isinstance(curve, GaussianCurve):

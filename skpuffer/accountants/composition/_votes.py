@@ -99,12 +99,14 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
             test = release.test_noise(noise).curve(one)
             steps.append((ShiftPair(test), release.n_queries))
         mus = [pair.curve.gaussian_mu for pair, _ in steps]
+        # mu-Gaussian mechanisms compose by the sum of squares (Dong et al. 2022)
+        squares = [
+            n * mu**2 for mu, (_, n) in zip(mus, steps, strict=True) if mu is not None
+        ]
         curve: GaussianCurve | PrivacyLossCurve
-        if None in mus:
+        if len(squares) < len(steps):
             curve = PrivacyLossCurve(tuple(steps), float(max_memory))
         else:
-            # mu-Gaussian mechanisms compose by the sum of squares (Dong et al. 2022)
-            squares = [n * mu**2 for mu, (_, n) in zip(mus, steps, strict=True)]
             curve = GaussianCurve(float(np.sqrt(sum(squares))))
         statement = _STATEMENTS[release.relation]
         if release.threshold is not None:
