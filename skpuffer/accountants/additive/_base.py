@@ -126,11 +126,11 @@ class _AdditiveAccountant(Accountant):
         bound = bind(scenario, release)
         noise = chosen_noise(self)
         check_values(noise, release)
-        moved = self._sensitivity_bound(release, bound, noise.norm)
+        sensitivity = self._sensitivity_bound(release, bound, noise.norm)
         if release.units is not None:
             noise = noise.with_scale(release.units)
-        shift = self._shift(moved, release)
-        if moved.radius == 0 and not moved.certified:
+        shift = self._shift(sensitivity, release)
+        if sensitivity.radius == 0 and not sensitivity.certified:
             raise UnsupportedError(
                 f"By the samples at hand the secret does not move the release "
                 f"{release.name!r} at all, which would leave it without noise; samples "
@@ -138,15 +138,15 @@ class _AdditiveAccountant(Accountant):
                 "(prior_as='law', 'support' or 'confidence')."
             )
         scale: float | Floats
-        if moved.radius == 0:
+        if sensitivity.radius == 0:
             scale = 0.0
         elif self.delta is None:
             scale = noise.scale_for(self._order, self.epsilon, shift)
         else:
-            delta = self._noise_delta(moved)
+            delta = self._noise_delta(sensitivity)
             scale = noise.scale_for_delta(self.epsilon, delta, shift)
         noise = noise.with_scale(scale)
-        certificate = self._certificate(noise, moved, release, bound)
+        certificate = self._certificate(noise, sensitivity, release, bound)
         return Calibration(noise, as_asked(certificate, self.epsilon))
 
     def certify(
@@ -156,8 +156,8 @@ class _AdditiveAccountant(Accountant):
         self.check()
         check_values(noise, release)
         bound = bind(scenario, release)
-        moved = self._sensitivity_bound(release, bound, noise.norm)
-        return self._certificate(noise, moved, release, bound)
+        sensitivity = self._sensitivity_bound(release, bound, noise.norm)
+        return self._certificate(noise, sensitivity, release, bound)
 
     # -- the parts ----------------------------------------------------------------
 
@@ -166,32 +166,32 @@ class _AdditiveAccountant(Accountant):
     ) -> SensitivityBound:
         """Bound the sensitivity of the output; an infinite one is refused."""
         fact = self._fact(release, bound, norm)
-        moved = sensitivity_bound(fact, release, norm)
-        if math.isinf(moved.radius):
-            raise InfiniteDistanceError(self._infinite(moved, release, bound))
-        return moved
+        sensitivity = sensitivity_bound(fact, release, norm)
+        if math.isinf(sensitivity.radius):
+            raise InfiniteDistanceError(self._infinite(sensitivity, release, bound))
+        return sensitivity
 
     def _infinite(
         self,
-        moved: SensitivityBound,
+        sensitivity: SensitivityBound,
         release: QueryRelease,
         bound: BoundScenario,
     ) -> str:
         """Say why the sensitivity is infinite, and what would do."""
         what = f"the release {release.name!r}"
-        if moved.worst is None and release.sensitivity is not None:
+        if sensitivity.worst is None and release.sensitivity is not None:
             return (
                 f"Nothing bounds how far one record moves {what} in the "
-                f"{moved.norm:g}-norm, which the noise needs: the vector's "
+                f"{sensitivity.norm:g}-norm, which the noise needs: the vector's "
                 "length is not known. Give it (n_outputs), a sensitivity in that norm, "
                 "or use another noise."
             )
-        if moved.worst is None:
+        if sensitivity.worst is None:
             return (
                 f"Nothing bounds how far one record moves {what}: give bounds, a "
                 "data_norm or a sensitivity."
             )
-        _, a, b = moved.worst
+        _, a, b = sensitivity.worst
         return (
             f"W_inf between the output laws of {what} given {a!r} and {b!r} is "
             f"infinite (Gaussian laws of unequal covariance, or an unbounded law "
@@ -201,93 +201,98 @@ class _AdditiveAccountant(Accountant):
             "scenario offers Adjacency; or state laws of bounded support."
         )
 
-    def _shift(self, moved: SensitivityBound, release: QueryRelease) -> Shift:
+    def _shift(self, sensitivity: SensitivityBound, release: QueryRelease) -> Shift:
         """The sensitivity as what the noise has to cover."""
         return Shift(
-            moved.radius, norm=moved.norm, dim=release.dim, weights=release.units
+            sensitivity.radius,
+            norm=sensitivity.norm,
+            dim=release.dim,
+            weights=release.units,
         )
 
-    def _noise_delta(self, moved: SensitivityBound) -> float:
+    def _noise_delta(self, sensitivity: SensitivityBound) -> float:
         """Return the part of delta that the fact's event leaves to the noise."""
         assert self.delta is not None
-        if moved.delta >= self.delta:
+        if sensitivity.delta >= self.delta:
             raise ValueError(
-                f"The parameter 'delta' ({self.delta:g}) must exceed {moved.delta:g}, "
-                "the mass outside the event on which the prior is known. Use more "
-                "public rows or a larger 'delta'."
+                f"The parameter 'delta' ({self.delta:g}) must exceed "
+                f"{sensitivity.delta:g}, the mass outside the event on which the prior "
+                "is known. Use more public rows or a larger 'delta'."
             )
-        return float(self.delta) - moved.delta
+        return float(self.delta) - sensitivity.delta
 
-    def _notion(self, moved: SensitivityBound) -> Notion:
-        if not moved.certified:
+    def _notion(self, sensitivity: SensitivityBound) -> Notion:
+        if not sensitivity.certified:
             return Notion.ESTIMATED
         # a bound for any neighbouring tables needs no prior: differential privacy
-        dp = moved.arbitrary
+        dp = sensitivity.arbitrary
         if self.delta is not None:
             return Notion.APPROXIMATE_DP if dp else Notion.APPROXIMATE_PUFFERFISH
-        if moved.delta:
+        if sensitivity.delta:
             return Notion.APPROXIMATE_RENYI_PUFFERFISH
         if math.isinf(self._order):
             return Notion.PURE_DP if dp else Notion.PURE_PUFFERFISH
         return Notion.RENYI_DP if dp else Notion.RENYI_PUFFERFISH
 
     def _value_epsilon(
-        self, noise: Noise, moved: SensitivityBound, release: QueryRelease
+        self, noise: Noise, sensitivity: SensitivityBound, release: QueryRelease
     ) -> float:
         """Rényi-Pufferfish epsilon for secrets about records' values, or infinity."""
-        if not moved.certified or moved.delta:
+        if not sensitivity.certified or sensitivity.delta:
             return math.inf
-        if moved.relation == "add_remove":
+        if sensitivity.relation == "add_remove":
             # a value replaced is a removal and an addition, by the triangle inequality
-            moved = replace_fields(moved, radius=2 * moved.radius)
-        return float(noise.curve(self._shift(moved, release)).renyi(self._order))
+            sensitivity = replace_fields(sensitivity, radius=2 * sensitivity.radius)
+        return float(noise.curve(self._shift(sensitivity, release)).renyi(self._order))
 
     def _certificate(
         self,
         noise: Noise,
-        moved: SensitivityBound,
+        sensitivity: SensitivityBound,
         release: QueryRelease,
         bound: BoundScenario,
     ) -> Certificate:
-        shift = self._shift(moved, release)
+        shift = self._shift(sensitivity, release)
         curve = noise.curve(shift)
         alpha: float | None
         if self.delta is None:
-            alpha, delta = float(self._order), moved.delta
+            alpha, delta = float(self._order), sensitivity.delta
             epsilon = float(curve.renyi(alpha))
-            rpp = self._value_epsilon(noise, moved, release)
+            rpp = self._value_epsilon(noise, sensitivity, release)
         else:
             alpha, delta, rpp = None, float(self.delta), math.inf
-            epsilon = float(curve.epsilon(self._noise_delta(moved)))
+            epsilon = float(curve.epsilon(self._noise_delta(sensitivity)))
         # one record against one record; a secret of many is another promise
-        compared = moved.count == 1 and not moved.any_records
+        compared = sensitivity.count == 1 and not sensitivity.any_records
         composable = (
             self._composable
-            and moved.certified
-            and moved.delta == 0
-            and moved.coupling_id is not None
+            and sensitivity.certified
+            and sensitivity.delta == 0
+            and sensitivity.coupling_id is not None
         )
         return Certificate(
-            notion=self._notion(moved),
+            notion=self._notion(sensitivity),
             epsilon=epsilon,
             alpha=alpha,
             delta=delta,
-            event_delta=moved.delta,
-            confidence=moved.confidence,
-            relation=moved.relation,
+            event_delta=sensitivity.delta,
+            confidence=sensitivity.confidence,
+            relation=sensitivity.relation,
             curve=curve,
             rpp_epsilon=rpp,
-            coupling_id=moved.coupling_id,
+            coupling_id=sensitivity.coupling_id,
             composable=bool(composable),
             assumptions=(
-                *moved.assumptions,
+                *sensitivity.assumptions,
                 *noise.evidence(shift, renyi=self.delta is None),
                 *release.assumptions,
             ),
-            sensitivity=moved.radius,
-            norm=float(moved.norm),
+            sensitivity=sensitivity.radius,
+            norm=float(sensitivity.norm),
             record_sensitivity=(
-                record_sensitivity_bound(release, moved.norm) if compared else None
+                record_sensitivity_bound(release, sensitivity.norm)
+                if compared
+                else None
             ),
             source=self._source,
             **self._identity(bound, release),
