@@ -34,7 +34,7 @@ def argmax_law(votes, noise):
 
     Returns
     -------
-    law : ndarray of shape (n_queries, n_classes)
+    probabilities : ndarray of shape (n_queries, n_classes)
         By quadrature, to about 1e-6 and better for few classes.
 
     Examples

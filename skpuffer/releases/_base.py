@@ -23,15 +23,15 @@ class Release:
     name: str
     context: PublicContext | None
     assumptions: tuple[str, ...]
-    # What a record contributes, where it is heard by itself.
+    # The contribution of a record, where the release reads records one by one.
     contribution: Callable[[Any, Any], Any] | None = None
     # Whether the release is a sum of contributions.
     is_sum: bool = False
-    # How far it moves with one contribution, where it is no sum.
+    # Sensitivity to a move of one contribution, where it is no sum.
     modulus: Callable[[float], float] | None = None
     # Public unit of each coordinate; None is one.
     units: tuple[float, ...] | None = None
-    # Whether it is made of whole numbers, which integer noise can hide.
+    # Whether all values are integers, as noise on the integers needs.
     is_integer: bool = False
 
     def _meet_context(self) -> None:
@@ -53,5 +53,5 @@ class Release:
 
     @property
     def moves_with_contributions(self) -> bool:
-        """Whether it is known how far it moves when one contribution does."""
+        """Whether a move of one contribution bounds that of the release."""
         return self.is_sum or self.modulus is not None

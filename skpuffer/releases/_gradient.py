@@ -26,8 +26,8 @@ class GradientRelease(Release):
     At each step some records are chosen, each one's gradient is scaled down to the
     clip norm, their sum is released with noise and divided by the public
     :attr:`divisor`. Each gradient may depend on everything released before. Whatever is
-    made of the noisy sums (momentum, averages, projections) is post-processing. What a
-    record contributes depends on the run as well, so there is no `contribution`.
+    made of the noisy sums (momentum, averages, projections) is post-processing. A
+    gradient depends on the run as well as on its record, so there is no `contribution`.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class GradientRelease(Release):
     n_steps : int
         Number of noisy sums.
     batch_size : int, default=None
-        Records of a step: their expected number under ``'poisson'``, the exact one
+        Number of records of a step: the expected one under ``'poisson'``, the exact one
         otherwise. None, and required to be so, is all records for ``'full_batch'``.
     sampling : str or SamplingScheme, default='poisson'
         Kept as the scheme itself, which also draws the batches.
@@ -56,8 +56,7 @@ class GradientRelease(Release):
     dim : int, default=None
         Length of the parameter vector, where known.
     noise_correlation : None
-        How the noise of one step depends on that of others. None is not at all, and all
-        there is yet.
+        Correlation of the noise across steps. None, independent noise, is all there is.
     optimiser : Optimiser, default=None
         What is made of the noisy sums; None leaves it to whoever gets them. Every
         noisy sum may be seen all the same.
@@ -170,12 +169,12 @@ class GradientRelease(Release):
 
     @property
     def steps_per_epoch(self) -> int:
-        """Steps in which as many records are visited as there are, rounded up."""
+        """Steps that visit as many records as there are, rounded up."""
         return self._scheme.steps_per_epoch(self.n_records, self._records)
 
     @property
     def n_epochs(self) -> int:
-        """Epochs begun: how often a record takes part under 'shuffled_epochs'."""
+        """Number of epochs begun: participations of a record in 'shuffled_epochs'."""
         return -(-self.n_steps // self.steps_per_epoch)
 
     @property
@@ -187,5 +186,5 @@ class GradientRelease(Release):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Move of one step's sum when an arbitrary record joins or leaves the batch."""
+        """Sensitivity of one step's sum to an arbitrary record."""
         return Sensitivity(add_remove={self.clip_order: self.total_clip_norm})

@@ -43,14 +43,14 @@ class QueryRelease(Release):
     factor : float, default=1.0
         Public factor of the sum, such as one over the number of records.
     modulus : callable of float, default=None
-        If the query is not a sum: how far the vector moves, in `modulus_norm`, when
-        one record's contribution moves by at most so much in `modulus_norm`.
+        If the query is not a sum, its modulus of continuity: how far the vector moves
+        when one record's contribution moves by so much, both in `modulus_norm`.
     modulus_norm : float, default=2
     shift_ceiling : float, default=inf
         A move of one contribution beyond which nothing is gained: the vector may then
         move as for an arbitrary record. Distances need not be computed past it.
     sensitivity : Sensitivity, default=None
-        Move of the vector, in `units`, for an arbitrary record.
+        Sensitivity of the vector to an arbitrary record, in `units`.
     units : tuple of float, default=None
         Public unit of each coordinate: the noise is proportional to it. None is one.
     slack : float, default=0.0
@@ -127,7 +127,7 @@ class QueryRelease(Release):
         )
 
     def record_move(self, shift: float, norm: float, relation: str) -> float:
-        """Bound the move of the vector, in `units`, when one record changes.
+        """Bound the sensitivity of the vector to one record, in `units`.
 
         Parameters
         ----------
@@ -150,13 +150,13 @@ class QueryRelease(Release):
         if math.isinf(shift):
             return arbitrary
         if self.is_sum:
-            moved = abs(self.factor) * shift
+            bound = abs(self.factor) * shift
         elif self.modulus is not None:
-            moved = self.modulus(shift)
-            moved = convert_norm(moved, self.modulus_norm, norm, self.dim)
+            bound = self.modulus(shift)
+            bound = convert_norm(bound, self.modulus_norm, norm, self.dim)
         else:
-            moved = math.inf
-        return min(arbitrary, moved)
+            bound = math.inf
+        return min(arbitrary, bound)
 
     def shift_norm(self, norm: float) -> float:
         """Norm in which contributions must be compared for a result in `norm`."""

@@ -34,8 +34,8 @@ __all__ = [
     "sampling_scheme",
 ]
 
-# Poisson batches are drawn for so many expected records at once: enough to pay for the
-# calls, and small beside the records themselves.
+# Expected number of records that are drawn at once for Poisson batches: enough to pay
+# for the calls, and small beside the records themselves.
 _POISSON_BLOCK = 2**14
 
 
@@ -83,7 +83,7 @@ class SamplingScheme(ABC):
         return size
 
     def steps_per_epoch(self, n_records: int, batch_size: int) -> int:
-        """Steps in which as many records are visited as there are, rounded up."""
+        """Steps that visit as many records as there are, rounded up."""
         return math.ceil(n_records / batch_size)
 
     def divisor(self, n_records: int, batch_size: int) -> float:

@@ -1,4 +1,4 @@
-"""How far one arbitrary record can move what is released."""
+"""The sensitivity of a release to one arbitrary record."""
 
 import math
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ def convert_norm(
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """How far one arbitrary record can move a query, by relation and norm.
+    """Sensitivity of a query to one arbitrary record, by relation and norm.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ class Sensitivity:
         )
 
     def value(self, relation: str, norm: float, dim: int | None) -> float:
-        """Return the largest move in `norm` under `relation`."""
+        """Return the sensitivity in `norm` under `relation`."""
         check_option(("add_remove", "replace"), relation=relation)
 
         def best(held: dict[float, float]) -> float:

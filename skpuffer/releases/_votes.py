@@ -16,7 +16,7 @@ from ._sensitivity import Sensitivity
 
 __all__ = ["VOTE_RELATIONS", "VoteRelease"]
 
-#: How the votes of two neighbouring worlds differ, by name.
+#: How the votes of neighbouring tables differ, by name.
 VOTE_RELATIONS = ("replace_vote", "add_remove_vote")
 
 
@@ -26,9 +26,9 @@ class VoteRelease(Release):
 
     Each record lies with one teacher, so whatever happens to it changes the votes of
     that teacher alone: in each query one vote moves from one class to another, and two
-    counts change by one. What is released is the counts with noise, or less (the class
-    that leads); each query may depend on all earlier answers. A record is heard through
-    its teacher only, so there is no `contribution`.
+    counts change by one. What is released is the counts with noise, or a function of
+    them (the leading class); each query may depend on all earlier answers. Records are
+    read through their teachers only, so there is no `contribution`.
 
     With a `threshold` a query is first tested: only if its largest count, with noise of
     its own, reaches the threshold is it answered. The test is charged on every query,
@@ -44,7 +44,7 @@ class VoteRelease(Release):
     n_classes : int
         Number of classes, at least 2.
     n_queries : int
-        Number of questions that may be put.
+        Number of queries that may be asked.
     relation : {'replace_vote', 'add_remove_vote'}, default='replace_vote'
         What becomes of the vote of a teacher whose data changes: it moves, or it joins
         or leaves. The latter is only for votes in which a voter may be missing; the
@@ -52,8 +52,8 @@ class VoteRelease(Release):
     threshold : float, default=None
         In votes. None answers every query, untested.
     max_answers : int, default=None
-        How many queries may be answered; later ones are not. None is `n_queries`, and
-        required to be so without a threshold.
+        Largest number of queries that are answered. None is `n_queries`, which is the
+        only choice without a threshold.
     threshold_noise_ratio : float, default=5.0
         Scale of the test's noise in units of the scale of the counts' noise.
     name : str, default='votes'
@@ -140,7 +140,7 @@ class VoteRelease(Release):
             )
         object.__setattr__(self, "max_answers", answers)
 
-    #: Votes are whole numbers, which integer noise can hide.
+    #: Counts are integers, as noise on the integers needs.
     is_integer = True
 
     @property
@@ -150,11 +150,11 @@ class VoteRelease(Release):
 
     @property
     def sensitivity(self) -> Sensitivity:
-        """Move of one query's counts when the data of one teacher changes."""
-        moved = {1: 2.0, 2: math.sqrt(2), math.inf: 1.0}
+        """Sensitivity of one query's counts to the data of one teacher."""
+        changed = {1: 2.0, 2: math.sqrt(2), math.inf: 1.0}
         if self.relation == "replace_vote":
-            return Sensitivity(add_remove=moved, replace=moved)
-        return Sensitivity(add_remove={1: 1.0}, replace=moved)
+            return Sensitivity(add_remove=changed, replace=changed)
+        return Sensitivity(add_remove={1: 1.0}, replace=changed)
 
     def test_noise(self, noise: Any) -> Any:
         """Return the noise of the threshold's test, given that of the counts."""

@@ -36,7 +36,7 @@ class GroupPrivacy(_AdditiveAccountant):
 
     See Also
     --------
-    GeneralWasserstein : Compares whole output laws; less noise where it applies.
+    GeneralWasserstein : Compares output distributions; less noise where it applies.
 
     References
     ----------
