@@ -1,4 +1,4 @@
-"""What is left of a promise when the attacker believes in none of the priors."""
+"""Robustness of a promise to an attacker whose belief is none of the priors."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -120,7 +120,8 @@ def shifted(
 
 
 def _direct(base: "Certificate", distance: float) -> "Certificate":
-    """Widen the sensitivity: W_inf from one secret's belief to its prior and back."""
+    """Widen the sensitivity by the distance, once for each secret of a pair."""
+    # triangle inequality of W_inf: belief to prior, secret to secret, prior to belief
     curve = _widened(base, 2 * distance)
     out = replace(
         base,
