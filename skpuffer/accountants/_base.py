@@ -130,7 +130,7 @@ class Accountant(BaseEstimator, ABC):
         Certificate
         """
 
-    def supports(self, release: Release, scenario: Scenario | BoundScenario) -> Support:
+    def supports(self, release: Any, scenario: Scenario | BoundScenario) -> Support:
         """Whether this accountant can account for the release under the scenario.
 
         It answers for what it reads: a kind of release, a field, a fact, a relation or
@@ -158,7 +158,7 @@ class Accountant(BaseEstimator, ABC):
         if self._need(release, bound) is Adjacency:
             self._fact(release, bound)
 
-    def _need(self, release: Release, bound: BoundScenario) -> type:
+    def _need(self, release: Any, bound: BoundScenario) -> type:
         """The first kind of fact that both sides know."""
         unread = unread_fields(self.reads, release)
         provided = bound.provides(release)
@@ -193,7 +193,7 @@ class Accountant(BaseEstimator, ABC):
             f"{release.name!r}; {remedy}."
         )
 
-    def _fact(self, release: Release, bound: BoundScenario, norm: float = 2) -> Any:
+    def _fact(self, release: Any, bound: BoundScenario, norm: float = 2) -> Any:
         """The fact that both sides know, if all it says is read here.
 
         Parameters
@@ -214,7 +214,7 @@ class Accountant(BaseEstimator, ABC):
             If there is none, or it speaks of what is new here.
         """
         need = self._need(release, bound)
-        fact = bound.fact(need, release, norm)
+        fact: Any = bound.fact(need, release, norm)
         new = None
         if type(fact) is not need:
             new = f"a {type(fact).__name__} where a {need.__name__} is read"
@@ -293,7 +293,7 @@ def as_asked(certificate: Certificate, epsilon: float) -> Certificate:
     )
 
 
-def bind(scenario: Scenario | BoundScenario, release: Release) -> BoundScenario:
+def bind(scenario: Scenario | BoundScenario, release: Any) -> BoundScenario:
     """Return a bound scenario, binding to the release's own public facts if need be."""
     if isinstance(scenario, BoundScenario):
         if scenario.context.n_records != release.n_records:

@@ -25,7 +25,7 @@ from skpuffer.scenarios import (
 )
 from skpuffer.utils._types import Floats
 
-from ._base import known_accountants
+from ._base import bind, known_accountants
 
 __all__ = ["compatibility_table"]
 
@@ -144,7 +144,7 @@ def compatibility_table() -> tuple[dict[str, Any], ...]:
                 answer = accountant.supports(release, scenario)
                 reason = answer.reason
                 if answer:
-                    bound = scenario.bind(release.context)
+                    bound = bind(scenario, release)
                     reason = accountant._need(release, bound).__name__
                 rows.append(
                     {

@@ -86,7 +86,9 @@ class LatticeSum(Discrete):
 
 
 @_distance.register
-def _(u: LatticeSum, v: Distribution, norm: float, units: Floats, ceiling: float) -> float:
+def _(
+    u: LatticeSum, v: Distribution, norm: float, units: Floats, ceiling: float
+) -> float:
     if not (
         isinstance(v, LatticeSum)
         and np.array_equal(u.direction, v.direction)

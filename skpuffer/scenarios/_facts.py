@@ -68,7 +68,8 @@ class OutputDistributions(Fact):
     Parameters
     ----------
     distributions : tuple of tuple of Distribution or None
-        ``distributions[prior][secret]``; None where the secret has no mass under the prior.
+        ``distributions[prior][secret]``; None where the secret has no mass under the
+        prior.
     secrets : tuple
     pairs : tuple of (int, int)
         Indices into `secrets` of the pairs that must look alike.
@@ -110,7 +111,7 @@ class OutputDistributions(Fact):
         """
         for prior, given in enumerate(self.distributions):
             for i, j in self.pairs:
-                u, v = laws[i], laws[j]
+                u, v = given[i], given[j]
                 if u is not None and v is not None:
                     yield prior, i, j, u, v
 

@@ -221,8 +221,7 @@ def _(
             fixed.append(atoms(steps, masses, norm, units))
             continue
         distance = cached_distribution_distance(u, v, norm, release.units, math.inf)
-        gaussian = isinstance(u, Gaussian) and isinstance(v, Gaussian)
-        if fact.corners or not gaussian:
+        if fact.corners or not (isinstance(u, Gaussian) and isinstance(v, Gaussian)):
             # Corners stand for a convex set of moves where the cost is convex in the
             # move. A norm is; the cost of a noise need not be, so take that of a ball.
             fixed.append(ball(fact.scale * distance))

@@ -75,12 +75,12 @@ class StepsOfRelease(ABC):
         if kind is not None:
             StepsOfRelease.kinds[kind] = cls
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         obstacle = self._obstacle()
         if obstacle is not None:
             raise UnsupportedError(obstacle)
 
-    def _obstacle(self):
+    def _obstacle(self) -> str | None:
         """Why nothing can be claimed, with the remedy, or None if it can."""
         return None
 

@@ -109,8 +109,14 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         WithReplacementSampling,
     )
 
-    def _obstacle(self):
-        sampling = self.release.sampling
+    @property
+    def _scheme(self) -> SamplingScheme:
+        """The sampling scheme; a release resolves the name of one."""
+        return cast(SamplingScheme, self.release.sampling)
+
+    def _obstacle(self) -> str | None:
+        """Why nothing can be claimed, with the remedy, or None if it can."""
+        sampling = self._scheme
         if type(sampling) not in self.schemes:
             return (
                 f"the sampling scheme {sampling} ({type(sampling).__name__}) is new to "
