@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
@@ -55,7 +55,6 @@ from .oracle_laws import (
     table,
 )
 
-few = settings(max_examples=25, deadline=None)
 counts = st.lists(st.integers(1, 9), min_size=1, max_size=5)
 laws = counts.flatmap(
     lambda w: st.lists(
@@ -204,7 +203,6 @@ def test_two_laws_within_the_mass_need_no_noise():
 # -- orderings -------------------------------------------------------------------------
 
 
-@few
 @given(laws, laws, events, families, st.sampled_from([1.5, 2.0, 16.0]))
 def test_orderings_of_the_bounds(u, v, event, noise, alpha):
     laws = LawsScenario([(u, v)])
@@ -226,7 +224,6 @@ def test_orderings_of_the_bounds(u, v, event, noise, alpha):
             assert found.certificate.epsilon == pytest.approx(budget, rel=1e-9)
 
 
-@few
 @given(laws, laws, st.floats(1e-4, 0.5), families)
 def test_never_more_noise_for_the_same_delta(u, v, delta, noise):
     laws = LawsScenario([(u, v)])
@@ -244,7 +241,6 @@ def test_never_more_noise_for_the_same_delta(u, v, delta, noise):
     assert back.epsilon <= 0.5 * (1 + 1e-9)
 
 
-@few
 @given(laws, laws, events, events)
 def test_the_radius_falls_with_the_mass_left_out(u, v, one, other):
     laws = LawsScenario([(u, v)])
@@ -259,7 +255,6 @@ def test_the_radius_falls_with_the_mass_left_out(u, v, one, other):
 # -- the promise against the truth -----------------------------------------------------
 
 
-@few
 @given(laws, laws, events, families, st.floats(0.1, 2))
 def test_no_event_exceeds_the_promise(u, v, event, family, epsilon):
     accountant = Approximate(epsilon, alpha=2, event_delta=event, noise=family)
@@ -273,7 +268,6 @@ def test_no_event_exceeds_the_promise(u, v, event, family, epsilon):
             assert true <= curve.delta(e) * (1 + 1e-3) + spared + 1e-9
 
 
-@few
 @given(laws, laws, st.floats(1e-3, 0.4), families, st.floats(0.1, 2))
 def test_no_event_exceeds_an_approximate_promise(u, v, delta, family, epsilon):
     accountant = Approximate(epsilon, delta=delta, noise=family)

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import norm as normal
@@ -51,7 +51,6 @@ from .oracle_laws import (
     table,
 )
 
-few = settings(max_examples=25, deadline=None)
 counts = st.lists(st.integers(1, 9), min_size=1, max_size=5)
 laws = counts.flatmap(
     lambda w: st.lists(
@@ -186,7 +185,6 @@ def test_reference_chain_of_the_scenario():
 # -- orderings -------------------------------------------------------------------------
 
 
-@few
 # delta covers all that moves: no noise is needed, and none is enough on the way back
 @example(Discrete([0.0, 1.0], [4, 1]), Discrete([0.0, 3.0], [4, 1]), 0.1, 1, COVERED)
 @given(laws, laws, epsilons, st.sampled_from(range(len(NOISES))), targets)
@@ -202,7 +200,6 @@ def test_never_more_noise_than_the_worst_case(u, v, epsilon, which, target):
     assert back.epsilon <= epsilon * (1 + 1e-9)
 
 
-@few
 @given(planar_laws, planar_laws, epsilons, families, targets)
 def test_never_more_noise_in_the_plane(u, v, epsilon, noise, target):
     laws = LawsScenario([(u, v)])
@@ -213,7 +210,6 @@ def test_never_more_noise_in_the_plane(u, v, epsilon, noise, target):
     assert aware <= worst
 
 
-@few
 @given(laws, laws, families, st.floats(0.3, 5))
 def test_costs_grow_with_the_order_up_to_the_worst_case(u, v, family, scale):
     noise = {"gaussian": GaussianNoise, "laplace": LaplaceNoise}[family](scale)
@@ -270,7 +266,6 @@ def test_bad_parameters(options, message):
 # -- the promise against the truth -----------------------------------------------------
 
 
-@few
 @given(laws, laws, epsilons, st.sampled_from([1.2, 2.0, 8.0]), families)
 def test_no_renyi_divergence_exceeds_the_promise(u, v, epsilon, alpha, family):
     accountant = Aware(epsilon=epsilon, alpha=alpha, noise=family)
@@ -284,7 +279,6 @@ def test_no_renyi_divergence_exceeds_the_promise(u, v, epsilon, alpha, family):
         assert true <= found.certificate.curve.renyi(3.0) * (1 + 1e-6) + 1e-9
 
 
-@few
 @given(laws, laws, epsilons, st.floats(1e-4, 0.3), families)
 def test_no_event_exceeds_the_promise(u, v, epsilon, delta, family):
     accountant = Aware(epsilon=epsilon, delta=delta, noise=family)

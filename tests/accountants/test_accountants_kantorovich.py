@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.model_selection import GridSearchCV
 
@@ -28,7 +28,6 @@ from ..attack import attack, bayes_score
 from .mixtures import hockey_stick
 from .oracle_laws import ORACLES, atoms, attribute, output, pair, scenario, table
 
-few = settings(max_examples=25, deadline=None)
 counts = st.lists(st.integers(1, 9), min_size=1, max_size=5)
 laws = counts.flatmap(
     lambda w: st.lists(
@@ -63,7 +62,6 @@ def test_masses_known_to_an_error_are_not_left_out_for_less():
             assert Kantorovich(delta=delta).certify(*args).sensitivity == sensitivity
 
 
-@few
 @given(laws, laws, st.floats(0.1, 3))
 def test_on_the_line_it_is_the_wasserstein_mechanism(u, v, epsilon):
     args = (output(), LawsScenario([(u, v)]))
@@ -74,7 +72,6 @@ def test_on_the_line_it_is_the_wasserstein_mechanism(u, v, epsilon):
     )
 
 
-@few
 @given(planar_laws, planar_laws)
 def test_in_the_plane_it_never_needs_less(u, v):
     args = (output(2), LawsScenario([(u, v)]))
@@ -95,7 +92,6 @@ def test_longest_moves_may_be_left_out():
     assert kept.noise == whole.noise and kept.certificate.event_delta == 0
 
 
-@few
 @given(laws, laws, st.floats(0.01, 0.5))
 def test_no_event_exceeds_an_approximate_promise(u, v, delta):
     found = Kantorovich(0.7, delta=delta).calibrate(output(), LawsScenario([(u, v)]))

@@ -147,7 +147,6 @@ def scenario_of(initial, transition, n):
     return scenario
 
 
-@settings(max_examples=60)
 @given(
     chains(),
     st.lists(st.integers(-2, 2), min_size=2, max_size=5),
@@ -171,7 +170,6 @@ def test_pure_promise_on_small_chains(chain, weights, epsilon, method):
         assert pure_loss(*world, found.noise.scale) <= epsilon * (1 + 1e-12)
 
 
-@settings(max_examples=40)
 @given(
     chains(),
     st.lists(st.integers(-1, 2), min_size=2, max_size=4),
@@ -268,7 +266,6 @@ def test_secret_parameters_of_columns():
 # -- relations ----------------------------------------------------------------------
 
 
-@settings(max_examples=30)
 @given(
     st.floats(0.02, 0.98),
     st.floats(0.02, 0.98),
@@ -466,7 +463,6 @@ def test_releases_together_share_their_quilts():
         accountant.certify_together([(3.0, release)], CHAIN)
 
 
-@settings(max_examples=30)
 @given(chains(), st.data())
 def test_two_releases_on_small_chains(chain, data):
     """All of it enumerated: the loss of the pair is at most what is certified."""

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from scipy.integrate import quad
+from scipy.integrate import simpson
 from scipy.stats import binom, laplace, norm
 from sklearn.base import clone
 
@@ -69,12 +69,10 @@ def laws(noise):
 
 
 def hockey_stick(p, q, epsilon, reach):
-    # densities have kinks at whole numbers
-    cuts = np.arange(-reach, reach + 0.1, 0.5)
-    return sum(
-        quad(lambda x: max(0.0, p(x) - math.exp(epsilon) * q(x)), a, b, limit=200)[0]
-        for a, b in zip(cuts, cuts[1:], strict=False)
-    )
+    # Simpson's rule with steps that end where densities have kinks, at whole numbers;
+    # where the positive part begins, a step of 1/1024 is wrong by less than 1e-7
+    x = np.arange(-reach * 1024, reach * 1024 + 1) / 1024
+    return simpson(np.maximum(0.0, p(x) - math.exp(epsilon) * q(x)), x=x)
 
 
 EPSILONS = (0.0, 0.02, 0.3, 1.1)
@@ -531,7 +529,6 @@ def test_certificates_are_plain_data():
     assert clone(accountant).get_params() == accountant.get_params()
 
 
-@settings(max_examples=25)
 @given(
     st.floats(0.05, 20),
     st.sampled_from([1e-3, 1e-5, 1e-8]),

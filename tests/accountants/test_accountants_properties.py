@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
@@ -13,8 +13,6 @@ from skpuffer.distributions import Discrete, PointMass
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import AttributeScenario, LawsScenario, RecordScenario
-
-few = settings(max_examples=30, deadline=None)
 
 values = st.integers(-8, 8).map(float)
 laws = st.lists(values, min_size=1, max_size=6).map(Discrete)
@@ -123,7 +121,6 @@ def test_a_noise_found_for_what_it_costs(noise, scale, distance, alpha):
 # -- more budget, less noise -----------------------------------------------------------
 
 
-@few
 @given(budgets(), st.floats(1.01, 10))
 def test_noise_falls_with_epsilon(budget, more):
     scenario = LawsScenario([(PointMass(0.0), PointMass(1.0))])
@@ -135,7 +132,6 @@ def test_noise_falls_with_epsilon(budget, more):
     assert scales[1] < scales[0]
 
 
-@few
 @given(noises, epsilons, orders, st.floats(1.01, 5))
 def test_noise_rises_with_the_order(noise, epsilon, alpha, more):
     scenario = LawsScenario([(PointMass(0.0), PointMass(1.0))])
@@ -150,7 +146,6 @@ def test_noise_rises_with_the_order(noise, epsilon, alpha, more):
         assert high == pytest.approx(low * more**0.5, rel=1e-9)
 
 
-@few
 @given(budgets(), st.integers(1, 20))
 def test_groups_cost_as_many_times(budget, k):
     release = clipped_sum()
@@ -161,7 +156,6 @@ def test_groups_cost_as_many_times(budget, k):
     assert many == pytest.approx(k * one, rel=1e-6)
 
 
-@few
 @given(budgets())
 def test_four_records_cost_four_times_and_replacing_twice(budget):
     accountant = GroupPrivacy(**budget)
@@ -177,7 +171,6 @@ def test_four_records_cost_four_times_and_replacing_twice(budget):
 # -- Wasserstein never costs more ------------------------------------------------------
 
 
-@few
 @given(tables, budgets(), st.sampled_from(["record", "dataset"]))
 def test_wasserstein_never_needs_more_than_groups(rows, budget, level):
     for prior_as in ("law", "support"):
@@ -197,7 +190,6 @@ def test_wasserstein_never_needs_more_than_groups(rows, budget, level):
         assert groups.noise.scale <= arbitrary.noise.scale * (1 + 1e-9)
 
 
-@few
 @given(tables, noises)
 def test_any_law_on_a_support_costs_at_least_the_known_one(rows, noise):
     release = clipped_sum()
@@ -208,7 +200,6 @@ def test_any_law_on_a_support_costs_at_least_the_known_one(rows, noise):
     assert law <= support * (1 + 1e-12)
 
 
-@few
 @given(tables)
 def test_the_whole_table_costs_at_most_n_records(rows):
     release = clipped_sum(n=7)
@@ -217,7 +208,6 @@ def test_the_whole_table_costs_at_most_n_records(rows):
     assert table == pytest.approx(7 * record, rel=1e-12)
 
 
-@few
 @given(tables, tables)
 def test_more_beliefs_cost_no_less(rows, more):
     one, other = prior(rows), prior(more)
@@ -236,7 +226,6 @@ def test_more_beliefs_cost_no_less(rows, more):
 # -- what must not matter --------------------------------------------------------------
 
 
-@few
 @given(pairs_of_distributions, st.randoms(use_true_random=False))
 def test_order_of_pairs_and_within_pairs(pairs, random):
     shuffled = [tuple(random.sample(pair, 2)) for pair in pairs]
@@ -246,7 +235,6 @@ def test_order_of_pairs_and_within_pairs(pairs, random):
     )
 
 
-@few
 @given(tables, st.permutations("abc"), st.randoms(use_true_random=False))
 def test_names_of_secrets_and_order_of_rows(rows, names, random):
     renamed = [
@@ -259,7 +247,6 @@ def test_names_of_secrets_and_order_of_rows(rows, names, random):
         )
 
 
-@few
 @given(tables, st.sampled_from([-1.0, 1.0]), st.floats(0.01, 100))
 def test_factor_scales_and_its_sign_does_not_matter(rows, sign, factor):
     def summed(factor):
@@ -273,7 +260,6 @@ def test_factor_scales_and_its_sign_does_not_matter(rows, sign, factor):
     )
 
 
-@few
 @given(pairs_of_distributions, st.floats(0.01, 100), budgets())
 def test_noise_follows_the_unit_of_the_output(pairs, unit, budget):
     """Laws measured in another unit get noise in that unit, and the same promise."""
@@ -316,7 +302,6 @@ def test_each_coordinate_has_its_own_unit():
             assert true == pytest.approx(1.0)
 
 
-@few
 @given(tables)
 def test_units_of_a_sum(rows):
     """Contributions in units, noise in the output's own: the same promise."""

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.accountants import (
@@ -28,7 +28,6 @@ from skpuffer.scenarios import AttributeScenario
 from .mixtures import hockey_stick
 from .oracle_laws import atoms, output, pair, scenario
 
-few = settings(max_examples=25, deadline=None)
 KINDS = {
     kind.__name__: kind
     for kind in (
@@ -63,7 +62,6 @@ def clipped_mean(n=10):
     )
 
 
-@few
 @given(
     tables,
     st.floats(0.1, 3),

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.accountants import GeneralWasserstein
@@ -15,7 +15,6 @@ from skpuffer.scenarios import LawsScenario
 
 from .mixtures import hockey_stick, renyi
 
-few = settings(max_examples=25, deadline=None)
 counts = st.lists(st.integers(1, 9), min_size=1, max_size=5)
 laws = counts.flatmap(
     lambda w: st.lists(
@@ -34,7 +33,6 @@ def atoms(law):
     return law.points[:, 0], law.masses
 
 
-@few
 @given(laws, laws, epsilons, st.sampled_from([1.2, 2.0, 8.0]), families)
 def test_no_renyi_divergence_exceeds_the_promise(u, v, epsilon, alpha, family):
     accountant = GeneralWasserstein(epsilon=epsilon, alpha=alpha, noise=family)
@@ -50,7 +48,6 @@ def test_no_renyi_divergence_exceeds_the_promise(u, v, epsilon, alpha, family):
         ) * (1 + 1e-6)
 
 
-@few
 @given(laws, laws, epsilons, st.floats(1e-4, 0.3), families)
 def test_no_event_exceeds_the_promise(u, v, epsilon, delta, family):
     accountant = GeneralWasserstein(epsilon=epsilon, delta=delta, noise=family)
@@ -101,7 +98,6 @@ def test_flu_example():
         assert max(true) < bound < 6 * max(true)
 
 
-@few
 @given(st.integers(2, 4), families, epsilons)
 def test_several_coordinates_by_their_true_sum(dim, family, epsilon):
     """Product noise on a worst-case move: the norm of the noise is the right one."""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
@@ -139,7 +139,6 @@ def test_one_step_is_at_least_what_an_attacker_sees(sampling, relation, epsilon_
     assert certificate.curve.delta(epsilon_) >= worst - 1e-9
 
 
-@settings(max_examples=25)
 @given(
     scale=st.floats(0.6, 20),
     rate=st.floats(0.002, 0.5),

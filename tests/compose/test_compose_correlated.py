@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import cholesky
 from scipy.special import expit
@@ -57,7 +57,6 @@ def says_that_targets_are_public(certificate):
 vectors = st.lists(st.floats(-3, 3), min_size=6, max_size=6)
 
 
-@settings(max_examples=60)
 @given(
     rows=vectors,
     target=st.floats(-1, 1),

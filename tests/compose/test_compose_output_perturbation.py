@@ -71,7 +71,7 @@ def test_noise_is_that_of_the_sensitivity_around_the_exact_vector(n_trials):
         Ridge(), BOTH, None, GroupPrivacy(2.0, alpha=4.0), sensitivity=0.3
     )
     drawn = []
-    for _ in range(n_trials(300)):
+    for _ in range(n_trials(150)):
         value = model.fit(X, y).value_
         drawn.append(np.r_[value["coef_"], value["intercept_"]] - exact)
     # Gaussian: a move of 0.3 costs alpha 0.3^2 / (2 sigma^2) = 2

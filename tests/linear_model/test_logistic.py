@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import config_context
@@ -61,7 +61,6 @@ def table(rng, n, d, n_classes):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1), C=st.floats(0.01, 30), intercept=st.booleans())
 def test_no_replaced_record_moves_the_minimiser_further(n_classes, seed, C, intercept):
     rng = np.random.default_rng(seed)
@@ -88,7 +87,6 @@ def test_the_sensitivity_is_not_loose_by_a_factor_of_two():
     assert 0.49 < moved[0] / bound <= 0.5001
 
 
-@settings(max_examples=25)
 @given(
     seed=st.integers(0, 2**32 - 1), b=st.floats(1e-3, 0.5), n_classes=st.integers(2, 3)
 )

@@ -21,7 +21,6 @@ from skpuffer.noise import Noise, Shift, ShiftCurve
 from .quadrature import hockey_stick_by_quadrature, renyi_by_quadrature
 
 examples = settings(
-    deadline=None,
     # the same property runs for every family, which is the point
     suppress_health_check=[HealthCheck.differing_executors],
 )

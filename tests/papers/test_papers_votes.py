@@ -6,7 +6,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import norm
 
@@ -45,7 +45,6 @@ def test_law_of_the_winner(case):
     np.testing.assert_allclose(law, case["law"], rtol=0, atol=1e-8)
 
 
-@settings(max_examples=30)
 @given(
     votes=st.lists(st.integers(0, 60), min_size=2, max_size=6),
     beta=st.floats(1.0, 5.0),
@@ -100,7 +99,6 @@ def test_the_leader_may_stand_anywhere():
 # -- made-up votes --------------------------------------------------------------------
 
 
-@settings(max_examples=50)
 @given(
     n_votes=st.integers(1, 3000),
     n_classes=st.integers(3, 30),

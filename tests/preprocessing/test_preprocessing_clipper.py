@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy import sparse
@@ -25,7 +25,6 @@ def norms(X, ord):
     return np.linalg.norm(X, ord=ord, axis=1)
 
 
-@settings(max_examples=60)
 @given(ROWS, st.floats(1e-3, 1e3), st.sampled_from(ORDERS))
 def test_no_row_is_longer_than_the_bound(X, norm, ord):
     clipped = clip_rows(X, norm, ord)
@@ -41,7 +40,6 @@ def test_no_row_is_longer_than_the_bound(X, norm, ord):
     )
 
 
-@settings(max_examples=40)
 @given(ROWS, st.floats(1e-3, 1e3), st.sampled_from(ORDERS))
 def test_sparse_agrees_with_dense(X, norm, ord):
     dense = clip_rows(X, norm, ord)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.accountants import (
@@ -35,7 +35,6 @@ RELEASE = QueryRelease(
     dim=1,
     sensitivity=Sensitivity(add_remove={1: 1.0, 2: 1.0}),
 )
-few = settings(max_examples=40, deadline=None)
 
 
 def apart(shift):
@@ -102,7 +101,6 @@ def test_reference_laplace():
 # -- orderings and limits --------------------------------------------------------------
 
 
-@few
 @given(
     st.floats(1.2, 20),
     st.floats(0.0, 2),
@@ -214,7 +212,6 @@ def law(counts):
     return np.array(counts) / np.sum(counts)
 
 
-@few
 @given(
     st.tuples(masses, masses),
     st.tuples(masses, masses),
@@ -276,7 +273,6 @@ def test_direct_bound_is_attained():
     assert aligned.epsilon == pytest.approx(found.epsilon, rel=1e-12)
 
 
-@few
 @given(
     st.lists(st.integers(1, 9), min_size=3, max_size=3),
     st.lists(st.integers(1, 9), min_size=3, max_size=3),

@@ -138,7 +138,6 @@ def test_a_grid_too_large_is_refused():
 # -- many steps ---------------------------------------------------------------------
 
 
-@settings(max_examples=40)
 @given(
     st.floats(0.003, 1.5),
     st.sampled_from([2, 3, 17, 400, 30_000]),
@@ -154,7 +153,6 @@ def test_gaussian_steps_cost_what_one_gaussian_does(mu, n_steps, delta):
         assert found.lower > 0.9 * exact
 
 
-@settings(max_examples=40)
 @given(
     st.floats(0.01, 3), st.integers(2, 60), st.sampled_from([0.1, 1e-2, 1e-5, 1e-12])
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -106,7 +106,6 @@ def test_the_printed_exponent_is_too_small(diffusion):
     assert diffusion.query_shift() > printed
 
 
-@settings(max_examples=30)
 @given(st.integers(0, 10**6), st.sampled_from([1, 2, 3, math.inf]), st.integers(1, 3))
 def test_no_pair_of_paths_moves_a_linear_query_further(seed, norm, n_features):
     rng = np.random.default_rng(seed)
@@ -201,7 +200,6 @@ def test_across_records_one_records_move_counts_twice():
     assert fact(OutputSensitivity, bound, release).radius == 2
 
 
-@settings(max_examples=30)
 @given(st.lists(st.integers(0, 5), min_size=8, max_size=8).filter(any))
 def test_weak_dependence_holds_on_small_tables(counts):
     tables = np.array([[a, b, c] for a in (0, 1) for b in (0, 1) for c in (0, 1)])
@@ -477,7 +475,6 @@ def test_quilts_of_blocks_cost_what_those_of_the_worst_block_do(quantity):
     assert max(alone) > min(alone)
 
 
-@settings(max_examples=25)
 @given(
     st.lists(st.floats(0.2, 0.8), min_size=6, max_size=6),
     st.lists(st.integers(1, 4), min_size=2, max_size=3),

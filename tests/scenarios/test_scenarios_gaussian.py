@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -136,7 +136,6 @@ def test_known_shifts_of_a_series(row):
 # -- what the laws are ----------------------------------------------------------------
 
 
-@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.integers(1, 3), st.sampled_from([1, 2]))
 def test_laws_are_conditional_laws(seed, n_columns, norm):
     """Against conditioning by hand on the stacked vector."""
@@ -167,7 +166,6 @@ def test_laws_are_conditional_laws(seed, n_columns, norm):
 NORMS = [1, 1.5, 2, 3, math.inf]
 
 
-@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.sampled_from(NORMS))
 def test_a_ball_is_as_far_as_its_furthest_points(seed, norm):
     rng = np.random.default_rng(seed)
@@ -302,7 +300,6 @@ def test_round_off_is_no_variance(deviation):
         assert found.noise.scale == pytest.approx(matrix[0, record], rel=1e-12)
 
 
-@settings(max_examples=25)
 @given(st.integers(0, 10**6), st.floats(0, 12), st.integers(1, 2))
 def test_variance_relied_on_is_there(seed, digits, n_secret):
     """Nearly singular covariances, against conditioning in exact fractions."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -188,7 +188,6 @@ def listed(initial, transition, n, values):
     return np.array(paths), np.array(masses) / np.sum(masses)
 
 
-@settings(max_examples=40)
 @given(
     chains(),
     st.integers(1, 5),
@@ -241,7 +240,6 @@ def steps_apart(u, v, error=0.0):
     return distribution_distance(*(LatticeSum(*law, *place, error) for law in (u, v)))
 
 
-@settings(max_examples=30)
 @given(chains(), st.integers(2, 40))
 def test_floats_never_understate(chain, n):
     initial, transition = chain
@@ -316,7 +314,6 @@ def test_a_mass_that_a_sum_of_floats_loses_is_not_lost():
 # -- windows --------------------------------------------------------------------------
 
 
-@settings(max_examples=25)
 @given(chains(sparse=False), st.integers(3, 14), st.integers(1, 4))
 def test_outside_the_event_the_whole_is_as_near_as_the_window(chain, n, width):
     """The laws of the whole sum are near, by the exact near radius of transport."""
@@ -474,7 +471,6 @@ def test_lattices():
     assert lattice_of(np.array([[2.0], [2.0]]))[2].tolist() == [0, 0]
 
 
-@settings(max_examples=25)
 @given(st.floats(-1e3, 1e3), st.integers(-60, 60))
 def test_lattices_are_found_at_any_scale(offset, exponent):
     values = (np.array([[0.0], [4.0], [3.0]]) + round(offset)) * 2.0**exponent

@@ -175,8 +175,8 @@ def test_long_chains_are_searched_as_short_ones():
     found = quilts.worst(2.0, lambda sizes: slope * sizes)
     index = found.index
     best = math.inf
-    for a in range(1, index + 1, 7):
-        for b in (None, *range(1, n - index, 5)):
+    for a in range(1, index + 1, 13):
+        for b in (None, *range(1, n - index, 9)):
             price = quilts.influence(index, a, b, 2.0)
             best = min(best, price + slope * quilts.size(index, a, b))
         MEMORY.clear()

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import cholesky
 from sklearn.base import clone
@@ -200,7 +200,6 @@ def test_histograms_of_a_series_pay_for_each_record_that_moves():
     assert model.fit(X).certificate_.sensitivity == pytest.approx(3 * math.sqrt(2))
 
 
-@settings(max_examples=25)
 @given(rho=st.floats(0, 0.99), half=st.floats(0.3, 20))
 def test_between_one_record_and_all_of_them(rho, half):
     covariance = (1 - rho) * np.eye(6) + rho

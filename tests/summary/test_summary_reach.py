@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
@@ -122,7 +122,6 @@ def records(draw, n):
     return pd.DataFrame(rows, columns=["x", "y", "g", "h", "b"])
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     data=st.data(),
     n=st.integers(2, 6),
@@ -161,7 +160,6 @@ def test_no_neighbour_moves_a_summary_further_than_stated(
             assert np.linalg.norm(moved, norm) <= stated * (1 + 1e-9)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 10**6),
     d=st.integers(1, 4),

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -243,7 +243,6 @@ def moved(make, X, y, w, release):
     return sums[0] - sums[1]
 
 
-@settings(max_examples=60)
 @given(
     tables,
     st.sampled_from(LOSSES),
@@ -268,7 +267,6 @@ def test_one_record_moves_a_linear_sum_by_the_clip_norm_at_most(
     assert np.linalg.norm(change, ord=order) <= clip_norm * (1 + 1e-6)
 
 
-@settings(max_examples=60)
 @given(
     tables,
     st.sampled_from([Logistic(), Multinomial(), Squared()]),

@@ -3,7 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
@@ -57,7 +57,6 @@ def test_reference_values(oracles, case):
         assert distance < longest
 
 
-@settings(max_examples=60)
 @given(laws(max_atoms=3), laws(max_atoms=3), norms)
 def test_agrees_with_brute_force(brute_force, u, v, norm):
     costs = cdist(u[0], v[0], METRICS[norm])
@@ -92,7 +91,6 @@ def test_agrees_with_the_line(u, v):
     assert between(*columns) == expected
 
 
-@settings(max_examples=50)
 @given(laws(), laws(), laws(), norms)
 def test_is_a_metric(u, v, w, norm):
     distance = between(u, v, ord=norm)
@@ -102,7 +100,6 @@ def test_is_a_metric(u, v, w, norm):
     assert distance <= through * (1 + 1e-12)
 
 
-@settings(max_examples=50)
 @given(laws(), laws())
 def test_norms_are_ordered(u, v):
     largest, euclidean, total = (between(u, v, ord=ord) for ord in (math.inf, 2, 1))
@@ -114,7 +111,6 @@ def test_norms_are_ordered(u, v):
         assert marginal <= largest
 
 
-@settings(max_examples=50)
 @given(laws(), laws(), st.integers(-30, 30), st.sampled_from([-3, 0.25, 7]))
 def test_shift_and_scale(u, v, shift, scale):
     moved = [(scale * (points + [shift, 2]), counts) for points, counts in (u, v)]

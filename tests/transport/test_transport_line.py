@@ -4,7 +4,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.transport import _line, _masses, quantile_coupling, wasserstein_distance
@@ -203,7 +203,6 @@ def test_a_sliver_that_is_meant_counts():
         assert wasserstein_distance([0, 9], [0, 9], [1, 1], moved) == 9
 
 
-@settings(max_examples=50)
 @given(st.integers(0, 2**32 - 1))
 def test_float_weights_without_denominator_are_taken_literally(seed):
     rng = np.random.default_rng(seed)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.optimize import linprog
@@ -102,7 +102,6 @@ def test_the_quantile_coupling_is_not_optimal_here():
     assert radius(u, v, 0.125) == 1.0
 
 
-@settings(max_examples=60)
 @given(laws(dim=1, max_atoms=6), laws(dim=1, max_atoms=6), twentieths)
 def test_line_agrees_with_linear_programs(u, v, delta):
     expected = radius_by_program(u, v, delta)
@@ -111,14 +110,12 @@ def test_line_agrees_with_linear_programs(u, v, delta):
     assert radius(*values, delta) == expected
 
 
-@settings(max_examples=60)
 @given(laws(), laws(), twentieths, norms)
 def test_plane_agrees_with_linear_programs(u, v, delta, norm):
     expected = radius_by_program(u, v, delta, norm)
     assert radius(u, v, delta, ord=norm) == pytest.approx(expected, rel=1e-12)
 
 
-@settings(max_examples=40)
 @given(laws(max_atoms=5, dim=1), laws(max_atoms=5, dim=1), st.integers(0, 8))
 def test_what_is_left_out_is_the_largest_deficit_of_a_set(u, v, z):
     """Strassen's theorem: mass of a set less that of its neighbourhood, at most."""
@@ -137,7 +134,6 @@ def test_what_is_left_out_is_the_largest_deficit_of_a_set(u, v, z):
         assert near_radius(x, y, deficit * Fraction(999, 1000), a, b) > z
 
 
-@settings(max_examples=60)
 @given(laws(), laws(), twentieths, twentieths, norms)
 def test_falls_with_delta_from_the_bottleneck_to_zero(u, v, delta, other, norm):
     low, high = sorted((delta, other))
@@ -165,7 +161,6 @@ def test_falls_with_delta_from_the_bottleneck_to_zero(u, v, delta, other, norm):
         assert radius(u, v, (1 - kept) * Fraction(999, 1000), ord=norm) > 0
 
 
-@settings(max_examples=40)
 @given(laws(), laws(), laws(), st.integers(0, 9), st.integers(0, 9), norms)
 def test_couplings_glue(u, v, w, first, second, norm):
     first, second = Fraction(first, 20), Fraction(second, 20)
@@ -173,7 +168,6 @@ def test_couplings_glue(u, v, w, first, second, norm):
     assert radius(u, v, first + second, ord=norm) <= through * (1 + 1e-12)
 
 
-@settings(max_examples=60)
 @given(laws(), laws(), twentieths, st.booleans())
 def test_what_is_kept_is_part_of_a_coupling_within_the_radius(u, v, delta, line):
     if line:

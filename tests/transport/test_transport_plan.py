@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
@@ -84,7 +84,6 @@ def test_the_plan_of_w1_may_move_further_than_needed(solver):
     assert far.distance(p=math.inf) == pytest.approx(case["inf"], rel=1e-9)
 
 
-@settings(max_examples=40)
 @given(
     laws(),
     laws(),
@@ -163,7 +162,6 @@ def test_concave_costs_on_the_line_need_one(solver):
     assert plan.distance(0.5) ** 0.5 < 1
 
 
-@settings(max_examples=30)
 @given(laws(), laws())
 def test_a_cost_may_be_a_function(u, v):
     def cost(moves):
@@ -177,7 +175,6 @@ def test_a_cost_may_be_a_function(u, v):
         assert best <= (cost(other.displacements) @ other.mass) * (1 + 1e-9)
 
 
-@settings(max_examples=40)
 @given(laws(), laws(), st.floats(1, 20), st.floats(1, 20))
 def test_distances_increase_with_the_order_up_to_the_bottleneck(u, v, p, q):
     p, q = sorted((p, q))
@@ -189,7 +186,6 @@ def test_distances_increase_with_the_order_up_to_the_bottleneck(u, v, p, q):
     assert low == pytest.approx(transport_distance(v[0], u[0], p, v[1], u[1]), abs=1e-9)
 
 
-@settings(max_examples=25)
 @given(laws(), laws(), laws(), st.floats(1, 5))
 def test_triangle_inequality(u, v, w, p):
     def distance(first, second):
