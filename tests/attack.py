@@ -17,7 +17,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
-from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
@@ -301,12 +300,14 @@ def bayes_score(noise, points_p, masses_p, points_q, masses_q):
     """
 
     def log_density(outputs, points, masses):
+        masses = np.asarray(masses, dtype=float)
         points = np.asarray(points, dtype=float).reshape(len(points), -1)
+        points, masses = points[masses > 0], masses[masses > 0]
         u = np.abs(outputs[:, None, :] - points) / np.asarray(noise.scale)
-        exponent = u if noise.family == "laplace" else u**2 / 2
-        with np.errstate(divide="ignore"):
-            weights = np.log(np.asarray(masses, dtype=float))
-        return logsumexp(weights - exponent.sum(axis=-1), axis=1)
+        exponent = (u if noise.family == "laplace" else u**2 / 2).sum(axis=-1)
+        # logsumexp, but for its many copies of the array
+        least = exponent.min(axis=1, keepdims=True)
+        return np.log(np.exp(least - exponent) @ masses) - least[:, 0]
 
     return lambda outputs: (
         log_density(outputs, points_p, masses_p)

@@ -94,7 +94,7 @@ def test_the_score_of_a_model_does_not_fall_with_the_budget(story):
         ),
     )
     # other splits with other noise, so that both chances count in the standard error
-    splits = [train_test_split(rows, target, random_state=seed) for seed in range(12)]
+    splits = [train_test_split(rows, target, random_state=seed) for seed in range(8)]
     scores = []
     for epsilon in EPSILONS:
         model.set_params(estimator__accountant__epsilon=epsilon)

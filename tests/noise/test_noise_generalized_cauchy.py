@@ -36,7 +36,7 @@ class UnitLaw:
         assert self.logpdf(0.7) == pytest.approx(law.logpdf(0.7))
 
     def logpdf(self, x):
-        return -self.half * math.log1p(x * x) - self.log_total
+        return -self.half * np.log1p(x * x) - self.log_total
 
 
 class TestCauchyNoise(NoiseContract):

@@ -44,7 +44,7 @@ def density(x, count, rate, scale, side):
 def test_pairs_are_the_mixtures(first, second, rate, scale):
     found = pair(scale, rate, first, second)
     reach = 6 + 9 * scale
-    x = np.linspace(-reach, reach, 400_001)
+    x = np.linspace(-reach, reach, 100_001)
     p = density(x, first, rate, scale, 1)
     q = density(x, second, rate, scale, -1)
     for epsilon, there, back in zip(
