@@ -167,8 +167,9 @@ def test_no_attacker_beats_the_certificate_at_length(story, epsilon, noise, n_tr
 
 def test_an_attacker_beats_less_noise():
     """The tests above can fail: two point masses meet the certificate with equality."""
-    table = pd.DataFrame({"x": [0.0, 0.0, 1.0, 1.0] * 20, "s": [0, 0, 1, 1] * 20})
-    table = table[:-3]  # its halves are not the same rows
+    # 41 public and 40 private rows: a prior of the same rows would be no prior
+    values = [0.0, 0.0, 1.0, 1.0] * 20 + [0.0]
+    table = pd.DataFrame({"x": values, "s": np.array(values, dtype=int)})
     story = Story(table.assign(t=0), "s", "t", ["x"])
     accountant = GeneralWasserstein(1.0, alpha=4.0)
     for share, check in ((1.0, assert_within), (SHARE, assert_beaten)):
