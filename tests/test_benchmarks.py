@@ -11,11 +11,12 @@ ROOT = Path(__file__).parents[1]
 NAMES = sorted(path.stem for path in (ROOT / "benchmarks").glob("[a-z]*.py"))
 
 
-@pytest.fixture
-def benchmark(monkeypatch):
+@pytest.fixture(scope="module")
+def benchmark():
     """Give a benchmark's module by its name."""
-    monkeypatch.syspath_prepend(ROOT)
-    return lambda name: importlib.import_module(f"benchmarks.{name}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT)
+        yield lambda name: importlib.import_module(f"benchmarks.{name}")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -25,17 +26,19 @@ def test_figures_are_stored_with_versions(name):
     assert {"numpy", "versions"} & set(stored.columns)
 
 
-@pytest.fixture
-def series(benchmark):
-    """Give a sticky series, recorded a twentieth above the middle of its bins."""
+@pytest.fixture(scope="module")
+def released_errors(benchmark):
+    """Errors of a sticky series, recorded a twentieth above the middle of its bins."""
     rng = np.random.default_rng(0)
     codes = np.cumsum(rng.random(2000) < 0.2) % 3
     values = np.arange(3.0)[:, None]
-    return benchmark("correlated").Series(values[codes] + 0.05, codes, values, "kW")
+    correlated = benchmark("correlated")
+    series = correlated.Series(values[codes] + 0.05, codes, values, "kW")
+    return correlated.released_errors(series, 500)
 
 
-def test_released_error_holds_what_binning_changes(benchmark, series):
-    found = benchmark("correlated").released_errors(series, 500)
+def test_released_error_holds_what_binning_changes(benchmark, released_errors):
+    found = released_errors
     of_mean = {name: error for (q, name), error in found.items() if q == "mean"}
     assert of_mean["binning alone"] == pytest.approx(0.05)
     # one reading of 1000, in [0, 2], at epsilon = 1: noise of 0.002, unlike its error
@@ -46,12 +49,12 @@ def test_released_error_holds_what_binning_changes(benchmark, series):
     benchmark("correlated").check(found)
 
 
-def test_quilts_that_are_no_better_than_groups_are_told(benchmark, series):
-    correlated = benchmark("correlated")
-    found = correlated.released_errors(series, 500)
-    found["shares", "quilts"] = found["shares", "group privacy"]
+def test_quilts_that_are_no_better_than_groups_are_told(benchmark, released_errors):
+    found = released_errors | {
+        ("shares", "quilts"): released_errors["shares", "group privacy"]
+    }
     with pytest.raises(AssertionError):
-        correlated.check(found)
+        benchmark("correlated").check(found)
 
 
 def test_without_a_directory_the_shipped_series_are_used(benchmark):
