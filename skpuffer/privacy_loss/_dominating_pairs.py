@@ -191,6 +191,13 @@ class SubsetPair(PoissonPair):
     same curve. To compose the two directions of :class:`PoissonPair` apart would
     be false here (Lebeda, Regehr, Kamath and Steinke, 2024).
 
+    Parameters
+    ----------
+    curve : ShiftCurve
+        Of the noise against the move of a step's sum.
+    rate : float
+        Probability that a record is in the batch.
+
     References
     ----------
     Balle, Barthe and Gaboardi (2018), Theorems 2 and 9; Zhu, Dong and Wang (2022),

@@ -79,11 +79,12 @@ class GaussianPoissonPair(DominatingPair):
     a standard normal z, the divergence is the mean of (A - exp(epsilon) B)₊, where A
     and B are the weighted sums of exp(X_i - var(X_i)/2) and of exp(Y_j - var(Y_j)/2).
     Interpolate between the covariances of these variables and those that collinear
-    u_i = |u_i| e and v_j = -|v_j| e of the largest norms have. By Gaussian integration
-    by parts, as in Kahane's convexity inequality, the mean changes by the sum of half
-    of each covariance's change times the mean of a second derivative. No covariance of
-    two X or of two Y falls, where the second derivatives are not negative, and none of
-    an X and a Y grows, where they are not positive. So the mean does not fall.
+    u_i = ``|u_i|`` e and v_j = ``-|v_j|`` e of the largest norms have. By Gaussian
+    integration by parts, as in Kahane's convexity inequality, the mean changes by the
+    sum of half of each covariance's change times the mean of a second derivative. No
+    covariance of two X or of two Y falls, where the second derivatives are not
+    negative, and none of an X and a Y grows, where they are not positive. So the mean
+    does not fall.
 
     References
     ----------

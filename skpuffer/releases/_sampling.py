@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import repeat
+from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -98,7 +99,6 @@ class SamplingScheme(ABC):
     def statement(self, release: GradientRelease) -> str:
         """What the scheme takes for granted of a release, in a sentence."""
 
-    @abstractmethod
     def batches(
         self, release: GradientRelease, rng: np.random.Generator
     ) -> Iterator[Indices | None]:
@@ -111,12 +111,19 @@ class SamplingScheme(ABC):
             Used by nothing else while the iterator is read, so that a run can be
             replayed.
 
-        Yields
-        ------
-        ndarray of shape (size,) or None
+        Returns
+        -------
+        iterator of ndarray of shape (size,) or None
             Rows in increasing order (they lie closer in memory so); a row drawn twice
             appears twice. A batch may be empty. None stands for all rows.
         """
+        return self._batches(release, rng)
+
+    @abstractmethod
+    def _batches(
+        self, release: GradientRelease, rng: np.random.Generator
+    ) -> Iterator[Indices | None]:
+        """Draw one batch after the other, by the law of the scheme."""
 
     def __str__(self) -> str:
         return self.name
@@ -142,10 +149,9 @@ class FullBatchSampling(SamplingScheme):
         """What the scheme takes for granted of a release, in a sentence."""
         return f"every step takes all {release.n_records} records"
 
-    def batches(
+    def _batches(
         self, release: GradientRelease, rng: np.random.Generator
     ) -> Iterator[Indices | None]:
-        """Return an endless iterator over batches; see :class:`SamplingScheme`."""
         return repeat(None)
 
 
@@ -167,10 +173,9 @@ class PoissonSampling(SamplingScheme):
             f"{release.sampling_rate:.6g}, and which ones it took stays secret"
         )
 
-    def batches(
+    def _batches(
         self, release: GradientRelease, rng: np.random.Generator
     ) -> Iterator[Indices | None]:
-        """Return an endless iterator over batches; see :class:`SamplingScheme`."""
         n, rate = release.n_records, release.sampling_rate
         n_blocks = math.ceil(release.n_steps * release.divisor / _POISSON_BLOCK)
         n_steps = math.ceil(release.n_steps / n_blocks)
@@ -232,10 +237,9 @@ class FixedSizeSampling(SamplingScheme):
             f"of the {release.n_records} records, which stays secret"
         )
 
-    def batches(
+    def _batches(
         self, release: GradientRelease, rng: np.random.Generator
     ) -> Iterator[Indices | None]:
-        """Return an endless iterator over batches; see :class:`SamplingScheme`."""
         n, size = release.n_records, release.batch_size
         while True:
             yield np.sort(rng.choice(n, size, replace=False, shuffle=False))
@@ -270,10 +274,9 @@ class WithReplacementSampling(SamplingScheme):
             f"{release.n_records} records, and which ones it drew stays secret"
         )
 
-    def batches(
+    def _batches(
         self, release: GradientRelease, rng: np.random.Generator
     ) -> Iterator[Indices | None]:
-        """Return an endless iterator over batches; see :class:`SamplingScheme`."""
         while True:
             yield np.sort(rng.integers(release.n_records, size=release.batch_size))
 
@@ -295,10 +298,9 @@ class ShuffledEpochsSampling(SamplingScheme):
             "at random but with no amplification claimed for it"
         )
 
-    def batches(
+    def _batches(
         self, release: GradientRelease, rng: np.random.Generator
     ) -> Iterator[Indices | None]:
-        """Return an endless iterator over batches; see :class:`SamplingScheme`."""
         while True:
             order = rng.permutation(release.n_records)
             for batch in np.array_split(order, release.steps_per_epoch):
@@ -306,16 +308,18 @@ class ShuffledEpochsSampling(SamplingScheme):
 
 
 #: The schemes by the name a user gives.
-SAMPLING_SCHEMES: dict[str, SamplingScheme] = {
-    kind.name: kind()
-    for kind in (
-        FullBatchSampling,
-        PoissonSampling,
-        FixedSizeSampling,
-        WithReplacementSampling,
-        ShuffledEpochsSampling,
-    )
-}
+SAMPLING_SCHEMES: Mapping[str, SamplingScheme] = MappingProxyType(
+    {
+        kind.name: kind()
+        for kind in (
+            FullBatchSampling,
+            PoissonSampling,
+            FixedSizeSampling,
+            WithReplacementSampling,
+            ShuffledEpochsSampling,
+        )
+    }
+)
 
 
 def sampling_scheme(sampling: str | SamplingScheme) -> SamplingScheme:
