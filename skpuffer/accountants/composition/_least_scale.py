@@ -48,7 +48,8 @@ def least_scale(
             if tolerance <= fine and miss >= -WINDOW:
                 return math.exp(at)
             high = min(high, at)
-        elif tolerance <= fine:
+        elif tolerance <= fine or miss > tolerance:
+            # too small for certain, however roughly the loss was found
             low = max(low, at)
         if high - low < 1e-12:
             break
