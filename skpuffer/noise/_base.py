@@ -18,6 +18,7 @@ from skpuffer.utils._checks import (
     check_positive,
     check_real,
 )
+from skpuffer.utils._plain import Plain
 from skpuffer.utils._random import noise_generator
 from skpuffer.utils._solve import largest_argument, raise_until, smallest_argument
 from skpuffer.utils._types import Floats, Number, Numbers
@@ -57,7 +58,7 @@ class Costs(Protocol):
 
 
 @dataclass(frozen=True)
-class Noise(ABC):
+class Noise(Plain, ABC):
     """Additive noise with independent coordinates of one symmetric family.
 
     A family whose worst cost depends on the shift only through its magnitude u, the
@@ -79,6 +80,7 @@ class Noise(ABC):
     scale: float | tuple[float, ...] = 1.0
 
     family: ClassVar[str]
+    kind_key: ClassVar[str] = "family"
     #: Order of the norm in which a shift is measured.
     norm: ClassVar[float]
     #: Variance of one coordinate at scale one.
@@ -91,6 +93,10 @@ class Noise(ABC):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", check_scale(self.scale))
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        # a subclass of a family without a name of its own is no such noise
+        super().__init_subclass__(kind=vars(cls).get("family"), **kwargs)
 
     # -- what a family supplies, in terms of u = magnitude of the shift / scale ------
 
@@ -453,14 +459,9 @@ class Noise(ABC):
         """Return the standard deviation of each coordinate, shaped as `variance`."""
         return plain(np.sqrt(self.variance(dim)))
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return family and parameters as plain data that JSON can hold."""
-        scale = list(self.scale) if isinstance(self.scale, tuple) else self.scale
-        return {"family": self.family, "scale": scale}
-
 
 @dataclass(frozen=True)
-class ShiftCurve:
+class ShiftCurve(Plain, kind="shifted_noise"):
     """Privacy curve of a noise against a shift, and the scale that meets a target.
 
     Which costs apply, and the magnitude they are functions of, is found once.
@@ -560,7 +561,3 @@ class ShiftCurve:
         return ShiftCurve(
             self.noise, replace(self.shift, radius=factor * self.shift.radius)
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return noise and shift as plain data that JSON can hold."""
-        return {"noise": self.noise.to_dict(), "shift": self.shift.to_dict()}

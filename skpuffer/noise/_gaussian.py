@@ -3,7 +3,6 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -134,11 +133,6 @@ class GaussianNoise(Noise):
             return super()._variance()
         multiplier = float(np.asarray(self.scale))
         return multiplier**2 * np.diag(np.asarray(self.covariance))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return family and parameters as plain data that JSON can hold."""
-        covariance = self.covariance and [list(row) for row in self.covariance]
-        return {**super().to_dict(), "covariance": covariance}
 
 
 def _norm_to_l2(matrix: Floats, order: float) -> float:

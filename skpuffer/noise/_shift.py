@@ -1,8 +1,6 @@
 """Shifts: balls of displacements that bound how far an output can move."""
 
-import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,10 +12,11 @@ from skpuffer.utils._checks import (
     check_option,
     check_positive,
 )
+from skpuffer.utils._plain import Plain
 
 
 @dataclass(frozen=True)
-class Shift:
+class Shift(Plain, kind="shift"):
     """A sensitivity bound: all displacements x with ``||x / weights|| <= radius``.
 
     Parameters
@@ -141,22 +140,8 @@ class Shift:
             )
         return dim
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain data that JSON can hold (inf becomes "inf")."""
-        return {
-            "radius": _plain(self.radius),
-            "norm": _plain(self.norm),
-            "dim": self.dim,
-            "structure": self.structure,
-            "weights": None if self.weights is None else list(self.weights),
-        }
-
 
 def one_coordinate(shift: float) -> Shift:
     """Return the shift of any one coordinate by at most the number `shift`."""
     radius = check_non_negative(shift=shift)
     return Shift(radius, dim=None, structure="scalar")
-
-
-def _plain(value: float) -> float | str:
-    return "inf" if math.isinf(value) else value

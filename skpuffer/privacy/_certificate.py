@@ -6,6 +6,7 @@ from typing import Any
 
 from skpuffer.exceptions import UncertifiedError
 from skpuffer.utils._checks import check_probability
+from skpuffer.utils._plain import from_plain, to_plain
 
 from ._curve import Curve
 from ._display import certificate_html, certificate_text
@@ -325,13 +326,69 @@ class Certificate:
         return replace(self, assumptions=(*self.assumptions, *assumptions))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain data, fit for strict JSON: infinity is the text 'inf'."""
-        out = {f.name: getattr(self, f.name) for f in fields(self)}
+        """Return plain data, fit for strict JSON: infinity is the text 'inf'.
+
+        Returns
+        -------
+        dict
+            All fields and the `gain`. The curve of an estimate is left out: there is
+            nothing to convert it to, and private rows may have gone into it.
+        """
+        out = {f.name: to_plain(getattr(self, f.name)) for f in fields(self)}
         out["notion"] = str(self.notion)
-        out["assumptions"] = list(self.assumptions)
-        out["curve"] = None if self.curve is None else self.curve.to_dict()
-        out["gain"] = self.gain
-        return _finite_json(out)
+        out["gain"] = to_plain(self.gain)
+        if not self.certified:
+            out["curve"] = None
+        return out
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, Any]) -> "Certificate":
+        """Return the certificate that :meth:`to_dict` wrote.
+
+        Parameters
+        ----------
+        plain : dict
+            As it was written, or as it comes back from JSON.
+
+        Returns
+        -------
+        Certificate
+            The same in every field, with a curve that answers the same.
+
+        Raises
+        ------
+        ValueError
+            If a field is missing or unknown, or the notion or the curve is of a kind
+            that is not known.
+
+        Examples
+        --------
+        >>> from skpuffer.privacy import Certificate
+        >>> from skpuffer.privacy_loss import GaussianCurve
+        >>> certificate = Certificate(
+        ...     notion="approximate_dp",
+        ...     epsilon=1.0,
+        ...     delta=0.127,
+        ...     curve=GaussianCurve(1.0),
+        ... )
+        >>> Certificate.from_dict(certificate.to_dict()) == certificate
+        True
+        """
+        names, given = {f.name for f in fields(cls)}, set(plain) - {"gain"}
+        if names != given:
+            # one that is left out would be taken for its default, which may say more
+            raise ValueError(
+                "The data is not that of a certificate of this version of skpuffer: "
+                f"missing are {sorted(names - given)}, unknown "
+                f"{sorted(given - names)}."
+            )
+        return cls(
+            **{
+                name: value if name in _TEXTS else from_plain(value)
+                for name, value in plain.items()
+                if name in names
+            }
+        )
 
     def __str__(self) -> str:
         return certificate_text(self)
@@ -355,12 +412,16 @@ _PUFFERFISH = {
     Notion.APPROXIMATE_DP: Notion.APPROXIMATE_PUFFERFISH,
 }
 
-
-def _finite_json(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite_json(v) for key, v in value.items()}
-    if isinstance(value, list):
-        return [_finite_json(v) for v in value]
-    if isinstance(value, float):
-        return float(value) if math.isfinite(value) else str(float(value))
-    return value
+#: Fields that are read back as they are written, whatever they say.
+_TEXTS = frozenset(
+    {
+        "accountant",
+        "assumptions",
+        "coupling_id",
+        "notion",
+        "relation",
+        "release",
+        "scenario",
+        "source",
+    }
+)

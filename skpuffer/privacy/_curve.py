@@ -8,8 +8,8 @@ __all__ = ["Curve"]
 class Curve(Protocol):
     """A privacy curve: upper bounds of the loss under each way of counting it.
 
-    Curves of noise, of couplings, of quilts and of composed steps have this in common
-    and share no base class: each is at home with what it is made of.
+    Curves of noise, of couplings, of quilts and of composed steps have this in common.
+    Each is at home with what it is made of.
     """
 
     @property

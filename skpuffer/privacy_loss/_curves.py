@@ -7,7 +7,7 @@ two here are what composition and tables of orders need.
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from skpuffer.utils._checks import (
     check_probability,
     check_real,
 )
+from skpuffer.utils._plain import Plain
 from skpuffer.utils._types import Floats
 
 from ._conversions import DEFAULT_ORDERS, renyi_to_approximate, renyi_to_delta
@@ -28,7 +29,7 @@ __all__ = ["GaussianCurve", "RenyiCurve", "compose_curves"]
 
 
 @dataclass(frozen=True)
-class GaussianCurve:
+class GaussianCurve(Plain, kind="gaussian"):
     """The exact curve of two unit Gaussians at distance `mu` (mu-Gaussian privacy).
 
     Parameters
@@ -60,13 +61,9 @@ class GaussianCurve:
         """Exact epsilon at `delta`, rounded up."""
         return gaussian_epsilon(check_probability(delta=delta), self.mu)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {"kind": "gaussian", "mu": self.mu}
-
 
 @dataclass(frozen=True)
-class RenyiCurve:
+class RenyiCurve(Plain, kind="renyi"):
     """Upper bounds of the Rényi cost at finitely many orders.
 
     Parameters
@@ -110,14 +107,6 @@ class RenyiCurve:
     def epsilon(self, delta: float) -> float:
         """Epsilon at `delta`, the smallest that one of the orders implies."""
         return renyi_to_approximate(self.orders, self.epsilons, delta)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {
-            "kind": "renyi",
-            "orders": list(self.orders),
-            "epsilons": list(self.epsilons),
-        }
 
 
 def compose_curves(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
@@ -168,7 +157,7 @@ def _one_after_another(
 
 
 @dataclass(frozen=True)
-class _SymmetricPair:
+class _SymmetricPair(Plain, kind="symmetric_pair"):
     """Dominating pair whose trade-off is the curve of additive symmetric noise."""
 
     curve: PrivacyCurve
@@ -190,7 +179,3 @@ class _SymmetricPair:
     def renyi(self, alpha: float) -> float:
         """Return the Rényi cost at order `alpha`, in nats."""
         return self.curve.renyi(alpha)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {"step": "curve", "curve": self.curve.to_dict()}

@@ -4,11 +4,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from skpuffer.utils._checks import check_order, check_probability, check_real
+from skpuffer.utils._plain import Plain
 from skpuffer.utils._solve import root_above
 from skpuffer.utils._types import Floats
 
@@ -75,7 +76,7 @@ class Reversed:
 
 
 @dataclass(frozen=True)
-class PrivacyLossCurve:
+class PrivacyLossCurve(Plain, kind="privacy_loss"):
     """The curve of adaptive steps whose privacy losses add up.
 
     Parameters
@@ -177,11 +178,6 @@ class PrivacyLossCurve:
         accounted : Accounted
         """
         return _account(self, check_probability(delta=delta), tolerance)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        steps = [{**pair.to_dict(), "count": count} for pair, count in self.steps]
-        return {"kind": "privacy_loss", "steps": steps}
 
     # -- the parts ----------------------------------------------------------------
 

@@ -8,11 +8,11 @@ multiples of that shift by `times(k)`.
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.stats import binom
 
+from skpuffer.utils._plain import Plain
 from skpuffer.utils._types import Floats, Integers
 
 from ._protocols import HasDelta, NoiseCurve
@@ -87,7 +87,7 @@ def log_mixed(loss: Floats, q: float) -> Floats:
 
 
 @dataclass(frozen=True)
-class DominatingPair:
+class DominatingPair(Plain):
     """Dominating pair of a step whose sum moves by at most a shift.
 
     Parameters
@@ -112,13 +112,9 @@ class DominatingPair:
         """Return the hockey-stick divergence of the second from the first."""
         return self.delta(epsilon)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {"pair": type(self).__name__, **self.curve.to_dict()}
-
 
 @dataclass(frozen=True)
-class ShiftPair(DominatingPair):
+class ShiftPair(DominatingPair, kind="shift_pair"):
     """Dominating pair of a step that every record takes part in."""
 
     tight = True
@@ -133,7 +129,7 @@ class ShiftPair(DominatingPair):
 
 
 @dataclass(frozen=True)
-class PoissonPair(DominatingPair):
+class PoissonPair(DominatingPair, kind="poisson_pair"):
     """Dominating pair of a Poisson batch, of adding or removing a record.
 
     With P and Q the noise at distance one shift, the pair is (1 - q) Q + q P, the world
@@ -176,13 +172,9 @@ class PoissonPair(DominatingPair):
         value[inside] = left * self._one(math.log(q) + epsilon - np.log(left))
         return value
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {**super().to_dict(), "rate": self.rate}
-
 
 @dataclass(frozen=True)
-class SubsetPair(PoissonPair):
+class SubsetPair(PoissonPair, kind="subset_pair"):
     """Dominating pair of a random subset of fixed size, of replacing a record.
 
     The world of either content is a mixture, with the same weight, of one in which the
@@ -213,7 +205,7 @@ class SubsetPair(PoissonPair):
 
 
 @dataclass(frozen=True)
-class MixturePair(DominatingPair):
+class MixturePair(DominatingPair, kind="mixture_pair"):
     """Dominating pair of a step in which records take part at random, several times.
 
     With weight w_j the sum moves by j times the shift, and with w_0 not at all. For
@@ -246,13 +238,9 @@ class MixturePair(DominatingPair):
         parts = zip(times.tolist(), weights, strict=True)
         return sum(weight * self._one(at, j) for j, weight in parts)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {**super().to_dict(), "trials": self.trials, "chance": self.chance}
-
 
 @dataclass(frozen=True)
-class ReplacePoissonPair(DominatingPair):
+class ReplacePoissonPair(DominatingPair, kind="replace_poisson_pair"):
     """Dominating pair of a Poisson batch, of replacing a record.
 
     With b = exp(e' - e), where e' = log(1 + q (exp(e) - 1)), advanced joint convexity
@@ -278,7 +266,3 @@ class ReplacePoissonPair(DominatingPair):
         both = np.exp(epsilon - at)
         mean = (1 - both) * self._one(at) + both * self._one(at, 2)
         return self.rate * mean
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {**super().to_dict(), "rate": self.rate}

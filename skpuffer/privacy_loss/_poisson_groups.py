@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from sklearn.utils import gen_batches
@@ -54,7 +54,7 @@ def _mixture(count: int, rate: float, mean: float) -> _Mixture:
 
 
 @dataclass(frozen=True)
-class GaussianPoissonPair(DominatingPair):
+class GaussianPoissonPair(DominatingPair, kind="gaussian_poisson_pair"):
     """Dominating pair of a Poisson batch, of replacing one group of records by another.
 
     The noise is Gaussian. The first distribution is sum_j w_j N(j a, 1), with a the
@@ -113,11 +113,6 @@ class GaussianPoissonPair(DominatingPair):
     def reverse(self, epsilon: Floats) -> Floats:
         """Return the hockey-stick divergence of the second from the first."""
         return self._divergence(epsilon, self.second, self.first)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        own = {"rate": self.rate, "first": self.first, "second": self.second}
-        return {**super().to_dict(), **own}
 
     def _divergence(self, epsilon: Floats, ahead: int, behind: int) -> Floats:
         """Hockey-stick divergence of the mixtures of two groups, by their sizes."""
@@ -207,7 +202,7 @@ def _guess(epsilon: Floats, p: _Mixture, q: _Mixture) -> Floats:
 
 
 @dataclass(frozen=True)
-class GaussianPoissonGroup(DominatingPair):
+class GaussianPoissonGroup(DominatingPair, kind="gaussian_poisson_group"):
     """Dominating pairs of a Poisson batch, of adding and removing `count` records.
 
     The noise is Gaussian. How many of them are added and how many removed is not known,
@@ -234,7 +229,3 @@ class GaussianPoissonGroup(DominatingPair):
             GaussianPoissonPair(self.curve, self.rate, self.count - gone, gone)
             for gone in range(self.count + 1)
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain data."""
-        return {**super().to_dict(), "rate": self.rate, "count": self.count}

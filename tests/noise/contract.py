@@ -17,6 +17,7 @@ from scipy import stats
 
 from skpuffer.exceptions import InfiniteDistanceError
 from skpuffer.noise import Noise, Shift, ShiftCurve
+from skpuffer.utils._plain import from_plain
 
 from .quadrature import hockey_stick_by_quadrature, renyi_by_quadrature
 
@@ -380,6 +381,7 @@ class NoiseContract:
         told = json.loads(json.dumps(noise.to_dict(), allow_nan=False))
         assert told["family"] == self.family.family
         np.testing.assert_array_equal(told["scale"], scale)
+        assert from_plain(told) == noise
         with pytest.raises(AttributeError):
             noise.scale = 1.0
 
@@ -401,6 +403,7 @@ class NoiseContract:
         assert noise.curve(0.4).renyi(3) == noise.renyi(3, 0.4)
         told = json.loads(json.dumps(curve.to_dict(), allow_nan=False))
         assert told["noise"] == noise.to_dict() and told["shift"] == shift.to_dict()
+        assert from_plain(told) == curve
 
     # -- bad input ---------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ class TestLaplaceNoise(NoiseContract):
 class FewestFormulas(LaplaceNoise):
     """What a family gets that supplies only what it must."""
 
+    family = "fewest_formulas"
     _u_for = Noise._u_for
     _u_for_delta = Noise._u_for_delta
     _epsilon = Noise._epsilon

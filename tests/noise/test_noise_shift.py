@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.noise import Shift
+from skpuffer.utils._plain import from_plain
 
 from .contract import examples
 
@@ -82,12 +83,14 @@ def test_is_plain_data():
     assert hash(shift) == hash(Shift(1, math.inf, 2, weights=(1, 2)))
     told = json.loads(json.dumps(shift.to_dict(), allow_nan=False))
     assert told == {
+        "kind": "shift",
         "radius": 1.0,
         "norm": "inf",
         "dim": 2,
         "structure": "vector",
         "weights": [1.0, 2.0],
     }
+    assert from_plain(told) == shift
 
 
 @pytest.mark.parametrize(

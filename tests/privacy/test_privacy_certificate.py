@@ -12,6 +12,7 @@ import pytest
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
 from skpuffer.distributions import PointMass, Samples
 from skpuffer.exceptions import UncertifiedError
+from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import QueryRelease, Sensitivity
@@ -80,6 +81,73 @@ def test_plain_data_is_strict_json(certificate):
     assert plain["notion"] == certificate.notion.name
     assert plain["epsilon"] == certificate.epsilon
     assert float(plain["rpp_epsilon"]) == certificate.rpp_epsilon
+
+
+def test_it_comes_back_from_json(certificate):
+    text = json.dumps(certificate.to_dict(), allow_nan=False)
+    again = Certificate.from_dict(json.loads(text))
+    assert again.to_dict() == certificate.to_dict()
+    if not certificate.certified:
+        assert again.curve is None
+        certificate = dataclasses.replace(certificate, curve=None)
+    assert again == certificate
+    assert again.notion is certificate.notion
+
+
+def test_text_comes_back_as_text(certificate):
+    """Whatever users call their releases: infinity is a number in numbers only."""
+    named = dataclasses.replace(
+        certificate, release="inf", assumptions=("nan", "kind"), relation=None
+    )
+    again = Certificate.from_dict(named.to_dict())
+    assert again.release == "inf" and again.assumptions == ("nan", "kind")
+
+
+@pytest.mark.parametrize("name", ["epsilon", "confidence", "event_delta", "curve"])
+def test_a_field_that_is_missing_or_unknown_is_no_default(name):
+    """What is left out would say that the promise is certain, or all of it."""
+    plain = CERTIFICATES["renyi_dp"]().to_dict()
+    with pytest.raises(ValueError, match=f"missing are .'{name}'.*unknown .'since'"):
+        Certificate.from_dict(
+            {key: value for key, value in plain.items() if key != name} | {"since": 1}
+        )
+
+
+def test_what_is_not_known_does_not_come_back():
+    plain = CERTIFICATES["renyi_dp"]().to_dict()
+    with pytest.raises(ValueError, match="'notion' must be one of"):
+        Certificate.from_dict(plain | {"notion": "my_dp"})
+    with pytest.raises(ValueError, match="of the kind 'my_curve'; known are .*'renyi'"):
+        Certificate.from_dict(plain | {"curve": {"kind": "my_curve", "mu": 1.0}})
+    with pytest.raises(ValueError, match="'gaussian' does not have the fields"):
+        Certificate.from_dict(plain | {"curve": {"kind": "gaussian", "sigma": 1.0}})
+    noise = {"family": "my_noise", "scale": 1.0}
+    curve = {"kind": "shifted_noise", "noise": noise, "shift": Shift(1.0).to_dict()}
+    with pytest.raises(ValueError, match="of the family 'my_noise'"):
+        Certificate.from_dict(plain | {"curve": curve})
+
+
+def test_a_subclass_does_not_come_back_as_its_base():
+    """What it adds or changes is not written, so nothing else may stand for it."""
+
+    class TighterCurve(GaussianCurve):
+        def epsilon(self, delta):
+            return 0.0
+
+    class OtherNoise(GaussianNoise):
+        pass
+
+    class Namesake(LaplaceNoise):
+        family = "laplace"
+
+    for curve in (
+        TighterCurve(1.0),
+        OtherNoise(1.0).curve(1.0),
+        Namesake(1.0).curve(1.0),
+    ):
+        certificate = dataclasses.replace(CERTIFICATES["renyi_dp"](), curve=curve)
+        with pytest.raises(ValueError, match="TighterCurve|OtherNoise|Namesake"):
+            Certificate.from_dict(certificate.to_dict())
 
 
 def test_html_parses_and_escapes(certificate):

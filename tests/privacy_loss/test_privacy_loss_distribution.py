@@ -321,7 +321,7 @@ def test_it_is_plain_data():
     curve = PrivacyLossCurve(((Coin(0.1), 30), (gaussian(0.2), 2)))
     assert pickle.loads(pickle.dumps(curve)) == curve
     assert hash(curve) == hash(PrivacyLossCurve(curve.steps))
-    assert json.loads(json.dumps(curve.to_dict()))["steps"][0]["count"] == 30
+    assert json.loads(json.dumps(curve.to_dict()))["steps"][0][1] == 30
     assert curve.gaussian_mu is None
 
 

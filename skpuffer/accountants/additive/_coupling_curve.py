@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from skpuffer.noise import Noise, Shift
 from skpuffer.privacy_loss import renyi_to_delta
 from skpuffer.privacy_loss._conversions import DEFAULT_ORDERS
 from skpuffer.utils._checks import check_order, check_real
+from skpuffer.utils._plain import Plain
 from skpuffer.utils._solve import MARGIN, smallest_argument
 from skpuffer.utils._types import Floats
 
@@ -44,7 +45,7 @@ class Moves(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class AtomMoves:
+class AtomMoves(Plain, kind="atom_moves"):
     """The moves of a discrete coupling: finitely many displacements with masses.
 
     Parameters
@@ -60,6 +61,9 @@ class AtomMoves:
     radii: Floats = field(repr=False)
     masses: Floats = field(repr=False)
     steps: Floats | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        _keep_arrays(self)
 
     def log_moment(self, noise: Noise, alpha: float, shift: Shift) -> float:
         """Return log E exp((alpha - 1) R_alpha(move)).
@@ -124,7 +128,7 @@ class AtomMoves:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianMoves:
+class GaussianMoves(Plain, kind="gaussian_moves"):
     """The moves of a linear coupling of Gaussians: a Gaussian displacement.
 
     Parameters
@@ -135,6 +139,9 @@ class GaussianMoves:
 
     mean: Floats = field(repr=False)
     covariance: Floats = field(repr=False)
+
+    def __post_init__(self) -> None:
+        _keep_arrays(self)
 
     def log_moment(self, noise: Noise, alpha: float, shift: Shift) -> float:
         """Return log E exp((alpha - 1) R_alpha(move)), rounded up.
@@ -201,7 +208,7 @@ class GaussianMoves:
 
 
 @dataclass(frozen=True, eq=False)
-class CouplingCurve:
+class CouplingCurve(Plain, kind="coupling"):
     """The curve of noise against one coupling for each pair of secrets.
 
     The hockey-stick divergence and exp((alpha - 1) R_alpha) are f-divergences, hence
@@ -260,15 +267,6 @@ class CouplingCurve:
         """Return the curve given an event that so much more mass is outside of."""
         return replace(self, event_delta=self.event_delta + mass)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return noise and worst shift as plain data that JSON can hold."""
-        return {
-            "kind": "coupling",
-            "noise": self.noise.to_dict(),
-            "shift": self.shift.to_dict(),
-            "n_couplings": len(self.couplings),
-        }
-
     # -- the parts ----------------------------------------------------------------
 
     def _renyi(self, alpha: float) -> float:
@@ -305,6 +303,13 @@ class CouplingCurve:
             return float(self.noise.renyi(math.inf, self.shift))
         root = smallest_argument(self._delta, delta)
         return min(root, float(self.noise.epsilon(delta, self.shift)))
+
+
+def _keep_arrays(moves: AtomMoves | GaussianMoves) -> None:
+    for part in fields(moves):
+        value = getattr(moves, part.name)
+        if value is not None:
+            object.__setattr__(moves, part.name, np.asarray(value, dtype=float))
 
 
 def _one_or_many(function: Callable[[Any], Any], values: _Number) -> _Number:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from skpuffer.noise import GaussianNoise, LaplaceNoise, Noise, Shift
 from skpuffer.privacy_loss import renyi_to_approximate, renyi_to_delta
 from skpuffer.scenarios import MaxInfluence
 from skpuffer.utils._checks import check_order, check_probability
+from skpuffer.utils._plain import Plain, to_plain
 from skpuffer.utils._solve import root_above
 from skpuffer.utils._types import Floats
 
@@ -22,7 +23,7 @@ ORDERS = (1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, 128, mat
 
 
 @dataclass(frozen=True)
-class QuiltPart:
+class QuiltPart(Plain, kind="quilt_part"):
     """The cost of one noisy release by the size of a near set; no query, no data.
 
     Parameters
@@ -87,7 +88,7 @@ class QuiltPart:
         return np.array([ask(self.shift(size)) for size in distinct], float)[where]
 
 
-class QuiltCurve:
+class QuiltCurve(Plain, kind="markov_quilt"):
     """The privacy curve of noisy releases under quilts, found order by order.
 
     At each order every protected record takes its cheapest quilt: the influence of the
@@ -203,15 +204,15 @@ class QuiltCurve:
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON can hold."""
         return {
-            "kind": "markov_quilt",
+            "kind": self.kind,
+            "quilts": to_plain(self.fact.quilts),
+            "parts": to_plain(self.parts),
             "method": self.method,
-            "releases": [
-                {
-                    "noise": part.noise.to_dict(),
-                    "record_move": part.move,
-                    "slack": part.slack,
-                }
-                for part in self.parts
-            ],
-            "worlds": [quilts.to_dict() for quilts in self.fact.quilts],
+            "max_distance": self.max_distance,
         }
+
+    @classmethod
+    def read_back(cls, values: dict[str, Any]) -> Self:
+        """Make one of the fields it was written with, read back each."""
+        # of the fact no more than the quilts is asked for
+        return cls(MaxInfluence(quilts=values.pop("quilts")), **values)

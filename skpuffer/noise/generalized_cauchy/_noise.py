@@ -3,7 +3,7 @@
 import math
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from scipy.special import stdtr
@@ -208,10 +208,6 @@ class GeneralizedCauchyNoise(Noise):
                 "release one coordinate at a time."
             )
         return count
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return family and parameters as plain data that JSON can hold."""
-        return {**super().to_dict(), "exponent": self.exponent}
 
 
 @dataclass(frozen=True)

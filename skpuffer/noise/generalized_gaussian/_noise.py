@@ -276,10 +276,6 @@ class GeneralizedGaussianNoise(Noise):
             ratio = np.asarray(x, float) / np.asarray(self.scale)
         return np.where(np.isnan(ratio), zero, ratio)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return family and parameters as plain data that JSON can hold."""
-        return {**super().to_dict(), "beta": self.beta}
-
 
 def _check_share(**named: Any) -> float:
     """Return the one named value as a float in [0, 1]."""

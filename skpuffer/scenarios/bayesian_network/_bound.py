@@ -54,7 +54,6 @@ class BoundNetwork(BoundScenario):
                 "to keep secret."
             )
         described = {
-            "kind": "bayesian_network",
             "level": self.scenario.level,
             "parents": {
                 str(self.names[at]): [str(self.names[p]) for p in of]

@@ -12,6 +12,7 @@ from skpuffer.distributions._weak_cache import MEMORY, remembered_with
 from skpuffer.exceptions import ScenarioError
 from skpuffer.scenarios._facts import MaxInfluence
 from skpuffer.scenarios.quilts._sides import SideQuilts
+from skpuffer.utils._plain import to_plain
 
 from ._chains import irreducible_stationary
 from ._mixing_quilts import MixingQuilts
@@ -23,7 +24,7 @@ __all__ = ["ChainQuilts", "chain_influence"]
 _SETTLED = 1e-13
 
 
-class ChainQuilts(SideQuilts):
+class ChainQuilts(SideQuilts, kind="markov_chain"):
     """Markov quilts of one chain, with exact max-influences.
 
     Parameters
@@ -168,10 +169,12 @@ class ChainQuilts(SideQuilts):
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON can hold."""
         return {
-            "kind": "markov_chain",
-            "initial": self.initial.tolist(),
-            "transition": self.transition.tolist(),
+            "kind": self.kind,
+            "initial": to_plain(self.initial),
+            "transition": to_plain(self.transition),
             "n_records": self.n_records,
+            "protected": to_plain(np.flatnonzero(self._protected)),
+            "pairs": to_plain(self._pairs),
         }
 
 

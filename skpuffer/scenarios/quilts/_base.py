@@ -14,12 +14,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.utils._types import Floats
+from skpuffer.utils._plain import Plain, to_plain
+from skpuffer.utils._types import Booleans, Floats
 
 from ._influences import measure_of
 
@@ -52,7 +53,7 @@ class QuiltChoice:
     quilt: tuple[int, ...]
 
 
-class Quilts(ABC):
+class Quilts(Plain, ABC):
     """Markov quilts of each protected record, under one prior."""
 
     @abstractmethod
@@ -108,7 +109,7 @@ class Quilts(ABC):
         """Return plain data that JSON can hold."""
 
 
-class ListedQuilts(Quilts):
+class ListedQuilts(Quilts, kind="listed_quilts"):
     """Quilts given one by one, with their distributions given the protected record.
 
     Parameters
@@ -211,4 +212,24 @@ class ListedQuilts(Quilts):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON can hold."""
-        return self._described
+        return {
+            "kind": self.kind,
+            "records": to_plain(self._records),
+            "described": to_plain(self._described),
+            "steps": self._steps,
+        }
+
+    @classmethod
+    def read_back(cls, values: dict[str, Any]) -> Self:
+        """Make one of the fields it was written with, read back each."""
+        records = [
+            (at, sizes, quilts, list(map(_tables, given)), np.array(compared, bool))
+            for at, sizes, quilts, given, compared in values.pop("records")
+        ]
+        return cls(records, **values)
+
+
+def _tables(distribution: Any) -> tuple[Floats, Booleans]:
+    """Masses of a distribution, and where it has any, as arrays."""
+    masses, possible = distribution
+    return np.array(masses, float), np.array(possible, bool)

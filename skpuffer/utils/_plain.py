@@ -1,0 +1,116 @@
+"""Frozen data written as what JSON can hold, and read back."""
+
+import math
+from dataclasses import fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+__all__ = ["Plain", "from_plain", "to_plain"]
+
+#: Classes by the key and the name that their plain data goes by.
+_KINDS: dict[tuple[str, str], type] = {}
+
+
+class Plain:
+    """Data that tells its kind and its fields, so that it can be read back.
+
+    A dataclass inherits it with a name, ``class Curve(Plain, kind="curve")``. A
+    subclass without a name of its own, or with one that is taken, is another kind and
+    is not read back: what it adds to the fields is not known.
+    """
+
+    #: Under which its data holds the kind.
+    kind_key: ClassVar[str] = "kind"
+    #: What its data goes by.
+    kind: ClassVar[str]
+
+    def __init_subclass__(cls, kind: str | None = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if kind is None or _KINDS.setdefault((cls.kind_key, kind), cls) is not cls:
+            kind = cls.__qualname__
+        cls.kind = kind
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return kind and fields as plain data that strict JSON can hold."""
+        return {self.kind_key: self.kind} | {
+            f.name: to_plain(getattr(self, f.name))
+            for f in fields(self)  # type: ignore[arg-type]
+        }
+
+    @classmethod
+    def read_back(cls, values: dict[str, Any]) -> Any:
+        """Make one of the fields it was written with, read back each."""
+        return cls(**values)
+
+
+def to_plain(value: Any) -> Any:
+    """Return data as JSON can hold it: infinity is the text 'inf'.
+
+    Parameters
+    ----------
+    value : object
+        Of numbers, text, None, arrays, tuples, lists, dicts, and what has a method
+        `to_dict`.
+
+    Returns
+    -------
+    object
+    """
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    if isinstance(value, np.ndarray | np.generic):
+        return to_plain(value.tolist())
+    if isinstance(value, dict):
+        return {key: to_plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_plain(part) for part in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else str(float(value))
+    return value
+
+
+def from_plain(value: Any) -> Any:
+    """Return the data that :func:`to_plain` wrote, with tuples for lists.
+
+    Parameters
+    ----------
+    value : object
+
+    Returns
+    -------
+    object
+
+    Raises
+    ------
+    ValueError
+        If there is something of a kind that is not known.
+    """
+    if isinstance(value, list):
+        return tuple(map(from_plain, value))
+    if value in ("inf", "-inf", "nan"):
+        return float(value)
+    if not isinstance(value, dict):
+        return value
+    for key in ("kind", "family"):
+        if isinstance(value.get(key), str):
+            return _of_kind(key, value)
+    return {name: from_plain(part) for name, part in value.items()}
+
+
+def _of_kind(key: str, plain: dict[str, Any]) -> Any:
+    kind = _KINDS.get((key, plain[key]))
+    if kind is None:
+        names = ", ".join(sorted(repr(name) for at, name in _KINDS if at == key))
+        raise ValueError(
+            f"Nothing is known of data of the {key} {plain[key]!r}; known are {names}. "
+            "Import what wrote it first, such as skpuffer.accountants."
+        )
+    values = {name: from_plain(part) for name, part in plain.items() if name != key}
+    try:
+        return kind.read_back(values)  # type: ignore[attr-defined]
+    except (TypeError, KeyError) as error:
+        raise ValueError(
+            f"Data of the {key} {plain[key]!r} does not have the fields of one. "
+            f"({error})"
+        ) from None
