@@ -1,0 +1,325 @@
+"""What every scenario promises, whatever it says is secret.
+
+A scenario's test class inherits `ScenarioContract`, names the class, its parameters and
+the facts it has of a sum, and gets the whole suite.
+"""
+
+import copy
+import gc
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import FrozenInstanceError, dataclass, fields
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from skpuffer.accountants import GroupPrivacy
+from skpuffer.accountants._base import bind, known_accountants
+from skpuffer.accountants.additive._sensitivity import sensitivity_bound
+from skpuffer.distributions import Distribution
+from skpuffer.distributions._weak_cache import MEMORY
+from skpuffer.exceptions import ScenarioError
+from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
+from skpuffer.releases._base import Release
+from skpuffer.scenarios import Adjacency, BoundScenario, Fact, MaxInfluence
+from skpuffer.scenarios._facts import arbitrary_coupling
+from skpuffer.scenarios.quilts._base import Quilts
+
+
+@dataclass(frozen=True)
+class Itself:
+    """What a record of one number contributes: the number."""
+
+    def __call__(self, X, y):
+        return np.asarray(X, dtype=float)
+
+    def move(self, gaps, norm):
+        return np.linalg.norm(gaps, ord=norm, axis=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ballot(Release):
+    """A kind of release of which no scenario has heard."""
+
+    n_records: int
+    dim: int = 1
+    name: str = "ballot"
+    context: PublicContext | None = None
+    assumptions: tuple = ()
+    sensitivity: Sensitivity | None = None
+
+    def __post_init__(self):
+        self._meet_context()
+
+
+def context_of(n, **options):
+    return PublicContext(
+        n_records=n, **{"feature_names": ("x",), "n_features": 1} | options
+    )
+
+
+def total(n, **options):
+    """The sum of `n` records of one number, with all that may be known of it."""
+    options = {
+        "contribution": Itself(),
+        "is_sum": True,
+        "linear": np.ones((1, n)),
+        "sensitivity": Sensitivity(add_remove={1: 9.0, 2: 9.0}),
+        "context": context_of(n),
+    } | options
+    return QueryRelease(n_records=n, dim=1, **options)
+
+
+def same(one, other):
+    """Whether two facts, or parts of facts, say the same."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, Fact):
+        return all(
+            same(getattr(one, f.name), getattr(other, f.name)) for f in fields(one)
+        )
+    if isinstance(one, tuple | list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, Quilts):
+        return one.to_dict() == other.to_dict()
+    if isinstance(one, Distribution):
+        return pickle.dumps(one) == pickle.dumps(other) or one == other
+    return bool(np.all(np.equal(one, other)))
+
+
+class ScenarioContract:
+    """Inherit, and set `kind`, `params` and `offered`."""
+
+    #: The class under test.
+    kind = None
+    #: Parameters by which it can be made, as a function so that each test has its own.
+    params = staticmethod(dict)
+    #: Records of the table it is bound to.
+    n_records = 3
+    #: Facts it has of the sum of a table.
+    offered = frozenset()
+    #: Changes of parameters that are refused, with the name of the culprit.
+    bad = ()
+    #: Changes of parameters, from the least to hide to the most.
+    growing = ()
+    #: Whether it is about tables of `n_records` records only.
+    one_size = False
+    #: Whether its parameter `table` names the table its couplings belong to.
+    names_table = False
+
+    def make(self, **changes):
+        return self.kind(**{**self.params(), **changes})
+
+    def bound(self, **changes):
+        return self.make(**changes).bind(context_of(self.n_records))
+
+    def release(self):
+        return total(self.n_records)
+
+    def facts(self, bound=None):
+        """All that it offers about the sum, by kind."""
+        bound = self.bound() if bound is None else bound
+        release = self.release()
+        kinds = sorted(bound.provides(release), key=lambda kind: kind.__name__)
+        return {kind: bound.fact(kind, release, 2) for kind in kinds}
+
+    def pytest_generate_tests(self, metafunc):
+        if "bad_params" in metafunc.fixturenames:
+            ids = [f"{name}-{i}" for i, (_, name) in enumerate(self.bad)]
+            metafunc.parametrize("bad_params", self.bad, ids=ids)
+
+    # -- parameters --------------------------------------------------------------------
+
+    def test_parameters_are_kept_as_they_are(self):
+        scenario = self.make()
+        scenario.check()
+        params = scenario.get_params(deep=False)
+        for name, value in self.params().items():
+            assert repr(params[name]) == repr(value)
+        for twin in (
+            clone(scenario),
+            pickle.loads(pickle.dumps(scenario)),
+            copy.deepcopy(scenario),
+        ):
+            assert type(twin) is self.kind
+            assert repr(twin) == repr(scenario)
+            assert twin.get_params(deep=False).keys() == params.keys()
+            mine, its = self.facts(), self.facts(twin.bind(context_of(self.n_records)))
+            assert all(same(mine[kind], its[kind]) for kind in mine | its)
+        assert repr(scenario).startswith(f"{self.kind.__name__}(")
+        for name, value in params.items():
+            assert getattr(scenario, name) is value
+
+    def test_bad_parameters_are_named(self, bad_params):
+        changes, name = bad_params
+        scenario = self.make(**changes)
+        for call in (scenario.check, lambda: self.bound(**changes)):
+            with pytest.raises((ValueError, TypeError), match=f"'{name}'|{name}="):
+                call()
+
+    # -- binding -----------------------------------------------------------------------
+
+    def test_it_binds_to_public_facts(self):
+        scenario = self.make()
+        params = dict(vars(scenario))
+        context = context_of(self.n_records)
+        bound = scenario.bind(context)
+        assert isinstance(bound, BoundScenario)
+        assert bound.scenario is scenario and bound.context is context
+        assert context.empirical is None
+        described = bound.describe()
+        assert isinstance(described, str) and "\n" not in described
+        assert described.startswith(self.kind.__name__)
+        self.facts(bound)
+        # neither has been changed by what was asked
+        assert vars(scenario) == params
+        assert bound.context == context and bound.describe() == described
+
+    def test_the_bound_scenario_does_not_change(self):
+        bound = self.bound()
+        first = self.facts(bound)
+        assert all(same(first[kind], fact) for kind, fact in self.facts(bound).items())
+        for fact in first.values():
+            with pytest.raises(FrozenInstanceError):
+                fact.certified = True
+
+    def test_another_number_of_records_is_refused(self):
+        bound, more = self.bound(), self.n_records + 1
+        with pytest.raises(ValueError, match="records"):
+            bind(bound, total(more))
+        if self.one_size:
+            with pytest.raises(ScenarioError, match="records"):
+                self._ask_all(more)
+
+    def _ask_all(self, n):
+        bound = self.make().bind(context_of(n))
+        for kind in bound.provides(total(n)):
+            bound.fact(kind, total(n))
+
+    # -- facts -------------------------------------------------------------------------
+
+    def test_it_offers_what_it_says(self):
+        bound, release = self.bound(), self.release()
+        offered = bound.provides(release)
+        assert type(offered) is frozenset
+        assert offered == self.offered
+        assert all(issubclass(kind, Fact) for kind in offered)
+        for kind, fact in self.facts(bound).items():
+            assert type(fact) is kind
+            assert 0 <= fact.delta < 1 and 0 < fact.confidence <= 1
+            assert fact.reads_private_rows is False
+            assert isinstance(fact.assumptions, tuple) and fact.assumptions
+            for text in fact.assumptions:
+                # sentences, and not the repr of something
+                assert isinstance(text, str) and " " in text.strip()
+                assert "<" not in text and "array(" not in text
+        for kind in set(Fact.__subclasses__()) - offered:
+            with pytest.raises(ScenarioError, match=f"does not offer {kind.__name__}"):
+                bound.fact(kind, release)
+
+    def test_facts_are_the_same_each_time(self):
+        first = self.facts()
+        MEMORY.clear()
+        again = self.facts()
+        assert first.keys() == again.keys()
+        assert all(same(first[kind], again[kind]) for kind in first)
+
+    def test_a_fact_that_reads_private_rows_is_no_promise(self):
+        peeking = type("Peeking", (self.kind,), {"needs_empirical": True})
+        bound = self.bound()
+        bound.scenario = peeking(**self.params())
+        found = self.facts(bound)
+        assert found.keys() == self.offered
+        for fact in found.values():
+            assert fact.certified is False and fact.reads_private_rows is True
+
+    def test_an_unknown_release_is_offered_no_more_than_a_count(self):
+        bound = self.bound()
+        known = Sensitivity(add_remove={1: 1.0, 2: 1.0})
+        for sensitivity in (None, known):
+            ballot = Ballot(
+                n_records=self.n_records,
+                sensitivity=sensitivity,
+                context=context_of(self.n_records),
+            )
+            assert bound.provides(ballot) <= {Adjacency}
+            for accountant in known_accountants():
+                assert not accountant().supports(ballot, bound)
+
+    def test_couplings_go_by_the_name_of_the_table(self):
+        fact = self.facts().get(Adjacency)
+        if not self.names_table:
+            assert "table" not in self.kind._get_param_names()
+            if fact is not None:
+                named = arbitrary_coupling(fact.relation, fact.count)
+                assert fact.coupling_id in (None, named)
+            return
+
+        def coupling(table):
+            return self.facts(self.bound(table=table))[Adjacency].coupling_id
+
+        arbitrary = arbitrary_coupling(fact.relation, fact.count)
+        assert coupling(None) in (None, arbitrary)
+        one = coupling("one")
+        assert one == coupling("one")
+        if one != arbitrary:
+            assert one not in (None, coupling("other")) and "'one'" in one
+
+    # -- more to hide ------------------------------------------------------------------
+
+    def test_more_to_hide_never_moves_less(self):
+        for kind in self.offered - {MaxInfluence}:
+            if not all(kind in self.facts(self.bound(**c)) for c in self.growing):
+                continue
+            radii = [self._radius(kind, self.bound(**c)) for c in self.growing]
+            assert radii == sorted(radii)
+
+    def _radius(self, kind, bound):
+        fact = bound.fact(kind, self.release(), 2)
+        try:
+            return sensitivity_bound(fact, self.release(), 2).radius
+        except TypeError:  # of samples that no displacement is read off
+            return 0.0
+
+    # -- memory and threads ------------------------------------------------------------
+
+    def test_threads_find_what_one_finds(self):
+        alone = self.facts()
+        MEMORY.clear()
+        bound = self.bound()
+        with ThreadPoolExecutor(8) as pool:
+            together = list(pool.map(lambda _: self.facts(bound), range(8)))
+        for found in together:
+            assert found.keys() == alone.keys()
+            assert all(same(alone[kind], found[kind]) for kind in alone)
+
+    def test_what_is_remembered_dies_with_it(self):
+        gc.collect()
+        MEMORY.clear()
+        scenario = self.make()
+        bound = scenario.bind(context_of(self.n_records))
+        for accountant in known_accountants():
+            if accountant().supports(self.release(), bound):
+                try:
+                    accountant().calibrate(self.release(), bound, random_state=0)
+                except ValueError:
+                    continue  # too little is known for its default promise
+        assert 0 <= MEMORY.n_bytes <= MEMORY.max_bytes
+        del scenario, bound
+        gc.collect()
+        MEMORY.held((self,), "nothing")  # what died is forgotten at the next question
+        assert len(MEMORY) == 0 and MEMORY.n_bytes == 0
+
+    def test_group_privacy_never_needs_more_than_any_records(self):
+        """However a table is known, no more than all its records can change."""
+        fact = self.facts().get(Adjacency)
+        if fact is None:
+            assert Adjacency not in self.offered
+            return
+        assert 1 <= fact.count <= self.n_records
+        release = self.release()
+        everything = Adjacency.arbitrary(self.n_records, ("all may change",))
+        most = sensitivity_bound(everything, release, 2).radius
+        found = GroupPrivacy().calibrate(release, self.bound()).certificate
+        assert found.sensitivity <= most * (1 + 1e-12)

@@ -1,0 +1,346 @@
+"""Every scenario keeps the contract, and every one has a class here that says so."""
+
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skpuffer import scenarios
+from skpuffer.distributions import Discrete
+from skpuffer.exceptions import EmpiricalPriorWarning, ScenarioError
+from skpuffer.scenarios import (
+    Adjacency,
+    AttributeScenario,
+    BayesianNetworkScenario,
+    BlocksScenario,
+    CoupledSamples,
+    DependenceScenario,
+    DiffusionScenario,
+    GaussianScenario,
+    JointTableScenario,
+    LawsScenario,
+    MarkovChainScenario,
+    MaxInfluence,
+    OutputDistributions,
+    OutputSamples,
+    OutputSensitivity,
+    RecordScenario,
+    Scenario,
+    SimulatorScenario,
+)
+
+from .contract import ScenarioContract, context_of, total
+
+
+def test_every_scenario_has_its_contract():
+    public = {
+        value
+        for _, value in inspect.getmembers(scenarios, inspect.isclass)
+        if issubclass(value, Scenario) and value is not Scenario
+    }
+    tested = {
+        value.kind
+        for value in globals().values()
+        if isinstance(value, type) and issubclass(value, ScenarioContract)
+    }
+    missing = public - tested
+    assert not missing, f"Give each of {missing} a class in this module."
+
+
+class TestRecordScenario(ScenarioContract):
+    kind = RecordScenario
+    offered = frozenset({Adjacency})
+    growing = ({"k": 1}, {"k": 2}, {"k": 3}, {"k": 3, "relation": "replace"})
+    bad = (
+        ({"k": 0}, "k"),
+        ({"k": 1.5}, "k"),
+        ({"relation": "swap"}, "relation"),
+        ({"relation": None}, "relation"),
+    )
+
+
+PRIOR = pd.DataFrame({"secret": [0, 0, 0, 1, 1, 1], "x": [0.0, 1, 2, 1, 2, 4]})
+WIDER = pd.DataFrame({"secret": [0, 0, 0, 1, 1, 1], "x": [0.0, 1, 2, 1, 2, 8]})
+
+
+class TestAttributeScenario(ScenarioContract):
+    kind = AttributeScenario
+    names_table = True
+    offered = frozenset({Adjacency, OutputDistributions, OutputSamples})
+    growing = (
+        {},
+        {"prior_as": "support"},
+        {"prior_as": "support", "level": "dataset"},
+        {"prior_as": "support", "level": "dataset", "prior": WIDER},
+    )
+    bad = (
+        ({"column": "sex"}, "column"),
+        ({"column": ["secret", "x"]}, "column"),
+        ({"level": "table"}, "level"),
+        ({"prior": None}, "prior"),
+        ({"prior": []}, "prior"),
+        ({"prior": "public"}, "prior"),
+        ({"pairs": []}, "pairs"),
+        ({"pairs": [(0, 2)]}, "pairs"),
+        ({"prior_as": "truth"}, "prior_as"),
+        ({"target": "wage"}, "target"),
+        ({"confidence": 1.0}, "confidence"),
+        ({"n_draws": 1}, "n_draws"),
+        ({"random_state": -1}, "random_state"),
+        ({"table": ""}, "table"),
+    )
+
+    @staticmethod
+    def params():
+        return {
+            "column": "secret",
+            "level": "record",
+            "prior": PRIOR,
+            "prior_as": "law",
+        }
+
+    def test_the_private_rows_as_a_prior_promise_nothing(self):
+        rows = PRIOR[["x"]], None, PRIOR["secret"].to_numpy()
+        scenario = self.make(prior="empirical")
+        with pytest.raises(ScenarioError, match="'prior' is 'empirical'"):
+            scenario.bind(context_of(6))
+        with pytest.warns(EmpiricalPriorWarning):
+            bound = scenario.bind(context_of(6, empirical=rows))
+        for kind in bound.provides(total(6)):
+            fact = bound.fact(kind, total(6), 2)
+            assert fact.reads_private_rows and not fact.certified
+
+
+class TestLawsScenario(ScenarioContract):
+    kind = LawsScenario
+    offered = frozenset({OutputDistributions})
+    growing = tuple(
+        {"laws": [(Discrete([0, 1]), Discrete([0, far]))]} for far in (1, 2, 5)
+    )
+    bad = (
+        ({"laws": []}, "laws"),
+        ({"laws": [(Discrete([0.0]),)]}, "laws"),
+        ({"laws": [(0.0, 1.0)]}, "laws"),
+        ({"laws": [(Discrete([0.0]), Discrete([[0.0, 1.0]]))]}, "laws"),
+        ({"laws": 1.0}, "laws"),
+    )
+
+    @staticmethod
+    def params():
+        return {"laws": [(Discrete([0, 1]), Discrete([1, 3], [1, 2]))]}
+
+
+class TestDependenceScenario(ScenarioContract):
+    kind = DependenceScenario
+    offered = frozenset({OutputSensitivity})
+    growing = ({"distance": 0.0}, {"distance": 1.0}, {"distance": 1.0, "pairs": "all"})
+    bad = (
+        ({"distance": -1.0}, "distance"),
+        ({"distance": float("inf")}, "distance"),
+        ({"distance": "near"}, "distance"),
+        ({"norm": 0.5}, "norm"),
+        ({"pairs": "some"}, "pairs"),
+    )
+
+    @staticmethod
+    def params():
+        return {"distance": 0.5}
+
+
+class TestDiffusionScenario(ScenarioContract):
+    kind = DiffusionScenario
+    names_table = True
+    one_size = True
+    offered = frozenset({Adjacency, OutputSensitivity})
+    growing = ({"diameter": 1.0}, {"diameter": 2.0}, {"diameter": 2, "curvature": 0.1})
+    bad = (
+        ({"curvature": float("inf")}, "curvature"),
+        ({"curvature": "flat"}, "curvature"),
+        ({"times": (1.0, 1.0, 2.0)}, "times"),
+        ({"times": (-1.0, 1.0, 2.0)}, "times"),
+        ({"times": ()}, "times"),
+        ({"diameter": 0.0}, "diameter"),
+        ({"table": 3}, "table"),
+    )
+
+    @staticmethod
+    def params():
+        return {"curvature": 0.5, "times": (1.0, 2.0, 3.0), "diameter": 2.0}
+
+
+SERIES = 0.5 ** np.abs(np.arange(3)[:, None] - np.arange(3))
+
+
+class TestGaussianScenario(ScenarioContract):
+    kind = GaussianScenario
+    names_table = True
+    one_size = True
+    offered = frozenset({Adjacency, OutputDistributions})
+    growing = ({"domain": (0, 1)}, {"domain": (0, 2)}, {"domain": (-2, 2)})
+    bad = (
+        ({"covariance": None}, "covariance"),
+        ({"covariance": [[1.0, 2.0], [2.0, 1.0]]}, "covariance"),
+        ({"mean": [0.0]}, "mean"),
+        ({"shape": "disc"}, "shape"),
+        ({"covariance_of": "rows"}, "covariance_of"),
+        ({"level": "dataset"}, "level"),
+        ({"table": ""}, "table"),
+    )
+
+    @staticmethod
+    def params():
+        return {"covariance": SERIES, "covariance_of": "records", "domain": (0, 1)}
+
+
+class TestMarkovChainScenario(ScenarioContract):
+    kind = MarkovChainScenario
+    names_table = True
+    offered = frozenset({Adjacency, MaxInfluence, OutputDistributions})
+    growing = ({}, {"states": [0.0, 2.0]}, {"states": [0.0, 5.0]})
+    bad = (
+        ({"transition": [[0.9, 0.2], [0.2, 0.8]]}, "transition"),
+        ({"transition": [[1.0]]}, "transition"),
+        ({"initial": "settled"}, "initial"),
+        ({"initial": [0.5, 0.6]}, "initial"),
+        ({"states": [0.0]}, "states"),
+        ({"states": [1.0, 1.0]}, "states"),
+        ({"pairs": "some"}, "pairs"),
+        ({"protected": [-1]}, "protected"),
+        ({"event_delta": 1.5}, "event_delta"),
+        ({"table": ""}, "table"),
+    )
+
+    @staticmethod
+    def params():
+        return {"transition": [[0.9, 0.1], [0.2, 0.8]]}
+
+
+class TestBayesianNetworkScenario(ScenarioContract):
+    kind = BayesianNetworkScenario
+    n_records = 2
+    one_size = True
+    offered = frozenset({Adjacency, MaxInfluence})
+    bad = (
+        ({"parents": {}}, "parents"),
+        ({"parents": {"a": ("c",), "b": ("a",)}}, "parents"),
+        ({"tables": {"a": [0.5, 0.5]}}, "tables"),
+        ({"tables": {"a": [0.5, 0.6], "b": [[0.5, 0.5], [0.1, 0.9]]}}, "tables"),
+        ({"level": "column"}, "level"),
+        ({"protected": ["c"]}, "protected"),
+        ({"moves": {"a": 1.0, "b": 1.0}}, "moves"),
+        ({"max_quilt": 0}, "max_quilt"),
+    )
+
+    @staticmethod
+    def params():
+        return {
+            "parents": {"a": (), "b": ("a",)},
+            "tables": {"a": [0.9, 0.1], "b": [[0.9, 0.1], [0.7, 0.3]]},
+        }
+
+
+class TestJointTableScenario(ScenarioContract):
+    kind = JointTableScenario
+    n_records = 2
+    one_size = True
+    offered = frozenset({Adjacency, OutputDistributions})
+    growing = tuple(
+        {"tables": [[0, 0], [0, far], [far, 0], [far, far]]} for far in (1, 2, 5)
+    )
+    bad = (
+        ({"tables": []}, "tables"),
+        ({"tables": "none"}, "tables"),
+        ({"probabilities": [0.5, 0.5]}, "probabilities"),
+        ({"probabilities": [0.5, 0.5, 0.5, 0.5]}, "probabilities"),
+        ({"pairs": "some"}, "pairs"),
+        ({"protected": [2]}, "protected"),
+    )
+
+    @staticmethod
+    def params():
+        return {
+            "tables": [[0, 0], [0, 1], [1, 0], [1, 1]],
+            "probabilities": [0.4, 0.1, 0.1, 0.4],
+        }
+
+
+class TestBlocksScenario(ScenarioContract):
+    kind = BlocksScenario
+    n_records = 4
+    one_size = True
+    offered = frozenset({Adjacency, MaxInfluence, OutputDistributions})
+    growing = ({"sizes": 1}, {"sizes": 2}, {"sizes": [1, 3]}, {"sizes": 4})
+    bad = (
+        ({"scenario": "a person"}, "scenario"),
+        ({"sizes": []}, "sizes"),
+        ({"sizes": 0}, "sizes"),
+        ({"sizes": [1, -1]}, "sizes"),
+    )
+
+    @staticmethod
+    def params():
+        chain = MarkovChainScenario([[0.9, 0.1], [0.2, 0.8]])
+        return {"scenario": chain, "sizes": 2}
+
+    def test_another_number_of_records_is_refused(self):
+        super().test_another_number_of_records_is_refused()
+        with pytest.raises(ScenarioError, match="'sizes' adds up to 5"):
+            self.bound(sizes=[2, 3])
+
+
+def drawn(secret, rng):
+    return pd.DataFrame({"x": rng.normal(secret, size=3)})
+
+
+def drawn_together(secret, other, rng):
+    base = pd.DataFrame({"x": rng.normal(size=3)})
+    return base + secret, base + other
+
+
+class TestSimulatorScenario(ScenarioContract):
+    kind = SimulatorScenario
+    one_size = True
+    offered = frozenset({OutputDistributions, OutputSamples})
+    bad = (
+        ({"draw": None}, "draw"),
+        ({"draw_pair": 1.0}, "draw_pair"),
+        ({"secrets": [0.0, 0.0]}, "secrets"),
+        ({"pairs": [(0.0, 9.0)]}, "pairs"),
+        ({"n_draws": 1}, "n_draws"),
+        ({"confidence": 0.9}, "confidence"),
+        ({"random_state": -1}, "random_state"),
+    )
+
+    @staticmethod
+    def params():
+        return {"draw": drawn, "secrets": [0.0, 0.5], "n_draws": 20}
+
+    def test_draws_are_no_promise(self):
+        assert not any(fact.certified for fact in self.facts().values())
+
+
+class TestSimulatorScenarioOfPairs(TestSimulatorScenario):
+    """Pairs of worlds drawn together, and what is then known with confidence."""
+
+    offered = frozenset({CoupledSamples, OutputSamples})
+    growing = tuple(
+        {"secrets": [0.0, far], "confidence": None} for far in (0.5, 1.0, 3.0)
+    )
+    bad = (({"confidence": 1.0}, "confidence"),)
+
+    @staticmethod
+    def params():
+        return {
+            "draw": drawn,
+            "draw_pair": drawn_together,
+            "secrets": [0.0, 0.5],
+            "n_draws": 20,
+            "confidence": 0.9,
+        }
+
+    def test_draws_are_no_promise(self):
+        certain = self.facts()[CoupledSamples]
+        assert certain.certified and certain.confidence == 0.9 and certain.delta > 0
+        unsure = self.facts(self.bound(confidence=None))[CoupledSamples]
+        assert not unsure.certified and unsure.delta == 0
