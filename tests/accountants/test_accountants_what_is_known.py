@@ -1,7 +1,6 @@
 """What is not known for certain is not taken to be: bounds, shares, groups, counts."""
 
 import itertools
-import math
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from skpuffer.noise import GaussianNoise, Shift
 from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.privacy_loss._poisson_groups import GaussianPoissonGroup
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import Adjacency, CoupledSamples, LawsScenario
+from skpuffer.scenarios import CoupledSamples, LawsScenario
 from skpuffer.transport import near_radius
 
 # The support of a law that may be any, and a law that is known, on the same points.
@@ -77,24 +76,3 @@ def test_a_group_may_be_split_in_any_way_between_two_worlds(count):
             float(way.delta(np.array([epsilon]))[0]) for way in groups.directions
         )
         assert curve.delta(epsilon) >= worst * (1 - 1e-12)
-
-
-@pytest.mark.parametrize("move", [math.inf, 2.0])
-def test_a_count_that_may_be_exceeded_is_not_certain(move):
-    """A group's privacy holds without a prior only if no more records can differ."""
-    options = {"count": 2, "move": move, "relation": "replace", "coupling_id": "c"}
-    fact = Adjacency(**options, delta=0.1, count_is_certain=False)
-    release = QueryRelease(
-        contribution=lambda X, y: X,
-        is_sum=True,
-        n_records=10,
-        dim=1,
-        sensitivity=Sensitivity(add_remove={2: 1.0}),
-    )
-    found = sensitivity_bound(fact, release, 2)
-    assert found.radius == 4.0
-    assert found.delta == 0.1
-    assert found.coupling_id == "c"
-    assert not found.arbitrary
-    certain = sensitivity_bound(Adjacency(**options), release, 2)
-    assert certain.arbitrary and certain.delta == 0.0
