@@ -1,0 +1,537 @@
+"""What every accountant promises, whatever its mechanism.
+
+An accountant's test class inherits `AccountantContract`, names the accountant, the
+kinds of promise it makes and what it can be asked about, and gets the whole suite.
+"""
+
+import copy
+import importlib
+import json
+import math
+import pickle
+import pkgutil
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import FrozenInstanceError, dataclass, field, fields, make_dataclass
+from dataclasses import replace as replace_fields
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import skpuffer
+from skpuffer.accountants import Support
+from skpuffer.accountants._noise_parameter import chosen_noise
+from skpuffer.distributions._weak_cache import MEMORY
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.privacy import Certificate
+from skpuffer.releases import (
+    GradientRelease,
+    PoissonSampling,
+    QueryRelease,
+    SamplingScheme,
+    Sensitivity,
+)
+from skpuffer.releases._base import Release
+from skpuffer.releases._context import PublicContext
+from skpuffer.scenarios import Adjacency, BoundScenario, Fact
+
+N = 60
+
+
+def forget():
+    """Empty all caches of the library, so that everything is computed afresh."""
+    MEMORY.clear()
+    for name, module in list(sys.modules.items()):
+        if name.partition(".")[0] == "skpuffer":
+            for value in vars(module).values():
+                if hasattr(value, "cache_clear"):
+                    value.cache_clear()
+
+
+def import_all():
+    """Import every module of the library, so that no subclass is missed."""
+    for module in pkgutil.walk_packages(skpuffer.__path__, "skpuffer."):
+        importlib.import_module(module.name)
+
+
+def unread(X, y):
+    """Stand for a query that nothing may run."""
+    raise AssertionError("The query was run on no table at all.")
+
+
+def query(move=1.0, n_records=N, **options):
+    """A query whose records move it by so much in every norm."""
+    by_norm = dict.fromkeys((1, 2), move)
+    return QueryRelease(
+        query=unread,
+        n_records=n_records,
+        dim=1,
+        sensitivity=Sensitivity(add_remove=by_norm, replace=by_norm),
+        **options,
+    )
+
+
+# -- what no accountant can know -------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ballot(Release):
+    """A kind of release of which no accountant has heard."""
+
+    n_records: int
+    dim: int = 1
+    name: str = "ballot"
+    context: PublicContext | None = None
+    assumptions: tuple = ()
+    sensitivity: Sensitivity | None = None
+    is_integer: bool = True
+
+    def __post_init__(self):
+        self._meet_context()
+
+
+@dataclass(frozen=True)
+class StrangeSampling(SamplingScheme):
+    """A scheme made from nothing that is known."""
+
+    name = "strange"
+
+    def statement(self, release):
+        return "every step takes what it likes"
+
+    def batches(self, release, rng):
+        while True:
+            yield np.arange(release.batch_size)
+
+
+@dataclass(frozen=True)
+class RepeatedPoisson(PoissonSampling):
+    """Poisson sampling by its base, but one batch serves the whole run."""
+
+    name = "repeated"
+
+    def batches(self, release, rng):
+        batch = next(super().batches(release, rng))
+        while True:
+            yield batch
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rumour(Fact):
+    """A kind of fact of which no accountant has heard."""
+
+    shift: float = 1.0
+
+
+def finer(fact):
+    """The same fact, of a subclass that might qualify what it says."""
+    kind = type(fact)
+    new = make_dataclass(f"Finer{kind.__name__}", [], bases=(kind,), frozen=True)
+    return new(**{f.name: getattr(fact, f.name) for f in fields(fact)})
+
+
+class Offering(BoundScenario):
+    """A bound scenario that offers one kind of fact, made by a function of a norm."""
+
+    def __init__(self, bound, kind, make):
+        super().__init__(bound.scenario, bound.context)
+        self.kind, self.make = kind, make
+
+    def provides(self, release):
+        return frozenset({self.kind})
+
+    def fact(self, kind, release, norm=2):
+        assert kind is self.kind
+        return self.make(release, norm)
+
+
+class Silent(BoundScenario):
+    """A bound scenario that offers all that another does, and must not be asked."""
+
+    def __init__(self, bound):
+        super().__init__(bound.scenario, bound.context)
+        self.bound = bound
+
+    def provides(self, release):
+        return self.bound.provides(release)
+
+    def fact(self, kind, release, norm=2):
+        raise AssertionError("A fact was asked for before the release was refused.")
+
+
+def same_curve(one, other):
+    """Whether two curves answer alike."""
+    if one is None or other is None:
+        return one is other
+    return all(
+        np.array_equal(ask(one), ask(other))
+        for ask in (
+            lambda curve: curve.renyi(2.0),
+            lambda curve: curve.renyi(8.5),
+            lambda curve: curve.delta(0.7),
+            lambda curve: curve.epsilon(1e-3),
+        )
+    )
+
+
+def same_certificate(one, other):
+    """Whether all that two certificates say is the same, their curves included."""
+    names = [f.name for f in fields(one) if f.name != "curve"]
+    return all(
+        getattr(one, name) == getattr(other, name) for name in names
+    ) and same_curve(one.curve, other.curve)
+
+
+class AccountantContract:
+    """Inherit, and set `kind`, `modes`, and the methods that make cases."""
+
+    #: The class under test.
+    kind = None
+    #: Parameters besides epsilon, one dict for each kind of promise and noise.
+    modes = ()
+    #: Names of what there may be more of; see `case`.
+    growths = ()
+    #: Names of the cases that can be put into other units.
+    measured = ()
+    #: Part of the budget that the noise found may leave.
+    left = 1e-3
+    #: Part of the budget by which it may be exceeded, for rounding.
+    above = 1e-9
+    #: How far noise may be off from what is computed from an equal input.
+    precision = 1e-6
+    #: Whether its certificates are promises.
+    certified = True
+
+    def case(self, growth, size=1, unit=1.0):
+        """Return a release and a scenario with more to hide the larger the size."""
+        raise NotImplementedError
+
+    # -- the machinery -----------------------------------------------------------------
+
+    def pytest_generate_tests(self, metafunc):
+        # those of `modes` and of `growths` to which a test applies
+        values = {
+            "mode": self.modes,
+            "approximate": [mode for mode in self.modes if mode.get("delta")],
+            "growth": self.growths,
+            "measure": self.measured,
+        }
+        for name in values.keys() & set(metafunc.fixturenames):
+            metafunc.parametrize(name, values[name], ids=_told)
+
+    def make(self, mode=None, epsilon=1.0, **params):
+        mode = self.modes[0] if mode is None else mode
+        return self.kind(epsilon=epsilon, **{**mode, **params})
+
+    def scale(self, accountant, release, scenario):
+        noise = accountant.calibrate(release, scenario, random_state=0).noise
+        return float(np.max(noise.scale))
+
+    def refused(self, release, scenario, *words):
+        """Assert that an accountant refuses in every way, with words of the reason."""
+        for mode in self.modes:
+            accountant = self.make(mode)
+            support = accountant.supports(release, scenario)
+            assert type(support) is Support and support.ok is False
+            assert not support
+            self.raised(accountant, release, scenario, *words)
+            for word in words:
+                assert word in support.reason
+
+    def raised(self, accountant, release, scenario, *words):
+        noise = chosen_noise(accountant)
+        for call in (
+            lambda: accountant.calibrate(release, scenario, random_state=0),
+            lambda: accountant.certify(noise, release, scenario),
+        ):
+            with pytest.raises(UnsupportedError) as caught:
+                call()
+            for word in words:
+                assert word in str(caught.value)
+
+    @property
+    def cases(self):
+        """A release and a scenario of each kind it can be asked about."""
+        return [self.case(growth) for growth in self.growths]
+
+    def silent(self, release, scenario):
+        return Silent(scenario.bind(release.context))
+
+    # -- to a noise and back -----------------------------------------------------------
+
+    def test_the_noise_found_keeps_the_budget(self, mode, growth):
+        release, scenario = self.case(growth)
+        for epsilon in (0.5, 2.0):
+            accountant = self.make(mode, epsilon)
+            found = accountant.calibrate(release, scenario, random_state=0)
+            assert found.certificate.epsilon == pytest.approx(epsilon, rel=self.left)
+            assert found.certificate.certified is self.certified
+            back = accountant.certify(found.noise, release, scenario)
+            # never above it, whatever the certificate was made to say
+            assert back.epsilon <= epsilon * (1 + self.above)
+            assert back.epsilon >= epsilon * (1 - self.left)
+            assert (back.notion, back.alpha, back.delta) == (
+                found.certificate.notion,
+                found.certificate.alpha,
+                found.certificate.delta,
+            )
+
+    def test_less_noise_would_not_do(self, mode):
+        release, scenario = self.case(self.growths[0])
+        accountant = self.make(mode)
+        noise = accountant.calibrate(release, scenario, random_state=0).noise
+        less = noise.with_scale(0.95 * np.asarray(noise.scale))
+        more = noise.with_scale(1.05 * np.asarray(noise.scale))
+        costs = [
+            accountant.certify(each, release, scenario).epsilon
+            for each in (less, noise, more)
+        ]
+        assert costs[0] > costs[1] > costs[2]
+
+    def test_noise_falls_with_epsilon(self, mode):
+        release, scenario = self.case(self.growths[0])
+        scales = [
+            self.scale(self.make(mode, epsilon), release, scenario)
+            for epsilon in (0.3, 1.0, 3.0)
+        ]
+        assert scales[0] > scales[1] > scales[2] > 0
+
+    def test_noise_falls_with_delta(self, approximate):
+        release, scenario = self.case(self.growths[0])
+        scales = [
+            self.scale(self.make(approximate, delta=delta), release, scenario)
+            for delta in np.array([0.1, 1.0, 10.0]) * approximate["delta"]
+        ]
+        assert scales[0] >= scales[1] >= scales[2] >= 0
+        assert scales[0] > scales[2]
+
+    # -- more to hide ------------------------------------------------------------------
+
+    def test_more_to_hide_never_needs_less_noise(self, mode, growth):
+        accountant = self.make(mode)
+        scales = [
+            self.scale(accountant, *self.case(growth, size)) for size in (1, 2, 3)
+        ]
+        assert scales[0] <= scales[1] * (1 + self.precision)
+        assert scales[1] <= scales[2] * (1 + self.precision)
+        assert scales[0] < scales[2]
+
+    def test_noise_follows_the_unit(self, mode, measure):
+        accountant = self.make(mode)
+        one, ten = (
+            self.scale(accountant, *self.case(measure, unit=unit))
+            for unit in (1.0, 10.0)
+        )
+        assert ten == pytest.approx(10 * one, rel=self.precision)
+
+    # -- what is unknown is refused ----------------------------------------------------
+
+    def test_what_it_supports_it_says_so(self, growth):
+        support = self.make().supports(*self.case(growth))
+        assert support == Support(True) and support.reason == ""
+        with pytest.raises(FrozenInstanceError):
+            support.ok = False
+
+    def test_a_kind_of_release_that_is_new(self):
+        _, scenario = self.cases[0]
+        n = self.cases[0][0].n_records
+        release = Ballot(
+            n_records=n, sensitivity=Sensitivity(add_remove={1: 1.0, 2: 1.0})
+        )
+        self.refused(release, self.silent(release, scenario), "Ballot")
+
+    @pytest.mark.parametrize("value", [None, False, 0, "twice"])
+    def test_a_field_that_is_new(self, value):
+        for release, scenario in self.cases:
+            kind = make_dataclass(
+                "Twisted",
+                [("twist", object, field(default=value))],
+                bases=(type(release),),
+                frozen=True,
+                kw_only=True,
+            )
+            twisted = kind(
+                **{f.name: getattr(release, f.name) for f in fields(release)}
+            )
+            self.refused(twisted, self.silent(twisted, scenario), "'twist'", "Twisted")
+
+    def test_a_subclass_without_new_fields(self):
+        for release, scenario in self.cases:
+            kind = make_dataclass("Renamed", [], bases=(type(release),), frozen=True)
+            renamed = kind(
+                **{f.name: getattr(release, f.name) for f in fields(release)}
+            )
+            self.refused(renamed, self.silent(renamed, scenario), "Renamed")
+
+    def test_it_lists_fields_of_releases_that_there_are(self):
+        """A field that is renamed is read no more, and must not be listed on."""
+        for kind, names in self.kind.reads.items():
+            assert names <= {f.name for f in fields(kind)}
+
+    @pytest.mark.parametrize("scheme", [StrangeSampling(), RepeatedPoisson()])
+    def test_a_sampling_scheme_that_is_new(self, scheme):
+        assert bool(self._runs) == (GradientRelease in self.kind.reads)
+        for release, scenario in self._runs:
+            strange = replace_fields(release, sampling=scheme, batch_size=5)
+            self.refused(strange, scenario, type(scheme).__name__)
+
+    def test_noise_that_is_correlated_across_steps(self):
+        for release, scenario in self._runs:
+            for correlation in (0.5, "tree"):
+                correlated = replace_fields(release, noise_correlation=correlation)
+                self.refused(correlated, scenario, "correlated")
+
+    @property
+    def _runs(self):
+        return [case for case in self.cases if type(case[0]) is GradientRelease]
+
+    def test_a_fact_that_is_new(self):
+        for release, scenario in self.cases:
+            bound = scenario.bind(release.context)
+            offering = Offering(bound, Rumour, lambda release, norm: Rumour())
+            self.refused(release, offering, "Rumour")
+
+    def test_a_subclass_of_a_fact_is_another_fact(self):
+        for release, scenario in self.cases:
+            bound = scenario.bind(release.context)
+            for need in self._met(release, bound):
+                new = type(f"Finer{need.__name__}", (need,), {})
+
+                def made(release, norm, bound=bound, need=need):
+                    return finer(bound.fact(need, release, norm))
+
+                # by what is offered, and by what is found where another was offered
+                self.refused(release, Offering(bound, new, made), new.__name__)
+                under = Offering(bound, need, made)
+                for mode in self.modes:
+                    self.raised(self.make(mode), release, under, new.__name__)
+                if need is Adjacency:  # cheap enough to be asked for beforehand
+                    self.refused(release, under, new.__name__)
+
+    def test_a_relation_that_is_new(self):
+        for release, scenario in self.cases:
+            bound = scenario.bind(release.context)
+            if Adjacency in self._met(release, bound):
+
+                def swapped(release, norm, bound=bound):
+                    fact = bound.fact(Adjacency, release, norm)
+                    return replace_fields(fact, relation="swap")
+
+                offering = Offering(bound, Adjacency, swapped)
+                self.refused(release, offering, "'swap'")
+
+    def _met(self, release, bound):
+        """Kinds of fact that it needs and the scenario offers."""
+        return [need for need in self.kind.needs if need in bound.provides(release)]
+
+    def test_a_scenario_bound_to_another_table(self):
+        for release, scenario in self.cases:
+            other = replace_fields(
+                release.context, n_records=release.context.n_records + 1
+            )
+            bound = Offering(scenario.bind(release.context), Rumour, None)
+            bound.context = other
+            with pytest.raises(ValueError, match="records"):
+                self.make().calibrate(release, bound)
+            with pytest.raises(TypeError, match="scenario"):
+                self.make().calibrate(release, "a record")
+
+    # -- parameters --------------------------------------------------------------------
+
+    def test_parameters_are_kept_as_they_are(self, mode):
+        accountant = self.make(mode, 0.7)
+        params = accountant.get_params()
+        assert params["epsilon"] == 0.7
+        assert {name: params[name] for name in mode} == mode
+        for twin in (
+            clone(accountant),
+            pickle.loads(pickle.dumps(accountant)),
+            copy.deepcopy(accountant),
+            self.kind(**params),
+            self.kind().set_params(**params),
+        ):
+            assert type(twin) is self.kind
+            assert twin.get_params() == params
+            assert repr(twin) == repr(accountant)
+        assert repr(accountant).startswith(f"{self.kind.__name__}(")
+        assert "epsilon=0.7" in repr(accountant)
+
+    def test_nothing_is_learned(self, mode):
+        """Calibration leaves parameters alone and adds no state."""
+        accountant = self.make(mode)
+        before = dict(vars(accountant))
+        release, scenario = self.case(self.growths[0])
+        accountant.calibrate(release, scenario, random_state=0)
+        assert vars(accountant) == before
+
+    @pytest.mark.parametrize("epsilon", [0.0, -1.0, math.nan, math.inf, "1", None])
+    def test_bad_budgets(self, epsilon):
+        release, scenario = self.case(self.growths[0])
+        accountant = self.make(epsilon=epsilon)
+        scenario = self.silent(release, scenario)
+        noise = chosen_noise(self.make())
+        for call in (
+            accountant.check,
+            lambda: accountant.calibrate(release, scenario),
+            lambda: accountant.certify(noise, release, scenario),
+        ):
+            with pytest.raises((ValueError, TypeError), match="'epsilon'"):
+                call()
+
+    # -- threads -----------------------------------------------------------------------
+
+    def test_threads_find_what_one_finds(self):
+        def find(job):
+            mode, growth = job
+            release, scenario = self.case(growth)
+            found = self.make(mode).calibrate(release, scenario, random_state=0)
+            return found.noise, found.certificate
+
+        jobs = [(mode, growth) for mode in self.modes for growth in self.growths][:6]
+        forget()
+        alone = [find(job) for job in jobs]
+        forget()
+        with ThreadPoolExecutor(8) as pool:
+            together = list(pool.map(find, 2 * jobs))
+        for (noise, one), (same, other) in zip(2 * alone, together, strict=True):
+            assert noise == same
+            assert same_certificate(one, other)
+
+    # -- certificates ------------------------------------------------------------------
+
+    def test_certificates_say_who_promises_what_about_what(self, mode, growth):
+        release, scenario = self.case(growth)
+        accountant = self.make(mode)
+        certificate = accountant.calibrate(
+            release, scenario, random_state=0
+        ).certificate
+        assert certificate.release == release.name
+        assert certificate.accountant == " ".join(repr(accountant).split())
+        assert certificate.scenario == scenario.bind(release.context).describe()
+        assert certificate.source
+        assert certificate.n_releases == 1
+        assert certificate.assumptions
+        assert all(isinstance(text, str) and text for text in certificate.assumptions)
+        assert certificate.delta == (mode.get("delta") or certificate.event_delta)
+
+    def test_certificates_are_plain_data(self, mode, growth):
+        release, scenario = self.case(growth)
+        certificate = (
+            self.make(mode).calibrate(release, scenario, random_state=0).certificate
+        )
+        with pytest.raises(FrozenInstanceError):
+            certificate.epsilon = 0.0
+        for twin in (
+            pickle.loads(pickle.dumps(certificate)),
+            copy.deepcopy(certificate),
+        ):
+            assert same_certificate(certificate, twin)
+        text = json.dumps(certificate.to_dict(), allow_nan=False)
+        assert same_certificate(certificate, Certificate.from_dict(json.loads(text)))
+
+
+def _told(value):
+    if isinstance(value, dict):
+        return "-".join(f"{name}={shown}" for name, shown in value.items()) or "default"
+    return str(value)

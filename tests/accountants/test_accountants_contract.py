@@ -1,0 +1,332 @@
+"""Every accountant keeps the contract, and every one has a class here that says so."""
+
+import math
+
+from skpuffer.accountants import (
+    ApproximateWasserstein,
+    AttributeGaussian,
+    DistributionAwareWasserstein,
+    GeneralWasserstein,
+    GroupPrivacy,
+    Kantorovich,
+    MarkovQuilt,
+    PrivacyLoss,
+    RenyiDP,
+)
+from skpuffer.accountants._base import known_accountants
+from skpuffer.distributions import Discrete, Gaussian
+from skpuffer.papers import SampledPrivacyLoss
+from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
+from skpuffer.scenarios import (
+    BayesianNetworkScenario,
+    DependenceScenario,
+    LawsScenario,
+    MarkovChainScenario,
+    RecordScenario,
+)
+
+from .contract import AccountantContract, N, import_all, query, unread
+
+
+def test_every_accountant_has_its_contract():
+    import_all()
+    tested = {
+        value.kind
+        for value in globals().values()
+        if isinstance(value, type) and issubclass(value, AccountantContract)
+    }
+    missing = set(known_accountants()) - tested
+    assert not missing, f"Give each of {missing} a class in this module."
+
+
+def told(n_records=N):
+    """A query of which nothing is known but, from the scenario, its laws."""
+    return QueryRelease(query=unread, n_records=n_records, dim=1)
+
+
+def run(**options):
+    return GradientRelease(
+        **{"n_records": N, "n_steps": 6, "batch_size": 6, "dim": 1} | options
+    )
+
+
+class _OfRecords(AccountantContract):
+    """Asked about queries whose records' moves are known."""
+
+    def case(self, growth, size=1, unit=1.0):
+        if growth == "records":
+            return query(unit), RecordScenario(k=size)
+        if growth == "replaced":
+            return query(unit), RecordScenario(k=size, relation="replace")
+        assert growth == "move"
+        return query(unit * size), RecordScenario()
+
+
+class TestGroupPrivacy(_OfRecords):
+    kind = GroupPrivacy
+    modes = (
+        {},
+        {"alpha": math.inf, "noise": "laplace"},
+        {"alpha": 4.0, "noise": "laplace"},
+        {"delta": 1e-5},
+        {"delta": 1e-3, "noise": "laplace"},
+        {"alpha": 3.0, "noise": "generalized_gaussian", "beta": 1.5},
+        {"alpha": math.inf, "noise": "generalized_cauchy"},
+    )
+    growths = ("records", "replaced", "move")
+    measured = growths
+
+
+class TestGroupPrivacyOfIntegers(AccountantContract):
+    """Noise on the integers has a unit of its own."""
+
+    kind = GroupPrivacy
+    modes = (
+        {"alpha": math.inf, "noise": "discrete_laplace"},
+        {"delta": 1e-3, "noise": "discrete_laplace"},
+    )
+    growths = ("records",)
+
+    def case(self, growth, size=1, unit=1.0):
+        return query(is_integer=True), RecordScenario(k=size)
+
+
+class _OfLaws(AccountantContract):
+    """Asked about queries whose laws given each secret are known."""
+
+    growths = ("laws",)
+    measured = ("laws",)
+
+    def case(self, growth, size=1, unit=1.0):
+        near = Discrete([0.0, unit, 2 * unit], [8, 9, 20])
+        far = Discrete([0.0, 2 * size * unit, 5 * size * unit], [8, 28, 1])
+        return told(), LawsScenario([(near, far)])
+
+
+class _OfAnyFact(_OfLaws):
+    growths = ("laws", "dependence", "records")
+    measured = growths
+
+    def case(self, growth, size=1, unit=1.0):
+        if growth == "laws":
+            return super().case(growth, size, unit)
+        if growth == "records":
+            return query(unit), RecordScenario(k=size)
+        return query(unit), DependenceScenario(distance=unit * size)
+
+
+class TestGeneralWasserstein(_OfAnyFact):
+    kind = GeneralWasserstein
+    modes = (
+        {},
+        {"alpha": math.inf, "noise": "laplace"},
+        {"delta": 1e-5},
+        {"alpha": 3.0, "noise": "generalized_cauchy"},
+    )
+
+
+class TestApproximateWasserstein(_OfAnyFact):
+    kind = ApproximateWasserstein
+    modes = (
+        {"alpha": 4.0, "event_delta": 0.01},
+        {"alpha": math.inf, "noise": "laplace"},
+        {"alpha": 4.0, "event_delta": 0.01, "bound": "paper"},
+        {"delta": 1e-3},
+        {"delta": 1e-3, "noise": "laplace"},
+    )
+
+
+class TestDistributionAwareWasserstein(_OfAnyFact):
+    kind = DistributionAwareWasserstein
+    modes = (
+        {},
+        {"alpha": 4.0, "noise": "gaussian"},
+        {"delta": 1e-3},
+        {"delta": 1e-3, "noise": "gaussian"},
+    )
+
+
+class TestDistributionAwareWassersteinOfGaussians(AccountantContract):
+    """Laws of unequal covariance, which no worst case covers."""
+
+    kind = DistributionAwareWasserstein
+    modes = ({"alpha": 3.0, "noise": "gaussian"},)
+    growths = ("means", "deviations")
+    measured = growths
+
+    def case(self, growth, size=1, unit=1.0):
+        mean, deviation = (size, 2) if growth == "means" else (1, 1 + size)
+        pair = Gaussian(0.0, unit**2), Gaussian(mean * unit, (deviation * unit) ** 2)
+        return told(), LawsScenario([pair])
+
+
+class TestKantorovich(_OfLaws):
+    kind = Kantorovich
+    modes = (
+        {},
+        {"delta": 0.05},
+        {"noise": "generalized_gaussian", "beta": 1.0},
+        {"noise": "generalized_cauchy"},
+    )
+
+
+class TestAttributeGaussian(AccountantContract):
+    kind = AttributeGaussian
+    modes = (
+        {},
+        {"alpha": 8.0, "use_prior_variance": True},
+        {"delta": 1e-5},
+        {"delta": 1e-5, "use_prior_variance": True},
+    )
+    growths = ("means",)
+    measured = growths
+
+    def case(self, growth, size=1, unit=1.0):
+        variance = (0.1 * unit) ** 2
+        pair = Gaussian(0.0, variance), Gaussian(size * unit, variance)
+        return told(), LawsScenario([pair])
+
+
+class TestMarkovQuilt(AccountantContract):
+    kind = MarkovQuilt
+    modes = (
+        {},
+        {"alpha": 4.0, "noise": "gaussian"},
+        {"max_distance": 6},
+    )
+    growths = ("move", "dependence", "network")
+    measured = growths
+    # the scale is found by a search over quilts of different sizes
+    precision = 1e-5
+
+    def case(self, growth, size=1, unit=1.0):
+        if growth == "network":
+            scenario = BayesianNetworkScenario(
+                parents={"mother": (), "child": ("mother",)},
+                tables={"mother": [0.9, 0.1], "child": [[0.9, 0.1], [0.7, 0.3]]},
+            )
+            return query(unit * size, n_records=2), scenario
+        stay = 0.55 + 0.1 * size if growth == "dependence" else 0.7
+        chain = MarkovChainScenario([[stay, 1 - stay], [1 - stay, stay]])
+        move = unit * (size if growth == "move" else 1)
+        return query(move, n_records=9), chain
+
+
+class TestMarkovQuiltApproximate(AccountantContract):
+    """Promises with a delta, which take many orders to find."""
+
+    kind = MarkovQuilt
+    modes = ({"delta": 1e-3, "noise": "gaussian"},)
+    growths = ("network",)
+    measured = growths
+    precision = 1e-5
+
+    def case(self, growth, size=1, unit=1.0):
+        return TestMarkovQuilt.case(self, growth, size, unit)
+
+
+class TestMarkovQuiltByMixing(AccountantContract):
+    """Influences bounded by the mixing time of a chain."""
+
+    kind = MarkovQuilt
+    modes = ({"method": "approximate"},)
+    growths = ("move", "dependence")
+    measured = growths
+    precision = 1e-5
+
+    def case(self, growth, size=1, unit=1.0):
+        return TestMarkovQuilt.case(self, growth, size, unit)
+
+
+class _OfManySteps(_OfRecords):
+    growths = (
+        "records",
+        "group",
+        "clip",
+        "steps",
+        "poisson",
+        "fixed_size",
+        "with_replacement",
+        "epochs",
+        "votes",
+        "answers",
+    )
+    measured = ("records", "clip")
+
+    def case(self, growth, size=1, unit=1.0):
+        if growth == "records":
+            return super().case(growth, size, unit)
+        if growth == "votes":
+            release = VoteRelease(
+                n_records=N, n_teachers=9, n_classes=3, n_queries=4 * size
+            )
+            return release, RecordScenario()
+        if growth == "answers":
+            release = VoteRelease(
+                n_records=N,
+                n_teachers=9,
+                n_classes=3,
+                n_queries=8,
+                threshold=5.0,
+                max_answers=size,
+            )
+            return release, RecordScenario()
+        full = {"sampling": "full_batch", "batch_size": None}
+        if growth == "group":
+            return run(**full), RecordScenario(k=size)
+        options = {
+            "clip": full | {"clip_norm": unit * size},
+            "steps": {"n_steps": 3 * size},
+            "poisson": {"batch_size": 6 * size},
+            "fixed_size": {"sampling": "fixed_size", "batch_size": 6 * size},
+            "with_replacement": {
+                "sampling": "with_replacement",
+                "batch_size": 3 * size,
+            },
+            "epochs": {"sampling": "shuffled_epochs", "n_steps": 10 * size},
+        }[growth]
+        return run(**options), RecordScenario()
+
+
+class TestPrivacyLoss(_OfManySteps):
+    kind = PrivacyLoss
+    modes = ({"delta": 1e-3}, {"delta": 1e-2, "noise": "laplace"})
+
+
+class TestRenyiDP(_OfManySteps):
+    kind = RenyiDP
+    growths = tuple(name for name in _OfManySteps.growths if "replace" not in name)
+    modes = (
+        {"delta": 1e-3},
+        {"delta": None, "alpha": 4.0},
+        {"delta": None, "alpha": 4.0, "noise": "laplace"},
+    )
+
+
+class TestRenyiDPWithReplacement(_OfManySteps):
+    """Draws that may repeat a record, of which high orders make much."""
+
+    kind = RenyiDP
+    modes = ({"delta": None, "alpha": 4.0},)
+    growths = ("with_replacement",)
+    measured = ()
+
+
+class TestSampledPrivacyLoss(_OfManySteps):
+    kind = SampledPrivacyLoss
+    modes = (
+        {"delta": 1e-2, "n_samples": 2_000, "random_state": 0},
+        {
+            "delta": 1e-2,
+            "n_samples": 2_000,
+            "random_state": 0,
+            "noise": "generalized_gaussian",
+            "beta": 1.5,
+        },
+    )
+    growths = ("clip", "steps")
+    measured = ("clip",)
+    certified = False
+    # a root of a function that samples make a little rough
+    above = left = 1e-3
+    precision = 1e-4
