@@ -187,15 +187,12 @@ class TestAttributeGaussian(AccountantContract):
         return told(), LawsScenario([pair])
 
 
-class TestMarkovQuilt(AccountantContract):
+class _OfQuilts(AccountantContract):
+    """Asked about chains and a network of dependent records."""
+
     kind = MarkovQuilt
-    modes = (
-        {},
-        {"alpha": 4.0, "noise": "gaussian"},
-        {"max_distance": 6},
-    )
-    growths = ("move", "dependence", "network")
-    measured = growths
+    #: Records of the chains.
+    length = 9
     # the scale is found by a search over quilts of different sizes
     precision = 1e-5
 
@@ -209,33 +206,30 @@ class TestMarkovQuilt(AccountantContract):
         stay = 0.55 + 0.1 * size if growth == "dependence" else 0.7
         chain = MarkovChainScenario([[stay, 1 - stay], [1 - stay, stay]])
         move = unit * (size if growth == "move" else 1)
-        return query(move, n_records=9), chain
+        return query(move, n_records=self.length), chain
 
 
-class TestMarkovQuiltApproximate(AccountantContract):
+class TestMarkovQuilt(_OfQuilts):
+    modes = ({}, {"alpha": 4.0, "noise": "gaussian"}, {"max_distance": 6})
+    growths = ("move", "dependence", "network")
+    measured = growths
+
+
+class TestMarkovQuiltApproximate(_OfQuilts):
     """Promises with a delta, which take many orders to find."""
 
-    kind = MarkovQuilt
     modes = ({"delta": 1e-3, "noise": "gaussian"},)
     growths = ("network",)
     measured = growths
-    precision = 1e-5
-
-    def case(self, growth, size=1, unit=1.0):
-        return TestMarkovQuilt.case(self, growth, size, unit)
 
 
-class TestMarkovQuiltByMixing(AccountantContract):
-    """Influences bounded by the mixing time of a chain."""
+class TestMarkovQuiltByMixing(_OfQuilts):
+    """Influences bounded by the mixing time of a chain, which takes a long one."""
 
-    kind = MarkovQuilt
     modes = ({"method": "approximate"},)
     growths = ("move", "dependence")
     measured = growths
-    precision = 1e-5
-
-    def case(self, growth, size=1, unit=1.0):
-        return TestMarkovQuilt.case(self, growth, size, unit)
+    length = 40
 
 
 class _OfManySteps(_OfRecords):
@@ -298,7 +292,6 @@ class TestRenyiDP(_OfManySteps):
     growths = tuple(name for name in _OfManySteps.growths if "replace" not in name)
     modes = (
         {"delta": 1e-3},
-        {"delta": None, "alpha": 4.0},
         {"delta": None, "alpha": 4.0, "noise": "laplace"},
     )
 
