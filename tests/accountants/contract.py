@@ -45,7 +45,7 @@ def forget():
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "skpuffer":
             for value in vars(module).values():
-                if hasattr(value, "cache_clear"):
+                if hasattr(value, "cache_clear") and not isinstance(value, type):
                     value.cache_clear()
 
 

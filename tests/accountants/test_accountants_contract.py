@@ -40,7 +40,7 @@ def test_every_accountant_has_its_contract():
 
 
 def told(n_records=N):
-    """A query of which nothing is known but, from the scenario, its laws."""
+    """A query of which nothing is known but its distributions, from the scenario."""
     return QueryRelease(query=unread, n_records=n_records, dim=1)
 
 
@@ -91,11 +91,11 @@ class TestGroupPrivacyOfIntegers(AccountantContract):
         return query(is_integer=True), RecordScenario(k=size)
 
 
-class _OfLaws(AccountantContract):
-    """Asked about queries whose laws given each secret are known."""
+class _OfDistributions(AccountantContract):
+    """Asked about queries whose distributions given each secret are known."""
 
-    growths = ("laws",)
-    measured = ("laws",)
+    growths = ("distributions",)
+    measured = ("distributions",)
 
     def case(self, growth, size=1, unit=1.0):
         near = Discrete([0.0, unit, 2 * unit], [8, 9, 20])
@@ -103,12 +103,12 @@ class _OfLaws(AccountantContract):
         return told(), LawsScenario([(near, far)])
 
 
-class _OfAnyFact(_OfLaws):
-    growths = ("laws", "dependence", "records")
+class _OfAnyFact(_OfDistributions):
+    growths = ("distributions", "dependence", "records")
     measured = growths
 
     def case(self, growth, size=1, unit=1.0):
-        if growth == "laws":
+        if growth == "distributions":
             return super().case(growth, size, unit)
         if growth == "records":
             return query(unit), RecordScenario(k=size)
@@ -147,7 +147,7 @@ class TestDistributionAwareWasserstein(_OfAnyFact):
 
 
 class TestDistributionAwareWassersteinOfGaussians(AccountantContract):
-    """Laws of unequal covariance, which no worst case covers."""
+    """Distributions of unequal covariance, which no worst case covers."""
 
     kind = DistributionAwareWasserstein
     modes = ({"alpha": 3.0, "noise": "gaussian"},)
@@ -160,7 +160,7 @@ class TestDistributionAwareWassersteinOfGaussians(AccountantContract):
         return told(), LawsScenario([pair])
 
 
-class TestKantorovich(_OfLaws):
+class TestKantorovich(_OfDistributions):
     kind = Kantorovich
     modes = (
         {},
