@@ -60,9 +60,9 @@ def calibration_time(estimator, X, y, repeats):
     context_of = {}
 
     class Spy(type(estimator)):
-        def _release(self, scenario, context, X):
-            context_of["release"] = super()._release(scenario, context, X)
-            context_of["scenario"] = scenario
+        def _release(self, task):
+            context_of["release"] = super()._release(task)
+            context_of["scenario"] = task.scenario
             return context_of["release"]
 
     spy = Spy(**estimator.get_params(deep=False))

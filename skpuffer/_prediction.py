@@ -6,8 +6,7 @@ from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.utils._clipping import clip_rows
-
-from ._validation import validate_rows
+from skpuffer.utils._reading import validate_rows
 
 __all__ = ["LinearLabelsMixin", "ScoreProbabilitiesMixin", "linear_scores"]
 

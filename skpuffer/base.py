@@ -1,6 +1,8 @@
 """The template every private estimator is fitted by."""
 
 from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -8,21 +10,25 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.validation import check_consistent_length
 
 from skpuffer.accountants import Accountant, PrivacyLoss
+from skpuffer.exceptions import (
+    EstimatedGuaranteeWarning,
+    PrivacyLeakWarning,
+    PrivacyWarning,
+    SeededNoiseWarning,
+)
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import RecordScenario, Scenario
-from skpuffer.utils._fitting import all_or_nothing, forget
+from skpuffer.utils._fitting import all_or_nothing
 from skpuffer.utils._frame import (
     as_table,
     drop_position,
     matching_names,
     refuse_mask,
-    row_count,
 )
 from skpuffer.utils._random import noise_generator
+from skpuffer.utils._reading import validate_labels, validate_rows
 from skpuffer.utils._sklearn import fit_context
-
-from ._validation import refuse_arguments, validate_labels, validate_rows
-from ._warnings import announce
+from skpuffer.utils._warn import warn
 
 __all__ = [
     "DEFAULT_DELTA",
@@ -32,6 +38,7 @@ __all__ = [
     "SEEDED",
     "UNTOUCHED_ROWS",
     "PrivateEstimatorMixin",
+    "Task",
 ]
 
 #: Epsilon of an estimator that was told nothing.
@@ -63,12 +70,40 @@ PUBLIC_TARGET = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What one fit was given: all that its hooks are told, checked and validated.
+
+    Parameters
+    ----------
+    scenario : Scenario
+        For public bounds it declares; nothing else of it concerns an estimator.
+    accountant : Accountant
+    context : PublicContext
+    X, y : validated private data
+        For ``'empirical'`` parameters only, until the release is run.
+    reading : object
+        Public: how the table was read, as `_validate` says.
+    start : ndarray or None
+        What the fit before released, where this one is to go on from it.
+    """
+
+    scenario: Scenario
+    accountant: Accountant
+    context: PublicContext
+    X: Any
+    y: Any = None
+    reading: Any = None
+    start: Any = None
+
+
 class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
     """Fits a private estimator: validate, bind, calibrate, announce, run, publish.
 
     A subclass has the parameters `scenario`, `accountant` and `random_state` and
     writes two methods, :meth:`_release` and :meth:`_publish`. It contains no formula
-    of privacy.
+    of privacy. What one hook finds and another needs is passed on, in the
+    :class:`Task` or in the release; nothing waits for it on the estimator.
 
     Attributes
     ----------
@@ -138,13 +173,13 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
     @with_callbacks
     def _fit_private(self, X, y, secret, feature_map=None):
         """`fit`, with public preprocessing between the raw columns and the model."""
-        self._forget()
         self._fit_steps(X, y, secret, feature_map)
         return self
 
     def _fit_steps(self, X, y, secret, feature_map):
         scenario, accountant = self._parameters()
         rng, seeded = noise_generator(self.random_state)
+        released = vars(self).pop("_released", None)
         callback = self._init_callback_context(max_subtasks=1)
         callback.call_on_fit_task_begin(estimator=self)
 
@@ -154,12 +189,12 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
             X = feature_map(X)
         target_name = getattr(y, "name", None)
         raw_y = y
-        X, y = self._validate(X, y)
+        X, y, reading = self._validate(X, y)
         if secret is not None:
             check_consistent_length(X, secret)
             scenario.check_secret(secret)
         context = PublicContext(
-            n_records=row_count(X),
+            n_records=X.shape[0],
             feature_names=names,
             n_features=self.n_features_in_,
             target_name=target_name,
@@ -169,45 +204,55 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
             feature_map=feature_map,
             empirical=(raw, raw_y, secret) if scenario.needs_empirical else None,
         )
-        release = self._plan(scenario, accountant, context, X)
+        task = Task(
+            scenario=scenario,
+            accountant=accountant,
+            context=context,
+            X=X,
+            y=y,
+            reading=reading,
+            start=released if getattr(self, "warm_start", False) else None,
+        )
+        leaks = self._leaks()
+        release = self._release(task)
         bound = scenario.bind(release.context)
-        X = bound.check_rows(X)
-        calibration = accountant.calibrate(release, bound, rng)
-        certificate = calibration.certificate
-        if y is not None and bound.target_assumption is not None:
-            certificate = certificate.assuming(bound.target_assumption)
-        leaks = (*self._leaks(), *bound.leaks(X, secret))
+        task = replace(task, X=bound.check_rows(X))
+        leaks = (*leaks, *bound.leaks(task.X, secret))
+        assumed = [] if y is None else [bound.target_assumption]
+        assumed += [UNTOUCHED_ROWS, FLOATING_POINT]
         if feature_map is not None:
+            assumed.append(feature_map.assumption)
             leaks = (*leaks, *feature_map.leaks)
-        certificate = self._annotate(certificate, seeded, feature_map, leaks)
+        assumed.append(SEEDED if seeded else None)
+
+        calibration = accountant.calibrate(release, bound, rng)
+        certificate = calibration.certificate.assuming(*filter(None, assumed))
+        for leak in leaks:
+            certificate = certificate.as_estimate(leak)
 
         # a ledger that listens may refuse here, before any noise is drawn
-        task = callback.subcontext(task_name="release")
+        ledger = callback.subcontext(task_name="release")
         metadata = {"certificate": certificate}
-        task.call_on_fit_task_begin(estimator=self, metadata=metadata)
+        ledger.call_on_fit_task_begin(estimator=self, metadata=metadata)
         exact = calibration.noise.is_zero
         announce(self, certificate, seeded, exact, leaks)
-        noisy = self._execute(release, calibration.noise, X, y, rng)
-        self._check_released(noisy)
+        value = self._execute(task, release, calibration.noise, rng)
+        self._check_released(value)
         self.certificate_ = certificate
         self.noise_ = calibration.noise
         self.accountant_ = accountant
-        self._publish(noisy, release.context)
-        task.call_on_fit_task_end(estimator=self, metadata=metadata)
+        self._publish(value, release)
+        ledger.call_on_fit_task_end(estimator=self, metadata=metadata)
         callback.call_on_fit_task_end(estimator=self, metadata=metadata)
 
-    def _plan(self, scenario, accountant, context, X):
-        """Describe what will leave, where that depends on the budget too."""
-        return self._release(scenario, context, X)
-
-    def _execute(self, release, noise, X, y, rng):
+    def _execute(self, task, release, noise, rng):
         """Run what was accounted, with the noise it was accounted for.
 
         Parameters
         ----------
-        release : the object that :meth:`_plan` made and the accountant saw
+        task : Task
+        release : the object that :meth:`_release` made and the accountant saw
         noise : Noise
-        X, y : validated private data
         rng : numpy.random.Generator
 
         Returns
@@ -215,7 +260,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         value : ndarray of shape (dim,)
             All that leaves.
         """
-        exact = release.run(X, y)
+        exact = release.run(task.X, task.y)
         if not np.all(np.isfinite(exact)):
             raise ValueError(
                 f"The release {release.name!r} is NaN or infinite on this table, which "
@@ -239,35 +284,39 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
             )
 
     @abstractmethod
-    def _release(self, scenario, context, X):
-        """Describe what will leave.
+    def _release(self, task):
+        """Describe what will leave, completely: it is accounted for as it is.
 
         Parameters
         ----------
-        scenario : Scenario
-            For public bounds it declares; nothing else of it concerns an estimator.
-        context : PublicContext
-        X : validated private data
-            For ``bounds='empirical'`` only.
+        task : Task
 
         Returns
         -------
-        QueryRelease
+        QueryRelease, GradientRelease or VoteRelease
         """
 
     @abstractmethod
-    def _publish(self, value, context):
+    def _publish(self, value, release):
         """Set the fitted attributes from the noisy vector alone.
 
         Parameters
         ----------
         value : ndarray of shape (dim,)
-        context : PublicContext
+            As :meth:`_execute` returned it.
+        release : the object that :meth:`_release` made
         """
 
     def _validate(self, X, y):
-        """Validate the private data; return it as the query reads it."""
-        return validate_rows(self, X, dtype=np.float64), None
+        """Validate the private data.
+
+        Returns
+        -------
+        X, y : the data, as the query reads it
+        reading : object or None
+            What else :meth:`_release` should know of how the table was read; public.
+        """
+        return validate_rows(self, X, dtype=np.float64), None, None
 
     # -- its parts ----------------------------------------------------------------
 
@@ -306,24 +355,9 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         position = scenario.secret_position(tuple(names), len(names))
         return names if position is None else np.delete(names, position)
 
-    def _annotate(self, certificate, seeded, feature_map, leaks):
-        """Write into the certificate what the estimator adds to its assumptions."""
-        certificate = certificate.assuming(UNTOUCHED_ROWS, FLOATING_POINT)
-        if feature_map is not None:
-            certificate = certificate.assuming(feature_map.assumption)
-        if seeded:
-            certificate = certificate.assuming(SEEDED)
-        for leak in leaks:
-            certificate = certificate.as_estimate(leak)
-        return certificate
-
     def _leaks(self):
         """Sentences on what was taken from the private data outside the promise."""
         return ()
-
-    def _forget(self):
-        """Remove what the fit before has set."""
-        forget(self)
 
     def __sklearn_is_fitted__(self):
         return hasattr(self, "certificate_")
@@ -364,7 +398,7 @@ class PrivateClassifierMixin(ClassifierMixin):
     """What private classifiers share: public labels, encoded for the query."""
 
     def _validate(self, X, y):
-        return validate_labels(self, X, y)
+        return *validate_labels(self, X, y), None
 
     def __sklearn_tags__(self):
         return mark_noisy(super().__sklearn_tags__())
@@ -384,7 +418,7 @@ def _default_accountant():
 
 def scenario_and_accountant(estimator):
     """Return the scenario and a private copy of the accountant, both checked."""
-    scenario, accountant = RecordScenario(), _default_accountant()
+    accountant, scenario = _default_accountant(), RecordScenario()
     if estimator.scenario is not None:
         scenario = estimator.scenario
     if estimator.accountant is not None:
@@ -400,3 +434,51 @@ def scenario_and_accountant(estimator):
             )
         held.check()
     return scenario, accountant
+
+
+def refuse_arguments(estimator, arguments):
+    """Refuse keyword arguments that `fit` does not take, and weights with the reason.
+
+    They are not in the signature, by which scikit-learn finds out what `fit` takes.
+    """
+    for name in arguments:
+        why = "."
+        if name == "sample_weight":
+            why = (
+                ": a record that weighs more would move the result further than its "
+                "noise hides. Fit without weights."
+            )
+        # scikit-learn's ensembles read these words
+        raise TypeError(
+            f"{type(estimator).__name__}.fit() got an unexpected keyword argument "
+            f"{name!r}{why}"
+        )
+
+
+def announce(estimator, certificate, seeded, exact, leaks=()):
+    """Warn of what weakens a promise, before anything leaves."""
+    name = type(estimator).__name__
+    if seeded:
+        warn(
+            f"{name} drew its noise from a seed. Use random_state=None for anything "
+            "that is released.",
+            SeededNoiseWarning,
+        )
+    if exact:
+        why = "under the scenario no pair of secrets moves it"
+        if certificate.epsilon:
+            why = "the promise rests on what it varies by under the prior"
+        warn(
+            f"{name} is released exactly, without any noise: {why}. See that this is "
+            "what you meant.",
+            PrivacyWarning,
+        )
+    for leak in leaks:
+        warn(f"{name}: {leak}.", PrivacyLeakWarning)
+    if not certificate.notion.certified and not leaks:
+        warn(
+            f"{name} set its noise from laws that are only known through samples: the "
+            "certificate is an estimate, no guarantee. Say what is known of the prior "
+            "(prior_as=...) for a promise.",
+            EstimatedGuaranteeWarning,
+        )

@@ -23,6 +23,7 @@ from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.preprocessing import PublicOneHotEncoder, RowNormClipper
 from skpuffer.summary import PrivateMean
 from skpuffer.testing import all_estimators
+from skpuffer.testing._estimator_checks import _arguments
 
 PUBLIC = (PublicOneHotEncoder, RowNormClipper)
 PRIVATE = [e.instance for e in all_estimators() if not isinstance(e.instance, PUBLIC)]
@@ -136,3 +137,32 @@ def test_looking_for_estimators_imports_them_only_when_asked():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert out.stdout.strip() == "False"
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+@pytest.mark.parametrize(
+    "estimator",
+    [e for e in PRIVATE if hasattr(e, "_publish")],
+    ids=lambda e: type(e).__name__,
+)
+def test_nothing_waits_on_the_estimator_between_hooks(estimator):
+    kind, left = type(estimator), set()
+
+    def watched(name):
+        hook = getattr(kind, name)
+
+        def call(self, *given):
+            before = set(vars(self))
+            found = hook(self, *given)
+            left.update((name, new) for new in set(vars(self)) - before)
+            return found
+
+        return call
+
+    hooks = {name: watched(name) for name in ("_validate", "_release", "_execute")}
+    model = type(kind.__name__, (kind,), hooks)(**clone(estimator).get_params(False))
+    model.fit(*_arguments(estimator, seed=0))
+    # what validation learns of a table is public, and stays
+    public = {("_validate", new) for _, new in left if not new.startswith("_")}
+    assert left <= public
+    assert left >= {("_validate", "n_features_in_")}

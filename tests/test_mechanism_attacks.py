@@ -200,21 +200,21 @@ ESTIMATORS = {
 
 
 def executed(estimator, X, y):
-    """Fit, and return what was executed: release and validated data."""
+    """Fit, and return what was executed: the validated data and the release."""
     seen, kind = [], type(estimator)
     execute = kind._execute
 
-    def recording(self, release, noise, X, y, rng):
-        seen.append((release, X, y))
-        return execute(self, release, noise, X, y, rng)
+    def recording(self, task, release, noise, rng):
+        seen.append((task, release))
+        return execute(self, task, release, noise, rng)
 
     with mock.patch.object(kind, "_execute", recording):
         estimator.fit(X, y)
-    ((release, X, y),) = seen
+    ((task, release),) = seen
     if isinstance(release, QueryRelease):
-        exact = release.run(X, y)  # the same every time
+        exact = release.run(task.X, task.y)  # the same every time
         release = replace(release, query=lambda X, y: exact)
-    return release, X, y
+    return task, release
 
 
 #: They are trained anew for each output.
@@ -237,11 +237,11 @@ def test_estimators(name):
     noise = estimator.noise_
 
     def world(run, noise):
-        release, X, y = run
+        task, release = run
 
         def draw(n, rng):
             execute = estimator._execute
-            return np.stack([execute(release, noise, X, y, rng) for _ in range(n)])
+            return np.stack([execute(task, release, noise, rng) for _ in range(n)])
 
         return draw
 

@@ -176,8 +176,8 @@ def test_a_summary_of_strange_cells():
 
 def test_what_is_not_finite_is_not_released():
     class Broken(PrivateMean):
-        def _execute(self, release, noise, X, y, rng):
-            return super()._execute(release, noise, X, y, rng) * np.nan
+        def _execute(self, task, release, noise, rng):
+            return super()._execute(task, release, noise, rng) * np.nan
 
     model = Broken(bounds=(-1, 1))
     with pytest.raises(ValueError, match="NaN or infinity and publishes nothing"):

@@ -1,7 +1,7 @@
 """What every accountant is: it meets a release and a scenario, and sets the noise."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from sklearn.base import BaseEstimator
@@ -12,11 +12,7 @@ from skpuffer.privacy import Certificate
 from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency, BoundScenario, Scenario
 
-__all__ = ["Accountant", "Calibration", "Support", "as_asked", "bind"]
-
-# How far from the budget, in parts of it, what the noise spends may be: above it by
-# rounding alone, below it by as much as a search for the scale may leave.
-_ABOVE, _BELOW = 1e-6, 1e-2
+__all__ = ["Accountant", "Calibration", "Support", "bind", "check_values"]
 
 
 @dataclass(frozen=True)
@@ -162,9 +158,10 @@ class Accountant(BaseEstimator, ABC):
         """The first kind of fact that both sides know."""
         unread = unread_fields(self.reads, release)
         provided = bound.provides(release)
-        need = next((need for need in self.needs if need in provided), None)
-        if unread is None and need is not None:
-            return need
+        if unread is None:
+            for need in self.needs:
+                if need in provided:
+                    return need
         others = [
             kind.__name__
             for kind in known_accountants()
@@ -232,9 +229,9 @@ class Accountant(BaseEstimator, ABC):
     def _identity(self, bound: BoundScenario, *releases: Release) -> dict[str, Any]:
         """Fields of a certificate that say what it is about."""
         return {
-            "scenario": bound.describe(),
-            "accountant": " ".join(repr(self).split()),
             "release": " + ".join(release.name for release in releases),
+            "accountant": " ".join(repr(self).split()),
+            "scenario": bound.describe(),
         }
 
 
@@ -266,33 +263,6 @@ def unread_fields(reads: dict[type, frozenset[str]], release: Release) -> str | 
     return None
 
 
-def as_asked(certificate: Certificate, epsilon: float) -> Certificate:
-    """State the budget asked for rather than the last digits of the way back.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        Of the noise that was found, whatever it spends.
-    epsilon : float
-
-    Returns
-    -------
-    Certificate
-        As it is, if the noise spends more than was asked or leaves some of it.
-    """
-    assert certificate.epsilon is not None  # every accountant here states one
-    spent = certificate.epsilon / epsilon
-    if not 1 - _BELOW <= spent <= 1 + _ABOVE:
-        return certificate
-    same = certificate.rpp_epsilon == certificate.epsilon
-    asked = float(epsilon)
-    return replace(
-        certificate,
-        epsilon=asked,
-        rpp_epsilon=asked if same else certificate.rpp_epsilon,
-    )
-
-
 def bind(scenario: Scenario | BoundScenario, release: Any) -> BoundScenario:
     """Return a bound scenario, binding to the release's own public facts if need be."""
     if isinstance(scenario, BoundScenario):
@@ -308,6 +278,33 @@ def bind(scenario: Scenario | BoundScenario, release: Any) -> BoundScenario:
         "The parameter 'scenario' must be a scenario such as RecordScenario(). "
         f"Got {scenario!r}."
     )
+
+
+def check_values(noise: Noise, release: Release) -> None:
+    """Refuse what is no noise, and integer noise on values that are not integers.
+
+    Parameters
+    ----------
+    noise : Noise
+    release : Release
+
+    Raises
+    ------
+    TypeError
+        If `noise` is not a :class:`Noise`.
+    UnsupportedError
+        If the noise is on the integers, and the release is not known to be integer.
+    """
+    if not isinstance(noise, Noise):
+        raise TypeError(
+            f"The parameter 'noise' must be a noise of skpuffer.noise. Got {noise!r}."
+        )
+    if noise.integer and not release.is_integer:
+        raise UnsupportedError(
+            f"{noise.family} noise hides whole numbers only, and the release "
+            f"{release.name!r} is not known to be one. Use another noise such as "
+            "'laplace', or say is_integer=True of a query that counts."
+        )
 
 
 def known_accountants(kind: type[Accountant] = Accountant) -> list[type[Accountant]]:

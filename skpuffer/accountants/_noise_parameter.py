@@ -5,7 +5,6 @@ from typing import Protocol
 
 import numpy as np
 
-from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import (
     DiscreteLaplaceNoise,
     GaussianNoise,
@@ -14,10 +13,9 @@ from skpuffer.noise import (
     LaplaceNoise,
     Noise,
 )
-from skpuffer.releases._base import Release
 from skpuffer.utils._checks import check_option
 
-__all__ = ["FAMILIES", "check_noise", "check_pure", "check_values", "chosen_noise"]
+__all__ = ["FAMILIES", "check_pure", "chosen_noise"]
 
 #: Noise families by the name a user gives.
 FAMILIES: dict[str, type[Noise]] = {
@@ -38,25 +36,6 @@ class _NamesNoise(Protocol):
     noise: str | Noise
 
 
-def check_noise(noise: str | Noise, beta: float | None) -> None:
-    """Check the two parameters by which a user names the noise.
-
-    Parameters
-    ----------
-    noise : str or Noise
-    beta : float or None
-
-    Raises
-    ------
-    TypeError
-        If `beta` is not a number.
-    ValueError
-        If the name is unknown, the noise has a scale for each coordinate, or `beta` is
-        given to a family without that shape or is missing where one is needed.
-    """
-    _unit(noise, beta)
-
-
 def chosen_noise(accountant: _NamesNoise) -> Noise:
     """Return the noise of an accountant at scale one.
 
@@ -69,59 +48,16 @@ def chosen_noise(accountant: _NamesNoise) -> Noise:
     -------
     Noise
         To be used as ``noise.with_scale(scale)``.
-    """
-    return _unit(accountant.noise, getattr(accountant, "beta", None))
-
-
-def check_pure(noise: Noise) -> None:
-    """Refuse a noise of unbounded privacy loss, which can keep no pure promise.
-
-    Parameters
-    ----------
-    noise : Noise
-
-    Raises
-    ------
-    ValueError
-        If no scale of the noise has a finite pure-epsilon cost.
-    """
-    if math.isinf(noise.pure_epsilon(1.0)):
-        raise ValueError(
-            "The parameter 'alpha' is infinite (a pure promise), which "
-            f"{noise.family} noise cannot keep. Use noise='laplace', a finite 'alpha', "
-            "or 'delta'."
-        )
-
-
-def check_values(noise: Noise, release: Release) -> None:
-    """Refuse what is no noise, and integer noise on values that are not integers.
-
-    Parameters
-    ----------
-    noise : Noise
-    release : Release
 
     Raises
     ------
     TypeError
-        If `noise` is not a :class:`Noise`.
-    UnsupportedError
-        If the noise is on the integers, and the release is not known to be integer.
+        If `beta` is not a number.
+    ValueError
+        If the name is unknown, the noise has a scale for each coordinate, or `beta` is
+        given to a family without that shape or is missing where one is needed.
     """
-    if not isinstance(noise, Noise):
-        raise TypeError(
-            f"The parameter 'noise' must be a noise of skpuffer.noise. Got {noise!r}."
-        )
-    if noise.integer and not release.is_integer:
-        raise UnsupportedError(
-            f"{noise.family} noise hides whole numbers only, and the release "
-            f"{release.name!r} is not known to be one. Use another noise such as "
-            "'laplace', or say is_integer=True of a query that counts."
-        )
-
-
-def _unit(noise: str | Noise, beta: float | None) -> Noise:
-    """Return the noise at scale one; see :func:`check_noise`."""
+    noise, beta = accountant.noise, getattr(accountant, "beta", None)
     if isinstance(noise, Noise):
         if beta is not None:
             raise ValueError(
@@ -149,3 +85,23 @@ def _unit(noise: str | Noise, beta: float | None) -> Noise:
             "at least 1 (Laplace noise); 2 is Gaussian noise."
         )
     return family(1.0, beta=beta)
+
+
+def check_pure(noise: Noise) -> None:
+    """Refuse a noise of unbounded privacy loss, which can keep no pure promise.
+
+    Parameters
+    ----------
+    noise : Noise
+
+    Raises
+    ------
+    ValueError
+        If no scale of the noise has a finite pure-epsilon cost.
+    """
+    if math.isinf(noise.pure_epsilon(1.0)):
+        raise ValueError(
+            "The parameter 'alpha' is infinite (a pure promise), which "
+            f"{noise.family} noise cannot keep. Use noise='laplace', a finite 'alpha', "
+            "or 'delta'."
+        )

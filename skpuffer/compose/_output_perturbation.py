@@ -14,14 +14,13 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._validation import validate_labels, validate_rows
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import LawsScenario, RecordScenario
+from skpuffer.scenarios import LawsScenario
 from skpuffer.utils._checks import check_count, check_positive
 from skpuffer.utils._frame import is_frame
-from skpuffer.utils._reading import read_numbers
+from skpuffer.utils._reading import read_numbers, validate_labels, validate_rows
 from skpuffer.utils._sklearn import HasMethods, Interval
 
 from ._delegation import delegates, inherit_tags, offered
@@ -191,12 +190,12 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
         if self.n_outputs is not None:
             check_count(n_outputs=self.n_outputs)
         if self.sensitivity is None:
-            if isinstance(scenario, RecordScenario):
+            if scenario.any_records:
                 raise UnsupportedError(
                     "Nothing is known of how far one record moves the vector, which "
-                    "RecordScenario takes: give the parameter 'sensitivity', or a "
-                    "scenario that offers distributions or coupled samples "
-                    "(SimulatorScenario, AttributeScenario, LawsScenario)."
+                    f"{type(scenario).__name__} takes: give the parameter "
+                    "'sensitivity', or a scenario that offers distributions or coupled "
+                    "samples (SimulatorScenario, AttributeScenario, LawsScenario)."
                 )
         elif not isinstance(self.sensitivity, Sensitivity):
             check_positive(sensitivity=self.sensitivity)
@@ -208,39 +207,32 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
                     "changes: give the parameter 'sensitivity' as well."
                 )
 
-    def _fit_steps(self, X, y, secret, feature_map):
-        try:
-            super()._fit_steps(X, y, secret, feature_map)
-        finally:
-            for name in ("_query", "_target"):  # they serve this fit only
-                self.__dict__.pop(name, None)
-
     def _validate(self, X, y):
-        """Check the table by the kind of the estimator inside."""
+        """Check the table by the kind of the estimator inside.
+
+        The reading is the `target` of a :class:`RecordPoint`.
+        """
         tags = get_tags(self.estimator)
-        self._target = "none"
         if tags.estimator_type == "classifier":
-            self._target = "labels"
-            return validate_labels(self, X, y)
+            return *validate_labels(self, X, y), "labels"
         options = {"dtype": np.float64}
         # a search over regressors does not say that it requires a target
         regresses = tags.estimator_type == "regressor" and y is not None
         if not (tags.target_tags.required or regresses):
-            return validate_rows(self, X, **options), None
-        self._target = "numbers"
+            return validate_rows(self, X, **options), None, "none"
         options["multi_output"] = tags.target_tags.multi_output
-        return validate_rows(self, X, y, y_numeric=True, **options)
+        return *validate_rows(self, X, y, y_numeric=True, **options), "numbers"
 
     @property
     def _accept_sparse(self):
         sparse = get_tags(self.estimator).input_tags.sparse
         return ["csr", "csc"] if sparse else False
 
-    def _release(self, scenario, context, X):
+    def _release(self, task):
         dim = self.n_outputs
-        if isinstance(scenario, LawsScenario):
-            dim = scenario.laws[0][0].dim
-        self._query = FittedQuery(
+        if isinstance(task.scenario, LawsScenario):
+            dim = task.scenario.laws[0][0].dim
+        query = FittedQuery(
             self.estimator, self.query, getattr(self, "classes_", None), dim
         )
         assumptions = [
@@ -251,33 +243,33 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
                 "one record moves the released vector by no more than the stated "
                 f"sensitivity ({self.sensitivity!r}); the library has not proved it"
             )
-        asked = self._query.names or ["a function"]
+        asked = query.names or ["a function"]
         records = {}
         if self.lipschitz is not None:
-            records = self._record_moves()
+            records = self._record_moves(task.reading)
             assumptions.append(
                 f"it moves by no more than {self.lipschitz:g} for each unit that one "
                 "record moves in l2; the library has not proved it"
             )
         return QueryRelease(
-            query=self._query,
+            query=query,
             name=f"{', '.join(asked)} of {type(self.estimator).__name__}",
-            n_records=context.n_records,
+            n_records=task.context.n_records,
             dim=dim,
             sensitivity=self._sensitivity(),
-            context=context,
+            context=task.context,
             assumptions=tuple(assumptions),
             **records,
         )
 
-    def _record_moves(self):
+    def _record_moves(self, target):
         """Arguments of the release for records whose moves are bounded."""
         lipschitz, ceiling = float(self.lipschitz), math.inf
         if self.sensitivity is not None:
             ceiling = self._sensitivity().value("replace", 2, self.n_outputs)
             ceiling /= lipschitz  # further than that, a record may be any other
-        point = RecordPoint(self._target)
-        if self._target == "labels":
+        point = RecordPoint(target)
+        if target == "labels":
             if math.isinf(ceiling):
                 raise ValueError(
                     "The parameter 'sensitivity' must be known in l2, the norm of "
@@ -296,8 +288,8 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
         move = {2: float(self.sensitivity)}
         return Sensitivity(add_remove=move, replace=move)
 
-    def _publish(self, value, context):
-        query = self._query
+    def _publish(self, value, release):
+        query = release.query
         arrays = query.split(value)
         if query.names is None:
             self.value_ = arrays[0]

@@ -10,8 +10,7 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skpuffer._validation import refuse_arguments
-from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.base import PrivateEstimatorMixin, refuse_arguments
 from skpuffer.exceptions import ScenarioError
 from skpuffer.scenarios import RecordScenario
 from skpuffer.scenarios.priors._overlap import (
@@ -19,7 +18,7 @@ from skpuffer.scenarios.priors._overlap import (
     columns_of,
     shares_records,
 )
-from skpuffer.utils._fitting import all_or_nothing, forget
+from skpuffer.utils._fitting import all_or_nothing
 from skpuffer.utils._frame import as_table, is_frame, matching_names
 from skpuffer.utils._reading import read_table
 from skpuffer.utils._silence import muted
@@ -151,7 +150,6 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=False)
     def _fit_validated(self, X, y, secret):
-        forget(self)
         callback = self._init_callback_context(max_subtasks=1)
         callback.call_on_fit_task_begin(estimator=self)
         self._fit(X, y, secret, callback.subcontext(task_name="fit-estimator"))

@@ -6,11 +6,15 @@ from typing import TYPE_CHECKING, Self
 
 from sklearn.base import BaseEstimator
 
-from skpuffer._warnings import announce
-from skpuffer.base import FLOATING_POINT, SEEDED, scenario_and_accountant
+from skpuffer.base import (
+    FLOATING_POINT,
+    SEEDED,
+    announce,
+    scenario_and_accountant,
+)
 from skpuffer.releases import VoteRelease
 from skpuffer.utils._checks import check_count
-from skpuffer.utils._fitting import all_or_nothing, forget
+from skpuffer.utils._fitting import all_or_nothing
 from skpuffer.utils._random import noise_generator
 
 from ._session import VoteSession, leading
@@ -152,7 +156,6 @@ class PATEAggregator(BaseEstimator):
         UnsupportedError
             If the accountant cannot work from what the scenario offers.
         """
-        forget(self)
         scenario, accountant = scenario_and_accountant(self)
         release = self._release()
         rng, seeded = noise_generator(self.random_state)

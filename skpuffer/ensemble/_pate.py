@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral, Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, is_classifier
@@ -12,10 +12,10 @@ from sklearn.svm import SVC
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._validation import validate_rows
 from skpuffer.base import PrivateClassifierMixin, PrivateEstimatorMixin
 from skpuffer.releases import PublicContext, VoteRelease
 from skpuffer.utils._checks import check_count, check_option
+from skpuffer.utils._reading import validate_rows
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 
 from ._answers import Answers
@@ -56,6 +56,13 @@ def _has_probabilities(estimator):
         f"The student, {type(model).__name__}, has no probabilities: use an estimator "
         "or student with predict_proba."
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _StudentContext(PublicContext):
+    """The public facts of a table, and public rows as the teachers see theirs."""
+
+    unlabeled: Any = field(default=None, repr=False, compare=False)
 
 
 class PATEClassifier(PrivateClassifierMixin, PrivateEstimatorMixin):
@@ -279,12 +286,14 @@ classifier, default=None
 
     # -- the release --------------------------------------------------------------
 
-    def _release(self, scenario, context, X):
-        n_queries = self.n_queries
+    def _release(self, task):
+        context, n_queries = task.context, self.n_queries
         check_trainable(self._model(), self.n_features_in_, len(self.classes_))
         if not _answers_itself(self):
-            self._public = self._public_rows(scenario, context)
-            n_queries = min(n_queries, len(self._public))
+            rows = self._public_rows(task)
+            n_queries = min(n_queries, len(rows))
+            facts = {f.name: getattr(context, f.name) for f in fields(PublicContext)}
+            context = _StudentContext(**facts, unlabeled=rows)
         max_answers = self.max_answers
         if max_answers is not None and self.threshold is not None:
             max_answers = min(max_answers, n_queries)
@@ -305,52 +314,61 @@ classifier, default=None
             ),
         )
 
-    def _public_rows(self, scenario, context):
+    def _public_rows(self, task):
         """The unlabelled rows, as the teachers see theirs."""
-        rows = self.unlabeled
-        if context.feature_map is None:
+        rows, feature_map = self.unlabeled, task.context.feature_map
+        if feature_map is None:
             rows = self._without_secret(rows)
         else:
-            rows = context.feature_map(self._split_secret(scenario, rows, None)[0])
+            rows = feature_map(self._split_secret(task.scenario, rows, None)[0])
         return validate_rows(self, rows, reset=False)
 
-    def _execute(self, release, noise, X, y, rng, record=None):
-        context = PublicContext(n_records=release.n_records)
-        self.release_ = replace(release, context=context)
+    def _execute(self, task, release, noise, rng, record=None):
+        """Train the teachers, and have them vote.
+
+        Returns
+        -------
+        asking : Answers or student
+            Who asks them: later, or now.
+        noisy : ndarray of shape (n_queries, n_classes) or None
+            What a student was answered.
+        """
         teachers = Teachers(
             self._model(),
             release.n_teachers,
             rng,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
-        ).fit(X, y)
+        ).fit(task.X, task.y)
         seeded = self.random_state is not None
         session = VoteSession(release, noise, rng, seeded=seeded, record=record)
         if _answers_itself(self):
             # without one they are kept, and answer later within the budget
-            self._answers = Answers(teachers, session, release.n_classes)
-            return None
-        self._asking = make_student(
+            return Answers(teachers, session, release.n_classes), None
+        asking = make_student(
             self.student or "supervised",
             self._model(),
-            vars(self).pop("_public"),
+            release.context.unlabeled,
             release.n_queries,
             rng,
         )
         # with a student the teachers vote now, and are gone after the fit
-        asked = self._asking.rows[self._asking.asked]
-        votes = teachers.vote(asked, release.n_classes, self._asking.groups)
-        return session.histograms(votes)
+        rows = asking.rows[asking.asked]
+        votes = teachers.vote(rows, release.n_classes, asking.groups)
+        return asking, session.histograms(votes)
 
     def _check_released(self, value):
         """Votes are whole numbers: NaN stands for queries without an answer."""
 
-    def _publish(self, value, context):
-        if value is None:
+    def _publish(self, value, release):
+        context = PublicContext(n_records=release.n_records)
+        self.release_ = replace(release, context=context)
+        asking, noisy = value
+        if noisy is None:
+            self._answers = asking
             return
-        self.noisy_votes_ = value
-        student = vars(self).pop("_asking")
-        self.student_ = student.learn(value, self.release_, self.noise_)
+        self.noisy_votes_ = noisy
+        self.student_ = asking.learn(noisy, self.release_, self.noise_)
 
     # -- post-processing, or answers within the budget ----------------------------
 

@@ -21,8 +21,8 @@ from sklearn.semi_supervised import (
     SelfTrainingClassifier,
 )
 
-from skpuffer._warnings import warn
 from skpuffer.exceptions import PrivacyWarning
+from skpuffer.utils._warn import warn
 
 from ._session import leading
 from ._teachers import constant_classifier, fit_classifier

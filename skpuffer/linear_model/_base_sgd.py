@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
@@ -17,10 +18,15 @@ from skpuffer.releases import (
 )
 from skpuffer.training import run_defaults, train
 from skpuffer.utils._checks import check_count, check_positive
-from skpuffer.utils._fitting import forget
 from skpuffer.utils._sklearn import Interval, StrOptions
 
 __all__ = ["PrivateTrainingMixin"]
+
+#: What a certificate says of a warm start.
+WARM_STARTED = (
+    "training began at parameters released before, whose own certificate is to be "
+    "added to this one"
+)
 
 
 def _refuse_partial_fit(estimator):
@@ -72,14 +78,9 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         clip = default if self.clip_norm is None else float(self.clip_norm)
         return {"clip_norm": clip, "clip_order": order}
 
-    def _width(self, order):
-        """Norm of that order of features that are equal and of l2 norm one."""
-        return self.n_features_in_ ** max(0.0, 1 / order - 1 / 2)
-
     # -- the plan: from public facts alone ----------------------------------------
 
     def _check_parameters(self, scenario):
-        super()._check_parameters(scenario)
         for check, names in (
             (check_count, ("batch_size", "n_steps", "max_iter")),
             (check_positive, ("clip_norm", "learning_rate")),
@@ -88,39 +89,30 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
                 if getattr(self, name) is not None:
                     check(**{name: getattr(self, name)})
 
-    def _defaults(self, context, multiplier, **decided):
-        """Return the rule for what was not said; see :func:`run_defaults`."""
-        smoothness = self._loss().smoothness
-        return run_defaults(context.n_records, multiplier, smoothness, **decided)
-
-    def _probe(self, context, order):
+    def _probe(self, task):
         """Describe a single look at all gradients, of clip norm one."""
         return GradientRelease(
-            n_records=context.n_records,
+            n_records=task.context.n_records,
             n_steps=1,
             sampling="full_batch",
-            clip_order=order,
-            context=context,
+            clip_order=task.accountant.clip_order,
+            context=task.context,
             name=self._release_name,
         )
 
-    def _plan(self, scenario, accountant, context, X):
-        order = accountant.clip_order
-        probe = self._probe(context, order)
+    def _release(self, task):
+        probe = self._probe(task)
+        context, order = task.context, probe.clip_order
         # how much noise one look at all gradients would take: what the budget buys
-        once = accountant.calibrate(probe, scenario.bind(context)).noise
-        multiplier = float(np.max(once.std())) * self._width(order)
-        defaults = self._defaults(context, multiplier)
-        sampling = self.sampling
-        if sampling is None:
-            sampling = "full_batch" if self.batch_size is None else "poisson"
-        batch_size = self.batch_size
-        if batch_size is None and sampling != "full_batch":
-            batch_size = min(context.n_records, max(1, context.n_records // 10))
-        if batch_size is not None and sampling != "with_replacement":
-            batch_size = min(batch_size, context.n_records)
-        if sampling == "full_batch":
-            batch_size = None
+        once = task.accountant.calibrate(probe, task.scenario.bind(context)).noise
+        # norm, as of the gradients, of features that are equal and of l2 norm one
+        width = self.n_features_in_ ** max(0.0, 1 / order - 1 / 2)
+        multiplier = float(np.max(once.std())) * width
+        l2, smoothness = self._l2(context), self._loss().smoothness
+        # the rule for what was not said
+        rule = partial(run_defaults, context.n_records, multiplier, smoothness)
+        defaults = rule()
+        sampling, batch_size = self._batches(context.n_records)
         release = GradientRelease(
             n_records=context.n_records,
             n_steps=1,
@@ -129,11 +121,39 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             dim=None,
             name=self._release_name,
             context=context,
-            assumptions=self._statements(context),
-            **self._clipping(defaults.clip_norm * self._width(order), order),
+            assumptions=(
+                *(() if task.start is None else (WARM_STARTED,)),
+                f"rows longer than {self.data_norm:g} are scaled down to it",
+            ),
+            **self._clipping(defaults.clip_norm * width, order),
         )
-        release = replace(release, n_steps=self._steps(release, defaults))
-        return replace(release, optimiser=self._optimiser(release, multiplier))
+        n_steps = self._steps(release, defaults)
+        fitted = rule(n_steps=n_steps, clip_norm=release.total_clip_norm / width)
+        # how noisy gradients become parameters: post-processing of what is public
+        chosen = {
+            "learning_rate": fitted.learning_rate,
+            # the rule's momentum belongs to the rule's step
+            "momentum": fitted.momentum if self.learning_rate is None else 0.0,
+            "average": fitted.average,
+        }
+        for name in chosen:
+            if getattr(self, name) is not None:
+                chosen[name] = float(getattr(self, name))
+        optimiser = Optimiser(l2=l2, **chosen)
+        return replace(release, n_steps=n_steps, optimiser=optimiser)
+
+    def _batches(self, n_records):
+        """The sampling scheme, and the size of a batch where it has one."""
+        sampling, batch_size = self.sampling, self.batch_size
+        if sampling is None:
+            sampling = "full_batch" if batch_size is None else "poisson"
+        if sampling == "full_batch":
+            return sampling, None
+        if batch_size is None:
+            batch_size = min(n_records, max(1, n_records // 10))
+        if sampling != "with_replacement":
+            batch_size = min(batch_size, n_records)
+        return sampling, batch_size
 
     def _steps(self, release, defaults):
         if self.n_steps is not None:
@@ -142,73 +162,41 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             return int(self.max_iter) * release.steps_per_epoch
         return max(defaults.n_steps, release.steps_per_epoch)
 
-    def _statements(self, context):
-        if not hasattr(self, "_released"):
-            return ()
-        return (
-            "training began at parameters released before, whose own certificate is "
-            "to be added to this one",
-        )
-
     # -- the run ------------------------------------------------------------------
 
-    def _execute(self, release, noise, X, y, rng, record=None):
-        start = vars(self).pop("_released", None)
+    def _execute(self, task, release, noise, rng, record=None):
         if isinstance(release, QueryRelease):
-            return super()._execute(release, noise, X, y, rng)
-        gradients = self._gradients(X, y)
-        public = PublicContext(n_records=release.n_records)
-        self.release_ = replace(release, context=public)
-        self.n_steps_ = release.n_steps
-        self.n_iter_ = np.array([release.n_epochs])
-        self._released = train(
+            return super()._execute(task, release, noise, rng)
+        gradients = self._gradients(task.X, task.y)
+        if task.start is not None:
+            _check_start(task.start, gradients)
+        return train(
             gradients,
             release,
             noise,
             rng,
-            initial=_checked_start(start, gradients),
+            initial=task.start,
             verbose=bool(self.verbose),
             record=record,
         )
-        return self._released
 
-    def _optimiser(self, release, multiplier):
-        """How noisy gradients become parameters: post-processing of what is public."""
-        defaults = self._defaults(
-            release.context,
-            multiplier,
-            n_steps=release.n_steps,
-            clip_norm=release.total_clip_norm / self._width(release.clip_order),
-        )
-        chosen = {
-            name: given if (given := getattr(self, name)) is not None else fallback
-            for name, fallback in (
-                ("learning_rate", defaults.learning_rate),
-                # the rule's momentum belongs to the rule's step
-                ("momentum", defaults.momentum if self.learning_rate is None else 0.0),
-                ("average", defaults.average),
-            )
-        }
-        return Optimiser(
-            l2=self._l2(release.context),
-            **{name: float(value) for name, value in chosen.items()},
-        )
-
-    def _forget(self):
-        """Remove what a fit has set, except for what a warm start goes on from."""
-        forget(self, keep=("_released",) if self.warm_start else ())
+    def _publish(self, value, release):
+        public = PublicContext(n_records=release.n_records)
+        self.release_ = replace(release, context=public)
+        self.n_steps_ = release.n_steps
+        self.n_iter_ = np.array([release.n_epochs])
+        self._released = value  # for a warm start of the next fit
 
     @available_if(_refuse_partial_fit)
     def partial_fit(self, X, y=None):
         """Not available; the error says why."""
 
 
-def _checked_start(start, gradients):
-    """What a warm start goes on from, if there is one of the shape that is needed."""
-    if start is not None and start.shape != (gradients.dim,):
+def _check_start(start, gradients):
+    """Refuse to go on from parameters of another shape."""
+    if start.shape != (gradients.dim,):
         raise ValueError(
             f"The parameter 'warm_start' needs released parameters of the same "
             f"shape: there are {start.size}, the data asks for {gradients.dim}. "
             "Use warm_start=False."
         )
-    return start

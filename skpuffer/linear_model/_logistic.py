@@ -10,11 +10,9 @@ import numpy as np
 
 from skpuffer._prediction import ScoreProbabilitiesMixin
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import RecordScenario
 from skpuffer.training import make_loss
 from skpuffer.utils._checks import check_positive
-from skpuffer.utils._clipping import clip_rows
-from skpuffer.utils._norms import row_norms
+from skpuffer.utils._clipping import clip_rows, row_norms
 from skpuffer.utils._sklearn import Interval, StrOptions
 
 from ._logistic_loss import LogisticConstants, LogisticRecord, minimise
@@ -276,32 +274,34 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
     # -- by gradients -------------------------------------------------------------
 
     def _loss(self):
-        return make_loss("log_loss", self._n_classes())
+        return make_loss("log_loss", len(self.classes_))
 
     def _l2(self, context):
         return 0.0 if self.C is None else 1.0 / (self.C * context.n_records)
 
-    def _plan(self, scenario, accountant, context, X):
+    def _release(self, task):
         """A gradient release or a query release, by the solver and the scenario."""
+        if self._by_gradients(task):
+            return super()._release(task)
+        return self._output_release(task)
+
+    def _by_gradients(self, task):
         # 'auto' is gradients under differential privacy, where the accountant takes
         # them, and the output elsewhere
         if self.solver == "output" or self._norm_from_data:
-            return self._release(scenario, context, X)
+            return False
         if self.solver == "gradient":
-            return super()._plan(scenario, accountant, context, X)
-        probe = self._probe(context, accountant.clip_order)
-        if isinstance(scenario, RecordScenario) and accountant.supports(
-            probe, scenario
-        ):
-            return super()._plan(scenario, accountant, context, X)
-        return self._release(scenario, context, X)
+            return True
+        scenario, accountant = task.scenario, task.accountant
+        supported = accountant.supports(self._probe(task), scenario)
+        return scenario.any_records and bool(supported)
 
     # -- by output perturbation ---------------------------------------------------
 
-    def _release(self, scenario, context, X):
-        norm = self.data_norm
+    def _output_release(self, task):
+        context, norm = task.context, self.data_norm
         if self._norm_from_data:
-            norm = float(row_norms(X, 2).max())
+            norm = float(row_norms(task.X, 2).max())
         intercept = self._output_intercept
         n_classes = len(self.classes_)
         constants = LogisticConstants(
@@ -353,9 +353,9 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
     def _output_iterations(self):
         return _OUTPUT_MAX_ITER if self.max_iter is None else int(self.max_iter)
 
-    def _publish(self, value, context):
-        if hasattr(self, "release_"):
-            super()._publish(value, context)
+    def _publish(self, value, release):
+        if not isinstance(release, QueryRelease):
+            super()._publish(value, release)
             return
         self.n_iter_ = np.array([self._output_iterations])
         blocks = 1 if len(self.classes_) == 2 else len(self.classes_)

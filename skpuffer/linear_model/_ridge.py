@@ -224,7 +224,8 @@ class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
         intercept = float(self.intercept_scaling) if self.fit_intercept else 0.0
         return _Moments(float(self.data_norm), intercept, n_features)
 
-    def _release(self, scenario, context, X):
+    def _release(self, task):
+        context = task.context
         moments = self._moments(context.n_features)
         low, high = map(float, self.target_bounds)
         return QueryRelease(
@@ -242,7 +243,7 @@ class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
             ),
         )
 
-    def _publish(self, value, context):
+    def _publish(self, value, release):
         moments = self._moments(self.n_features_in_)
         square, cross = moments.unpack(value)
         # noise makes the matrix indefinite: its negative eigenvalues are set to zero

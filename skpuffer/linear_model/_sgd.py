@@ -202,7 +202,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         check_non_negative(alpha=self.alpha)
 
     def _loss(self):
-        return make_loss(self.loss, self._n_classes())
+        return make_loss(self.loss, len(self.classes_))
 
     def _l2(self, context):
         return float(self.alpha)
@@ -403,8 +403,8 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
     def _l2(self, context):
         return float(self.alpha)
 
-    def _publish(self, value, context):
-        super()._publish(value, context)
+    def _publish(self, value, release):
+        super()._publish(value, release)
         centre, half = target_scale(self.target_bounds)
         self.coef_ = self.coef_.ravel() * half
         self.intercept_ = self.intercept_ * half + centre

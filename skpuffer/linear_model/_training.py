@@ -10,11 +10,11 @@ from scipy import sparse
 from sklearn.base import RegressorMixin
 
 from skpuffer._prediction import LinearLabelsMixin, linear_scores
-from skpuffer._validation import validate_rows
 from skpuffer.base import PrivateClassifierMixin, mark_noisy
 from skpuffer.training import LinearGradients
 from skpuffer.utils._checks import check_interval, check_positive, check_real
 from skpuffer.utils._clipping import clip_rows
+from skpuffer.utils._reading import validate_rows
 from skpuffer.utils._sklearn import Interval
 
 from ._base_sgd import PrivateTrainingMixin
@@ -62,14 +62,10 @@ class LinearTraining(PrivateTrainingMixin):
             return 0.0
         return 0.5 if self.intercept_scaling is None else float(self.intercept_scaling)
 
-    def _n_classes(self):
-        return len(self.classes_) if hasattr(self, "classes_") else None
-
-    def _n_outputs(self):
-        return self._loss().n_outputs(self._n_classes())
-
     def _gradients(self, X, y):
         """Clipped gradients of the model on rows in units of `data_norm`."""
+        n_classes = len(self.classes_) if hasattr(self, "classes_") else None
+        intercept_scale = self._intercept_scale
         # in units of the public norm, so that one rule fits every scale of the data
         rows = clip_rows(X, self.data_norm)
         if self.data_norm != 1:
@@ -78,19 +74,15 @@ class LinearTraining(PrivateTrainingMixin):
             self._loss(),
             rows,
             y,
-            n_classes=self._n_classes(),
-            intercept_scale=self._intercept_scale,
+            n_classes=n_classes,
+            intercept_scale=intercept_scale,
         )
 
-    def _statements(self, context):
-        return (
-            *super()._statements(context),
-            f"rows longer than {self.data_norm:g} are scaled down to it",
-        )
-
-    def _publish(self, value, context):
+    def _publish(self, value, release):
+        super()._publish(value, release)
         # trained on rows in units of `data_norm`, published for rows as they are
-        weights = self.n_features_in_ * self._n_outputs()
+        n_outputs = value.size // (self.n_features_in_ + bool(self.fit_intercept))
+        weights = self.n_features_in_ * n_outputs
         self.coef_ = value[:weights].reshape(self.n_features_in_, -1).T / self.data_norm
         self.intercept_ = np.zeros(len(self.coef_))
         if self.fit_intercept:
@@ -119,7 +111,7 @@ class LinearRegressorMixin(RegressorMixin):
         """Validate, and map the bounds of the target to [-1, 1]."""
         X, y = validate_rows(self, X, y, y_numeric=True)
         centre, half = target_scale(self.target_bounds)
-        return X, np.clip((y - centre) / half, -1.0, 1.0)
+        return X, np.clip((y - centre) / half, -1.0, 1.0), None
 
     def predict(self, X: Table) -> Floats:
         """Predict the target of each row.

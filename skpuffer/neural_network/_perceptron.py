@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._prediction import LinearLabelsMixin, ScoreProbabilitiesMixin
-from skpuffer._validation import validate_rows
 from skpuffer.base import PrivateClassifierMixin
 from skpuffer.linear_model._base_sgd import PrivateTrainingMixin
 from skpuffer.training import PerceptronGradients, make_loss
 from skpuffer.training._perceptron import ACTIVATIONS
 from skpuffer.utils._checks import check_count, check_non_negative, check_positive
 from skpuffer.utils._clipping import clip_rows
+from skpuffer.utils._reading import validate_rows
 from skpuffer.utils._sklearn import Interval, StrOptions
 
 if TYPE_CHECKING:
@@ -232,15 +232,10 @@ class PrivateMLPClassifier(
             activation=self.activation,
         )
 
-    def _statements(self, context):
-        return (
-            *super()._statements(context),
-            f"rows longer than {self.data_norm:g} are scaled down to it",
-        )
-
     # -- post-processing ----------------------------------------------------------
 
-    def _publish(self, value, context):
+    def _publish(self, value, release):
+        super()._publish(value, release)
         d, h, k = self.n_features_in_, self.hidden_size, self._n_outputs()
         hidden, output = np.split(value, [(d + 1) * h])
         hidden, output = hidden.reshape(d + 1, h), output.reshape(h + 1, k)

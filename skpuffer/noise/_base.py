@@ -13,9 +13,12 @@ from numpy.typing import ArrayLike
 from skpuffer.exceptions import InfiniteDistanceError
 from skpuffer.utils._checks import (
     check_count,
+    check_each,
+    check_extent,
     check_non_negative,
     check_order,
     check_positive,
+    check_probability,
     check_real,
 )
 from skpuffer.utils._plain import Plain
@@ -24,7 +27,6 @@ from skpuffer.utils._solve import largest_argument, raise_until, smallest_argume
 from skpuffer.utils._types import Floats, Number, Numbers
 
 from ._shift import Shift, one_coordinate
-from ._validation import check_delta, check_each, check_scale, plain
 
 #: Sentences on what is not proved: of Rényi costs, and of trade-offs.
 Evidence = tuple[tuple[str, ...], tuple[str, ...]]
@@ -92,7 +94,7 @@ class Noise(Plain, ABC):
     integer: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", check_scale(self.scale))
+        object.__setattr__(self, "scale", _checked_scale(self.scale))
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         # a subclass of a family without a name of its own is no such noise
@@ -512,7 +514,7 @@ class ShiftCurve(Plain, kind="shifted_noise"):
 
     def epsilon(self, delta: Number) -> Number:
         """Return the smallest epsilon >= 0 with (epsilon, delta), rounded up."""
-        delta = check_each(check_delta, delta=delta)
+        delta = check_each(_check_delta, delta=delta)
         pure = np.equal(delta, 0)
         if np.all(pure):
             return plain(np.add(delta, self.renyi(math.inf)))
@@ -534,7 +536,7 @@ class ShiftCurve(Plain, kind="shifted_noise"):
 
     def scale_for_delta(self, epsilon: float, delta: float) -> Numbers:
         """Return the smallest scale that obeys (epsilon, delta); see :class:`Noise`."""
-        epsilon, delta = check_positive(epsilon=epsilon), check_delta(delta=delta)
+        epsilon, delta = check_positive(epsilon=epsilon), _check_delta(delta=delta)
         if delta == 0:
             return self.scale_for(math.inf, epsilon)
         return self.noise._least_scale(
@@ -561,3 +563,34 @@ class ShiftCurve(Plain, kind="shifted_noise"):
         return ShiftCurve(
             self.noise, replace(self.shift, radius=factor * self.shift.radius)
         )
+
+
+def _checked_scale(scale: ArrayLike) -> float | tuple[float, ...]:
+    """Return a finite scale >= 0 as a float, or one for each coordinate as a tuple."""
+    array = check_each(check_non_negative, scale=scale)
+    for value in np.unique(array):
+        check_extent(scale=float(value))
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"The parameter 'scale' must be finite. Got {scale!r}.")
+    if np.ndim(array) == 0:
+        return array
+    if np.ndim(array) > 1 or array.size == 0:
+        raise ValueError(
+            "The parameter 'scale' must be one number or one for each coordinate. "
+            f"Got shape {array.shape}; correlated Gaussian noise takes covariance=..."
+        )
+    return tuple(array.tolist())
+
+
+def _check_delta(**named: Any) -> float:
+    """Return the one named value as a float in [0, 1)."""
+    ((name, value),) = named.items()
+    return 0.0 if check_real(**named) == 0 else check_probability(**named)
+
+
+def plain(value: Numbers) -> Any:
+    """Return a Python float for a number or an array of no dimension; else the array.
+
+    Which of the two it is, only the caller's arguments tell, hence the loose type.
+    """
+    return float(value) if np.ndim(value) == 0 else value

@@ -10,9 +10,8 @@ import numpy as np
 from skpuffer.utils._solve import largest_argument
 from skpuffer.utils._types import Floats, Numbers
 
-from ._base import Costs, Evidence, Noise
+from ._base import Costs, Evidence, Noise, plain
 from ._shift import Shift
-from ._validation import plain
 
 # Relative excess over an integer at which a radius is still taken for that integer: it
 # is round-off, as displacements within the radius are integers themselves.

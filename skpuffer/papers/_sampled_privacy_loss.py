@@ -6,12 +6,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.optimize import brentq
 
-from skpuffer.accountants._base import Accountant, Calibration, bind
-from skpuffer.accountants._noise_parameter import (
-    check_noise,
-    check_values,
-    chosen_noise,
-)
+from skpuffer.accountants._base import Accountant, Calibration, bind, check_values
+from skpuffer.accountants._noise_parameter import chosen_noise
 from skpuffer.accountants.composition._accounting import steps_of
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
 from skpuffer.exceptions import UnsupportedError
@@ -147,7 +143,7 @@ class SampledPrivacyLoss(Accountant):
         """Check the parameters; see the class."""
         check_positive(epsilon=self.epsilon)
         check_probability(delta=self.delta)
-        check_noise(self.noise, self.beta)
+        chosen_noise(self)
         check_count(n_samples=self.n_samples, least=100)
         for name in ("half_width", "mesh"):
             if getattr(self, name) is not None:

@@ -16,6 +16,11 @@ from ._robustness import shifted
 __all__ = ["Certificate"]
 
 
+# How far from the budget, in parts of it, what the noise spends may be: above it by
+# rounding alone, below it by as much as a search for the scale may leave.
+_ABOVE, _BELOW = 1e-6, 1e-2
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Certificate:
     """What a release promised, in which notion, under which assumptions.
@@ -116,7 +121,9 @@ class Certificate:
     n_releases: int = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "notion", Notion.of(self.notion))
+        if not isinstance(self.notion, Notion):
+            # for mypy a notion is never given by its name
+            object.__setattr__(self, "notion", Notion.of(self.notion))  # type: ignore[unreachable]
         object.__setattr__(self, "assumptions", tuple(self.assumptions))
 
     @property
@@ -310,6 +317,28 @@ class Certificate:
                 f"{what} either. Declare what is known of the laws (prior_as='law', "
                 "'support' or 'confidence'; confidence= for simulations)."
             )
+
+    def as_asked(self, epsilon: float) -> "Certificate":
+        """State the budget asked for rather than the last digits of the way back.
+
+        Parameters
+        ----------
+        epsilon : float
+
+        Returns
+        -------
+        Certificate
+            As it is, if the noise spends more than was asked or leaves some of it.
+        """
+        assert self.epsilon is not None  # every accountant here states one
+        spent = self.epsilon / epsilon
+        if not 1 - _BELOW <= spent <= 1 + _ABOVE:
+            return self
+        same = self.rpp_epsilon == self.epsilon
+        asked = float(epsilon)
+        return replace(
+            self, epsilon=asked, rpp_epsilon=asked if same else self.rpp_epsilon
+        )
 
     def as_estimate(self, reason: str) -> "Certificate":
         """Return this certificate demoted to an estimate, for a stated reason."""

@@ -1,7 +1,7 @@
 """Privacy curves: a cost at every Rényi order, or an exact trade-off.
 
-Noise families make exact ones of their own (:class:`skpuffer.noise.ShiftCurve`). The
-two here are what composition and tables of orders need.
+Noise families make exact ones of their own (:class:`skpuffer.noise.ShiftCurve`). Those
+of composition and of tables of orders are here.
 """
 
 import math
@@ -11,55 +11,16 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from skpuffer.utils._checks import (
-    check_non_negative,
-    check_order,
-    check_probability,
-    check_real,
-)
+from skpuffer.utils._checks import check_order, check_real
 from skpuffer.utils._plain import Plain
 from skpuffer.utils._types import Floats
 
 from ._conversions import DEFAULT_ORDERS, renyi_to_approximate, renyi_to_delta
 from ._distribution import PrivacyLossCurve
-from ._gaussian import gaussian_delta, gaussian_epsilon
+from ._gaussian import GaussianCurve, gaussian_delta
 from ._protocols import NoiseCurve, PrivacyCurve, Step
 
-__all__ = ["GaussianCurve", "RenyiCurve", "compose_curves"]
-
-
-@dataclass(frozen=True)
-class GaussianCurve(Plain, kind="gaussian"):
-    """The exact curve of two unit Gaussians at distance `mu` (mu-Gaussian privacy).
-
-    Parameters
-    ----------
-    mu : float
-        Distance of the means in standard deviations.
-    """
-
-    mu: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", check_non_negative(mu=self.mu))
-
-    @property
-    def gaussian_mu(self) -> float:
-        """The distance `mu`, whose squares add up under composition."""
-        return self.mu
-
-    def renyi(self, alpha: float) -> float:
-        """Rényi cost at order `alpha`, in nats."""
-        alpha = check_order(alpha=alpha)
-        return 0.0 if self.mu == 0 else alpha * self.mu**2 / 2
-
-    def delta(self, epsilon: float) -> float:
-        """Exact delta at `epsilon`."""
-        return gaussian_delta(check_real(epsilon=epsilon), self.mu)
-
-    def epsilon(self, delta: float) -> float:
-        """Exact epsilon at `delta`, rounded up."""
-        return gaussian_epsilon(check_probability(delta=delta), self.mu)
+__all__ = ["RenyiCurve", "compose_curves"]
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,20 @@ Noise families and certificates both need it, so it stands below either.
 """
 
 import math
+from dataclasses import dataclass
+from functools import partial
 from typing import overload
 
 import numpy as np
 from scipy.special import log_ndtr
 
+from skpuffer.utils._checks import (
+    check_non_negative,
+    check_order,
+    check_probability,
+    check_real,
+)
+from skpuffer.utils._plain import Plain
 from skpuffer.utils._solve import largest_argument, root_above
 from skpuffer.utils._types import Floats, Numbers
 
@@ -83,12 +92,46 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
     upper = mu**2 / 2 + mu * math.sqrt(2 * math.log(1 / delta)) + 1.0
     if mu > 1e8:  # it is as good as exact, and the curve has lost its digits
         return upper * (1 + 1e-12)
-    return root_above(lambda e: gaussian_delta(e, mu), delta, 0.0, upper)
+    return root_above(partial(gaussian_delta, mu=mu), delta, 0.0, upper)
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """Largest mu with ``gaussian_delta(epsilon, mu) <= delta``, rounded down."""
-    mu = largest_argument(lambda mu: gaussian_delta(epsilon, mu), delta, 1.0)
+    mu = largest_argument(partial(gaussian_delta, epsilon), delta, 1.0)
     while gaussian_delta(epsilon, mu) > delta:
         mu *= 1 - 1e-12
     return mu
+
+
+@dataclass(frozen=True)
+class GaussianCurve(Plain, kind="gaussian"):
+    """The exact curve of two unit Gaussians at distance `mu` (mu-Gaussian privacy).
+
+    Parameters
+    ----------
+    mu : float
+        Distance of the means in standard deviations.
+    """
+
+    mu: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mu", check_non_negative(mu=self.mu))
+
+    @property
+    def gaussian_mu(self) -> float:
+        """The distance `mu`, whose squares add up under composition."""
+        return self.mu
+
+    def renyi(self, alpha: float) -> float:
+        """Rényi cost at order `alpha`, in nats."""
+        alpha = check_order(alpha=alpha)
+        return 0.0 if self.mu == 0 else alpha * self.mu**2 / 2
+
+    def delta(self, epsilon: float) -> float:
+        """Exact delta at `epsilon`."""
+        return gaussian_delta(check_real(epsilon=epsilon), self.mu)
+
+    def epsilon(self, delta: float) -> float:
+        """Exact epsilon at `delta`, rounded up."""
+        return gaussian_epsilon(check_probability(delta=delta), self.mu)

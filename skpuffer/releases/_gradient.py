@@ -95,11 +95,11 @@ class GradientRelease(Release):
     def __post_init__(self) -> None:
         check_count(n_records=self.n_records)
         check_count(n_steps=self.n_steps)
+        self._check_clipping()
         scheme = sampling_scheme(self.sampling)
         object.__setattr__(self, "sampling", scheme)
         size = scheme.batch_size(self.n_records, self.batch_size)
         object.__setattr__(self, "batch_size", size)
-        self._check_clipping()
         self._meet_context()
 
     def _check_clipping(self) -> None:

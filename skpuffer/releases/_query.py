@@ -110,7 +110,7 @@ class QueryRelease(Release):
         if self.query is not None:
             return np.asarray(self.query(X, y), dtype=float).ravel()
         total = self.factor * self._sum_of_contributions(X, y)
-        return total * self.unit_array
+        return total if self.units is None else total * np.asarray(self.units)
 
     def _sum_of_contributions(self, X: Any, y: Any) -> Any:
         """Sum over records, block by block: contributions may be wider than rows."""
@@ -164,4 +164,6 @@ class QueryRelease(Release):
 
     def total_slack(self, norm: float) -> float:
         """The optimiser's tolerance, in `norm`."""
+        if self.slack == 0:
+            return 0.0
         return convert_norm(self.slack, self.modulus_norm, norm, self.dim)

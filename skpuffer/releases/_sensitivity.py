@@ -1,11 +1,25 @@
 """The sensitivity of a release to one arbitrary record."""
 
+from __future__ import annotations
+
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
+
+import numpy as np
 
 from skpuffer.utils._checks import check_extent, check_option
 
-__all__ = ["Sensitivity", "convert_norm"]
+__all__ = [
+    "NORMS",
+    "Sensitivity",
+    "convert_norm",
+    "grouped_sensitivity",
+    "stacked_sensitivity",
+]
+
+#: Norms in which sensitivities are put together.
+NORMS = (1.0, 2.0, math.inf)
 
 
 def convert_norm(
@@ -91,3 +105,68 @@ class Sensitivity:
         if relation == "add_remove":
             return added
         return min(2 * added, best(self.replace or {}))
+
+    def times(self, factor: float) -> Sensitivity:
+        """Return the sensitivity of `factor` times the query."""
+
+        def scaled(held: dict[float, float]) -> dict[float, float]:
+            return {norm: factor * value for norm, value in held.items()}
+
+        replace = None if self.replace is None else scaled(self.replace)
+        return Sensitivity(scaled(self.add_remove), replace)
+
+
+def stacked_sensitivity(sensitivities: Iterable[Sensitivity]) -> Sensitivity:
+    """Sensitivity of sums over records that are put side by side.
+
+    The norm of a stacked vector is the norm of the vector of its blocks' norms. It is
+    attained if each block's supremum can be, independently of the others.
+
+    Parameters
+    ----------
+    sensitivities : iterable of Sensitivity
+        For both relations, in each of `NORMS`.
+
+    Returns
+    -------
+    Sensitivity
+    """
+    blocks = list(sensitivities)
+    return Sensitivity(
+        add_remove=_side_by_side([block.add_remove for block in blocks]),
+        replace=_side_by_side([block.replace or {} for block in blocks]),
+    )
+
+
+def _side_by_side(blocks: list[dict[float, float]]) -> dict[float, float]:
+    return {
+        norm: float(np.linalg.norm([held[norm] for held in blocks], norm))
+        for norm in NORMS
+    }
+
+
+def grouped_sensitivity(block: Sensitivity) -> Sensitivity:
+    """Sensitivity of a block that stands in the one cell, of several, of its record.
+
+    Disjoint cells compose in parallel: a record alone fills one block, so adding one
+    moves no more than one cell's block. A replaced record may leave one cell for
+    another, which moves both.
+
+    Parameters
+    ----------
+    block : Sensitivity
+        Of the block within one cell.
+
+    Returns
+    -------
+    Sensitivity
+
+    References
+    ----------
+    McSherry (2009), Privacy integrated queries, Theorem 4 (parallel composition).
+    """
+    within, across = block.replace or {}, _side_by_side([block.add_remove] * 2)
+    return Sensitivity(
+        add_remove=dict(block.add_remove),
+        replace={norm: max(within[norm], across[norm]) for norm in NORMS},
+    )

@@ -75,6 +75,10 @@ class Scenario(BaseEstimator, ABC):
         share_life(self, clone)
         return clone
 
+    #: Whether the secret is the records themselves, any so many of them and whatever
+    #: they hold. Then only what bounds one record's influence on a release helps.
+    any_records: bool = False
+
     #: Whether calibration reads the private rows; only an empirical prior does.
     needs_empirical: bool = False
 

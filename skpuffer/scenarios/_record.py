@@ -31,6 +31,8 @@ class RecordScenario(Scenario):
     RecordScenario(k=4, relation='replace')
     """
 
+    any_records = True
+
     def __init__(self, k: int = 1, relation: str = "add_remove") -> None:
         self.k = k
         self.relation = relation

@@ -8,11 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._sensitivity import (
-    ContributionSensitivity,
-    grouped_sensitivity,
-    stacked_sensitivity,
-)
+from skpuffer.releases import Sensitivity
+from skpuffer.releases._sensitivity import grouped_sensitivity, stacked_sensitivity
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -23,19 +20,19 @@ __all__ = ["Bins", "Grouped", "Levels", "Ones", "Signs", "Stacked"]
 
 # Of a vector with a single one. A replaced record moves the one to another place: by
 # two in l1, by sqrt(2) in l2.
-_ONE_HOT = ContributionSensitivity(
-    alone={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
-    apart={1.0: 2.0, 2.0: math.sqrt(2.0), math.inf: 1.0},
+_ONE_HOT = Sensitivity(
+    add_remove={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
+    replace={1.0: 2.0, 2.0: math.sqrt(2.0), math.inf: 1.0},
 )
 # Of a number that is one or minus one.
-_SIGN = ContributionSensitivity(
-    alone={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
-    apart={1.0: 2.0, 2.0: 2.0, math.inf: 2.0},
+_SIGN = Sensitivity(
+    add_remove={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
+    replace={1.0: 2.0, 2.0: 2.0, math.inf: 2.0},
 )
 # Of a number that is one for each record: a replaced record changes nothing.
-_CONSTANT = ContributionSensitivity(
-    alone={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
-    apart={1.0: 0.0, 2.0: 0.0, math.inf: 0.0},
+_CONSTANT = Sensitivity(
+    add_remove={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
+    replace={1.0: 0.0, 2.0: 0.0, math.inf: 0.0},
 )
 
 
@@ -48,7 +45,7 @@ def _stepwise(gaps, positions, sensitivity, norm):
         Largest move of each feature.
     positions : sequence of int
         Columns that are read.
-    sensitivity : ContributionSensitivity
+    sensitivity : Sensitivity
         Of the contribution.
     norm : float
 
@@ -56,7 +53,7 @@ def _stepwise(gaps, positions, sensitivity, norm):
     -------
     ndarray of shape (n,)
     """
-    apart = sensitivity.of_sum(1.0).value("replace", norm, None)
+    apart = sensitivity.value("replace", norm, None)
     return np.where(np.any(gaps[:, list(positions)] > 0, axis=1), apart, 0.0)
 
 
@@ -111,8 +108,8 @@ class Signs:
         return (0.5,) * self.dim
 
     @property
-    def sensitivity(self) -> ContributionSensitivity:
-        """See :class:`ContributionSensitivity`."""
+    def sensitivity(self) -> Sensitivity:
+        """See :class:`Sensitivity`."""
         return stacked_sensitivity([_SIGN] * self.dim)
 
     def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
@@ -225,8 +222,8 @@ class Stacked:
         return tuple(unit for block in self.blocks for unit in block.units)
 
     @property
-    def sensitivity(self) -> ContributionSensitivity:
-        """See :class:`ContributionSensitivity`."""
+    def sensitivity(self) -> Sensitivity:
+        """See :class:`Sensitivity`."""
         return stacked_sensitivity(block.sensitivity for block in self.blocks)
 
     def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
@@ -278,8 +275,8 @@ class Grouped:
         return self.block.units * self.n_cells
 
     @property
-    def sensitivity(self) -> ContributionSensitivity:
-        """See :class:`ContributionSensitivity`."""
+    def sensitivity(self) -> Sensitivity:
+        """See :class:`Sensitivity`."""
         return grouped_sensitivity(self.block.sensitivity)
 
     def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:

@@ -1,21 +1,83 @@
-"""Private means."""
+"""Private means, and the mixin of estimators of moments: public bounds of features."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.exceptions import ScenarioError, UnsupportedError
+from skpuffer.releases import QueryRelease
+from skpuffer.scenarios import LawsScenario
+from skpuffer.utils._bounds import BOUNDS_LEAK, check_bounds, resolve_bounds
 from skpuffer.utils._sklearn import StrOptions
 
-from ._bounded import BoundedColumnsMixin
-from ._moments import column_means
+from ._moments import Averages, Moments, column_means
 
 if TYPE_CHECKING:
     from skpuffer.accountants import Accountant
     from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import BoundsLike, RandomState
 
-__all__ = ["PrivateMean"]
+__all__ = ["BoundedColumnsMixin", "PrivateMean"]
+
+
+class BoundedColumnsMixin:
+    """Mixin for estimators with the parameter `bounds` that release moments."""
+
+    def _check_parameters(self, scenario):
+        check_bounds(self.bounds)
+        if self.bounds is None and scenario.any_records:
+            raise UnsupportedError(
+                f"{type(self).__name__} needs public bounds of the features: without, "
+                "nothing says how far one record moves what is released. Give the "
+                "parameter 'bounds', a pair (low, high) or a dict of {column: (low, "
+                "high)}; or a scenario whose public prior declares them."
+            )
+
+    def _leaks(self):
+        return (BOUNDS_LEAK,) if isinstance(self.bounds, str) else ()
+
+    def _moment_release(self, task, *, order, name, query):
+        """The release of the moments up to an order: a sum, where bounds are known.
+
+        Without bounds it is the query itself, whose output distributions the scenario
+        has to know.
+        """
+        scenario, context = task.scenario, task.context
+        d, n = context.n_features, context.n_records
+        bounds = resolve_bounds(
+            self.bounds, d, scenario=scenario, context=context, X=task.X
+        )
+        context = replace(context, bounds=bounds)
+        if bounds is not None and order > 1 and isinstance(scenario, LawsScenario):
+            raise ScenarioError(
+                "The parameter 'laws' of the scenario speaks of means and deviations, "
+                "but with 'bounds' it is means and second moments that leave. Leave "
+                "'bounds' out."
+            )
+        if bounds is None:
+            return QueryRelease(
+                query=query,
+                linear=Averages(n, d) if order == 1 else None,
+                n_records=n,
+                dim=order * d,
+                name=name,
+                context=context,
+            )
+        moments = Moments(tuple(range(d)), bounds, order)
+        return QueryRelease(
+            contribution=moments,
+            is_sum=True,
+            factor=1 / n,
+            dim=moments.dim,
+            units=moments.units,
+            sensitivity=moments.sensitivity.times(1 / n),
+            n_records=n,
+            name=name,
+            context=context,
+            assumptions=("values outside the public bounds are clipped to them",),
+        )
 
 
 class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
@@ -92,12 +154,11 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         self.bounds = bounds
         self.random_state = random_state
 
-    def _release(self, scenario, context, X):
-        return self._moment_release(
-            scenario, context, X, order=1, name="mean", query=column_means
-        )
+    def _release(self, task):
+        return self._moment_release(task, order=1, name="mean", query=column_means)
 
-    def _publish(self, value, context):
-        if context.bounds is not None:
-            value = context.bounds.middle + value
+    def _publish(self, value, release):
+        bounds = release.context.bounds
+        if bounds is not None:
+            value = bounds.middle + value
         self.mean_ = value

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skpuffer.releases import Sensitivity
+from skpuffer.releases._sensitivity import stacked_sensitivity
 from skpuffer.utils._bounds import Bounds
-
-from ._sensitivity import ContributionSensitivity, stacked_sensitivity
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -34,13 +34,13 @@ MINIMAL_VARIANCE = 1e-6
 # and s = |u + v| <= 2 - d: the squared l2 norm is d^2 (1 + s^2) <= d^2 (1 + (2 - d)^2),
 # largest at d = 2, and the l1 norm d (1 + s) <= d (3 - d), largest at d = 3/2.
 _SENSITIVITY = {
-    1: ContributionSensitivity(
-        alone={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
-        apart={1.0: 2.0, 2.0: 2.0, math.inf: 2.0},
+    1: Sensitivity(
+        add_remove={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
+        replace={1.0: 2.0, 2.0: 2.0, math.inf: 2.0},
     ),
-    2: ContributionSensitivity(
-        alone={1.0: 1.5, 2.0: math.sqrt(1.25), math.inf: 1.0},
-        apart={1.0: 2.25, 2.0: 2.0, math.inf: 2.0},
+    2: Sensitivity(
+        add_remove={1.0: 1.5, 2.0: math.sqrt(1.25), math.inf: 1.0},
+        replace={1.0: 2.25, 2.0: 2.0, math.inf: 2.0},
     ),
 }
 
@@ -83,8 +83,8 @@ class Moments:
         )
 
     @property
-    def sensitivity(self) -> ContributionSensitivity:
-        """See :class:`ContributionSensitivity`."""
+    def sensitivity(self) -> Sensitivity:
+        """See :class:`Sensitivity`."""
         return stacked_sensitivity([_SENSITIVITY[self.order]] * len(self.positions))
 
     def __call__(self, X: Floats, y: ArrayLike | None = None) -> Floats:

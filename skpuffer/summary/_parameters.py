@@ -19,9 +19,8 @@ from skpuffer.utils._checks import check_count, check_probability
 from ._schema import check_levels
 
 if TYPE_CHECKING:
+    from skpuffer.base import Task
     from skpuffer.releases import PublicContext
-    from skpuffer.scenarios import Scenario
-    from skpuffer.utils._types import Floats
 
     from ._schema import Column
 
@@ -145,9 +144,8 @@ def requested(statistics: Any, column: Column) -> tuple[str, ...]:
 
 def public_bounds(
     summary: Any,
-    scenario: Scenario,
+    task: Task,
     context: PublicContext,
-    X: Floats,
     wanted: dict[Hashable, tuple[str, ...]],
 ) -> dict[Hashable, tuple[float, float] | None]:
     """Return a pair (low, high) for each column, or None where it needs none.
@@ -155,11 +153,10 @@ def public_bounds(
     Parameters
     ----------
     summary : PrivateSummary
-    scenario : Scenario
+    task : Task
+        Its `reading` is the encoder, its `X` encoded.
     context : PublicContext
         Of the columns that are read.
-    X : ndarray of shape (n, n_columns)
-        Encoded private data, for ``bounds='empirical'`` only.
     wanted : dict of {column: tuple of str}
 
     Raises
@@ -167,7 +164,7 @@ def public_bounds(
     ValueError
         If a column needs bounds and nobody knows any.
     """
-    columns = summary._encoder.columns
+    columns = task.reading.columns
     # moments need bounds, and so does a grid whose edges are not given
     needing = {
         column.name
@@ -188,15 +185,15 @@ def public_bounds(
         known |= {name: tuple(map(float, pair)) for name, pair in given.items()}
     elif are_empirical(given):
         if missing:
-            known |= _by_name(columns, data_bounds(X))
+            known |= _by_name(columns, data_bounds(task.X))
     elif given is not None:
         # one number for each column of the table, whether it is read or not
-        table = resolve_bounds(given, summary._encoder.n_columns)
+        table = resolve_bounds(given, task.reading.n_columns)
         pairs = table.select([column.position for column in columns])
         known |= _by_name(columns, pairs)
     # what the user gives goes before what the scenario declares
     if needing - known.keys():
-        declared = declared_bounds(scenario, context, len(columns))
+        declared = declared_bounds(task.scenario, context, len(columns))
         if declared is not None:
             known = _by_name(columns, declared) | known
     missing = [

@@ -8,12 +8,11 @@ import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._validation import validate_rows
 from skpuffer.base import PrivateEstimatorMixin
-from skpuffer.utils._reading import read_numbers
+from skpuffer.utils._reading import read_numbers, validate_rows
 from skpuffer.utils._sklearn import StrOptions
 
-from ._bounded import BoundedColumnsMixin
+from ._mean import BoundedColumnsMixin
 from ._moments import MINIMAL_VARIANCE, bounded_variance, column_means, column_moments
 
 if TYPE_CHECKING:
@@ -130,17 +129,13 @@ class PrivateStandardScaler(
                 "leave the scaler out."
             )
 
-    def _release(self, scenario, context, X):
+    def _release(self, task):
         if not self.with_std:
-            return self._moment_release(
-                scenario, context, X, order=1, name="means", query=column_means
-            )
-        return self._moment_release(
-            scenario, context, X, order=2, name="moments", query=column_moments
-        )
+            return self._moment_release(task, order=1, name="means", query=column_means)
+        return self._moment_release(task, order=2, name="moments", query=column_moments)
 
-    def _publish(self, value, context):
-        bounds = context.bounds
+    def _publish(self, value, release):
+        bounds = release.context.bounds
         if not self.with_std:
             self.mean_ = value if bounds is None else bounds.middle + value
             self.var_ = self.scale_ = None

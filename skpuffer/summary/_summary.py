@@ -238,8 +238,8 @@ class PrivateSummary(PrivateEstimatorMixin):
             # numbers are checked by column
             X = validate_data(self, X, dtype=None, ensure_all_finite=False)
         # public: names, positions and levels as the parameters give them
-        self._encoder = self._make_encoder(column_kinds(X))
-        return self._encoder(X), None
+        encoder = self._make_encoder(column_kinds(X))
+        return encoder(X), None, encoder
 
     def _make_encoder(self, kinds):
         """The encoder of the columns that are read, from names and dtypes alone."""
@@ -295,9 +295,10 @@ class PrivateSummary(PrivateEstimatorMixin):
 
     # -- the release --------------------------------------------------------------
 
-    def _release(self, scenario, context, X):
-        context = self._narrowed(context)
-        layout = self._make_layout(scenario, context, X)
+    def _release(self, task):
+        encoder = task.reading
+        context = _narrowed(task.context, encoder)
+        layout = self._make_layout(task, context, encoder.columns)
         if not layout.blocks:
             raise ValueError(
                 "There is nothing private to release: the number of records is public. "
@@ -315,7 +316,7 @@ class PrivateSummary(PrivateEstimatorMixin):
             factor=factor,
             is_integer=counts,
             units=None if counts else contribution.units,
-            sensitivity=contribution.sensitivity.of_sum(factor),
+            sensitivity=contribution.sensitivity.times(factor),
             n_records=n,
             dim=contribution.dim,
             name="counts" if counts else "summary",
@@ -326,29 +327,9 @@ class PrivateSummary(PrivateEstimatorMixin):
             ),
         )
 
-    def _narrowed(self, context):
-        """The public context, narrowed to the columns that are read and encoded."""
-        encoder = self._encoder
-        names = context.feature_names
-        # scenarios of numbers, such as Gaussian ones, speak of columns as they are
-        as_they_are = context.feature_map is None and encoder.is_identity(
-            named=names is not None
-        )
-        if context.feature_map is not None:
-            encoder = replace(encoder, before=context.feature_map)
-        elif names is not None:
-            names = tuple(column.name for column in encoder.columns)
-        return replace(
-            context,
-            feature_names=names,
-            n_features=len(encoder.columns),
-            feature_map=None if as_they_are else encoder,
-        )
-
-    def _make_layout(self, scenario, context, X):
+    def _make_layout(self, task, context, columns):
         """The layout of the release: what is asked of which column, and its bounds."""
         by = as_list(self.by)
-        columns = self._encoder.columns
         order = as_list(self.columns) or [c.name for c in columns if c.name not in by]
         wanted = {
             column.name: requested(self.statistics, column)
@@ -357,9 +338,8 @@ class PrivateSummary(PrivateEstimatorMixin):
         }
         bounds = public_bounds(
             self,
-            scenario,
+            task,
             context,
-            X,
             {c.name: wanted.get(c.name, ()) for c in columns},
         )
         left_out = [name for name in order if not wanted[name]]
@@ -389,8 +369,8 @@ class PrivateSummary(PrivateEstimatorMixin):
             quantiles=tuple(np.atleast_1d(self.quantiles).astype(float).tolist()),
         )
 
-    def _publish(self, value, context):
-        layout, n = context.layout, context.n_records
+    def _publish(self, value, release):
+        layout, n = release.context.layout, release.n_records
         # what was released is either counts or means; the layout reads means
         to_mean = 1 / n / _factor(layout, n)
         noise = self.noise_.std(value.size)
@@ -455,6 +435,25 @@ _SECRET = (
 
 def _is_secret(scenario, name):
     return scenario is not None and scenario.secret_position((name,), 1) is not None
+
+
+def _narrowed(context, encoder):
+    """The public context, narrowed to the columns that are read and encoded."""
+    names = context.feature_names
+    # scenarios of numbers, such as Gaussian ones, speak of columns as they are
+    as_they_are = context.feature_map is None and encoder.is_identity(
+        named=names is not None
+    )
+    if context.feature_map is not None:
+        encoder = replace(encoder, before=context.feature_map)
+    elif names is not None:
+        names = tuple(column.name for column in encoder.columns)
+    return replace(
+        context,
+        feature_names=names,
+        n_features=len(encoder.columns),
+        feature_map=None if as_they_are else encoder,
+    )
 
 
 def _factor(layout, n_records):

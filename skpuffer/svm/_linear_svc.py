@@ -186,7 +186,7 @@ class PrivateLinearSVC(LinearClassifier):
             check_positive(C=self.C)
 
     def _loss(self):
-        return make_loss(self.loss, self._n_classes())
+        return make_loss(self.loss, len(self.classes_))
 
     def _l2(self, context):
         return 0.0 if self.C is None else 1.0 / (self.C * context.n_records)

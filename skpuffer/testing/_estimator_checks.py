@@ -33,7 +33,7 @@ from sklearn.utils.validation import check_is_fitted
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.base import FLOATING_POINT, UNTOUCHED_ROWS
 from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
-from skpuffer.releases import GradientRelease, QueryRelease
+from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
 
 from ._canaries import NUMBER, TEXT, listen, reachable, sings
 
@@ -95,17 +95,19 @@ def _recording(estimator):
     part = clone(_private_part(estimator))
 
     class Recording(type(part)):
-        def _execute(self, release, noise, X, y, rng):
+        def _execute(self, task, release, noise, rng):
             if isinstance(release, QueryRelease):
-                return super()._execute(release, noise, X, y, rng)
+                return super()._execute(task, release, noise, rng)
             self._record = []
-            return super()._execute(release, noise, X, y, rng, record=self._record)
+            return super()._execute(task, release, noise, rng, record=self._record)
 
-        def _publish(self, value, context):
-            super()._publish(value, context)
-            if value is None:
+        def _publish(self, value, release):
+            super()._publish(value, release)
+            if isinstance(release, VoteRelease):
                 # teachers that answer later: what they say of some public rows
-                value = self.noisy_votes(_data(seed=2)[0])
+                asked = hasattr(self, "noisy_votes_")
+                rows = _data(seed=2)[0]
+                value = self.noisy_votes_ if asked else self.noisy_votes(rows)
             self.published = np.array(value)
             if hasattr(self, "_record"):
                 self.noise_draws = np.array([step.noise for step in self._record])

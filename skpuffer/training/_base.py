@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._clipping import check_release
+from skpuffer.utils._clipping import least_norm
+
 from ._rows import Rows
 
 if TYPE_CHECKING:
@@ -91,11 +92,6 @@ class Gradients(ABC):
         """Return the sizes of the parts of the parameter vector."""
 
     @property
-    def n_records(self) -> int:
-        """Number of records."""
-        return self.rows.n_records
-
-    @property
     @abstractmethod
     def penalised(self) -> Booleans:
         """Which parameters a penalty is for, booleans of shape (dim,)."""
@@ -135,7 +131,7 @@ class Gradients(ABC):
         may be moved as one likes; a sum that overflowed would be what it is for all
         records at once.
         """
-        check_release(release, self.blocks, self.rows.dtype)
+        _check_release(release, self.blocks, self.rows.dtype)
         limit = self.rows.limit
         # the norm is quicker than a look at each entry; NaN and overflow fail as well
         if not parameters.dot(parameters) <= limit * limit:
@@ -153,3 +149,24 @@ class Gradients(ABC):
     @abstractmethod
     def _block_sum(self, layers, rows, select, release):
         """Return the sum over a block, of shape (dim,), float64."""
+
+
+def _check_release(release, blocks, dtype):
+    """Check that a release clips what a model has, to what its numbers can hold.
+
+    Raises
+    ------
+    ValueError
+        If it clips other parts than the whole vector or those a model has, or to a norm
+        so short that numbers of `dtype` would be rounded by more than the slack.
+    """
+    if release.blocks not in (None, blocks):
+        raise ValueError(
+            f"The parameter 'blocks' of the release must be {blocks}, the parts these "
+            f"gradients can be clipped by, or None. Got {release.blocks}."
+        )
+    if np.min(release.clip_norm) < least_norm(dtype):
+        raise ValueError(
+            f"The parameter 'clip_norm' must be at least {least_norm(dtype):.3g} for "
+            f"gradients in {np.dtype(dtype).name}. Got {release.clip_norm}."
+        )

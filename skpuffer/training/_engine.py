@@ -115,18 +115,18 @@ def train(
     >>> bool(coef[0, 0] > 10 * abs(coef[0, 1]))
     True
     """
-    _check(gradients, release, noise)
+    _check(gradients, release, noise, initial)
     start_rng, batch_rng, noise_rng = rng.spawn(3)
     if initial is None:
         initial = gradients.initial(start_rng)
-    initial = _check_initial(initial, gradients.dim)
     # post-processing: it sees nothing but noisy sums
     run = OptimiserRun(release.optimiser, initial, release.n_steps, gradients.penalised)
     # what overflows is looked for at the end
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         divisor = release.divisor
         draws = _draws(noise, gradients.dim, release.n_steps, noise_rng)
-        for index in _progress(release.batches(batch_rng), release, verbose):
+        batches = release.batches(batch_rng)
+        for index in _shown(batches, release) if verbose else batches:
             total = gradients.clipped_sum(run.parameters, index, release)
             draw = next(draws)
             if record is not None:
@@ -148,8 +148,8 @@ def _draws(noise, dim, n_steps, rng):
         yield from noise.sample((min(at_once, n_steps - start), dim), rng)
 
 
-def _check(gradients, release, noise):
-    """Check that release, gradients and noise belong together."""
+def _check(gradients, release, noise, initial):
+    """Check that release, gradients, noise and initial parameters belong together."""
     if release.optimiser is None:
         raise ValueError(
             f"The release {release.name!r} names no optimiser to make parameters of "
@@ -161,10 +161,10 @@ def _check(gradients, release, noise):
             "steps, which is not executed here. Use noise_correlation=None."
         )
     gradients.rows.check_size(max(release.n_records, release.batch_size))
-    if gradients.n_records != release.n_records:
+    if gradients.rows.n_records != release.n_records:
         raise ValueError(
             f"The release is of {release.n_records} records, but the gradients are of "
-            f"{gradients.n_records}."
+            f"{gradients.rows.n_records}."
         )
     for name, dim in (("release", release.dim), ("noise", noise.dim)):
         if dim not in (None, gradients.dim):
@@ -172,21 +172,18 @@ def _check(gradients, release, noise):
                 f"The {name} has {dim} coordinates, but there are {gradients.dim} "
                 "parameters. Give it that many, or leave its 'dim' out."
             )
-
-
-def _check_initial(initial, dim):
+    if initial is None:
+        return
     initial = np.asarray(initial, dtype=np.float64)
-    if initial.shape != (dim,) or not np.all(np.isfinite(initial)):
+    if initial.shape != (gradients.dim,) or not np.all(np.isfinite(initial)):
         raise ValueError(
-            f"The parameter 'initial' must hold {dim} finite numbers. "
+            f"The parameter 'initial' must hold {gradients.dim} finite numbers. "
             f"Got shape {initial.shape}."
         )
-    return initial
 
 
-def _progress(steps, release, verbose):
-    if not verbose:
-        return steps
+def _shown(steps, release):
+    """The steps, with a progress bar."""
     from tqdm.auto import tqdm  # a display, wanted by few: not at import
 
     return tqdm(steps, total=release.n_steps, desc=release.name, unit="step")

@@ -9,8 +9,7 @@ import numpy as np
 from skpuffer.utils._checks import check_non_negative
 
 from ._base import Gradients
-from ._clipping import clip_rows, largest_factor
-from ._rows import products
+from ._rows import clip_factors, largest_factor, products
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -144,13 +143,13 @@ class LinearGradients(Gradients):
         order, whole = release.clip_order, release.blocks is None
         constant = self.intercept_scale if whole else 0.0
         caps = self._caps(release, constant)[select]
-        inner = clip_rows(residual, caps, order)
+        inner = clip_factors(residual, caps, order)
         if whole or not self.intercept_scale:
             return inner, inner
         # clipped apart: the intercept's gradient is the residual times one constant
         scale = self.rows.dtype.type(self.intercept_scale)
         caps = largest_factor(release.clip_norm[1], scale, self.rows.slack)
-        return inner, clip_rows(residual, caps, order)
+        return inner, clip_factors(residual, caps, order)
 
     def _caps(self, release, constant):
         """Largest norm of each record's residuals, of shape (n_records,)."""

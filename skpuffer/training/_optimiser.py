@@ -51,18 +51,14 @@ class OptimiserRun:
         self._optimiser = optimiser
         self._n_steps = n_steps
         self._done = 0
-        self._parameters = self._project(np.array(initial, dtype=np.float64))
-        self._velocity = np.zeros_like(self._parameters)
+        #: Current iterate, of shape (dim,).
+        self.parameters = self._project(np.array(initial, dtype=np.float64))
+        self._velocity = np.zeros_like(self.parameters)
         weight = 1.0 if penalised is None else np.asarray(penalised, dtype=np.float64)
         self._l2 = optimiser.l2 * weight
         n_averaged = math.ceil(float(optimiser.average) * n_steps)
         self._first_averaged = n_steps - n_averaged
-        self._sum = np.zeros_like(self._parameters)
-
-    @property
-    def parameters(self) -> Floats:
-        """Current iterate, of shape (dim,)."""
-        return self._parameters
+        self._sum = np.zeros_like(self.parameters)
 
     def step(self, gradient: Floats) -> Floats:
         """Return the parameters after one more noisy mean gradient.
@@ -85,22 +81,22 @@ class OptimiserRun:
             else:
                 gradient = self._velocity
         rate = optimiser.step_size(self._done, self._n_steps)
-        moved = self._parameters - rate * gradient
+        moved = self.parameters - rate * gradient
         if optimiser.l2:
             # implicitly, so that no penalty is too strong for the learning rate; over
             # 1 - momentum, as much as momentum makes of the other gradient
             moved = moved / (1 + rate / (1 - optimiser.momentum) * self._l2)
-        self._parameters = self._project(moved)
+        self.parameters = self._project(moved)
         if self._done >= self._first_averaged:
-            self._sum += self._parameters
+            self._sum += self.parameters
         self._done += 1
-        return self._parameters
+        return self.parameters
 
     def result(self) -> Floats:
         """Return the last iterate, or the mean of the last ones."""
         n_averaged = self._done - self._first_averaged
         if n_averaged <= 0:
-            return self._parameters.copy()
+            return self.parameters.copy()
         return self._sum / n_averaged
 
     def _project(self, parameters):

@@ -9,11 +9,10 @@ import numpy as np
 from scipy.special import expit
 
 from skpuffer.utils._checks import check_count, check_option
-from skpuffer.utils._norms import joint_norms, row_norms
+from skpuffer.utils._clipping import joint_norms, row_norms
 
 from ._base import Gradients
-from ._clipping import clip_layers
-from ._rows import products
+from ._rows import clip_factors, largest_factor, products
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -175,7 +174,7 @@ class PerceptronGradients(Gradients):
             joint_norms(row_norms(hidden, order), 1.0, order).astype(dtype),
         )
         factors = (inner, outer)
-        inner, outer = clip_layers(entering, factors, release, self.rows.slack)
+        inner, outer = _clip_layers(entering, factors, release, self.rows.slack)
         return np.concatenate(
             [
                 self.rows.add_up(rows, inner).ravel(),
@@ -189,3 +188,43 @@ class PerceptronGradients(Gradients):
         if self.loss.indexed:
             return self.loss.derivative(scores, y)
         return self.loss.derivative(scores[:, 0], y)[:, None]
+
+
+def _clip_layers(entering, leaving, release, slack):
+    """Clip the gradients of two layers, each an outer product.
+
+    Parameters
+    ----------
+    entering : pair of ndarrays of shape (n,)
+        Norm of what enters each layer, of the order the release clips by.
+    leaving : pair of ndarrays of shape (n, n_units)
+        Derivatives of the loss by what leaves each layer.
+    release : GradientRelease
+        Its `clip_norm`, `clip_order` and `blocks` are obeyed.
+    slack : float
+        As for :func:`largest_factor`.
+
+    Returns
+    -------
+    list of two ndarrays of shape (n, n_units)
+        Derivatives scaled down, together where the release clips the whole vector at
+        once.
+    """
+    order, norm = release.clip_order, release.clip_norm
+    if release.blocks is not None:
+        caps = [
+            largest_factor(own, length, slack)
+            for own, length in zip(norm, entering, strict=True)
+        ]
+        return [
+            clip_factors(factor, cap, order)
+            for factor, cap in zip(leaving, caps, strict=True)
+        ]
+    # The norm of an outer product is the product of its factors' norms.
+    lengths = [
+        row_norms(factor, order) * norm
+        for factor, norm in zip(leaving, entering, strict=True)
+    ]
+    total = joint_norms(*lengths, order).astype(leaving[0].dtype)
+    shares = np.minimum(largest_factor(norm, total, slack), 1)
+    return [factor * shares[:, None] for factor in leaving]

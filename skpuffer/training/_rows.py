@@ -9,8 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import gen_batches
 
-from skpuffer.utils._clipping import clip_rows
-from skpuffer.utils._norms import joint_norms, row_norms, row_parts
+from skpuffer.utils._clipping import clip_rows, joint_norms, row_norms, row_parts
 
 if TYPE_CHECKING:
     from skpuffer.utils._types import Array, Floats, Indices, Matrix, Table
@@ -302,3 +301,54 @@ def products(rows: Matrix, matrix: Array) -> Array:
     # slices of one size, so that every row meets the same instructions
     slices = rows.reshape(-1, _TILE[rows.dtype.char], rows.shape[1])
     return (slices @ matrix).reshape(len(rows), -1)[:n_rows]
+
+
+def largest_factor(clip_norm: float, lengths: Array, slack: float) -> Array:
+    """Return the largest norm of one factor of a gradient, given that of the other.
+
+    Parameters
+    ----------
+    clip_norm : float
+    lengths : ndarray or scalar of NumPy, float32 or float64
+    slack : float
+        Share of a gradient's length that rounding may add; see `Rows.slack`.
+
+    Returns
+    -------
+    ndarray or scalar
+        ``clip_norm / lengths``, of the same dtype; less the slack, and some units of
+        the last place, which cover the roundings here and of what is scaled by it.
+        Infinite for length zero.
+    """
+    # rounding may lengthen what comes out; that much is taken off beforehand
+    slack += 8 * float(np.finfo(lengths.dtype).eps)
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):
+        return clip_norm * (1 - slack) / lengths
+
+
+def clip_factors(factors: Array, caps: Array | float, order: float) -> Array:
+    """Clip rows to a norm each.
+
+    Parameters
+    ----------
+    factors : ndarray of shape (n,) or (n, m)
+    caps : float or ndarray of shape (n,)
+        Of the dtype of `factors`.
+    order : float
+        Of the norm, in [1, inf].
+
+    Returns
+    -------
+    ndarray of the shape of `factors`
+        Rows multiplied by ``min(1, cap / norm)``.
+
+    References
+    ----------
+    Abadi et al. (2016), Deep learning with differential privacy, Algorithm 1.
+    """
+    if factors.ndim == 1:
+        clipped = np.minimum(factors, caps)
+        return np.maximum(clipped, -caps, out=clipped)  # `clip` costs more than both
+    # times min(1, cap / norm), as a division by what the norm exceeds the cap by
+    excess = row_norms(factors, order).astype(factors.dtype, copy=False) / caps
+    return factors / np.maximum(excess, 1)[:, None]

@@ -1,7 +1,7 @@
 """Public bounds of features: given, declared by the scenario, or read from the data."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
@@ -57,16 +57,14 @@ class Bounds:
 
     low: tuple[float, ...]
     high: tuple[float, ...]
+    #: Midpoints, and half the lengths, of shape (n_features,).
+    middle: Floats = field(init=False, repr=False, compare=False)
+    half: Floats = field(init=False, repr=False, compare=False)
 
-    @property
-    def middle(self) -> Floats:
-        """Midpoints, of shape (n_features,)."""
-        return np.asarray(self.low) / 2 + np.asarray(self.high) / 2
-
-    @property
-    def half(self) -> Floats:
-        """Half the lengths, of shape (n_features,)."""
-        return np.asarray(self.high) / 2 - np.asarray(self.low) / 2
+    def __post_init__(self) -> None:
+        low, high = np.asarray(self.low) / 2, np.asarray(self.high) / 2
+        object.__setattr__(self, "middle", low + high)
+        object.__setattr__(self, "half", high - low)
 
     def select(self, positions: Iterable[int]) -> "Bounds":
         """Return the bounds of some of the features."""

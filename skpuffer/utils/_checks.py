@@ -6,7 +6,7 @@ parameter must be checked at every calibration.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Real
 from typing import Any
 
@@ -185,6 +185,29 @@ def check_share(**named: Any) -> float:
             f"The parameter {name!r} must be in the range [0, 1). Got {raw!r}."
         )
     return value
+
+
+def check_each(check: Callable[..., float], **named: Any) -> Any:
+    """Apply a check of one number to a number, or to each entry of an array.
+
+    Every check of ours accepts an interval, so the extremes (NaN if there is one) stand
+    for the rest. Returns a float or an array, as was given.
+    """
+    ((name, value),) = named.items()
+    if isinstance(value, Real) or not hasattr(value, "__len__"):
+        return check(**named)
+    array = np.asarray(value)
+    if array.dtype.kind not in "iuf":
+        raise TypeError(
+            f"The parameter {name!r} must hold real numbers. Got {value!r}."
+        )
+    array = array.astype(float)
+    if array.ndim == 0:
+        return check(**{name: float(array)})
+    if array.size:
+        check(**{name: float(array.min())})
+        check(**{name: float(array.max())})
+    return array
 
 
 def check_count(*, least: int = 1, **named: Any) -> int:

@@ -1,4 +1,4 @@
-"""A fit that fails, wherever it does, leaves nothing behind."""
+"""A fit begins from nothing, and one that fails leaves nothing behind."""
 
 import functools
 from collections.abc import Callable, Iterable
@@ -13,6 +13,9 @@ __all__ = ["all_or_nothing", "forget"]
 Estimator = TypeVar("Estimator", bound=BaseEstimator)
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
+
+#: Where a fit finds the parameters that the one before has released, to go on from.
+RELEASED = ("_released",)
 
 
 def forget(estimator: BaseEstimator, keep: Iterable[str] = ()) -> None:
@@ -36,10 +39,11 @@ def forget(estimator: BaseEstimator, keep: Iterable[str] = ()) -> None:
 def all_or_nothing(
     fit: Callable[Concatenate[Estimator, Parameters], Result],
 ) -> Callable[Concatenate[Estimator, Parameters], Result]:
-    """Decorate a method that fits to leave nothing fitted where it raises.
+    """Decorate a method that fits to begin from nothing, and leave nothing on failure.
 
-    An interrupt included. It goes around all that calls callbacks, which may raise when
-    the fit is done.
+    What the fit before has set is removed first, but for what was released, in
+    `RELEASED`. What raises, an interrupt included, leaves nothing fitted. It goes
+    around all that calls callbacks, which may raise when the fit is done.
 
     Parameters
     ----------
@@ -55,6 +59,7 @@ def all_or_nothing(
         estimator: Estimator, *args: Parameters.args, **kwargs: Parameters.kwargs
     ) -> Result:
         try:
+            forget(estimator, keep=RELEASED)
             return fit(estimator, *args, **kwargs)
         except BaseException:
             forget(estimator)

@@ -1,4 +1,4 @@
-"""Conversion of private values to cells or numbers, with errors that quote nothing.
+"""Reading and validation of private tables, with errors that quote nothing.
 
 The checks of scikit-learn and NumPy quote what they refuse, so what they would refuse
 is refused here first.
@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import config_context
 from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
 
 from ._frame import is_frame, refuse_mask
-from ._types import Booleans, Floats
+from ._types import Booleans, Floats, Indices
 
 __all__ = [
     "all_finite",
@@ -26,6 +28,8 @@ __all__ = [
     "read_labels",
     "read_numbers",
     "read_table",
+    "validate_labels",
+    "validate_rows",
 ]
 
 
@@ -273,3 +277,74 @@ def _is_number(X: Any, name: Any, dtype: Any) -> bool:
             dtype
         ) and not pd.api.types.is_complex_dtype(dtype)
     return dtype.is_numeric() or dtype == nw.Boolean
+
+
+def validate_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
+    """Validate as scikit-learn does, except for its advice on missing values.
+
+    Parameters
+    ----------
+    estimator : private estimator
+    X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
+    *y : array-like of shape (n_records,)
+        The target, if there is one.
+    **options : dict
+        Of :func:`sklearn.utils.validation.validate_data`.
+
+    Returns
+    -------
+    X : {ndarray, sparse matrix}, or a tuple of it and `y`
+
+    Raises
+    ------
+    ValueError
+        As there, but quoting nothing. Of NaN the remedy is named that does not leak.
+    """
+    options = {"dtype": [np.float64, np.float32]} | options
+    options |= {"accept_sparse": estimator._accept_sparse, "ensure_all_finite": False}
+    X = read_numbers(X)
+    numeric = options.get("y_numeric", False)
+    targets = [read_labels(v, numeric=numeric) for v in y]
+    checked = validate_data(estimator, X, *targets, **options)
+    if not all_finite(checked[0] if targets else checked):
+        name = type(estimator).__name__
+        raise ValueError(
+            f"The parameter 'X' contains NaN or infinity, which {name} does not take. "
+            "Fill missing values by public rows: compose.PublicPreprocessing("
+            f"SimpleImputer(), {name}(...), reference=<public rows>). An imputer "
+            "before it in a pipeline would learn from the private rows, and leak."
+        )
+    return checked
+
+
+def validate_labels(estimator: Any, X: Any, y: Any) -> tuple[Any, Indices]:
+    """Validate, set `classes_`, and encode the target as class indices."""
+    X, y = validate_rows(estimator, X, y)
+    given = estimator.classes
+    present = _ordered(y, "y")
+    check_classification_targets(y)
+    classes = present if given is None else _ordered(given, "classes")
+    if len(classes) < 2:
+        raise ValueError(
+            f"{type(estimator).__name__} needs at least 2 classes; there is one class "
+            "only. Give all labels as classes=[...]."
+        )
+    if not set(present.tolist()) <= set(classes.tolist()):
+        raise ValueError(
+            f"The target has labels that the parameter 'classes' does not name "
+            f"({given!r})."
+        )
+    estimator.classes_ = classes
+    return X, np.searchsorted(classes, y)
+
+
+def _ordered(labels: Any, name: str) -> NDArray[Any]:
+    """Distinct labels in their order."""
+    try:
+        return np.unique(labels)
+    except TypeError:
+        pass
+    raise ValueError(
+        f"The parameter {name!r} mixes labels of types that have no order, such as "
+        "text and numbers. Make them of one type."
+    )

@@ -31,18 +31,20 @@ def largest_argument(
     u : float
         Below the root by the relative margin `MARGIN`.
     """
+
+    def excess(u: float) -> Numbers:
+        # relative, as targets span hundreds of decades
+        return function(u) / target - 1
+
     low = high = start
-    # a bracket with function(low) <= target < function(high)
-    while function(low) > target:
+    # a bracket with excess(low) <= 0 < excess(high)
+    while excess(low) > 0:
         low, high = low / 4, low
-    while function(high) <= target:
+    while excess(high) <= 0:
         low, high = high, high * 4
         if math.isinf(high):
             return low
-    # relative, as targets span hundreds of decades
-    root = brentq(
-        lambda u: function(u) / target - 1, low, high, xtol=low * 1e-15, rtol=1e-15
-    )
+    root = brentq(excess, low, high, xtol=low * 1e-15, rtol=1e-15)
     return root * (1 - MARGIN)
 
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss, RenyiDP
-from skpuffer.accountants._base import as_asked, known_accountants
+from skpuffer.accountants._base import known_accountants
 from skpuffer.accountants._compatibility import _releases, _scenarios
 from skpuffer.accountants.composition import _base as steps
 from skpuffer.noise import GaussianNoise
@@ -38,7 +38,7 @@ def test_a_budget_is_stated_as_asked_up_to_rounding_only(spent, stated):
         calibration.noise, RELEASES["query"], RecordScenario()
     )
     object.__setattr__(certificate, "epsilon", spent)
-    assert as_asked(certificate, 2.0).epsilon == stated
+    assert certificate.as_asked(2.0).epsilon == stated
 
 
 STEPPERS = PrivacyLoss(2.0, 1e-5), RenyiDP(2.0, 1e-5), RenyiDP(2.0, None, alpha=4.0)

@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import scale
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.base import Task
 from skpuffer.exceptions import (
     CompositionError,
     EmpiricalPriorWarning,
@@ -44,13 +45,14 @@ NO_NOISE = GroupPrivacy(epsilon=1e24, alpha=2.0)
 def fitted_release(estimator, X, y):
     """The release an estimator would make of a table, and the model rows it reads."""
     estimator = clone(estimator)
-    X, codes = estimator._validate(X, y)
+    X, codes, _ = estimator._validate(X, y)
     context = PublicContext(
         n_records=len(X),
         n_features=X.shape[1],
         classes=tuple(estimator.classes_.tolist()),
     )
-    return estimator._release(RecordScenario(), context, X), X, codes
+    task = Task(scenario=RecordScenario(), accountant=NO_NOISE, context=context, X=X)
+    return estimator._output_release(task), X, codes
 
 
 def table(rng, n, d, n_classes):

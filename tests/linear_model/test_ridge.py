@@ -16,6 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss
+from skpuffer.base import Task
 from skpuffer.linear_model import PrivateRidge
 from skpuffer.privacy import Notion
 from skpuffer.releases import PublicContext
@@ -30,9 +31,9 @@ BOUNDS = (-3.0, 5.0)
 class Recording(PrivateRidge):
     """Keeps what it must not: the exact moments and the noisy ones."""
 
-    def _execute(self, release, noise, X, y, rng):
-        self.exact = release.run(X, y)
-        self.noisy = super()._execute(release, noise, X, y, rng)
+    def _execute(self, task, release, noise, rng):
+        self.exact = release.run(task.X, task.y)
+        self.noisy = super()._execute(task, release, noise, rng)
         return self.noisy
 
 
@@ -46,9 +47,10 @@ def table(seed=0, n=200, d=3):
 def release_of(model, X, y):
     """The release a model would make of a table, and the rows and targets it reads."""
     model = clone(model)
-    X, t = model._validate(X, y)
+    X, t, _ = model._validate(X, y)
     context = PublicContext(n_records=len(X), n_features=X.shape[1])
-    return model._release(RecordScenario(), context, X), X, t
+    task = Task(scenario=RecordScenario(), accountant=NO_NOISE, context=context, X=X)
+    return model._release(task), X, t
 
 
 # -- the fit --------------------------------------------------------------------------
@@ -274,10 +276,17 @@ def test_no_canary_beats_the_certificate(relation):
     one, other = (release.run(*rows) for release, *rows in worlds)
 
     def sees(world, noise):
-        release, *rows = world
+        release, X, y = world
+        task = Task(
+            scenario=model.scenario,
+            accountant=model.accountant,
+            context=release.context,
+            X=X,
+            y=y,
+        )
 
         def draw(n, rng):
-            return [model._execute(release, noise, *rows, rng) for _ in range(n)]
+            return [model._execute(task, release, noise, rng) for _ in range(n)]
 
         return draw
 

@@ -69,9 +69,9 @@ def test_the_accounted_release_is_the_one_that_runs(sampling, cancer):
     records = []
 
     class Recording(PrivateSGDClassifier):
-        def _execute(self, release, noise, X, y, rng):
+        def _execute(self, task, release, noise, rng):
             self.executed = release
-            return super()._execute(release, noise, X, y, rng, record=records)
+            return super()._execute(task, release, noise, rng, record=records)
 
     model = Recording(
         accountant=PrivacyLoss(epsilon=2.0, delta=1e-5),

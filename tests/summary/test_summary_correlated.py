@@ -90,7 +90,7 @@ def test_no_record_moves_its_contribution_further(name, pair):
 def test_a_record_that_moves_anywhere_is_any_record(name, norm):
     contribution = CONTRIBUTIONS[name]
     anywhere = contribution.move(np.full((1, 4), 1e6), norm)[0]
-    assert anywhere == pytest.approx(contribution.sensitivity.apart[norm])
+    assert anywhere == pytest.approx(contribution.sensitivity.replace[norm])
 
 
 @pytest.mark.parametrize("norm", [1.0, 2.0, math.inf])

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skpuffer.releases._sensitivity import NORMS
 from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
 from skpuffer.summary._cells import Bins, Grouped, Levels, Ones, Signs, Stacked
 from skpuffer.summary._moments import Moments
-from skpuffer.summary._sensitivity import NORMS
 from skpuffer.utils._bounds import Bounds
 
 from .releases import release_of
@@ -44,12 +44,14 @@ def brute(block, X):
     ],
 )
 def test_reach_of_each_block_is_exact(block, alone, apart):
-    assert [block.sensitivity.alone[p] for p in NORMS] == pytest.approx(alone)
-    assert [block.sensitivity.apart[p] for p in NORMS] == pytest.approx(apart)
+    assert [block.sensitivity.add_remove[p] for p in NORMS] == pytest.approx(alone)
+    assert [block.sensitivity.replace[p] for p in NORMS] == pytest.approx(apart)
     found_alone, found_apart = brute(block, GRID)
     for p in NORMS:
-        assert found_alone[p] == pytest.approx(block.sensitivity.alone[p], rel=1e-12)
-        assert found_apart[p] == pytest.approx(block.sensitivity.apart[p], rel=1e-12)
+        assert found_alone[p] == pytest.approx(
+            block.sensitivity.add_remove[p], rel=1e-12
+        )
+        assert found_apart[p] == pytest.approx(block.sensitivity.replace[p], rel=1e-12)
 
 
 def test_reach_of_many_columns_and_of_groups_is_exact():
@@ -60,12 +62,12 @@ def test_reach_of_many_columns_and_of_groups_is_exact():
     for found in (block, Grouped((0,), (3,), block)):
         alone, apart = brute(found, X)
         for p in NORMS:
-            assert alone[p] == pytest.approx(found.sensitivity.alone[p], rel=1e-12)
-            assert apart[p] == pytest.approx(found.sensitivity.apart[p], rel=1e-12)
+            assert alone[p] == pytest.approx(found.sensitivity.add_remove[p], rel=1e-12)
+            assert apart[p] == pytest.approx(found.sensitivity.replace[p], rel=1e-12)
     # a record that changes its group empties one block and fills another
     across = Grouped((0,), (3,), Ones()).sensitivity
-    assert across.alone == {1.0: 1.0, 2.0: 1.0, math.inf: 1.0}
-    assert across.apart == pytest.approx({1.0: 2.0, 2.0: math.sqrt(2), math.inf: 1.0})
+    assert across.add_remove == {1.0: 1.0, 2.0: 1.0, math.inf: 1.0}
+    assert across.replace == pytest.approx({1.0: 2.0, 2.0: math.sqrt(2), math.inf: 1.0})
 
 
 def test_levels_and_cells_are_where_they_should_be():

@@ -29,9 +29,9 @@ PLAIN = {"clip_norm": 2.0, "momentum": 0.0, "average": False}
 class Recording(PrivateLinearSVC):
     """Keeps what it must not: each step's exact sum and noise."""
 
-    def _execute(self, release, noise, X, y, rng):
-        self.steps, self.read = [], (X, y)
-        return super()._execute(release, noise, X, y, rng, record=self.steps)
+    def _execute(self, task, release, noise, rng):
+        self.steps, self.task = [], task
+        return super()._execute(task, release, noise, rng, record=self.steps)
 
 
 def table(n_classes=2, seed=0, n=120):
@@ -203,8 +203,9 @@ def test_the_parameters_are_made_of_noisy_sums_alone():
     X, y = table()
     model = Recording(n_steps=7, learning_rate=0.5, random_state=1, **PLAIN).fit(X, y)
     w = np.zeros(4)
+    gradients = model._gradients(model.task.X, model.task.y)
     for step in model.steps:
-        exact = model._gradients(*model.read).clipped_sum(w, None, model.release_)
+        exact = gradients.clipped_sum(w, None, model.release_)
         np.testing.assert_allclose(step.clipped_sum, exact)
         w -= 0.5 * (exact + step.noise) / len(X)
     np.testing.assert_allclose(model.coef_[0], w[:3])
@@ -228,7 +229,9 @@ def test_no_canary_beats_the_certificate():
         def draw(n, rng):
             sums = []
             for _ in range(n):
-                model._execute(release, noise, rows, y, rng)
+                model._execute(
+                    dataclasses.replace(model.task, X=rows, y=y), release, noise, rng
+                )
                 sums.append(sum(s.clipped_sum + s.noise for s in model.steps))
             return sums
 

@@ -30,9 +30,9 @@ class Leaky(PrivateMean):
     ):
         super().__init__(scenario, accountant, bounds=bounds, random_state=random_state)
 
-    def _execute(self, release, noise, X, y, rng):
-        self._leak(release.run(X, y), X)
-        return super()._execute(release, noise, X, y, rng)
+    def _execute(self, task, release, noise, rng):
+        self._leak(release.run(task.X, task.y), task.X)
+        return super()._execute(task, release, noise, rng)
 
     def _leak(self, exact, X): ...
 

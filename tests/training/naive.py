@@ -63,7 +63,7 @@ def norm(vector, order):
 
 def clipped_sum(gradients, parameters, index, release):
     build = perceptron_gradient if hasattr(gradients, "activation") else linear_gradient
-    index = range(gradients.n_records) if index is None else index
+    index = range(gradients.rows.n_records) if index is None else index
     total, slack = np.zeros(gradients.dim), gradients.rows.slack
     for i in index:
         total += clip(build(gradients, parameters, i), release, slack)

@@ -9,8 +9,7 @@ from scipy import sparse
 
 from skpuffer.releases import GradientRelease
 from skpuffer.training import LinearGradients, PerceptronGradients, Squared
-from skpuffer.utils._clipping import clip_rows
-from skpuffer.utils._norms import joint_norms, least_norm, row_norms
+from skpuffer.utils._clipping import clip_rows, joint_norms, least_norm, row_norms
 
 FORMS = {"dense": np.asarray, "csr": sparse.csr_matrix, "array": sparse.csr_array}
 SCALES = [

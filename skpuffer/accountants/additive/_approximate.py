@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skpuffer.accountants._base import Calibration, as_asked, bind
-from skpuffer.accountants._noise_parameter import check_values, chosen_noise
+from skpuffer.accountants._base import Calibration, bind, check_values
+from skpuffer.accountants._noise_parameter import chosen_noise
 from skpuffer.distributions import Distribution, Gaussian
 from skpuffer.distributions._distributions import (
     cached_distribution_distance,
@@ -198,7 +198,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
         inner = clone(self).set_params(bound="two_sided", epsilon=budget)
         noise = inner.calibrate(release, bound).noise
         certificate = self._certificate(noise, sensitivity, release, bound)
-        return Calibration(noise, as_asked(certificate, self.epsilon))
+        return Calibration(noise, certificate.as_asked(self.epsilon))
 
     def certify(
         self, noise: Noise, release: QueryRelease, scenario: Scenario | BoundScenario

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.accountants._base import Calibration, as_asked, bind
-from skpuffer.accountants._noise_parameter import check_values
+from skpuffer.accountants._base import Calibration, bind, check_values
 from skpuffer.distributions import Gaussian
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.exceptions import UnsupportedError
@@ -168,7 +167,7 @@ class AttributeGaussian(_AdditiveAccountant):
             scale = root_above(distance, target, 0.0, most)
         noise = GaussianNoise().with_scale(scale * units)
         certificate = self._prior_certificate(noise, sensitivity, pairs, release, bound)
-        return Calibration(noise, as_asked(certificate, self.epsilon))
+        return Calibration(noise, certificate.as_asked(self.epsilon))
 
     def certify(
         self, noise: Noise, release: QueryRelease, scenario: Scenario | BoundScenario

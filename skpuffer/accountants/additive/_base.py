@@ -5,11 +5,9 @@ from abc import abstractmethod
 from dataclasses import replace as replace_fields
 from typing import Any, ClassVar
 
-from skpuffer.accountants._base import Accountant, Calibration, as_asked, bind
+from skpuffer.accountants._base import Accountant, Calibration, bind, check_values
 from skpuffer.accountants._noise_parameter import (
-    check_noise,
     check_pure,
-    check_values,
     chosen_noise,
 )
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
@@ -89,7 +87,7 @@ class _AdditiveAccountant(Accountant):
     def check(self) -> None:
         """Check the parameters; see the class."""
         check_positive(epsilon=self.epsilon)
-        check_noise(self.noise, self.beta)
+        chosen_noise(self)
         if self.delta is not None:
             check_probability(delta=self.delta)
             if self.alpha is not None:
@@ -102,11 +100,6 @@ class _AdditiveAccountant(Accountant):
         alpha = self._order
         if math.isinf(alpha):
             check_pure(chosen_noise(self))
-
-    @property
-    def clip_order(self) -> float:
-        """Order of the norm by which the noise wants gradients clipped: its own."""
-        return chosen_noise(self).norm
 
     @property
     def _order(self) -> float:
@@ -127,9 +120,6 @@ class _AdditiveAccountant(Accountant):
         noise = chosen_noise(self)
         check_values(noise, release)
         sensitivity = self._sensitivity_bound(release, bound, noise.norm)
-        if release.units is not None:
-            noise = noise.with_scale(release.units)
-        shift = self._shift(sensitivity, release)
         if sensitivity.radius == 0 and not sensitivity.certified:
             raise UnsupportedError(
                 f"By the samples at hand the secret does not move the release "
@@ -137,17 +127,20 @@ class _AdditiveAccountant(Accountant):
                 "are no ground for that. Use more of them, or declare what is known "
                 "(prior_as='law', 'support' or 'confidence')."
             )
+        delta = None if self.delta is None else self._noise_delta(sensitivity)
+        shift = self._shift(sensitivity, release)
+        if release.units is not None:
+            noise = noise.with_scale(release.units)
         scale: float | Floats
         if sensitivity.radius == 0:
             scale = 0.0
-        elif self.delta is None:
+        elif delta is None:
             scale = noise.scale_for(self._order, self.epsilon, shift)
         else:
-            delta = self._noise_delta(sensitivity)
             scale = noise.scale_for_delta(self.epsilon, delta, shift)
         noise = noise.with_scale(scale)
         certificate = self._certificate(noise, sensitivity, release, bound)
-        return Calibration(noise, as_asked(certificate, self.epsilon))
+        return Calibration(noise, certificate.as_asked(self.epsilon))
 
     def certify(
         self, noise: Noise, release: QueryRelease, scenario: Scenario | BoundScenario
@@ -252,8 +245,9 @@ class _AdditiveAccountant(Accountant):
         release: QueryRelease,
         bound: BoundScenario,
     ) -> Certificate:
-        shift = self._shift(sensitivity, release)
+        notion, shift = self._notion(sensitivity), self._shift(sensitivity, release)
         curve = noise.curve(shift)
+        unproved = curve.evidence(renyi=self.delta is None)
         alpha: float | None
         if self.delta is None:
             alpha, delta = float(self._order), sensitivity.delta
@@ -271,7 +265,7 @@ class _AdditiveAccountant(Accountant):
             and sensitivity.coupling_id is not None
         )
         return Certificate(
-            notion=self._notion(sensitivity),
+            notion=notion,
             epsilon=epsilon,
             alpha=alpha,
             delta=delta,
@@ -284,7 +278,7 @@ class _AdditiveAccountant(Accountant):
             composable=bool(composable),
             assumptions=(
                 *sensitivity.assumptions,
-                *noise.evidence(shift, renyi=self.delta is None),
+                *unproved,
                 *release.assumptions,
             ),
             sensitivity=sensitivity.radius,

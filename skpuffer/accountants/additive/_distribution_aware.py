@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.accountants._base import Calibration, as_asked, bind
-from skpuffer.accountants._noise_parameter import check_values, chosen_noise
+from skpuffer.accountants._base import Calibration, bind, check_values
+from skpuffer.accountants._noise_parameter import chosen_noise
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate
@@ -176,7 +176,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         else:
             curve = self._curve(noise, moves, coupled, aware, release)
             certificate = self._aware_certificate(curve, aware, release, bound)
-        return Calibration(noise, as_asked(certificate, self.epsilon))
+        return Calibration(noise, certificate.as_asked(self.epsilon))
 
     def certify(
         self, noise: Noise, release: QueryRelease, scenario: Scenario | BoundScenario

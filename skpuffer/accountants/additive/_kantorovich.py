@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.accountants._noise_parameter import check_noise, chosen_noise
+from skpuffer.accountants._noise_parameter import chosen_noise
 from skpuffer.distributions import Distribution
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._weak_cache import remembered_with
@@ -96,10 +96,9 @@ class Kantorovich(_AdditiveAccountant):
     def check(self) -> None:
         """Check the parameters; see the class."""
         check_positive(epsilon=self.epsilon)
-        check_noise(self.noise, self.beta)
+        noise = chosen_noise(self)
         if self.delta is not None:
             check_probability(delta=self.delta)
-        noise = chosen_noise(self)
         if math.isinf(noise.pure_epsilon(1.0)):
             raise ValueError(
                 "The parameter 'noise' must have a finite pure cost, which "

@@ -188,6 +188,7 @@ def _(fact: OutputSensitivity, release: QueryRelease, norm: float) -> Sensitivit
 
 @sensitivity_bound.register
 def _(fact: Adjacency, release: QueryRelease, norm: float) -> SensitivityBound:
+    slack = release.total_slack(norm)
     one = release.record_move(fact.move, norm, fact.relation)
     # triangle inequality: one record after the other
     radius, each_as_far = fact.count * one, True
@@ -197,7 +198,7 @@ def _(fact: Adjacency, release: QueryRelease, norm: float) -> SensitivityBound:
         total = float(times @ moves)
         each_as_far = total >= radius
         radius = min(radius, total)
-    radius += release.total_slack(norm)
+    radius += slack
     known: dict[str, Any] = {
         "relation": fact.relation,
         "coupling_id": fact.coupling_id,

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from scipy.optimize import brentq
 
-from skpuffer.accountants._base import Calibration, as_asked, bind
-from skpuffer.accountants._noise_parameter import check_values, chosen_noise
+from skpuffer.accountants._base import Calibration, bind, check_values
+from skpuffer.accountants._noise_parameter import chosen_noise
 from skpuffer.accountants.additive._base import QUERY_FIELDS, _AdditiveAccountant
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise
@@ -61,10 +61,11 @@ class _CompositionAccountant(_AdditiveAccountant):
         bound = bind(scenario, release)
         noise = chosen_noise(self)
         check_values(noise, release)
-        fact, steps = self._steps(release, bound)
+        fact = self._fact(release, bound)
+        steps = self._steps(fact, release, bound)
         noise = noise.with_scale(_memoised_scale(self, steps))
         certificate = self._composed_certificate(noise, steps, fact, bound)
-        return Calibration(noise, as_asked(certificate, self.epsilon))
+        return Calibration(noise, certificate.as_asked(self.epsilon))
 
     def certify(
         self, noise: Noise, release: Any, scenario: Scenario | BoundScenario
@@ -75,27 +76,32 @@ class _CompositionAccountant(_AdditiveAccountant):
         self.check()
         check_values(noise, release)
         bound = bind(scenario, release)
-        fact, steps = self._steps(release, bound)
+        fact = self._fact(release, bound)
+        steps = self._steps(fact, release, bound)
         return self._composed_certificate(noise, steps, fact, bound)
 
     def _check_support(self, release: Any, bound: BoundScenario) -> None:
         if type(release) not in StepsOfRelease.kinds:
             super()._check_support(release, bound)
         else:
-            self._steps(release, bound)
+            self._steps(self._fact(release, bound), release, bound)
 
     def _steps(
-        self, release: Any, bound: BoundScenario
-    ) -> tuple[Adjacency, StepsOfRelease]:
-        """The fact that both sides know, and the steps between such tables."""
-        fact = self._fact(release, bound)
+        self, fact: Adjacency, release: Any, bound: BoundScenario
+    ) -> StepsOfRelease:
+        """The steps of a release between such tables as a fact speaks of."""
         try:
-            return fact, steps_of(release, fact)
+            return steps_of(release, fact)
         except UnsupportedError as error:
             raise UnsupportedError(
                 f"{type(self).__name__} has no bound for the release {release.name!r} "
                 f"under {type(bound.scenario).__name__}: {error}."
             ) from None
+
+    @property
+    def clip_order(self) -> float:
+        """Order of the norm by which the noise wants gradients clipped: its own."""
+        return chosen_noise(self).norm
 
     # -- the parts ----------------------------------------------------------------
 

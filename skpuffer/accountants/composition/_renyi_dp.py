@@ -2,7 +2,7 @@
 
 import math
 
-from skpuffer.accountants._noise_parameter import check_noise
+from skpuffer.accountants._noise_parameter import chosen_noise
 from skpuffer.noise import Noise
 from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import (
@@ -95,7 +95,7 @@ class RenyiDP(_CompositionAccountant):
     def check(self) -> None:
         """Check the parameters; see the class."""
         check_positive(epsilon=self.epsilon)
-        check_noise(self.noise, self.beta)
+        chosen_noise(self)
         if self.alpha is None:
             if self.delta is None:
                 raise ValueError(

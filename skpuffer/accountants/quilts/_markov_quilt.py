@@ -7,11 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skpuffer.accountants._base import Accountant, Calibration, as_asked, bind
+from skpuffer.accountants._base import Accountant, Calibration, bind, check_values
 from skpuffer.accountants._noise_parameter import (
-    check_noise,
     check_pure,
-    check_values,
     chosen_noise,
 )
 from skpuffer.accountants.additive._base import QUERY_FIELDS
@@ -143,7 +141,7 @@ class MarkovQuilt(Accountant):
     def check(self) -> None:
         """Check the parameters; see the class."""
         check_positive(epsilon=self.epsilon)
-        check_noise(self.noise, self.beta)
+        chosen_noise(self)
         check_option(("exact", "approximate"), method=self.method)
         if self.max_distance is not None:
             check_count(max_distance=self.max_distance)
@@ -195,7 +193,7 @@ class MarkovQuilt(Accountant):
         certificate = self._certificate(
             fact, (replace_fields(part, noise=noise),), [release], bound
         )
-        return Calibration(noise, as_asked(certificate, self.epsilon))
+        return Calibration(noise, certificate.as_asked(self.epsilon))
 
     def certify(
         self, noise: Noise, release: QueryRelease, scenario: Scenario | BoundScenario

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from scipy.special import gamma
 
-from skpuffer.noise._base import Costs, Noise
+from skpuffer.noise._base import Costs, Noise, plain
 from skpuffer.noise._gaussian import GaussianNoise
 from skpuffer.noise._laplace import LaplaceNoise
 from skpuffer.noise._shift import Shift, one_coordinate
-from skpuffer.noise._validation import check_each, plain
-from skpuffer.utils._checks import check_non_negative, check_real
+from skpuffer.utils._checks import check_each, check_non_negative, check_real
 from skpuffer.utils._types import Floats, Number, Numbers
 
 from . import _loss
