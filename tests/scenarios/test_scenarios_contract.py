@@ -314,7 +314,7 @@ class TestSimulatorScenario(ScenarioContract):
 
     @staticmethod
     def params():
-        return {"draw": drawn, "secrets": [0.0, 0.5], "n_draws": 20}
+        return {"draw": drawn, "secrets": [0.0, 0.5], "n_draws": 8}
 
     def test_draws_are_no_promise(self):
         assert not any(fact.certified for fact in self.facts().values())
@@ -335,7 +335,7 @@ class TestSimulatorScenarioOfPairs(TestSimulatorScenario):
             "draw": drawn,
             "draw_pair": drawn_together,
             "secrets": [0.0, 0.5],
-            "n_draws": 20,
+            "n_draws": 8,
             "confidence": 0.9,
         }
 
