@@ -407,7 +407,7 @@ def test_curve_is_one():
     assert approximate.epsilon == curve.epsilon(0.01)
     plain = json.loads(json.dumps(found.certificate.to_dict()))
     assert plain["curve"]["kind"] == "markov_quilt"
-    assert plain["curve"]["worlds"][0]["transition"] == TRANSITION
+    assert plain["curve"]["quilts"][0]["transition"] == TRANSITION
     again = pickle.loads(pickle.dumps(found.certificate))
     assert again.curve.renyi(2) == pytest.approx(curve.renyi(2), rel=1e-11)
 
