@@ -126,8 +126,8 @@ ceiling = make_pipeline(
 )
 display = PrivacyUtilityDisplay.from_estimator(
     model,
-    public,
-    y_public,
+    public[1::2],
+    y_public[1::2],
     epsilons=[0.03, 0.1, 0.3, 1.0, 3.0, 10.0],
     reference=ceiling,
     cv=cv,
