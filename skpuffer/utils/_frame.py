@@ -23,6 +23,8 @@ __all__ = [
 
 def is_frame(X: Any) -> bool:
     """Whether `X` is a data frame (pandas, polars, or another eager one)."""
+    if isinstance(X, pd.DataFrame | np.ndarray):  # what it nearly always is
+        return isinstance(X, pd.DataFrame)
     return nw.dependencies.is_into_dataframe(X)
 
 

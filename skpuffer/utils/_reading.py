@@ -257,6 +257,8 @@ def _refuse_complex(array: Any, where: str) -> None:
 
 def _numeric_frame(X: Any) -> Any:
     """The frame; with all columns as numbers where the dtype of one is not a number."""
+    if isinstance(X, pd.DataFrame) and all(map(_is_pandas_number, X.dtypes)):
+        return X
     frame = nw.from_native(X, eager_only=True)
     if all(_is_number(X, name, dtype) for name, dtype in frame.schema.items()):
         return X
@@ -272,11 +274,13 @@ def _numeric_frame(X: Any) -> Any:
 
 def _is_number(X: Any, name: Any, dtype: Any) -> bool:
     if isinstance(X, pd.DataFrame):
-        dtype = X.dtypes[name]
-        return pd.api.types.is_numeric_dtype(
-            dtype
-        ) and not pd.api.types.is_complex_dtype(dtype)
+        return _is_pandas_number(X.dtypes[name])
     return dtype.is_numeric() or dtype == nw.Boolean
+
+
+def _is_pandas_number(dtype: Any) -> bool:
+    types = pd.api.types
+    return types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype)
 
 
 def validate_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
