@@ -7,6 +7,11 @@ from pathlib import Path
 # Before anything imports pyplot, also in doctests: a machine may have no display.
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+# Processes that share the cores take one thread each: several would wait on each other.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    for _library in ("OMP", "OPENBLAS", "MKL"):
+        os.environ.setdefault(f"{_library}_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import settings
 

@@ -100,7 +100,7 @@ class StrangeSampling(SamplingScheme):
     def statement(self, release):
         return "every step takes what it likes"
 
-    def batches(self, release, rng):
+    def _batches(self, release, rng):
         while True:
             yield np.arange(release.batch_size)
 
@@ -111,7 +111,7 @@ class RepeatedPoisson(PoissonSampling):
 
     name = "repeated"
 
-    def batches(self, release, rng):
+    def _batches(self, release, rng):
         batch = next(super().batches(release, rng))
         while True:
             yield batch
