@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import repeat
-from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -307,19 +306,19 @@ class ShuffledEpochsSampling(SamplingScheme):
                 yield np.sort(batch)
 
 
-#: The schemes by the name a user gives.
-SAMPLING_SCHEMES: Mapping[str, SamplingScheme] = MappingProxyType(
-    {
-        kind.name: kind()
-        for kind in (
-            FullBatchSampling,
-            PoissonSampling,
-            FixedSizeSampling,
-            WithReplacementSampling,
-            ShuffledEpochsSampling,
-        )
-    }
-)
+_BY_NAME: dict[str, SamplingScheme] = {
+    kind.name: kind()
+    for kind in (
+        FullBatchSampling,
+        PoissonSampling,
+        FixedSizeSampling,
+        WithReplacementSampling,
+        ShuffledEpochsSampling,
+    )
+}
+
+#: The schemes of this library, by the names that users give.
+SAMPLING_SCHEMES = tuple(_BY_NAME)
 
 
 def sampling_scheme(sampling: str | SamplingScheme) -> SamplingScheme:
@@ -340,8 +339,8 @@ def sampling_scheme(sampling: str | SamplingScheme) -> SamplingScheme:
     """
     if isinstance(sampling, SamplingScheme):
         return sampling
-    if isinstance(sampling, str) and sampling in SAMPLING_SCHEMES:
-        return SAMPLING_SCHEMES[sampling]
+    if isinstance(sampling, str) and sampling in _BY_NAME:
+        return _BY_NAME[sampling]
     names = ", ".join(map(repr, SAMPLING_SCHEMES))
     raise ValueError(
         f"The parameter 'sampling' must be one of {names}, or a SamplingScheme. "

@@ -217,8 +217,9 @@ class AccountantContract:
             "growth": self.growths,
             "measure": self.measured,
         }
-        for name in values.keys() & set(metafunc.fixturenames):
-            metafunc.parametrize(name, values[name], ids=_told)
+        for name in values:  # in one order, whichever process collects
+            if name in metafunc.fixturenames:
+                metafunc.parametrize(name, values[name], ids=_told)
 
     def make(self, mode=None, epsilon=1.0, **params):
         mode = self.modes[0] if mode is None else mode
