@@ -27,7 +27,7 @@ CELLS = (
     np.inf,
     pd.NA,
     pd.NaT,
-    np.datetime64("NaT"),
+    np.datetime64("NaT", "D"),
     np.timedelta64(7310457, "s"),
     datetime.date(2026, 1, 1),
     NUMBER + 1j,
@@ -97,7 +97,7 @@ TARGETS = {
     "text labels": lambda y: np.where(y > 0, TEXT, "other"),
     "numbers": lambda y: np.linspace(0, NUMBER, len(y)),
     "dates": lambda y: np.full(len(y), np.datetime64("2026-01-01")),
-    "no dates": lambda y: np.full(len(y), np.datetime64("NaT")),
+    "no dates": lambda y: np.full(len(y), np.datetime64("NaT", "D")),
     "sets": lambda y: [{NUMBER}] * len(y),
     "two columns": lambda y: np.column_stack([y, y]),
 }

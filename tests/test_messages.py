@@ -95,7 +95,7 @@ def test_a_target_that_is_no_number():
     for target in (
         np.full(40, TEXT),
         Y * (NUMBER + 1j),
-        np.full(40, np.datetime64("NaT")),
+        np.full(40, np.datetime64("NaT", "D")),
         np.ma.masked_equal(Y, 1),
         [10**400] * 40,
     ):

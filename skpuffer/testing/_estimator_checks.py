@@ -279,7 +279,9 @@ def _bad_arguments(estimator):
         "ragged rows": [[NUMBER], [NUMBER, TEXT]],
         "a dict": {TEXT: X[5]},
         "a mask": np.ma.masked_equal(X, 0.0),
-        "dates and text": np.array([[np.datetime64("NaT"), TEXT, NUMBER]] * len(X)),
+        "dates and text": np.array(
+            [[np.datetime64("NaT", "D"), TEXT, NUMBER]] * len(X)
+        ),
     }.items():
         yield name, (table, *rest)
     for name, target in {
