@@ -1,6 +1,7 @@
 """The tools by which the tests and the shape of the code are judged."""
 
 import ast
+import os
 
 import pytest
 
@@ -176,6 +177,10 @@ def project(tmp_path):
     return tmp_path
 
 
+@pytest.mark.skipif(
+    "PYTEST_XDIST_WORKER" in os.environ,
+    reason="forks under limits of memory and time that busy processes meet",
+)
 def test_a_known_fault_is_caught_and_an_unseen_one_survives(project):
     file = "tests/test_pkg.py"
     passed, failed = run(project, "pkg", None, [(file, None)], 120.0)
