@@ -9,15 +9,16 @@ low bits can give a value away (Mironov, 2012); round a release to a public grid
 that matters.
 """
 
-from ._base import Noise, ShiftCurve
+from ._base import Noise, Shift, ShiftCurve
+from ._correlated_gaussian import CorrelatedGaussianNoise
 from ._discrete_laplace import DiscreteLaplaceNoise
 from ._gaussian import GaussianNoise
 from ._laplace import LaplaceNoise
-from ._shift import Shift
 from .generalized_cauchy import GeneralizedCauchyNoise
 from .generalized_gaussian import GeneralizedGaussianNoise
 
 __all__ = [
+    "CorrelatedGaussianNoise",
     "DiscreteLaplaceNoise",
     "GaussianNoise",
     "GeneralizedCauchyNoise",

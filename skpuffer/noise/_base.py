@@ -1,4 +1,4 @@
-"""The base of noise families: what each supplies, and what follows from it."""
+"""Noise families: what each supplies, and what a shift costs under them."""
 
 import math
 from abc import ABC, abstractmethod
@@ -12,10 +12,12 @@ from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import InfiniteDistanceError
 from skpuffer.utils._checks import (
+    check_at_least_one,
     check_count,
     check_each,
     check_extent,
     check_non_negative,
+    check_option,
     check_order,
     check_positive,
     check_probability,
@@ -26,10 +28,134 @@ from skpuffer.utils._random import noise_generator
 from skpuffer.utils._solve import largest_argument, raise_until, smallest_argument
 from skpuffer.utils._types import Floats, Number, Numbers
 
-from ._shift import Shift, one_coordinate
-
 #: Sentences on what is not proved: of Rényi costs, and of trade-offs.
 Evidence = tuple[tuple[str, ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Shift(Plain, kind="shift"):
+    """A sensitivity bound: all displacements x with ``||x / weights|| <= radius``.
+
+    Parameters
+    ----------
+    radius : float
+        Radius of the ball, in the unit of the output (or, with `weights`, a pure
+        number), in [0, inf].
+    norm : float, default=2
+        Order of the norm, in [1, inf].
+    dim : int or None, default=1
+        Number of coordinates. None means unknown: then costs are bounded for every
+        dimension, or refused.
+    structure : {"vector", "scalar"}, default="vector"
+        "scalar" if only one coordinate moves, any one of them.
+    weights : sequence of dim positive floats or None, default=None
+        Coordinate j may move by ``radius * weights[j]``. Kept as a tuple.
+
+    Examples
+    --------
+    >>> from skpuffer.noise import Shift
+    >>> Shift(1.0, norm=2, dim=4).magnitude(scale=1.0, norm=1)
+    2.0
+    >>> Shift(1.0, norm=1, dim=None).magnitude(scale=0.5, norm=2)
+    2.0
+    """
+
+    radius: float
+    norm: float = 2
+    dim: int | None = 1
+    structure: str = "vector"
+    weights: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        weights, dim = self.weights, self.dim
+        if dim is not None:
+            dim = check_count(dim=dim)
+        if weights is not None:
+            weights = tuple(check_positive(weights=w) for w in weights)
+            dim = check_count(dim=len(weights)) if dim is None else dim
+            if len(weights) != dim:
+                raise ValueError(
+                    f"The parameter 'weights' must have one entry for each of the "
+                    f"dim={dim} coordinates. Got {len(weights)}; set dim or weights."
+                )
+        check_option(("vector", "scalar"), structure=self.structure)
+        fields = {
+            "radius": check_non_negative(radius=self.radius),
+            "norm": check_at_least_one(norm=self.norm),
+            "dim": dim,
+            "weights": weights,
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    def magnitude(self, scale: ArrayLike, norm: float) -> float:
+        """Return the largest ``||x / scale||`` over the displacements, in any norm.
+
+        It is the radius times the operator norm of ``diag(weights / scale)`` from
+        this shift's norm p to the norm q asked for: the largest entry if p <= q or
+        only one coordinate moves, and by Hölder's inequality the r-norm of the
+        entries with 1/r = 1/q - 1/p otherwise. Both are attained.
+
+        Parameters
+        ----------
+        scale : float or array-like of shape (dim,)
+            Divides the displacement, coordinate by coordinate; zero gives inf.
+        norm : float
+            Order q of the norm in which to measure, in [1, inf].
+
+        Returns
+        -------
+        magnitude : float
+
+        Raises
+        ------
+        ValueError
+            If `scale` has another length than the shift, or if the answer depends on
+            an unknown dimension.
+        """
+        norm = check_at_least_one(norm=norm)
+        scale = np.asarray(scale, dtype=float)
+        dim = self.common_dim(None if scale.ndim == 0 else scale.size)
+        weights = 1.0 if self.weights is None else np.asarray(self.weights)
+        with np.errstate(divide="ignore"):  # a scale of zero
+            ratio = np.divide(weights, scale)
+        if self.radius == 0:
+            return 0.0
+        if self.structure == "scalar" or self.norm <= norm:
+            return self.radius * float(np.max(ratio))
+        if dim is None:
+            raise ValueError(
+                f"Norm mismatch: a shift bounded in the {self.norm:g}-norm has no "
+                f"bound in the {norm:g}-norm that holds in every dimension. Bound it "
+                f"in that norm (norm={norm:g}), or state its dimension (dim=...)."
+            )
+        power = 1 / norm - 1 / self.norm
+        # the r-norm of equal entries is one of them times dim^(1/r)
+        if ratio.ndim == 0:
+            return self.radius * float(ratio) * dim**power
+        return self.radius * float(np.linalg.norm(ratio, ord=1 / power))
+
+    def common_dim(self, dim: int | None) -> int | None:
+        """Return the dimension of this shift and a noise together, and check it.
+
+        Parameters
+        ----------
+        dim : int or None
+            Dimension of the noise. Either may be unknown (None); two that are known
+            must agree.
+
+        Returns
+        -------
+        int or None
+        """
+        if self.dim is None or dim is None:
+            return dim if self.dim is None else self.dim
+        if self.dim != dim:
+            raise ValueError(
+                f"The shift has dim={self.dim} but the noise has {dim} coordinates. "
+                f"Pass Shift(..., dim={dim}), or noise of one scale."
+            )
+        return dim
 
 
 class Costs(Protocol):
@@ -92,6 +218,8 @@ class Noise(Plain, ABC):
     log_concave: ClassVar[bool] = True
     #: Whether the noise consists of integers, and the query must do so too.
     integer: ClassVar[bool] = False
+    #: The mu of mu-Gaussian privacy at magnitude one, or None if it is not Gaussian.
+    _mu_per_unit: ClassVar[float | None] = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "scale", _checked_scale(self.scale))
@@ -156,10 +284,6 @@ class Noise(Plain, ABC):
         magnitude : float or ndarray
         """
         return self, self._magnitude(shift)
-
-    def _gaussian_mu(self, magnitude: float) -> float | None:
-        """The mu of mu-Gaussian privacy at a magnitude, or None if not Gaussian."""
-        return None
 
     # -- what a shift costs ----------------------------------------------------------
 
@@ -413,10 +537,11 @@ class Noise(Plain, ABC):
                 f"noise. Got shape {shape}."
             )
         generator, _ = noise_generator(rng)
-        return self._spread(self._sample_unit(shape, generator))
+        return self._draw(shape, generator)
 
-    def _spread(self, unit: Floats) -> Floats:
-        return unit * np.asarray(self.scale)
+    def _draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        """Draws of this scale."""
+        return self._sample_unit(shape, rng) * np.asarray(self.scale)
 
     @property
     def dim(self) -> int | None:
@@ -556,13 +681,20 @@ class ShiftCurve(Plain, kind="shifted_noise"):
         For Gaussian noise this is the shift in standard deviations, and the whole
         curve follows from it (Dong, Roth and Su, 2022).
         """
-        return self.noise._gaussian_mu(self.magnitude)
+        mu = self.noise._mu_per_unit
+        return None if mu is None else mu * self.magnitude
 
     def times(self, factor: float) -> "ShiftCurve":
         """Return the curve of the same noise against a multiple of the shift."""
         return ShiftCurve(
             self.noise, replace(self.shift, radius=factor * self.shift.radius)
         )
+
+
+def one_coordinate(shift: float) -> Shift:
+    """Return the shift of any one coordinate by at most the number `shift`."""
+    radius = check_non_negative(shift=shift)
+    return Shift(radius, dim=None, structure="scalar")
 
 
 def _checked_scale(scale: ArrayLike) -> float | tuple[float, ...]:
@@ -577,7 +709,7 @@ def _checked_scale(scale: ArrayLike) -> float | tuple[float, ...]:
     if np.ndim(array) > 1 or array.size == 0:
         raise ValueError(
             "The parameter 'scale' must be one number or one for each coordinate. "
-            f"Got shape {array.shape}; correlated Gaussian noise takes covariance=..."
+            f"Got shape {array.shape}; CorrelatedGaussianNoise takes a matrix."
         )
     return tuple(array.tolist())
 

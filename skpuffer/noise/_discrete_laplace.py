@@ -10,8 +10,7 @@ import numpy as np
 from skpuffer.utils._solve import largest_argument
 from skpuffer.utils._types import Floats, Numbers
 
-from ._base import Costs, Evidence, Noise, plain
-from ._shift import Shift
+from ._base import Costs, Evidence, Noise, Shift, plain
 
 # Relative excess over an integer at which a radius is still taken for that integer: it
 # is round-off, as displacements within the radius are integers themselves.
@@ -119,8 +118,8 @@ class DiscreteLaplaceNoise(Noise):
         rate = -math.expm1(-1 / self.scale)
         return (rng.geometric(rate, shape) - rng.geometric(rate, shape)).astype(float)
 
-    def _spread(self, unit: Floats) -> Floats:
-        return unit
+    def _draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        return self._sample_unit(shape, rng)
 
     # -- the magnitude is the displacement itself, an integer z (inf without noise) ----
 

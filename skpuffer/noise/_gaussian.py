@@ -1,38 +1,32 @@
-"""Gaussian noise: its cost depends on the l2 or the Mahalanobis norm."""
+"""Gaussian noise, whose cost depends on the l2 norm in standard deviations."""
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from skpuffer.privacy_loss._gaussian import (
     gaussian_delta,
     gaussian_epsilon,
     gaussian_mu,
 )
-from skpuffer.utils._checks import check_covariance
 from skpuffer.utils._types import Floats, Numbers
 
 from ._base import Noise
-from ._shift import Shift
-
-# Least eigenvalue of a covariance over its largest: below, whitening loses all digits.
-_LEAST = 1e-12
 
 
 @dataclass(frozen=True)
 class GaussianNoise(Noise):
-    """Gaussian noise, N(0, scale² I) or N(0, scale² covariance).
+    """Gaussian noise with independent coordinates, N(0, scale² I).
 
     Parameters
     ----------
     scale : float or array-like of shape (dim,), default=1.0
-        Standard deviation, in the unit of the output, or one for each coordinate. One
-        number only, a multiplier, if `covariance` is given.
-    covariance : array-like of shape (dim, dim) or None, default=None
-        Symmetric and positive definite. Kept as a tuple of tuples.
+        Standard deviation, in the unit of the output, or one for each coordinate.
+
+    See Also
+    --------
+    CorrelatedGaussianNoise : Of any covariance.
 
     Notes
     -----
@@ -43,31 +37,15 @@ class GaussianNoise(Noise):
 
     Examples
     --------
-    >>> from skpuffer.noise import GaussianNoise, Shift
+    >>> from skpuffer.noise import GaussianNoise
     >>> GaussianNoise(scale=2.0).renyi(8, 1.0)
     1.0
-    >>> noise = GaussianNoise(covariance=[[4.0, 0.0], [0.0, 1.0]])
-    >>> noise.renyi(2, Shift(1.0, norm=2, dim=2))
-    1.0
     """
-
-    covariance: tuple[tuple[float, ...], ...] | None = None
 
     family = "gaussian"
     norm = 2.0
     unit_variance = 1.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.covariance is None:
-            return
-        if np.ndim(self.scale):
-            raise ValueError(
-                "The parameter 'scale' must be one number where 'covariance' is given: "
-                "put the scales of the coordinates into the covariance."
-            )
-        covariance = check_covariance(least=_LEAST, covariance=self.covariance)
-        object.__setattr__(self, "covariance", tuple(map(tuple, covariance.tolist())))
+    _mu_per_unit = 1.0
 
     def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         return rng.standard_normal(shape)
@@ -95,63 +73,10 @@ class GaussianNoise(Noise):
     def _epsilon(self, delta: float, u: float) -> float:
         return gaussian_epsilon(delta, u)
 
-    def _gaussian_mu(self, magnitude: float) -> float | None:
-        return magnitude
+    def covariance_matrix(self, dim: int) -> Floats:
+        """Return the covariance of the noise in `dim` coordinates."""
+        return np.diag(np.broadcast_to(self.variance(dim), (dim,)))
 
-    @cached_property
-    def _factor(self) -> Floats:
-        """Lower Cholesky factor of the covariance."""
-        return np.linalg.cholesky(np.asarray(self.covariance))
-
-    def _magnitude(self, shift: Shift | Floats) -> Numbers:
-        if self.covariance is None or not isinstance(shift, Shift):
-            return super()._magnitude(shift)
-        shift.common_dim(self.dim)
-        if shift.radius == 0 or self.scale == 0:
-            return 0.0 if shift.radius == 0 else math.inf
-        weights = (
-            np.ones(len(self.covariance)) if shift.weights is None else shift.weights
-        )
-        # with covariance L L^T the Mahalanobis norm of x is the l2 norm of L^-1 x
-        whitened = solve_triangular(self._factor, np.diag(weights), lower=True)
-        order = 1.0 if shift.structure == "scalar" else shift.norm
-        multiplier = float(np.asarray(self.scale))  # one number beside a covariance
-        return shift.radius / multiplier * _norm_to_l2(whitened, order)
-
-    def _spread(self, unit: Floats) -> Floats:
-        if self.covariance is None:
-            return super()._spread(unit)
-        return self.scale * unit @ self._factor.T
-
-    @property
-    def dim(self) -> int | None:
-        """Number of coordinates, or None if the noise fits any number."""
-        return super().dim if self.covariance is None else len(self.covariance)
-
-    def _variance(self) -> Numbers:
-        if self.covariance is None:
-            return super()._variance()
-        multiplier = float(np.asarray(self.scale))
-        return multiplier**2 * np.diag(np.asarray(self.covariance))
-
-
-def _norm_to_l2(matrix: Floats, order: float) -> float:
-    """Operator norm, or a bound on it, from the norm of that order to the l2 norm.
-
-    Exact for the orders 1 (the longest column) and 2 (the largest singular value), and
-    for the order inf if the columns are orthogonal. Between 1 and 2 the unit ball is
-    inside that of the l2 norm, whose value is the bound. Beyond 2 the exact value is
-    NP-hard; two bounds hold, by the l2 ball around the unit ball, and by Hölder's
-    inequality on the entries of the Gram matrix. The second is never above the sum of
-    the lengths of the columns.
-    """
-    if order == 1:
-        return float(np.max(np.linalg.norm(matrix, axis=0)))
-    spectral = float(np.linalg.norm(matrix, ord=2))
-    if order <= 2:
-        return spectral
-    ball = spectral * len(matrix) ** (1 / 2 - 1 / order)
-    # |y^T G y| <= ||G||_dual ||y y^T||_order, and ||y y^T||_order = ||y||_order² <= 1
-    dual = 1 / (1 - 1 / order)
-    gram = np.linalg.norm(np.ravel(matrix.T @ matrix), ord=dual)
-    return min(ball, math.sqrt(gram))
+    def whitened(self, displacements: Floats) -> Floats:
+        """Return displacements, one a row, in standard deviations of the noise."""
+        return np.asarray(displacements / np.asarray(self.scale))

@@ -11,7 +11,7 @@ from sklearn.model_selection import GridSearchCV
 from skpuffer.accountants import AttributeGaussian, GeneralWasserstein
 from skpuffer.distributions import Discrete, Gaussian, Samples
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
-from skpuffer.noise import GaussianNoise, LaplaceNoise
+from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, LaplaceNoise
 from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import gaussian_renyi_divergence
 from skpuffer.privacy_loss._gaussian import gaussian_delta
@@ -98,7 +98,7 @@ def test_in_the_plane():
     assert units.noise.scale[1] == 2 * units.noise.scale[0]
     true = gaussian_renyi_divergence([0, 0], total, [1, -1], total, 3)
     assert true == pytest.approx(0.2, rel=1e-6)
-    matrix = GaussianNoise(covariance=[[1.0, 0.2], [0.2, 2.0]])
+    matrix = CorrelatedGaussianNoise(covariance=[[1.0, 0.2], [0.2, 2.0]])
     total = covariance + np.array([[1.0, 0.2], [0.2, 2.0]])
     true = gaussian_renyi_divergence([0, 0], total, [1, -1], total, 3)
     certified = with_prior(alpha=3).certify(matrix, output(2), both)

@@ -17,6 +17,7 @@ from skpuffer.distributions import Discrete, Gaussian, PointMass, Samples, Suppo
 from skpuffer.distributions._lattice_sum import LatticeSum
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
 from skpuffer.noise import (
+    CorrelatedGaussianNoise,
     DiscreteLaplaceNoise,
     GaussianNoise,
     GeneralizedCauchyNoise,
@@ -398,7 +399,7 @@ def test_gaussian_laws_in_the_plane():
         for s, m, d, f in ((2.0, 1.0, 0.2, 1.0), (3.0, 2.0, 0.2, 2.0))
     ]
     assert found == pytest.approx(sum(part.epsilon for part in parts), rel=1e-9)
-    as_matrix = GaussianNoise(covariance=[[4.0, 0.0], [0.0, 9.0]])
+    as_matrix = CorrelatedGaussianNoise(covariance=[[4.0, 0.0], [0.0, 9.0]])
     assert Aware(alpha=2).certify(as_matrix, output(2), laws).epsilon == (
         pytest.approx(found, rel=1e-9)
     )

@@ -20,7 +20,12 @@ from skpuffer.exceptions import (
     ScenarioError,
     UnsupportedError,
 )
-from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
+from skpuffer.noise import (
+    CorrelatedGaussianNoise,
+    GaussianNoise,
+    GeneralizedGaussianNoise,
+    LaplaceNoise,
+)
 from skpuffer.privacy import Notion, compose
 from skpuffer.privacy_loss import renyi_divergence
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
@@ -376,7 +381,7 @@ def test_other_noise_by_the_general_way():
     found = MarkovQuilt().calibrate(count_of(40), CHAIN)
     same = MarkovQuilt(noise=Foreign()).calibrate(count_of(40), CHAIN)
     assert same.noise.scale == pytest.approx(found.noise.scale, rel=1e-9)
-    shaped = GaussianNoise(covariance=[[4.0, 0.0], [0.0, 1.0]])
+    shaped = CorrelatedGaussianNoise(covariance=[[4.0, 0.0], [0.0, 1.0]])
     release = count_of(40, dim=2, query=lambda X, y: np.zeros(2))
     accountant = MarkovQuilt(alpha=2, noise="gaussian")
     whole = GaussianNoise(30.0)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
+from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, LaplaceNoise, Shift
 
 from .contract import NoiseContract, examples
 
@@ -51,7 +51,7 @@ def test_mu_is_the_shift_in_standard_deviations():
 @pytest.mark.parametrize("norm", [1, 1.5, 2, 3, math.inf])
 @pytest.mark.parametrize("weights", [None, (0.3, 2.0)])
 def test_no_displacement_costs_more_under_a_covariance(norm, weights):
-    noise = GaussianNoise(1.5, covariance=COVARIANCE)
+    noise = CorrelatedGaussianNoise(1.5, covariance=COVARIANCE)
     shift = Shift(0.8, norm=norm, dim=2, weights=weights)
     moved = 0.8 * circle(norm) * (1.0 if weights is None else np.array(weights))
     worst = cost_of(1.5**2 * COVARIANCE, 3.0, moved).max()
@@ -76,7 +76,9 @@ def test_no_random_displacement_costs_more(dim, seed, norm):
     moved /= np.linalg.norm(moved, ord=norm, axis=1, keepdims=True)
     corners = np.sign(moved) if norm == math.inf else np.eye(dim)
     costs = cost_of(covariance, 2.0, np.concatenate([moved, corners]))
-    cost = GaussianNoise(covariance=covariance).renyi(2, Shift(1.0, norm, dim))
+    cost = CorrelatedGaussianNoise(covariance=covariance).renyi(
+        2, Shift(1.0, norm, dim)
+    )
     assert costs.max() <= cost * (1 + 1e-9)
     if norm == 1:
         assert costs.max() == pytest.approx(cost)
@@ -86,7 +88,7 @@ def test_no_random_displacement_costs_more(dim, seed, norm):
 def test_diagonal_covariance_is_a_scale_for_each_coordinate(norm):
     shift = Shift(0.9, norm=norm, dim=3, weights=(1.0, 2.0, 0.5))
     scale = np.array([0.5, 2.0, 1.5])
-    diagonal = GaussianNoise(2.0, covariance=np.diag(scale**2))
+    diagonal = CorrelatedGaussianNoise(2.0, covariance=np.diag(scale**2))
     plain = GaussianNoise(2 * scale)
     assert diagonal.renyi(4, shift) == pytest.approx(plain.renyi(4, shift))
     assert diagonal.delta(0.3, shift) == pytest.approx(plain.delta(0.3, shift))
@@ -98,7 +100,7 @@ def test_diagonal_covariance_is_a_scale_for_each_coordinate(norm):
 
 def test_whitened_ball_is_spherical():
     # in dimension d, unit covariance, the l-norm ball reaches d^(1/2 - 1/norm)
-    noise = GaussianNoise(covariance=np.eye(5))
+    noise = CorrelatedGaussianNoise(covariance=np.eye(5))
     for norm in (3, 7, math.inf):
         assert noise.curve(Shift(1.0, norm, 5)).gaussian_mu == pytest.approx(
             5 ** (1 / 2 - 1 / norm)
@@ -115,7 +117,7 @@ def test_one_long_axis_costs_little_more_than_the_worst_displacement(norm):
     # orthogonal columns of lengths d: the worst y has y_i**(norm - 2) ~ d_i**2, and
     # Hölder's inequality on the Gram matrix gives the norm of order 2 norm/(norm - 1)
     lengths = (9.0, 1.0, 0.5, 0.2)
-    noise = GaussianNoise(covariance=np.eye(4))
+    noise = CorrelatedGaussianNoise(covariance=np.eye(4))
     mu = noise.curve(Shift(1.0, norm, 4, weights=lengths)).gaussian_mu
     exact = norm_of(lengths, 2 * norm / (norm - 2))
     holder = norm_of(lengths, 2 * norm / (norm - 1))
@@ -124,7 +126,7 @@ def test_one_long_axis_costs_little_more_than_the_worst_displacement(norm):
 
 
 def test_correlated_sample():
-    noise = GaussianNoise(2.0, covariance=COVARIANCE)
+    noise = CorrelatedGaussianNoise(2.0, covariance=COVARIANCE)
     draws = noise.sample((60_000, 2), np.random.default_rng(5))
     np.testing.assert_allclose(np.cov(draws.T), 4 * COVARIANCE, rtol=0.04)
     np.testing.assert_allclose(noise.variance(), 4 * np.diag(COVARIANCE))
@@ -138,7 +140,7 @@ def test_correlated_sample():
 
 
 def test_correlated_calibration_gives_a_multiplier():
-    noise = GaussianNoise(3.0, covariance=COVARIANCE)
+    noise = CorrelatedGaussianNoise(3.0, covariance=COVARIANCE)
     shift = Shift(1.0, norm=2, dim=2)
     scale = noise.scale_for(8, 0.5, shift)
     assert type(scale) is float
@@ -153,15 +155,14 @@ def test_correlated_calibration_gives_a_multiplier():
 
 
 def test_correlated_noise_is_plain_data():
-    noise = GaussianNoise(2.0, covariance=COVARIANCE)
+    noise = CorrelatedGaussianNoise(2.0, covariance=COVARIANCE)
     noise.sample(2, 0)  # what is computed on the way is no part of the value
-    same = GaussianNoise(2.0, covariance=COVARIANCE.tolist())
+    same = CorrelatedGaussianNoise(2.0, covariance=COVARIANCE.tolist())
     assert noise == same and hash(noise) == hash(same)
     assert pickle.loads(pickle.dumps(noise)) == noise
     assert noise != GaussianNoise(2.0) and noise.dim == 2
     told = json.loads(json.dumps(noise.to_dict()))
     np.testing.assert_array_equal(told["covariance"], COVARIANCE)
-    assert GaussianNoise().to_dict()["covariance"] is None
 
 
 @pytest.mark.parametrize(
@@ -179,16 +180,16 @@ def test_correlated_noise_is_plain_data():
 )
 def test_bad_covariance(covariance, match):
     with pytest.raises(ValueError, match=match):
-        GaussianNoise(covariance=covariance)
+        CorrelatedGaussianNoise(covariance=covariance)
 
 
 def test_covariance_takes_one_scale_and_its_own_dimension():
     with pytest.raises(ValueError, match="must be one number"):
-        GaussianNoise((1.0, 2.0), covariance=COVARIANCE)
+        CorrelatedGaussianNoise((1.0, 2.0), covariance=COVARIANCE)
     with pytest.raises(ValueError, match="dim=3 but the noise has 2"):
-        GaussianNoise(covariance=COVARIANCE).renyi(2, Shift(1.0, dim=3))
+        CorrelatedGaussianNoise(covariance=COVARIANCE).renyi(2, Shift(1.0, dim=3))
     with pytest.raises(ValueError, match="omit"):
-        GaussianNoise(covariance=COVARIANCE).variance(3)
+        CorrelatedGaussianNoise(covariance=COVARIANCE).variance(3)
 
 
 def test_an_l1_shift_is_served_and_an_unknown_dimension_is_not():

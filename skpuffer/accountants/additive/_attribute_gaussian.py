@@ -247,9 +247,7 @@ class AttributeGaussian(_AdditiveAccountant):
         release: QueryRelease,
         bound: BoundScenario,
     ) -> Certificate:
-        added = np.square(noise.scale)
-        if noise.covariance is not None:
-            added = added * np.asarray(noise.covariance)
+        added = noise.covariance_matrix(len(pairs[0][0]))
         curve = GaussianCurve(self._distance(pairs, added))
         base = self._certificate(noise, sensitivity, release, bound)
         if self.delta is None:

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.noise import Noise, Shift
+from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, Noise, Shift
 from skpuffer.privacy_loss import renyi_to_delta
 from skpuffer.privacy_loss._conversions import DEFAULT_ORDERS
 from skpuffer.utils._checks import check_order, check_real
@@ -105,8 +104,8 @@ class AtomMoves(Plain, kind="atom_moves"):
         ndarray of shape (k,)
         """
         costs: Floats
-        if getattr(noise, "covariance", None) is not None:
-            costs = alpha / 2 * np.sum(_in_deviations(noise, steps) ** 2, axis=1)
+        if isinstance(noise, CorrelatedGaussianNoise):
+            costs = alpha / 2 * np.sum(noise.whitened(steps) ** 2, axis=1)
             return costs
         if isinstance(noise.scale, tuple):
             columns = zip(noise.scale, np.abs(steps).T, strict=True)
@@ -151,12 +150,12 @@ class GaussianMoves(Plain, kind="gaussian_moves"):
         linear in the move, as pure costs obey the triangle inequality. Infinite where
         neither applies.
         """
-        if noise.family == "gaussian":
+        if isinstance(noise, GaussianNoise):
             # E exp(a z^2) for z ~ N(m, v), along each principal axis of the whitened
             # move, with a = alpha (alpha - 1) / 2: finite if 2 a v < 1
-            factor = _in_deviations(noise, _square_root(self.covariance).T)
+            factor = noise.whitened(_square_root(self.covariance).T)
             variances, axes = np.linalg.eigh(factor.T @ factor)
-            means = _in_deviations(noise, self.mean[None, :])[0] @ axes
+            means = noise.whitened(self.mean[None, :])[0] @ axes
             left = 1 - alpha * (alpha - 1) * np.maximum(variances, 0.0)
             if np.any(left <= 0):
                 return math.inf
@@ -323,17 +322,6 @@ def _log_mean(exponent: Floats, masses: Floats) -> float:
     """Logarithm of the mean of the exponentials."""
     some = masses > 0
     return float(logsumexp(exponent[some] + np.log(masses[some])))
-
-
-def _in_deviations(noise: Noise, steps: Floats) -> Floats:
-    """Whiten steps: return them in standard deviations of Gaussian noise."""
-    covariance = getattr(noise, "covariance", None)
-    scale = np.asarray(noise.scale)
-    white = steps
-    if covariance is not None:
-        factor = np.linalg.cholesky(np.asarray(covariance))
-        white = solve_triangular(factor, steps.T, lower=True).T
-    return np.asarray(white / scale)
 
 
 def _of_balls(function: Callable[[Any], Any], shift: Shift, radii: Floats) -> Floats:

@@ -8,7 +8,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from skpuffer.noise import GaussianNoise, LaplaceNoise, Noise, Shift
+from skpuffer.noise import (
+    CorrelatedGaussianNoise,
+    GaussianNoise,
+    LaplaceNoise,
+    Noise,
+    Shift,
+)
 from skpuffer.privacy_loss import renyi_to_approximate, renyi_to_delta
 from skpuffer.scenarios import MaxInfluence
 from skpuffer.utils._checks import check_order, check_probability
@@ -75,8 +81,7 @@ class QuiltPart(Plain, kind="quilt_part"):
         ndarray
         """
         plain = isinstance(self.noise, (GaussianNoise, LaplaceNoise))
-        if plain and getattr(self.noise, "covariance", None) is not None:
-            plain = False
+        plain = plain and not isinstance(self.noise, CorrelatedGaussianNoise)
         if plain and not self.noise.is_zero:
             # Their cost depends on the shift's magnitude only, so one coordinate of the
             # same magnitude stands for all, and takes an array of radii.

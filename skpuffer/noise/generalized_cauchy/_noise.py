@@ -9,8 +9,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from skpuffer.exceptions import PrivacyWarning
-from skpuffer.noise._base import Costs, Evidence, Noise, plain
-from skpuffer.noise._shift import Shift
+from skpuffer.noise._base import Costs, Evidence, Noise, Shift, plain
 from skpuffer.privacy_loss._tradeoff import log_delta_of_orders, mirrored
 from skpuffer.utils._checks import check_positive
 from skpuffer.utils._solve import largest_argument, smallest_argument

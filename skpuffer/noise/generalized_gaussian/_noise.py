@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from scipy.special import gamma
 
-from skpuffer.noise._base import Costs, Noise, plain
+from skpuffer.noise._base import Costs, Noise, Shift, one_coordinate, plain
 from skpuffer.noise._gaussian import GaussianNoise
 from skpuffer.noise._laplace import LaplaceNoise
-from skpuffer.noise._shift import Shift, one_coordinate
 from skpuffer.utils._checks import check_each, check_non_negative, check_real
 from skpuffer.utils._types import Floats, Number, Numbers
 
@@ -158,8 +157,9 @@ class GeneralizedGaussianNoise(Noise):
             f"at least 25). {remedy}"
         )
 
-    def _gaussian_mu(self, magnitude: float) -> float | None:
-        return _TWINS[2.0].factor * magnitude if self.beta == 2 else None
+    @property
+    def _mu_per_unit(self) -> float | None:  # type: ignore[override] # read, never assigned
+        return _TWINS[2.0].factor if self.beta == 2 else None
 
     # -- costs of one coordinate ------------------------------------------------------
 
