@@ -1,8 +1,10 @@
 """The template every private estimator is fitted by."""
 
+import functools
 from abc import abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -18,16 +20,16 @@ from skpuffer.exceptions import (
 )
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import RecordScenario, Scenario
-from skpuffer.utils._fitting import all_or_nothing
-from skpuffer.utils._frame import (
+from skpuffer.utils._checks import noise_generator
+from skpuffer.utils._reading import (
     as_table,
     drop_position,
     matching_names,
     refuse_mask,
+    validate_labels,
+    validate_rows,
 )
-from skpuffer.utils._random import noise_generator
-from skpuffer.utils._reading import validate_labels, validate_rows
-from skpuffer.utils._sklearn import fit_context
+from skpuffer.utils._sklearn import SETTINGS, fit_context
 from skpuffer.utils._warn import warn
 
 __all__ = [
@@ -46,6 +48,10 @@ DEFAULT_EPSILON = 1.0
 
 #: Delta of an estimator that was told nothing.
 DEFAULT_DELTA = 1e-5
+
+_default_accountant = functools.partial(
+    PrivacyLoss, epsilon=DEFAULT_EPSILON, delta=DEFAULT_DELTA
+)
 
 #: What a certificate says of noise that can be drawn again.
 SEEDED = "the noise was drawn from a seed: whoever knows it can remove the noise"
@@ -68,6 +74,14 @@ PUBLIC_TARGET = (
     "the secret does not move the target: targets are public, and what is said of the "
     "records holds given them"
 )
+
+
+#: Where a fit finds the parameters that the one before has released, to go on from.
+RELEASED = ("_released",)
+
+Estimator = TypeVar("Estimator", bound=BaseEstimator)
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,6 +109,56 @@ class Task:
     y: Any = None
     reading: Any = None
     start: Any = None
+
+
+def forget(estimator: BaseEstimator, keep: Iterable[str] = ()) -> None:
+    """Remove every attribute that a fit has set.
+
+    That is what has an underscore before or after its name, unless it is a parameter or
+    a setting of scikit-learn's. So nobody has to list what fits set.
+
+    Parameters
+    ----------
+    estimator : estimator
+    keep : iterable of str, default=()
+        Names that stay.
+    """
+    keep = {*keep, *SETTINGS, *estimator.get_params(deep=False)}
+    for name in list(vars(estimator)):
+        if (name.startswith("_") or name.endswith("_")) and name not in keep:
+            del vars(estimator)[name]
+
+
+def all_or_nothing(
+    fit: Callable[Concatenate[Estimator, Parameters], Result],
+) -> Callable[Concatenate[Estimator, Parameters], Result]:
+    """Decorate a method that fits to begin from nothing, and leave nothing on failure.
+
+    What the fit before has set is removed first, but for what was released, in
+    `RELEASED`. What raises, an interrupt included, leaves nothing fitted. It goes
+    around all that calls callbacks, which may raise when the fit is done.
+
+    Parameters
+    ----------
+    fit : method
+
+    Returns
+    -------
+    method
+    """
+
+    @functools.wraps(fit)
+    def fit_or_forget(
+        estimator: Estimator, *args: Parameters.args, **kwargs: Parameters.kwargs
+    ) -> Result:
+        try:
+            forget(estimator, keep=RELEASED)
+            return fit(estimator, *args, **kwargs)
+        except BaseException:
+            forget(estimator)
+            raise
+
+    return fit_or_forget
 
 
 class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
@@ -177,8 +241,9 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         return self
 
     def _fit_steps(self, X, y, secret, feature_map):
-        scenario, accountant = self._parameters()
+        scenario, accountant = scenario_and_accountant(self)
         rng, seeded = noise_generator(self.random_state)
+        self._check_parameters(scenario)
         released = vars(self).pop("_released", None)
         callback = self._init_callback_context(max_subtasks=1)
         callback.call_on_fit_task_begin(estimator=self)
@@ -320,12 +385,6 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
 
     # -- its parts ----------------------------------------------------------------
 
-    def _parameters(self):
-        """The scenario and a private copy of the accountant, both checked."""
-        scenario, accountant = scenario_and_accountant(self)
-        self._check_parameters(scenario)
-        return scenario, accountant
-
     def _check_parameters(self, scenario):
         """Check by plain code what the privacy of a subclass rests on."""
 
@@ -412,28 +471,25 @@ def mark_noisy(tags):
     return tags
 
 
-def _default_accountant():
-    return PrivacyLoss(epsilon=DEFAULT_EPSILON, delta=DEFAULT_DELTA)
-
-
 def scenario_and_accountant(estimator):
     """Return the scenario and a private copy of the accountant, both checked."""
-    accountant, scenario = _default_accountant(), RecordScenario()
-    if estimator.scenario is not None:
-        scenario = estimator.scenario
-    if estimator.accountant is not None:
-        accountant = clone(estimator.accountant)
-    for name, held, kind in (
-        ("scenario", scenario, Scenario),
-        ("accountant", accountant, Accountant),
+    found = []
+    for name, kind, default in (
+        ("scenario", Scenario, RecordScenario),
+        ("accountant", Accountant, _default_accountant),
     ):
+        held = getattr(estimator, name)
+        if held is None:
+            held = default()
         if not isinstance(held, kind):
             raise TypeError(
                 f"The parameter {name!r} must be an instance of {kind.__name__} or "
                 f"None. Got {held!r}."
             )
         held.check()
-    return scenario, accountant
+        found.append(held)
+    scenario, accountant = found
+    return scenario, clone(accountant)
 
 
 def refuse_arguments(estimator, arguments):

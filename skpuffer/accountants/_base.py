@@ -1,18 +1,52 @@
 """What every accountant is: it meets a release and a scenario, and sets the noise."""
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.noise import Noise
+from skpuffer.noise import (
+    DiscreteLaplaceNoise,
+    GaussianNoise,
+    GeneralizedCauchyNoise,
+    GeneralizedGaussianNoise,
+    LaplaceNoise,
+    Noise,
+)
 from skpuffer.privacy import Certificate
 from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency, BoundScenario, Scenario
+from skpuffer.utils._checks import check_option
 
-__all__ = ["Accountant", "Calibration", "Support", "bind", "check_values"]
+__all__ = [
+    "Account",
+    "Accountant",
+    "Calibration",
+    "Support",
+    "accounts_for",
+    "bind",
+    "check_pure",
+    "check_values",
+]
+
+Method = TypeVar("Method", bound=Callable[..., "Account"])
+
+#: Noise families by the name a user gives.
+FAMILIES: dict[str, type[Noise]] = {
+    family.family: family
+    for family in (
+        GaussianNoise,
+        LaplaceNoise,
+        GeneralizedGaussianNoise,
+        GeneralizedCauchyNoise,
+        DiscreteLaplaceNoise,
+    )
+}
 
 
 @dataclass(frozen=True)
@@ -29,6 +63,40 @@ class Calibration:
 
     noise: Noise
     certificate: Certificate
+
+
+@dataclass(frozen=True)
+class Account:
+    """How one release is accounted for under one bound scenario.
+
+    Parameters
+    ----------
+    calibrate : callable
+        Takes noise whose scale is to be set, and the generator of an accountant that
+        simulates or None; returns the `Calibration`.
+    certify : callable
+        Takes noise; returns the `Certificate` of what it promises.
+    """
+
+    calibrate: Callable[[Noise, Any], Calibration]
+    certify: Callable[[Noise], Certificate]
+
+
+def accounts_for(*kinds: type[Release]) -> Callable[[Method], Method]:
+    """Mark the method of an accountant that makes the account of a kind of release.
+
+    Parameters
+    ----------
+    *kinds : type
+        Kinds of release, read by exact type; the method takes the fact to work from,
+        the release and the bound scenario.
+    """
+
+    def mark(method: Method) -> Method:
+        method.accounts_for = kinds  # type: ignore[attr-defined]
+        return method
+
+    return mark
 
 
 @dataclass(frozen=True)
@@ -58,8 +126,15 @@ class Accountant(BaseEstimator, ABC):
     """A way of accounting for the privacy loss of a release.
 
     An accountant holds parameters only. It never sees a data frame: it works from the
-    facts a scenario offers about a release.
+    facts a scenario offers about a release. A subclass has the parameters `epsilon`,
+    `noise` and, where the shape of the noise can be chosen, `beta`; it writes
+    :meth:`check`, and a method for each kind of release it reads, marked by
+    :func:`accounts_for`.
     """
+
+    epsilon: float
+    noise: str | Noise
+    beta: float | None = None
 
     #: Facts it can work from, best first. Any one of them suffices.
     needs: tuple[type, ...] = ()
@@ -80,7 +155,18 @@ class Accountant(BaseEstimator, ABC):
     def check(self) -> None:
         """Check the parameters by plain code; raise an error that names the culprit."""
 
-    @abstractmethod
+    #: Methods that make the account of a release, by its kind; see `accounts_for`.
+    _accounts: ClassVar[dict[type, Callable[..., Account]]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        own = {
+            kind: method
+            for method in vars(cls).values()
+            for kind in getattr(method, "accounts_for", ())
+        }
+        cls._accounts = cls._accounts | own
+
     def calibrate(
         self,
         release: Any,
@@ -108,8 +194,13 @@ class Accountant(BaseEstimator, ABC):
         UnsupportedError
             If this accountant cannot work with what the scenario offers.
         """
+        self.check()
+        bound = bind(scenario, release)
+        noise = self._chosen_noise()
+        check_values(noise, release)
+        found = self._account(release, bound, noise.norm).calibrate(noise, random_state)
+        return Calibration(found.noise, found.certificate.as_asked(self.epsilon))
 
-    @abstractmethod
     def certify(
         self, noise: Noise, release: Any, scenario: Scenario | BoundScenario
     ) -> Certificate:
@@ -125,6 +216,10 @@ class Accountant(BaseEstimator, ABC):
         -------
         Certificate
         """
+        self.check()
+        check_values(noise, release)
+        bound = bind(scenario, release)
+        return self._account(release, bound, noise.norm).certify(noise)
 
     def supports(self, release: Any, scenario: Scenario | BoundScenario) -> Support:
         """Whether this accountant can account for the release under the scenario.
@@ -151,47 +246,26 @@ class Accountant(BaseEstimator, ABC):
 
     def _check_support(self, release: Any, bound: BoundScenario) -> None:
         """Raise an UnsupportedError with the reason if it cannot answer."""
+        # other facts take simulation or transport to compute
         if self._need(release, bound) is Adjacency:
-            self._fact(release, bound)
+            self._account(release, bound)
+
+    def _account(self, release: Any, bound: BoundScenario, norm: float = 2) -> Account:
+        """The account of a release, by its kind and the first fact that is known."""
+        fact = self._fact(release, bound, norm)
+        return self._accounts[type(release)](self, fact, release, bound)
 
     def _need(self, release: Any, bound: BoundScenario) -> type:
-        """The first kind of fact that both sides know."""
-        unread = unread_fields(self.reads, release)
+        """The first kind of fact that both sides know, which is not computed."""
         provided = bound.provides(release)
-        if unread is None:
+        if unread_fields(self.reads, release) is None:
             for need in self.needs:
                 if need in provided:
                     return need
-        others = [
-            kind.__name__
-            for kind in known_accountants()
-            if kind.recommended
-            and unread_fields(kind.reads, release) is None
-            and any(need in provided for need in kind.needs)
-        ]
-        remedy = "use a scenario that offers more"
-        if others:
-            remedy = f"{' or '.join(others)} would do"
-        elif unread is None:
-            remedy = (
-                "give what bounds one record's influence (an estimator's bounds, "
-                f"data_norm or sensitivity), or {remedy}"
-            )
-        if unread is not None:
-            raise UnsupportedError(
-                f"{type(self).__name__} {unread}, so it does not answer for the "
-                f"release {release.name!r}; {remedy}."
-            )
-        needs = " or ".join(need.__name__ for need in self.needs)
-        offers = ", ".join(sorted(f.__name__ for f in provided)) or "nothing"
-        raise UnsupportedError(
-            f"{type(self).__name__} needs {needs}, but "
-            f"{type(bound.scenario).__name__} offers {offers} for the release "
-            f"{release.name!r}; {remedy}."
-        )
+        raise self._refusal(release, bound)
 
     def _fact(self, release: Any, bound: BoundScenario, norm: float = 2) -> Any:
-        """The fact that both sides know, if all it says is read here.
+        """The first fact that both sides know, if all it says is read here.
 
         Parameters
         ----------
@@ -225,6 +299,79 @@ class Accountant(BaseEstimator, ABC):
                 "those of skpuffer.scenarios."
             )
         return fact
+
+    def _refusal(self, release: Any, bound: BoundScenario) -> UnsupportedError:
+        """Say why there is no account of a release, and what would do."""
+        unread = unread_fields(self.reads, release)
+        provided = bound.provides(release)
+        others = [
+            kind.__name__
+            for kind in known_accountants()
+            if kind.recommended
+            and unread_fields(kind.reads, release) is None
+            and any(need in provided for need in kind.needs)
+        ]
+        remedy = "use a scenario that offers more"
+        if others:
+            remedy = f"{' or '.join(others)} would do"
+        elif unread is None:
+            remedy = (
+                "give what bounds one record's influence (an estimator's bounds, "
+                f"data_norm or sensitivity), or {remedy}"
+            )
+        if unread is not None:
+            return UnsupportedError(
+                f"{type(self).__name__} {unread}, so it does not answer for the "
+                f"release {release.name!r}; {remedy}."
+            )
+        needs = " or ".join(need.__name__ for need in self.needs)
+        offers = ", ".join(sorted(f.__name__ for f in provided)) or "nothing"
+        return UnsupportedError(
+            f"{type(self).__name__} needs {needs}, but "
+            f"{type(bound.scenario).__name__} offers {offers} for the release "
+            f"{release.name!r}; {remedy}."
+        )
+
+    def _chosen_noise(self) -> Noise:
+        """The noise of the parameters `noise` and `beta`, at scale one.
+
+        Raises
+        ------
+        TypeError
+            If `beta` is not a number.
+        ValueError
+            If the name is unknown, the noise has a scale for each coordinate, or `beta`
+            is given to a family without that shape or is missing where one is needed.
+        """
+        noise, beta = self.noise, self.beta
+        if isinstance(noise, Noise):
+            if beta is not None:
+                raise ValueError(
+                    "The parameter 'beta' goes with noise='generalized_gaussian'; a "
+                    "noise that is given as one has its own shape. "
+                    f"Got {beta!r}; omit it."
+                )
+            if np.ndim(noise.scale):
+                raise ValueError(
+                    "The parameter 'noise' must have a single scale, which calibration "
+                    f"replaces. Got {noise!r}."
+                )
+            return noise.with_scale(1.0)
+        check_option(tuple(FAMILIES), noise=noise)
+        family = FAMILIES[noise]
+        if family is not GeneralizedGaussianNoise:
+            if beta is not None:
+                raise ValueError(
+                    "The parameter 'beta' goes with noise='generalized_gaussian'. "
+                    f"Got noise={noise!r} and beta={beta!r}."
+                )
+            return family(1.0)
+        if beta is None:
+            raise ValueError(
+                "The parameter 'beta', the shape of generalised Gaussian noise, is "
+                "needed: at least 1 (Laplace noise); 2 is Gaussian noise."
+            )
+        return family(1.0, beta=beta)
 
     def _identity(self, bound: BoundScenario, *releases: Release) -> dict[str, Any]:
         """Fields of a certificate that say what it is about."""
@@ -316,3 +463,23 @@ def known_accountants(kind: type[Accountant] = Accountant) -> list[type[Accounta
             found.append(sub)
         found.extend(known_accountants(sub))
     return sorted(set(found), key=lambda c: c.__name__)
+
+
+def check_pure(noise: Noise) -> None:
+    """Refuse a noise of unbounded privacy loss, which can keep no pure promise.
+
+    Parameters
+    ----------
+    noise : Noise
+
+    Raises
+    ------
+    ValueError
+        If no scale of the noise has a finite pure-epsilon cost.
+    """
+    if math.isinf(noise.pure_epsilon(1.0)):
+        raise ValueError(
+            "The parameter 'alpha' is infinite (a pure promise), which "
+            f"{noise.family} noise cannot keep. Use noise='laplace', a finite 'alpha', "
+            "or 'delta'."
+        )

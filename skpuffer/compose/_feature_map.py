@@ -14,8 +14,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils import get_tags
 
-from skpuffer.utils._frame import column_names, is_frame, to_pandas
-from skpuffer.utils._reading import floats
+from skpuffer.utils._reading import column_names, floats, is_frame, to_pandas
 from skpuffer.utils._unquoted import unquoted
 
 if TYPE_CHECKING:

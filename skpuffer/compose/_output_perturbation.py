@@ -19,8 +19,12 @@ from skpuffer.exceptions import UnsupportedError
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario
 from skpuffer.utils._checks import check_count, check_positive
-from skpuffer.utils._frame import is_frame
-from skpuffer.utils._reading import read_numbers, validate_labels, validate_rows
+from skpuffer.utils._reading import (
+    is_frame,
+    read_numbers,
+    validate_labels,
+    validate_rows,
+)
 from skpuffer.utils._sklearn import HasMethods, Interval
 
 from ._delegation import delegates, inherit_tags, offered

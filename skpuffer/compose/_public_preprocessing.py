@@ -10,7 +10,12 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skpuffer.base import PrivateEstimatorMixin, refuse_arguments
+from skpuffer.base import (
+    PrivateEstimatorMixin,
+    all_or_nothing,
+    refuse_arguments,
+    scenario_and_accountant,
+)
 from skpuffer.exceptions import ScenarioError
 from skpuffer.scenarios import RecordScenario
 from skpuffer.scenarios.priors._overlap import (
@@ -18,9 +23,7 @@ from skpuffer.scenarios.priors._overlap import (
     columns_of,
     shares_records,
 )
-from skpuffer.utils._fitting import all_or_nothing
-from skpuffer.utils._frame import as_table, is_frame, matching_names
-from skpuffer.utils._reading import read_table
+from skpuffer.utils._reading import as_table, is_frame, matching_names, read_table
 from skpuffer.utils._silence import muted
 from skpuffer.utils._sklearn import HasMethods, VisualBlock, fit_context
 from skpuffer.utils._unquoted import unquoted
@@ -166,7 +169,8 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
             )
         inner = clone(self.estimator)
         inner._validate_params()
-        scenario, _ = inner._parameters()
+        scenario, _ = scenario_and_accountant(inner)
+        inner._check_parameters(scenario)
         X, secret = inner._split_secret(scenario, as_table(X), secret)
         X = self._validate(X, reset=True)
         fitted = self._public_transformer(inner, scenario, X)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.scenarios import ReferenceTable
-from skpuffer.utils._frame import column_names
+from skpuffer.utils._reading import column_names
 
 if TYPE_CHECKING:
     pass

@@ -9,13 +9,12 @@ from sklearn.base import BaseEstimator
 from skpuffer.base import (
     FLOATING_POINT,
     SEEDED,
+    all_or_nothing,
     announce,
     scenario_and_accountant,
 )
 from skpuffer.releases import VoteRelease
-from skpuffer.utils._checks import check_count
-from skpuffer.utils._fitting import all_or_nothing
-from skpuffer.utils._random import noise_generator
+from skpuffer.utils._checks import check_count, noise_generator
 
 from ._session import VoteSession, leading
 

@@ -10,8 +10,7 @@ from skpuffer.accountants import PrivacyLoss
 from skpuffer.base import DEFAULT_DELTA
 from skpuffer.releases import VoteRelease
 from skpuffer.scenarios import RecordScenario
-from skpuffer.utils._checks import check_count
-from skpuffer.utils._random import noise_generator
+from skpuffer.utils._checks import check_count, noise_generator
 
 from ._argmax import noisy_argmax
 

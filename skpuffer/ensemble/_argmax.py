@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skpuffer.utils._random import noise_generator
+from skpuffer.utils._checks import noise_generator
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -14,8 +14,7 @@ from sklearn.utils import indexable
 from sklearn.utils.parallel import Parallel, delayed
 
 from skpuffer.exceptions import SeededNoiseWarning
-from skpuffer.utils._checks import check_count, check_positive
-from skpuffer.utils._random import noise_generator
+from skpuffer.utils._checks import check_count, check_positive, noise_generator
 
 from ._budget import budget_label, pick
 

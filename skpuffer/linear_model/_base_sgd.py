@@ -1,4 +1,4 @@
-"""What estimators trained by noisy gradients share: a plan, a run, a warm start."""
+"""Bases of estimators trained by noisy gradients: a plan, a run, a warm start."""
 
 from abc import abstractmethod
 from dataclasses import replace
@@ -8,7 +8,8 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from skpuffer.base import PrivateEstimatorMixin
+from skpuffer._prediction import LinearLabelsMixin
+from skpuffer.base import PrivateClassifierMixin, PrivateEstimatorMixin
 from skpuffer.releases import (
     SAMPLING_SCHEMES,
     GradientRelease,
@@ -16,11 +17,12 @@ from skpuffer.releases import (
     PublicContext,
     QueryRelease,
 )
-from skpuffer.training import run_defaults, train
+from skpuffer.training import LinearGradients, run_defaults, train
 from skpuffer.utils._checks import check_count, check_positive
+from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import Interval, StrOptions
 
-__all__ = ["PrivateTrainingMixin"]
+__all__ = ["LinearClassifier", "LinearTraining", "PrivateTrainingMixin"]
 
 #: What a certificate says of a warm start.
 WARM_STARTED = (
@@ -190,6 +192,73 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
     @available_if(_refuse_partial_fit)
     def partial_fit(self, X, y=None):
         """Not available; the error says why."""
+
+
+class LinearTraining(PrivateTrainingMixin):
+    """Base of linear models trained with a loss of :mod:`skpuffer.training`.
+
+    A subclass has the parameters `data_norm`, `fit_intercept` and `intercept_scaling`
+    and says which loss it takes.
+    """
+
+    _release_name = "gradients of a linear model"
+    _accept_sparse = "csr"
+
+    _parameter_constraints: dict = {
+        **PrivateTrainingMixin._parameter_constraints,
+        "data_norm": [Interval(Real, 0, None, closed="neither")],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def _check_parameters(self, scenario):
+        super()._check_parameters(scenario)
+        if self.intercept_scaling is not None:
+            check_positive(intercept_scaling=self.intercept_scaling)
+        if not isinstance(self.data_norm, str):
+            check_positive(data_norm=self.data_norm)
+
+    @property
+    def _intercept_scale(self):
+        """Value of the intercept's column in units of `data_norm`; 0 for none."""
+        if not self.fit_intercept:
+            return 0.0
+        return 0.5 if self.intercept_scaling is None else float(self.intercept_scaling)
+
+    def _gradients(self, X, y):
+        """Clipped gradients of the model on rows in units of `data_norm`."""
+        n_classes = len(self.classes_) if hasattr(self, "classes_") else None
+        intercept_scale = self._intercept_scale
+        # in units of the public norm, so that one rule fits every scale of the data
+        rows = clip_rows(X, self.data_norm)
+        if self.data_norm != 1:
+            rows = rows / rows.dtype.type(self.data_norm)
+        return LinearGradients(
+            self._loss(),
+            rows,
+            y,
+            n_classes=n_classes,
+            intercept_scale=intercept_scale,
+        )
+
+    def _publish(self, value, release):
+        super()._publish(value, release)
+        # trained on rows in units of `data_norm`, published for rows as they are
+        n_outputs = value.size // (self.n_features_in_ + bool(self.fit_intercept))
+        weights = self.n_features_in_ * n_outputs
+        self.coef_ = value[:weights].reshape(self.n_features_in_, -1).T / self.data_norm
+        self.intercept_ = np.zeros(len(self.coef_))
+        if self.fit_intercept:
+            self.intercept_ = value[weights:] * self._intercept_scale
+
+
+class LinearClassifier(PrivateClassifierMixin, LinearLabelsMixin, LinearTraining):
+    """Base of linear classifiers; a subclass has the parameter `classes` as well."""
+
+    _parameter_constraints: dict = {
+        **LinearTraining._parameter_constraints,
+        "classes": ["array-like", None],
+    }
 
 
 def _check_start(start, gradients):

@@ -15,8 +15,9 @@ from skpuffer.utils._checks import check_positive
 from skpuffer.utils._clipping import clip_rows, row_norms
 from skpuffer.utils._sklearn import Interval, StrOptions
 
+from ._base_linear import with_intercept
+from ._base_sgd import LinearClassifier
 from ._logistic_loss import LogisticConstants, LogisticRecord, minimise
-from ._training import LinearClassifier, with_intercept
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

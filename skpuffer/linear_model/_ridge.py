@@ -15,7 +15,7 @@ from skpuffer.utils._checks import check_non_negative, check_positive
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import Interval
 
-from ._training import LinearRegressorMixin, target_scale, with_intercept
+from ._base_linear import LinearRegressorMixin, target_scale, with_intercept
 
 if TYPE_CHECKING:
     from skpuffer.accountants import Accountant

@@ -13,12 +13,8 @@ from skpuffer.training import make_loss
 from skpuffer.utils._checks import check_non_negative, check_positive
 from skpuffer.utils._sklearn import Interval, StrOptions
 
-from ._training import (
-    LinearClassifier,
-    LinearRegressorMixin,
-    LinearTraining,
-    target_scale,
-)
+from ._base_linear import LinearRegressorMixin, target_scale
+from ._base_sgd import LinearClassifier, LinearTraining
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

@@ -22,9 +22,9 @@ from skpuffer.utils._checks import (
     check_positive,
     check_probability,
     check_real,
+    noise_generator,
 )
 from skpuffer.utils._plain import Plain
-from skpuffer.utils._random import noise_generator
 from skpuffer.utils._solve import largest_argument, raise_until, smallest_argument
 from skpuffer.utils._types import Floats, Number, Numbers
 
@@ -625,7 +625,7 @@ class ShiftCurve(Plain, kind="shifted_noise"):
             object.__setattr__(self, "shift", shift)
         costs, magnitude = self.noise._resolved(shift)
         object.__setattr__(self, "_costs", costs)
-        object.__setattr__(self, "magnitude", magnitude)
+        object.__setattr__(self, "magnitude", plain(magnitude))
 
     def renyi(self, alpha: Number) -> Number:
         """Return the Rényi cost in nats at one order or an array of orders."""

@@ -10,7 +10,7 @@ import numpy as np
 from skpuffer.utils._solve import largest_argument
 from skpuffer.utils._types import Floats, Numbers
 
-from ._base import Costs, Evidence, Noise, Shift, plain
+from ._base import Costs, Evidence, Noise, Shift
 
 # Relative excess over an integer at which a radius is still taken for that integer: it
 # is round-off, as displacements within the radius are integers themselves.
@@ -130,7 +130,7 @@ class DiscreteLaplaceNoise(Noise):
         whole = np.ceil(np.maximum(moves - spare, 0.0))
         # a positive radius within the round-off of zero still allows a move by one
         whole = np.where(np.greater(moves, 0), np.maximum(whole, 1.0), 0.0)
-        return plain(np.where(whole > 0, math.inf if self.is_zero else whole, 0.0))
+        return np.where(whole > 0, math.inf if self.is_zero else whole, 0.0)
 
     def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
         """Rényi divergence, the geometric series summed; see the class.

@@ -7,8 +7,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from skpuffer.accountants._base import Accountant, Calibration, bind, check_values
-from skpuffer.accountants._noise_parameter import chosen_noise
-from skpuffer.accountants.composition._accounting import steps_of
+from skpuffer.accountants.composition._base import steps_of
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
@@ -21,8 +20,8 @@ from skpuffer.utils._checks import (
     check_non_negative,
     check_positive,
     check_probability,
+    noise_generator,
 )
-from skpuffer.utils._random import noise_generator
 
 from ._empirical_losses import EmpiricalLosses, samplers, width_for
 
@@ -143,7 +142,7 @@ class SampledPrivacyLoss(Accountant):
         """Check the parameters; see the class."""
         check_positive(epsilon=self.epsilon)
         check_probability(delta=self.delta)
-        chosen_noise(self)
+        self._chosen_noise()
         check_count(n_samples=self.n_samples, least=100)
         for name in ("half_width", "mesh"):
             if getattr(self, name) is not None:
@@ -152,7 +151,7 @@ class SampledPrivacyLoss(Accountant):
     @property
     def clip_order(self):
         """Order of the norm by which the noise wants gradients clipped."""
-        return chosen_noise(self).norm
+        return self._chosen_noise().norm
 
     @staticmethod
     def error_bound(
@@ -257,7 +256,7 @@ class SampledPrivacyLoss(Accountant):
         self.check()
         bound = bind(scenario, release)
         fact, steps = self._steps(release, bound)
-        unit, seed = chosen_noise(self), self._seed(random_state)
+        unit, seed = self._chosen_noise(), self._seed(random_state)
         clip = release.total_clip_norm
 
         def miss(log_scale):
@@ -293,7 +292,7 @@ class SampledPrivacyLoss(Accountant):
                 "the loss of one shift is sampled, which bounds no others, so the run "
                 f"must be of one coordinate (dim=1, not {dim}); use PrivacyLoss"
             )
-        if type(steps.dominated(chosen_noise(self)).pair) not in _SAMPLED:
+        if type(steps.dominated(self._chosen_noise()).pair) not in _SAMPLED:
             raise UnsupportedError(
                 f"under sampling={steps.release.sampling.name!r}, the relation "
                 f"{steps.relation!r} and {steps.count} records that differ a step "

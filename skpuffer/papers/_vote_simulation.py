@@ -4,8 +4,7 @@ import numpy as np
 from scipy.special import gammainccinv
 
 from skpuffer.inspection._noise_family import density
-from skpuffer.utils._checks import check_count, check_non_negative
-from skpuffer.utils._random import noise_generator
+from skpuffer.utils._checks import check_count, check_non_negative, noise_generator
 
 __all__ = ["argmax_law", "hardmax_auc", "hardmax_utility", "make_vote_histograms"]
 

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import validate_data
 
+from skpuffer.base import all_or_nothing
 from skpuffer.utils._clipping import check_clipping, clip_rows
-from skpuffer.utils._fitting import all_or_nothing
 from skpuffer.utils._reading import all_finite, read_numbers
 
 if TYPE_CHECKING:

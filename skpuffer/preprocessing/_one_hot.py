@@ -12,10 +12,15 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.validation import validate_data
 
+from skpuffer.base import all_or_nothing
 from skpuffer.utils._checks import check_option
-from skpuffer.utils._fitting import all_or_nothing
-from skpuffer.utils._frame import column_names, is_frame, to_pandas
-from skpuffer.utils._reading import as_numbers, read_table
+from skpuffer.utils._reading import (
+    as_numbers,
+    column_names,
+    is_frame,
+    read_table,
+    to_pandas,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike

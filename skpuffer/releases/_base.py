@@ -23,6 +23,8 @@ class Release:
     name: str
     context: PublicContext | None
     assumptions: tuple[str, ...]
+    # Whether one arbitrary record's influence on it is bounded.
+    is_bounded: bool = False
     # The contribution of a record, where the release reads records one by one.
     contribution: Callable[[Any, Any], Any] | None = None
     # Whether the release is a sum of contributions.

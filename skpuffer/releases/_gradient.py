@@ -1,14 +1,11 @@
 """A training run: many noisy sums of clipped gradients."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from skpuffer.utils._checks import check_count, check_positive
-from skpuffer.utils._types import Indices
+from skpuffer.utils._checks import check_at_least_one, check_count, check_positive
 
 from ._base import Release
 from ._context import PublicContext
@@ -66,6 +63,21 @@ class GradientRelease(Release):
     assumptions : tuple of str
         What is taken as public or true, in sentences; written in the certificate.
 
+    Attributes
+    ----------
+    sampling_rate : float
+        Probability that a record is in a step's batch.
+    divisor : float
+        Public number a step's sum is divided by: the expected size of a batch.
+    steps_per_epoch : int
+        Steps that visit as many records as there are, rounded up.
+    n_epochs : int
+        Number of epochs begun: participations of a record in 'shuffled_epochs'.
+    total_clip_norm : float
+        Largest norm of one example's gradient over all blocks.
+    sampling_statement : str
+        What the sampling scheme takes for granted.
+
     References
     ----------
     Abadi et al. (2016), Deep learning with differential privacy, Algorithm 1.
@@ -92,22 +104,41 @@ class GradientRelease(Release):
     context: PublicContext | None = field(default=None, compare=False)
     assumptions: tuple[str, ...] = field(default=(), compare=False)
 
+    is_bounded = True
+
     def __post_init__(self) -> None:
         check_count(n_records=self.n_records)
         check_count(n_steps=self.n_steps)
         self._check_clipping()
         scheme = sampling_scheme(self.sampling)
-        object.__setattr__(self, "sampling", scheme)
-        size = scheme.batch_size(self.n_records, self.batch_size)
-        object.__setattr__(self, "batch_size", size)
+        n, size = self.n_records, scheme.batch_size(self.n_records, self.batch_size)
+        norm, per_epoch = self.clip_norm, scheme.steps_per_epoch(n, size)
+        if isinstance(norm, tuple):
+            norm = float(np.linalg.norm(norm, ord=self.clip_order))
+        # what follows from the fields is found once, and is none of them
+        self.sampling_rate: float
+        self.divisor: float
+        self.steps_per_epoch: int
+        self.n_epochs: int
+        self.total_clip_norm: float
+        self.sampling_statement: str
+        resolved = {
+            "sampling": scheme,
+            "batch_size": size,
+            "sampling_rate": scheme.rate(n, size),
+            "divisor": scheme.divisor(n, size),
+            "steps_per_epoch": per_epoch,
+            "n_epochs": -(-self.n_steps // per_epoch),
+            "total_clip_norm": norm,
+        }
+        for name, value in resolved.items():
+            object.__setattr__(self, name, value)
+        statement = scheme.statement(self)
+        object.__setattr__(self, "sampling_statement", statement)
         self._meet_context()
 
     def _check_clipping(self) -> None:
-        order = self.clip_order
-        if not (isinstance(order, int | float) and order >= 1):
-            raise ValueError(
-                f"The parameter 'clip_order' must be in [1, inf]. Got {order!r}."
-            )
+        check_at_least_one(clip_order=self.clip_order)
         norms = self.clip_norm
         if self.blocks is None:
             if isinstance(norms, tuple):
@@ -131,58 +162,6 @@ class GradientRelease(Release):
                 f"The parameter 'blocks' must add up to dim={self.dim}. "
                 f"Got {self.blocks!r}."
             )
-
-    def batches(self, rng: np.random.Generator) -> Iterator[Indices | None]:
-        """Return an iterator over the batches of the run, as its scheme draws them.
-
-        Parameters
-        ----------
-        rng : numpy.random.Generator
-            Used by nothing else while the iterator is read.
-
-        Returns
-        -------
-        iterator of ndarray of shape (size,) or None
-            The rows of each of the `n_steps` steps; None stands for all rows.
-        """
-        return islice(self._scheme.batches(self, rng), self.n_steps)
-
-    @property
-    def _scheme(self) -> SamplingScheme:
-        """The sampling scheme, which `sampling` is from the start on."""
-        return sampling_scheme(self.sampling)
-
-    @property
-    def _records(self) -> int:
-        """Records of a step, as `batch_size` or all."""
-        return self.n_records if self.batch_size is None else self.batch_size
-
-    @property
-    def sampling_rate(self) -> float:
-        """Probability that a record is in a step's batch."""
-        return self._scheme.rate(self.n_records, self._records)
-
-    @property
-    def divisor(self) -> float:
-        """Public number a step's sum is divided by: the expected size of a batch."""
-        return self._scheme.divisor(self.n_records, self._records)
-
-    @property
-    def steps_per_epoch(self) -> int:
-        """Steps that visit as many records as there are, rounded up."""
-        return self._scheme.steps_per_epoch(self.n_records, self._records)
-
-    @property
-    def n_epochs(self) -> int:
-        """Number of epochs begun: participations of a record in 'shuffled_epochs'."""
-        return -(-self.n_steps // self.steps_per_epoch)
-
-    @property
-    def total_clip_norm(self) -> float:
-        """Largest norm of one example's gradient over all blocks."""
-        if isinstance(self.clip_norm, tuple):
-            return float(np.linalg.norm(self.clip_norm, ord=self.clip_order))
-        return self.clip_norm
 
     @property
     def sensitivity(self) -> Sensitivity:

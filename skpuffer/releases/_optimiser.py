@@ -72,7 +72,7 @@ class Optimiser:
     --------
     >>> from skpuffer.releases import Optimiser
     >>> optimiser = Optimiser(learning_rate=0.5, schedule="linear")
-    >>> [optimiser.step_size(step, n_steps=4) for step in range(4)]
+    >>> optimiser.step_sizes(4)
     [0.5, 0.375, 0.25, 0.125]
     """
 
@@ -106,6 +106,7 @@ class Optimiser:
         if self.radius is not None:
             check_positive(radius=self.radius)
 
-    def step_size(self, step: int, n_steps: int) -> float:
-        """Learning rate at one step of a run, by the schedule."""
-        return self.learning_rate * SCHEDULES[self.schedule](step, n_steps)
+    def step_sizes(self, n_steps: int) -> list[float]:
+        """Return the learning rate at each step of a run, by the schedule."""
+        schedule = SCHEDULES[self.schedule]
+        return [self.learning_rate * schedule(step, n_steps) for step in range(n_steps)]

@@ -93,6 +93,7 @@ class QueryRelease(Release):
         if self.units is not None:
             units = tuple(check_positive(units=float(u)) for u in self.units)
             object.__setattr__(self, "units", units)
+        object.__setattr__(self, "is_bounded", self.sensitivity is not None)
         self._meet_context()
 
     def run(self, X: Any, y: Any = None) -> Floats:

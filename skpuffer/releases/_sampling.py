@@ -12,7 +12,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import repeat
+from itertools import islice, repeat
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -101,11 +101,12 @@ class SamplingScheme(ABC):
     def batches(
         self, release: GradientRelease, rng: np.random.Generator
     ) -> Iterator[Indices | None]:
-        """Return an endless iterator over batches.
+        """Return an iterator over the batches of a run.
 
         Parameters
         ----------
         release : GradientRelease
+            With this scheme.
         rng : numpy.random.Generator
             Used by nothing else while the iterator is read, so that a run can be
             replayed.
@@ -113,16 +114,17 @@ class SamplingScheme(ABC):
         Returns
         -------
         iterator of ndarray of shape (size,) or None
-            Rows in increasing order (they lie closer in memory so); a row drawn twice
-            appears twice. A batch may be empty. None stands for all rows.
+            Rows of each of the `n_steps` steps, in increasing order (they lie closer
+            in memory so); a row drawn twice appears twice. A batch may be empty. None
+            stands for all rows.
         """
-        return self._batches(release, rng)
+        return islice(self._batches(release, rng), release.n_steps)
 
     @abstractmethod
     def _batches(
         self, release: GradientRelease, rng: np.random.Generator
     ) -> Iterator[Indices | None]:
-        """Draw one batch after the other, by the law of the scheme."""
+        """Draw one batch after the other, without end."""
 
     def __str__(self) -> str:
         return self.name

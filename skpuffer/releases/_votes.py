@@ -89,6 +89,8 @@ class VoteRelease(Release):
     context: PublicContext | None = field(default=None, compare=False)
     assumptions: tuple[str, ...] = field(default=(), compare=False)
 
+    is_bounded = True
+
     def __post_init__(self) -> None:
         for key, least in (
             ("n_records", 1),

@@ -85,7 +85,7 @@ class DependenceScenario(Scenario):
 
 class _BoundDependence(BoundScenario):
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
-        known = isinstance(release, QueryRelease) and release.sensitivity is not None
+        known = isinstance(release, QueryRelease) and release.is_bounded
         return frozenset({OutputSensitivity} if known else ())
 
     @offers(OutputSensitivity)

@@ -239,7 +239,7 @@ class _BoundJointTable(BoundScenario):
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         facts = set()
-        if release.sensitivity is not None:
+        if release.is_bounded:
             facts.add(Adjacency)
         if isinstance(release, QueryRelease) and self._readable(release):
             facts.add(OutputDistributions)

@@ -50,8 +50,7 @@ class RecordScenario(Scenario):
 
 class _BoundRecord(BoundScenario):
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
-        known = release.sensitivity is not None
-        return frozenset({Adjacency} if known else ())
+        return frozenset({Adjacency} if release.is_bounded else ())
 
     @offers(Adjacency)
     def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:

@@ -10,7 +10,7 @@ from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios.priors._tables import bound_arrays
 from skpuffer.utils._checks import check_count, check_probability
-from skpuffer.utils._frame import row_count
+from skpuffer.utils._reading import row_count
 
 from ._base import (
     AnyRelease,

@@ -10,8 +10,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from skpuffer.utils._frame import is_frame
-from skpuffer.utils._reading import floats
+from skpuffer.utils._reading import floats, is_frame
 
 if TYPE_CHECKING:
     from skpuffer.utils._types import Floats, Table

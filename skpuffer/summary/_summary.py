@@ -16,8 +16,7 @@ from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios import LawsScenario
 from skpuffer.utils._bounds import BOUNDS_LEAK, are_empirical
-from skpuffer.utils._frame import is_frame, row_count
-from skpuffer.utils._reading import read_numbers, read_table
+from skpuffer.utils._reading import is_frame, read_numbers, read_table, row_count
 from skpuffer.utils._sklearn import StrOptions
 
 from ._layout import ColumnRequest, SummaryContext, SummaryLayout

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Real
 from typing import TYPE_CHECKING
 
-from skpuffer.linear_model._training import LinearClassifier
+from skpuffer.linear_model._base_sgd import LinearClassifier
 from skpuffer.training import make_loss
 from skpuffer.utils._checks import check_positive
 from skpuffer.utils._sklearn import Interval, StrOptions

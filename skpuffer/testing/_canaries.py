@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from skpuffer.utils._frame import is_frame, to_pandas
+from skpuffer.utils._reading import is_frame, to_pandas
 
 __all__ = ["NUMBER", "TEXT", "Said", "listen", "reachable", "sings"]
 

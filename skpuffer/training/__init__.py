@@ -18,9 +18,8 @@ from ._losses import (
     Squared,
     make_loss,
 )
-from ._optimiser import OptimiserRun
+from ._optimiser import OptimiserRun, RunDefaults, run_defaults
 from ._perceptron import PerceptronGradients
-from ._run_defaults import RunDefaults, run_defaults
 
 __all__ = [
     "Gradients",

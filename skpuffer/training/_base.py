@@ -61,7 +61,7 @@ class Gradients(ABC):
                 f"The parameter 'n_classes' is needed by {type(loss).__name__}, which "
                 "has one score for each class."
             )
-        self.n_outputs = loss.n_outputs(n_classes)
+        self.n_outputs = n_classes if loss.indexed else 1
         self.y = self._check_targets(y, n_classes or 2)
         self.blocks = self._sizes()
         self.dim = sum(self.blocks)

@@ -125,7 +125,7 @@ def train(
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         divisor = release.divisor
         draws = _draws(noise, gradients.dim, release.n_steps, noise_rng)
-        batches = release.batches(batch_rng)
+        batches = release.sampling.batches(release, batch_rng)
         for index in _shown(batches, release) if verbose else batches:
             total = gradients.clipped_sum(run.parameters, index, release)
             draw = next(draws)

@@ -1,11 +1,18 @@
-"""Run of an optimiser on noisy gradients: post-processing throughout."""
+"""Runs of an optimiser on noisy gradients: their defaults, and their steps.
+
+The defaults follow from public facts, and the steps from noisy sums: both are
+post-processing throughout.
+"""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from skpuffer.utils._checks import check_count, check_positive
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -13,7 +20,16 @@ if TYPE_CHECKING:
     from skpuffer.releases import Optimiser
     from skpuffer.utils._types import Booleans, Floats
 
-__all__ = ["OptimiserRun"]
+__all__ = ["OptimiserRun", "RunDefaults", "run_defaults"]
+
+# Found on five data sets of 133 to 75,000 records and 2 to 10 classes, at budgets from
+# 0.5 to 8; accuracy is flat around each of them.
+_SCORE_NOISE = 1.2  # standard deviation that the noise may give a logistic score
+_LEAST_CLIP_NORM, _LARGEST_CLIP_NORM = 0.3, 0.75
+_FEWEST_STEPS, _MANY_STEPS, _MOST_STEPS = 50, 100, 200
+_AFFORDABLE = 10**6  # records read in all, beyond which more steps are not worth it
+_USUAL_MOMENTUM, _MOST_MOMENTUM = 0.5, 0.95
+_AVERAGE = 0.3
 
 
 class OptimiserRun:
@@ -49,7 +65,6 @@ class OptimiserRun:
         penalised: Booleans | None = None,
     ):
         self._optimiser = optimiser
-        self._n_steps = n_steps
         self._done = 0
         #: Current iterate, of shape (dim,).
         self.parameters = self._project(np.array(initial, dtype=np.float64))
@@ -59,6 +74,7 @@ class OptimiserRun:
         n_averaged = math.ceil(float(optimiser.average) * n_steps)
         self._first_averaged = n_steps - n_averaged
         self._sum = np.zeros_like(self.parameters)
+        self._rates = optimiser.step_sizes(n_steps)
 
     def step(self, gradient: Floats) -> Floats:
         """Return the parameters after one more noisy mean gradient.
@@ -80,7 +96,7 @@ class OptimiserRun:
                 gradient = gradient + optimiser.momentum * self._velocity
             else:
                 gradient = self._velocity
-        rate = optimiser.step_size(self._done, self._n_steps)
+        rate = self._rates[self._done]
         moved = self.parameters - rate * gradient
         if optimiser.l2:
             # implicitly, so that no penalty is too strong for the learning rate; over
@@ -107,3 +123,113 @@ class OptimiserRun:
             if length > radius:
                 parameters = parameters * (radius / length)
         return parameters
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunDefaults:
+    """Hyperparameters of a training run on rows of norm one.
+
+    Parameters
+    ----------
+    n_steps : int
+        Number of noisy gradient sums, each of all records.
+    clip_norm : float
+        Norm to which an example's gradient is scaled down.
+    learning_rate : float
+        Step size for the mean of clipped gradients.
+    momentum, average : float
+        As in :class:`~skpuffer.releases.Optimiser`.
+    """
+
+    n_steps: int
+    clip_norm: float
+    learning_rate: float
+    momentum: float
+    average: float
+
+
+def run_defaults(
+    n_records: int,
+    multiplier: float,
+    smoothness: float,
+    *,
+    n_steps: int | None = None,
+    clip_norm: float | None = None,
+) -> RunDefaults:
+    """Hyperparameters from public facts, so that noise and signal are in balance.
+
+    Parameters
+    ----------
+    n_records : int
+    multiplier : float
+        Standard deviation, in units of the clip norm, of the noise that one sum of all
+        gradients would take if it were all that is released: what the budget buys.
+        Several sums take sqrt(n_steps) times as much each.
+    smoothness : float
+        Lipschitz constant of the loss's derivative; infinity counts as one.
+    n_steps, clip_norm : optional
+        Values that were decided already; the rest is fitted to them.
+
+    Returns
+    -------
+    RunDefaults
+
+    Notes
+    -----
+    *Distance.* If every record's gradient always pointed the same way with the clip
+    norm C, the parameters would travel ``R = C * rate * n_steps`` in all. Meanwhile the
+    noise alone gives the score of a row of norm one a standard deviation of
+    ``R * multiplier / n_records``, whatever the number of steps. The rule chooses R so
+    that this noise is about one, the scale on which a logistic score matters (less for
+    more sharply curved losses): a shorter distance wastes signal and a longer one buys
+    noise. R follows from the number of records and the budget alone; features and
+    classes need not be known.
+
+    *Clip norm.* The ratio of noise to clip norm is set by the budget, so a small C
+    turns down well-fitted and badly fitted records alike until only directions count,
+    as for a hinge loss; 0.3 is a good one. With many records the distance asks for more
+    than stable steps can make in few epochs; then C grows, up to 0.75, where it hardly
+    biases any more.
+
+    *Steps.* A step of ``2 / smoothness`` is stable on any rows of norm one, and
+    momentum makes it longer. Between 50 and 100 steps are taken, or 200 where they read
+    no more than a million records, as many as keep the momentum at 0.5; where that many
+    do not, it may grow to 0.95. The number of steps costs no privacy, as that of full
+    batches is exact. The mean of the last third of the iterates is released.
+
+    Examples
+    --------
+    >>> from skpuffer.training import run_defaults
+    >>> run_defaults(n_records=400, multiplier=4.0, smoothness=0.25).n_steps
+    50
+    >>> run_defaults(n_records=100_000, multiplier=4.0, smoothness=0.25).n_steps
+    100
+    """
+    check_count(n_records=n_records)
+    check_positive(multiplier=multiplier)
+    smoothness = min(check_positive(smoothness=min(smoothness, 1.0)), 1.0)
+    # R of the notes, solved for the noise that a score may have
+    distance = _SCORE_NOISE * min(1.0, 0.5 / smoothness) * n_records / multiplier
+    # momentum m makes steps 1 / (1 - m) times as long in the long run
+    stable = 2 / smoothness
+    longest = stable / (1 - _MOST_MOMENTUM)
+    if n_steps is None:
+        # no further in more steps than in few: more only make each a calmer one
+        distance = min(distance, _LARGEST_CLIP_NORM * longest * _MANY_STEPS)
+        usual = stable / (1 - _USUAL_MOMENTUM)
+        most = max(_MANY_STEPS, min(_AFFORDABLE // n_records, _MOST_STEPS))
+        wanted = min(distance / (_LEAST_CLIP_NORM * usual), most)
+        n_steps = max(_FEWEST_STEPS, math.ceil(wanted))
+    if clip_norm is None:
+        least = max(_LEAST_CLIP_NORM, distance / (n_steps * longest))
+        clip_norm = min(_LARGEST_CLIP_NORM, least)
+    rate = min(distance / (clip_norm * n_steps), longest)
+    # steps longer than is stable are made of shorter ones that follow each other
+    momentum = max(0.0, 1 - stable / rate)
+    return RunDefaults(
+        n_steps=n_steps,
+        clip_norm=clip_norm,
+        learning_rate=(1 - momentum) * rate,
+        momentum=momentum,
+        average=_AVERAGE,
+    )

@@ -1,11 +1,12 @@
-"""Reading and validation of private tables, with errors that quote nothing.
+"""Reading and validation of tables of any library, with errors that quote nothing.
 
 The checks of scikit-learn and NumPy quote what they refuse, so what they would refuse
 is refused here first.
 """
 
+from collections.abc import Iterable
 from decimal import Decimal
-from numbers import Complex, Real
+from numbers import Complex, Integral, Real
 from typing import Any
 
 import narwhals as nw
@@ -18,19 +19,119 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from ._frame import is_frame, refuse_mask
 from ._types import Booleans, Floats, Indices
 
 __all__ = [
     "all_finite",
     "as_numbers",
+    "as_table",
+    "column_names",
+    "drop_position",
     "floats",
+    "is_frame",
+    "matching_names",
     "read_labels",
     "read_numbers",
     "read_table",
+    "refuse_mask",
+    "row_count",
+    "to_pandas",
     "validate_labels",
     "validate_rows",
 ]
+
+
+# -- tables of any library ------------------------------------------------------------
+
+
+def is_frame(X: Any) -> bool:
+    """Whether `X` is a data frame (pandas, polars, or another eager one)."""
+    if isinstance(X, pd.DataFrame | np.ndarray):  # what it nearly always is
+        return isinstance(X, pd.DataFrame)
+    return nw.dependencies.is_into_dataframe(X)
+
+
+def as_table(X: Any) -> Any:
+    """Return lists of rows as an array of objects, and anything with a shape as it is.
+
+    Of objects, as the text of a secret column must be kept.
+    """
+    refuse_mask(X, "X")
+    return X if hasattr(X, "shape") or is_frame(X) else np.asarray(X, dtype=object)
+
+
+def refuse_mask(values: object, name: str) -> None:
+    """Refuse a masked array, whose masked values would be read."""
+    if np.ma.is_masked(values):
+        raise ValueError(
+            f"The parameter {name!r} is a masked array, whose masked values would be "
+            "read. Fill them by public values: filled(...)."
+        )
+
+
+def column_names(X: Any) -> tuple[Any, ...] | None:
+    """Return the column names of a frame as a tuple, or None for anything else."""
+    if not is_frame(X):
+        return None
+    return tuple(nw.from_native(X, eager_only=True).columns)
+
+
+def matching_names(X: Any) -> tuple[Any, ...] | None:
+    """Return column names that say what a column is, or None.
+
+    Integers are what pandas numbers columns with when nobody names them: as positions
+    they mean another column as soon as one is left out.
+    """
+    names = column_names(X)
+    if names is None or all(isinstance(name, Integral) for name in names):
+        return None
+    return names
+
+
+def row_count(X: Any) -> int:
+    """Return the number of records of a frame, an array or a sparse matrix."""
+    shape = getattr(X, "shape", None)
+    return int(shape[0]) if shape else len(X)
+
+
+def to_pandas(X: Any, columns: Iterable[Any] | None = None) -> pd.DataFrame:
+    """Return a pandas frame with the same columns, or an array's with names 0, 1, …
+
+    Column by column through NumPy, because a frame's own conversion may need an
+    optional library that is not ours to require.
+    """
+    if isinstance(X, pd.DataFrame):
+        return X if columns is None else X.loc[:, list(columns)]
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)
+        names = frame.columns if columns is None else columns
+        return pd.DataFrame({name: frame[name].to_numpy() for name in names})
+    frame = pd.DataFrame(np.asarray(X))
+    return frame if columns is None else frame.loc[:, list(columns)]
+
+
+def drop_position(X: Any, position: int) -> tuple[Any, NDArray[Any]]:
+    """Split off one column by position.
+
+    Returns
+    -------
+    rest : same kind as X
+    column : ndarray of shape (n_records,)
+    """
+    if is_frame(X):
+        frame = nw.from_native(X, eager_only=True)
+        name = frame.columns[position]
+        # not frame[name]: a name that is a number would be read as a row
+        return frame.drop(name).to_native(), frame.get_column(name).to_numpy()
+    if hasattr(X, "tocsc"):
+        keep = np.delete(np.arange(X.shape[1]), position)
+        column = X.tocsc()
+        return column[:, keep].tocsr(), column[:, [position]].toarray().ravel()
+    X = np.asarray(X)
+    return np.delete(X, position, axis=1), X[:, position]
+
+
+# -- reading, and what is refused -----------------------------------------------------
 
 
 def read_table(X: Any) -> Any:

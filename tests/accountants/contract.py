@@ -21,7 +21,6 @@ from sklearn.base import clone
 
 import skpuffer
 from skpuffer.accountants import Support
-from skpuffer.accountants._noise_parameter import chosen_noise
 from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.privacy import Certificate
@@ -241,7 +240,7 @@ class AccountantContract:
                 assert word in support.reason
 
     def raised(self, accountant, release, scenario, *words):
-        noise = chosen_noise(accountant)
+        noise = accountant._chosen_noise()
         for call in (
             lambda: accountant.calibrate(release, scenario, random_state=0),
             lambda: accountant.certify(noise, release, scenario),
@@ -471,7 +470,7 @@ class AccountantContract:
         release, scenario = self.case(self.growths[0])
         accountant = self.make(epsilon=epsilon)
         scenario = self.silent(release, scenario)
-        noise = chosen_noise(self.make())
+        noise = self.make()._chosen_noise()
         for call in (
             accountant.check,
             lambda: accountant.calibrate(release, scenario),

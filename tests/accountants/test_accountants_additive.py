@@ -5,7 +5,7 @@ import math
 import pytest
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
-from skpuffer.accountants.additive._sensitivity import SensitivityBound
+from skpuffer.accountants.additive._base import SensitivityBound
 from skpuffer.distributions import PointMass, Samples
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
 from skpuffer.noise import GaussianNoise, Shift

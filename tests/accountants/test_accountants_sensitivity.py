@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skpuffer.accountants.additive._sensitivity import (
+from skpuffer.accountants.additive._base import (
     distribution_sensitivity,
     record_sensitivity_bound,
     sensitivity_bound,

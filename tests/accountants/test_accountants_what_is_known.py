@@ -7,8 +7,8 @@ import pytest
 
 from skpuffer.accountants import ApproximateWasserstein, GeneralWasserstein, Kantorovich
 from skpuffer.accountants.additive._approximate import near_sensitivity
+from skpuffer.accountants.additive._base import sensitivity_bound
 from skpuffer.accountants.additive._couplings import has_masses
-from skpuffer.accountants.additive._sensitivity import sensitivity_bound
 from skpuffer.distributions import Discrete, Support, distribution_distance
 from skpuffer.distributions._distributions import largest_distance
 from skpuffer.noise import GaussianNoise, Shift

@@ -93,7 +93,7 @@ def test_the_accounted_release_is_the_one_that_runs(sampling, cancer):
     assert draws.std() == pytest.approx(model.noise_.scale, rel=0.2)
     # batches: the scheme's own law, replayed from the seed
     _, batch_rng, noise_rng = np.random.default_rng(3).spawn(3)
-    replayed = list(release.batches(batch_rng))
+    replayed = list(release.sampling.batches(release, batch_rng))
     for step, index in zip(records, replayed, strict=True):
         if sampling == "full_batch":
             assert step.index is None

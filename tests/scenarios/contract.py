@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from skpuffer.accountants import GroupPrivacy
 from skpuffer.accountants._base import bind, known_accountants
-from skpuffer.accountants.additive._sensitivity import sensitivity_bound
+from skpuffer.accountants.additive._base import sensitivity_bound
 from skpuffer.distributions import Distribution
 from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import ScenarioError

@@ -6,7 +6,7 @@ from skpuffer.accountants import GroupPrivacy
 from skpuffer.base import Task
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import RecordScenario
-from skpuffer.utils._frame import column_names, row_count
+from skpuffer.utils._reading import column_names, row_count
 
 #: Nearly no noise, for comparisons with exact statistics.
 NO_NOISE = GroupPrivacy(epsilon=1e24, alpha=2.0)

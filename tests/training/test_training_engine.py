@@ -81,7 +81,9 @@ def test_batches_and_noise_come_from_generators_of_their_own(scheme):
         record=record,
     )
     _, batch_rng, noise_rng = np.random.default_rng(6).spawn(3)
-    for step, index in zip(record, release.batches(batch_rng), strict=True):
+    for step, index in zip(
+        record, release.sampling.batches(release, batch_rng), strict=True
+    ):
         np.testing.assert_array_equal(step.index, index)
     draws = noise.sample((release.n_steps, gradients.dim), noise_rng)
     np.testing.assert_array_equal([step.noise for step in record], draws)

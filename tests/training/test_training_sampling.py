@@ -9,7 +9,7 @@ from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease
 
 def drawn(seed=0, **release):
     release = GradientRelease(**release)
-    return list(release.batches(np.random.default_rng(seed))), release
+    return list(release.sampling.batches(release, np.random.default_rng(seed))), release
 
 
 def counts(drawn_batches, n):
@@ -121,7 +121,7 @@ def test_an_epoch_deals_every_record_once(n, size):
     release = GradientRelease(
         n_records=n, batch_size=size, n_steps=40, sampling="shuffled_epochs"
     )
-    found = list(release.batches(np.random.default_rng(0)))
+    found = list(release.sampling.batches(release, np.random.default_rng(0)))
     k = release.steps_per_epoch
     for start in range(0, len(found) - k + 1, k):
         epoch = found[start : start + k]

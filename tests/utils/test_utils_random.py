@@ -9,7 +9,7 @@ from skpuffer.base import SEEDED
 from skpuffer.ensemble import PATEAggregator
 from skpuffer.exceptions import SeededNoiseWarning
 from skpuffer.summary import PrivateMean
-from skpuffer.utils._random import noise_generator
+from skpuffer.utils._checks import noise_generator
 
 SEEDS = {
     "int": lambda: 3,

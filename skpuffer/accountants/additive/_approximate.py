@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skpuffer.accountants._base import Calibration, bind, check_values
-from skpuffer.accountants._noise_parameter import chosen_noise
+from skpuffer.accountants._base import Calibration
 from skpuffer.distributions import Distribution, Gaussian
 from skpuffer.distributions._distributions import (
     cached_distribution_distance,
@@ -26,15 +25,13 @@ from skpuffer.scenarios import (
     CoupledSamples,
     OutputDistributions,
     OutputSensitivity,
-    Scenario,
 )
 from skpuffer.scenarios._facts import Fact
 from skpuffer.transport import continuous_near_radius, gaussian_near_radius, near_radius
 from skpuffer.utils._checks import check_option, check_probability
 
-from ._base import _AdditiveAccountant
+from ._base import SensitivityBound, _AdditiveAccountant, sensitivity_bound
 from ._couplings import has_masses, left_out_text, mass_error
-from ._sensitivity import SensitivityBound, sensitivity_bound
 
 __all__ = ["ApproximateWasserstein"]
 
@@ -171,7 +168,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
                 )
             self._paper_budget(self._event_deltas(0.0)[0])
         if self.event_delta is not None and self.event_delta == self.delta:
-            noise = chosen_noise(self)
+            noise = self._chosen_noise()
             if math.isinf(noise.pure_epsilon(1.0)):
                 raise ValueError(
                     "The parameter 'event_delta' takes all of 'delta', which leaves a "
@@ -181,36 +178,32 @@ class ApproximateWasserstein(_AdditiveAccountant):
 
     # -- the protocol -------------------------------------------------------------
 
-    def calibrate(
+    def _calibrate(
         self,
+        fact: Any,
         release: QueryRelease,
-        scenario: Scenario | BoundScenario,
-        random_state: Any = None,
+        bound: BoundScenario,
+        noise: Noise,
+        rng: Any,
     ) -> Calibration:
-        """Find the least noise that keeps the promise; see :class:`Accountant`."""
+        """Set the scale of noise to the least that keeps the promise."""
         if self.bound == "two_sided":
-            return super().calibrate(release, scenario, random_state)
-        self.check()
-        bound = bind(scenario, release)
-        norm = chosen_noise(self).norm
-        sensitivity = self._sensitivity_bound(release, bound, norm)
+            return super()._calibrate(fact, release, bound, noise, rng)
+        sensitivity = self._sensitivity_bound(fact, release, bound, noise.norm)
         budget = self._paper_budget(sensitivity.delta)
         inner = clone(self).set_params(bound="two_sided", epsilon=budget)
         noise = inner.calibrate(release, bound).noise
         certificate = self._certificate(noise, sensitivity, release, bound)
-        return Calibration(noise, certificate.as_asked(self.epsilon))
+        return Calibration(noise, certificate)
 
-    def certify(
-        self, noise: Noise, release: QueryRelease, scenario: Scenario | BoundScenario
+    def _certify(
+        self, fact: Any, release: QueryRelease, bound: BoundScenario, noise: Noise
     ) -> Certificate:
-        """Find what a given noise promises; see :class:`Accountant`."""
-        self.check()
-        check_values(noise, release)
-        bound = bind(scenario, release)
+        """Find what a given noise promises."""
         return min(
             (
                 self._certificate(noise, sensitivity, release, bound)
-                for sensitivity in self._options(release, bound, noise.norm)
+                for sensitivity in self._options(fact, release, bound, noise.norm)
             ),
             key=lambda c: math.inf if c.epsilon is None else c.epsilon,
         )
@@ -218,13 +211,13 @@ class ApproximateWasserstein(_AdditiveAccountant):
     # -- the parts ----------------------------------------------------------------
 
     def _sensitivity_bound(
-        self, release: QueryRelease, bound: BoundScenario, norm: float
+        self, fact: Any, release: QueryRelease, bound: BoundScenario, norm: float
     ) -> SensitivityBound:
         """Return the bound that needs the least noise, of those that delta allows."""
-        options = self._options(release, bound, norm)
+        options = self._options(fact, release, bound, norm)
         if len(options) == 1:
             return options[0]
-        unit = chosen_noise(self)
+        unit = self._chosen_noise()
         if release.units is not None:
             unit = unit.with_scale(release.units)
 
@@ -236,10 +229,9 @@ class ApproximateWasserstein(_AdditiveAccountant):
         return min(options, key=needed)
 
     def _options(
-        self, release: QueryRelease, bound: BoundScenario, norm: float
+        self, fact: Any, release: QueryRelease, bound: BoundScenario, norm: float
     ) -> list[SensitivityBound]:
         """Bound the sensitivity, once for each mass that may be left out."""
-        fact = self._fact(release, bound, norm)
         whole = sensitivity_bound(fact, release, norm)
         found = [
             near_sensitivity(fact, whole, release, norm, event)
@@ -261,7 +253,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
             return (0.0,)
         if known:
             left *= 1 - 1e-12  # the sum of both must not be rounded above delta
-        pure = math.isfinite(chosen_noise(self).pure_epsilon(1.0))
+        pure = math.isfinite(self._chosen_noise().pure_epsilon(1.0))
         return tuple(share * left for share in _SHARES if pure or share < 1)
 
     def _noise_delta(self, sensitivity: SensitivityBound) -> float:

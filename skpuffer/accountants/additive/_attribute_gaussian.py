@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.accountants._base import Calibration, bind, check_values
+from skpuffer.accountants._base import Calibration
 from skpuffer.distributions import Gaussian
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.exceptions import UnsupportedError
@@ -15,12 +15,11 @@ from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.releases import QueryRelease
-from skpuffer.scenarios import BoundScenario, OutputDistributions, Scenario
+from skpuffer.scenarios import BoundScenario, OutputDistributions
 from skpuffer.utils._solve import root_above
 from skpuffer.utils._types import Floats
 
-from ._base import _AdditiveAccountant
-from ._sensitivity import SensitivityBound
+from ._base import SensitivityBound, _AdditiveAccountant
 
 __all__ = ["AttributeGaussian"]
 
@@ -134,27 +133,27 @@ class AttributeGaussian(_AdditiveAccountant):
 
     # -- the protocol -------------------------------------------------------------
 
-    def calibrate(
+    def _calibrate(
         self,
+        fact: Any,
         release: QueryRelease,
-        scenario: Scenario | BoundScenario,
-        random_state: Any = None,
+        bound: BoundScenario,
+        noise: Noise,
+        rng: Any,
     ) -> Calibration:
-        """Find the least noise that keeps the promise; see :class:`Accountant`."""
-        self.check()
-        bound = bind(scenario, release)
+        """Set the scale of noise to the least that keeps the promise."""
         if not self.use_prior_variance:
-            return super().calibrate(release, bound)
-        sensitivity = self._sensitivity_bound(release, bound, 2.0)
+            return super()._calibrate(fact, release, bound, noise, rng)
+        sensitivity = self._sensitivity_bound(fact, release, bound, 2.0)
         if sensitivity.radius == 0:
-            return super().calibrate(release, bound)
+            return super()._calibrate(fact, release, bound, noise, rng)
         # The distance mu of two unit Gaussians that costs the budget: alpha mu^2 / 2 at
         # a Rényi order, or the inverse of the trade-off (Balle and Wang 2018).
         if self.delta is None:
             target = math.sqrt(2 * self.epsilon / self._order)
         else:
             target = gaussian_mu(float(self.epsilon), self._noise_delta(sensitivity))
-        pairs = self._pairs(release, bound)
+        pairs = self._pairs(fact, release)
         units = release.unit_array
 
         def distance(scale: float) -> float:
@@ -167,31 +166,28 @@ class AttributeGaussian(_AdditiveAccountant):
             scale = root_above(distance, target, 0.0, most)
         noise = GaussianNoise().with_scale(scale * units)
         certificate = self._prior_certificate(noise, sensitivity, pairs, release, bound)
-        return Calibration(noise, certificate.as_asked(self.epsilon))
+        return Calibration(noise, certificate)
 
-    def certify(
-        self, noise: Noise, release: QueryRelease, scenario: Scenario | BoundScenario
+    def _certify(
+        self, fact: Any, release: QueryRelease, bound: BoundScenario, noise: Noise
     ) -> Certificate:
-        """Find what a given noise promises; see :class:`Accountant`."""
-        self.check()
+        """Find what a given noise promises."""
         if not self.use_prior_variance:
-            return super().certify(noise, release, scenario)
-        check_values(noise, release)
+            return super()._certify(fact, release, bound, noise)
         if not isinstance(noise, GaussianNoise):
             raise ValueError(
                 "With use_prior_variance=True the parameter 'noise' must be "
                 f"GaussianNoise, which adds to a Gaussian output. Got {noise!r}."
             )
-        bound = bind(scenario, release)
-        sensitivity = self._sensitivity_bound(release, bound, noise.norm)
-        pairs = self._pairs(release, bound)
+        sensitivity = self._sensitivity_bound(fact, release, bound, noise.norm)
+        pairs = self._pairs(fact, release)
         return self._prior_certificate(noise, sensitivity, pairs, release, bound)
 
     # -- the parts ----------------------------------------------------------------
 
-    def _pairs(self, release: QueryRelease, bound: BoundScenario) -> _Pairs:
+    @staticmethod
+    def _pairs(fact: Any, release: QueryRelease) -> _Pairs:
         """Return the means' difference and the common covariance of each pair."""
-        fact = self._fact(release, bound, 2.0)
         if release.total_slack(2.0) > 0:
             raise UnsupportedError(
                 f"The release {release.name!r} is exact up to a tolerance only, so its "

@@ -19,8 +19,8 @@ from skpuffer.scenarios._facts import Fact
 from skpuffer.transport import quantile_coupling, transport_plan
 from skpuffer.utils._types import Floats
 
+from ._base import SensitivityBound
 from ._coupling_curve import AtomMoves, GaussianMoves, Moves
-from ._sensitivity import SensitivityBound
 
 __all__ = ["Couplings", "couplings"]
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.accountants._base import Calibration, bind, check_values
-from skpuffer.accountants._noise_parameter import chosen_noise
+from skpuffer.accountants._base import Calibration
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate
@@ -19,16 +18,13 @@ from skpuffer.scenarios import (
     CoupledSamples,
     OutputDistributions,
     OutputSensitivity,
-    Scenario,
 )
-from skpuffer.scenarios._facts import Fact
 from skpuffer.utils._checks import check_real
 from skpuffer.utils._solve import root_above
 
-from ._base import _AdditiveAccountant
+from ._base import SensitivityBound, _AdditiveAccountant, sensitivity_bound
 from ._coupling_curve import CouplingCurve, Moves
 from ._couplings import Couplings, couplings
-from ._sensitivity import SensitivityBound, sensitivity_bound
 
 __all__ = ["DistributionAwareWasserstein"]
 
@@ -142,20 +138,18 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
 
     # -- the protocol -------------------------------------------------------------
 
-    def calibrate(
+    def _calibrate(
         self,
+        fact: Any,
         release: QueryRelease,
-        scenario: Scenario | BoundScenario,
-        random_state: Any = None,
+        bound: BoundScenario,
+        unit: Noise,
+        rng: Any,
     ) -> Calibration:
-        """Find the least noise that keeps the promise; see :class:`Accountant`."""
-        self.check()
-        bound = bind(scenario, release)
-        unit = chosen_noise(self)
-        check_values(unit, release)
-        fact, sensitivity, aware = self._bounds(release, bound, unit.norm)
+        """Set the scale of noise to the least that keeps the promise."""
+        sensitivity, aware = self._bounds(fact, release, unit.norm)
         if sensitivity.radius == 0:
-            return super().calibrate(release, bound)
+            return super()._calibrate(fact, release, bound, unit, rng)
         if release.units is not None:
             unit = unit.with_scale(release.units)
         worst = self._worst_case_multiplier(unit, sensitivity, release)
@@ -176,16 +170,13 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         else:
             curve = self._curve(noise, moves, coupled, aware, release)
             certificate = self._aware_certificate(curve, aware, release, bound)
-        return Calibration(noise, certificate.as_asked(self.epsilon))
+        return Calibration(noise, certificate)
 
-    def certify(
-        self, noise: Noise, release: QueryRelease, scenario: Scenario | BoundScenario
+    def _certify(
+        self, fact: Any, release: QueryRelease, bound: BoundScenario, noise: Noise
     ) -> Certificate:
-        """Find what a given noise promises; see :class:`Accountant`."""
-        self.check()
-        check_values(noise, release)
-        bound = bind(scenario, release)
-        fact, sensitivity, aware = self._bounds(release, bound, noise.norm)
+        """Find what a given noise promises."""
+        sensitivity, aware = self._bounds(fact, release, noise.norm)
         worst = self._certificate(noise, sensitivity, release, bound)
         # the event of the prior takes all of delta
         spent = self.delta is not None and aware.delta >= self.delta
@@ -225,14 +216,14 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
             "cost, such as 'laplace'; ApproximateWasserstein leaves far moves out."
         )
 
+    @staticmethod
     def _bounds(
-        self, release: QueryRelease, bound: BoundScenario, norm: float
-    ) -> tuple[Fact, SensitivityBound, SensitivityBound]:
-        """Return the fact, its sensitivity bound, and the same as trusted as couplings.
+        fact: Any, release: QueryRelease, norm: float
+    ) -> tuple[SensitivityBound, SensitivityBound]:
+        """Return a fact's sensitivity bound, and the same as trusted as couplings.
 
         The longest move may be certain where the masses of the coupling are not.
         """
-        fact = self._fact(release, bound, norm)
         sensitivity = sensitivity_bound(fact, release, norm)
         aware = replace(
             sensitivity,
@@ -242,7 +233,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
             confidence=fact.confidence,
             assumptions=fact.assumptions,
         )
-        return fact, sensitivity, aware
+        return sensitivity, aware
 
     def _worst_case_multiplier(
         self, unit: Noise, sensitivity: SensitivityBound, release: QueryRelease

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.accountants._noise_parameter import chosen_noise
 from skpuffer.distributions import Distribution
 from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._weak_cache import remembered_with
@@ -17,9 +16,8 @@ from skpuffer.scenarios import BoundScenario, OutputDistributions
 from skpuffer.transport import transport_plan
 from skpuffer.utils._checks import check_positive, check_probability
 
-from ._base import _AdditiveAccountant
+from ._base import SensitivityBound, _AdditiveAccountant, distribution_sensitivity
 from ._couplings import has_masses, left_out_text, mass_error
-from ._sensitivity import SensitivityBound, distribution_sensitivity
 
 __all__ = ["Kantorovich"]
 
@@ -96,7 +94,7 @@ class Kantorovich(_AdditiveAccountant):
     def check(self) -> None:
         """Check the parameters; see the class."""
         check_positive(epsilon=self.epsilon)
-        noise = chosen_noise(self)
+        noise = self._chosen_noise()
         if self.delta is not None:
             check_probability(delta=self.delta)
         if math.isinf(noise.pure_epsilon(1.0)):
@@ -107,9 +105,8 @@ class Kantorovich(_AdditiveAccountant):
             )
 
     def _sensitivity_bound(
-        self, release: QueryRelease, bound: BoundScenario, norm: float
+        self, fact: Any, release: QueryRelease, bound: BoundScenario, norm: float
     ) -> SensitivityBound:
-        fact = self._fact(release, bound, norm)
         sensitivity = _longest_of_plans(fact, release, norm, self.delta or 0.0)
         if math.isinf(sensitivity.radius):
             raise InfiniteDistanceError(self._infinite(sensitivity, release, bound))

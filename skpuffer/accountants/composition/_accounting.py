@@ -4,13 +4,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise, Shift
+from skpuffer.noise._base import Evidence
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 from skpuffer.releases._base import Release
-from skpuffer.scenarios import Adjacency
 
-__all__ = ["Accounting", "StepsOfRelease", "steps_of"]
+__all__ = ["Accounting", "StepsOfRelease"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +26,8 @@ class Accounting:
         Where the bound is proved.
     tight : bool
         Whether some neighbouring tables attain it.
+    evidence : tuple of tuple of str
+        What is not proved of the noise: of its Rényi costs, and of its trade-off.
     assumptions : tuple of str
         What the release takes for granted, in sentences.
     """
@@ -35,6 +36,7 @@ class Accounting:
     shift: Shift
     source: str
     tight: bool
+    evidence: Evidence
     assumptions: tuple[str, ...] = ()
 
 
@@ -55,11 +57,6 @@ class StepsOfRelease(ABC):
     independent : bool
         Whether those that differ are fixed beforehand, all others being the same: a
         single record, or any group under differential privacy.
-
-    Raises
-    ------
-    UnsupportedError
-        If no bound is known, with the reason and the remedy.
     """
 
     release: Release
@@ -75,14 +72,15 @@ class StepsOfRelease(ABC):
         if kind is not None:
             StepsOfRelease.kinds[kind] = cls
 
-    def __post_init__(self) -> None:
-        obstacle = self._obstacle()
-        if obstacle is not None:
-            raise UnsupportedError(obstacle)
+    @abstractmethod
+    def check(self) -> None:
+        """Refuse steps that no bound is known for, before any noise is looked at.
 
-    def _obstacle(self) -> str | None:
-        """Why nothing can be claimed, with the remedy, or None if it can."""
-        return None
+        Raises
+        ------
+        UnsupportedError
+            With a clause that gives the reason and the remedy.
+        """
 
     @abstractmethod
     def under(self, noise: Noise, max_memory: float = 500.0) -> Accounting:
@@ -104,37 +102,3 @@ class StepsOfRelease(ABC):
         UnsupportedError
             If the noise is none that a bound is known for.
         """
-
-
-def steps_of(release: Release, adjacency: Adjacency) -> StepsOfRelease:
-    """Return how the steps of a release are accounted for between neighbouring tables.
-
-    Parameters
-    ----------
-    release : GradientRelease or VoteRelease
-    adjacency : Adjacency
-
-    Returns
-    -------
-    StepsOfRelease
-
-    Raises
-    ------
-    UnsupportedError
-        If nothing is known of such steps, with a clause that says why.
-    """
-    kind = StepsOfRelease.kinds.get(type(release))
-    if kind is None:
-        raise UnsupportedError(
-            f"nothing is known of the steps of a {type(release).__name__}"
-        )
-    if not adjacency.count_is_certain:
-        raise UnsupportedError(
-            f"only with probability 1 - {adjacency.delta:g} do no more than "
-            f"{adjacency.count} records depend on the secret; ask the scenario for a "
-            "number that is certain (event_delta=0)"
-        )
-    count = int(adjacency.count)
-    # fixed beforehand: see the class
-    independent = count == 1 or adjacency.any_records
-    return kind(release, adjacency.relation, count, independent)

@@ -3,13 +3,12 @@
 import math
 from abc import abstractmethod
 from dataclasses import replace as replace_fields
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 from scipy.optimize import brentq
 
-from skpuffer.accountants._base import Calibration, bind, check_values
-from skpuffer.accountants._noise_parameter import chosen_noise
+from skpuffer.accountants._base import Account, Calibration, accounts_for
 from skpuffer.accountants.additive._base import QUERY_FIELDS, _AdditiveAccountant
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise
@@ -18,17 +17,54 @@ from skpuffer.privacy._curve import Curve
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 from skpuffer.privacy_loss._distribution import TOLERANCE
 from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
-from skpuffer.scenarios import Adjacency, BoundScenario, Scenario
+from skpuffer.releases._base import Release
+from skpuffer.scenarios import Adjacency, BoundScenario
 from skpuffer.scenarios._facts import arbitrary_coupling
 from skpuffer.utils._solve import largest_argument, raise_until
 
-from ._accounting import StepsOfRelease, steps_of
+from ._accounting import Accounting, StepsOfRelease
 from ._gradients import GRADIENT_FIELDS
 from ._least_scale import least_scale
 from ._votes import VOTE_FIELDS
 
 #: Epsilon, a lower bound of it or None, the curve to certify, and remarks on both.
 Reading = tuple[float, float | None, Curve, tuple[str, ...]]
+
+
+def steps_of(release: Release, adjacency: Adjacency) -> StepsOfRelease:
+    """Return how the steps of a release are accounted for between neighbouring tables.
+
+    Parameters
+    ----------
+    release : GradientRelease or VoteRelease
+    adjacency : Adjacency
+
+    Returns
+    -------
+    StepsOfRelease
+
+    Raises
+    ------
+    UnsupportedError
+        If nothing is known of such steps, with a clause that says why.
+    """
+    kind = StepsOfRelease.kinds.get(type(release))
+    if kind is None:
+        raise UnsupportedError(
+            f"nothing is known of the steps of a {type(release).__name__}"
+        )
+    if not adjacency.count_is_certain:
+        raise UnsupportedError(
+            f"only with probability 1 - {adjacency.delta:g} do no more than "
+            f"{adjacency.count} records depend on the secret; ask the scenario for a "
+            "number that is certain (event_delta=0)"
+        )
+    count = int(adjacency.count)
+    # fixed beforehand: see the class
+    independent = count == 1 or adjacency.any_records
+    steps = kind(release, adjacency.relation, count, independent)
+    steps.check()
+    return steps
 
 
 class _CompositionAccountant(_AdditiveAccountant):
@@ -48,43 +84,30 @@ class _CompositionAccountant(_AdditiveAccountant):
 
     # -- the protocol -------------------------------------------------------------
 
-    def calibrate(
+    @accounts_for(GradientRelease, VoteRelease)
+    def _account_of_steps(
         self,
-        release: Any,
-        scenario: Scenario | BoundScenario,
-        random_state: Any = None,
+        fact: Adjacency,
+        release: GradientRelease | VoteRelease,
+        bound: BoundScenario,
+    ) -> Account:
+        steps = self._steps(fact, release, bound)
+        return Account(
+            partial(self._calibrate_steps, steps, fact, bound),
+            partial(self._certify_steps, steps, fact, bound),
+        )
+
+    def _calibrate_steps(
+        self,
+        steps: StepsOfRelease,
+        fact: Adjacency,
+        bound: BoundScenario,
+        noise: Noise,
+        rng: Any,
     ) -> Calibration:
-        """Find the least noise that keeps the promise; see :class:`Accountant`."""
-        if type(release) not in StepsOfRelease.kinds:
-            return super().calibrate(release, scenario, random_state)
-        self.check()
-        bound = bind(scenario, release)
-        noise = chosen_noise(self)
-        check_values(noise, release)
-        fact = self._fact(release, bound)
-        steps = self._steps(fact, release, bound)
+        """Set the scale of each step's noise to the least that keeps the promise."""
         noise = noise.with_scale(_memoised_scale(self, steps))
-        certificate = self._composed_certificate(noise, steps, fact, bound)
-        return Calibration(noise, certificate.as_asked(self.epsilon))
-
-    def certify(
-        self, noise: Noise, release: Any, scenario: Scenario | BoundScenario
-    ) -> Certificate:
-        """Find what a given noise promises; see :class:`Accountant`."""
-        if type(release) not in StepsOfRelease.kinds:
-            return super().certify(noise, release, scenario)
-        self.check()
-        check_values(noise, release)
-        bound = bind(scenario, release)
-        fact = self._fact(release, bound)
-        steps = self._steps(fact, release, bound)
-        return self._composed_certificate(noise, steps, fact, bound)
-
-    def _check_support(self, release: Any, bound: BoundScenario) -> None:
-        if type(release) not in StepsOfRelease.kinds:
-            super()._check_support(release, bound)
-        else:
-            self._steps(self._fact(release, bound), release, bound)
+        return Calibration(noise, self._certify_steps(steps, fact, bound, noise))
 
     def _steps(
         self, fact: Adjacency, release: Any, bound: BoundScenario
@@ -101,7 +124,7 @@ class _CompositionAccountant(_AdditiveAccountant):
     @property
     def clip_order(self) -> float:
         """Order of the norm by which the noise wants gradients clipped: its own."""
-        return chosen_noise(self).norm
+        return self._chosen_noise().norm
 
     # -- the parts ----------------------------------------------------------------
 
@@ -145,26 +168,25 @@ class _CompositionAccountant(_AdditiveAccountant):
 
     def _least_scale(self, steps: StepsOfRelease) -> float:
         """Scale of the least noise that keeps the promise."""
-        unit = chosen_noise(self)
+        unit = self._chosen_noise()
 
-        def curve(scale: float) -> Any:
-            noise = unit.with_scale(scale)
-            return steps.under(noise, self.max_memory).curve
+        def under(scale: float) -> Accounting:
+            return steps.under(unit.with_scale(scale), self.max_memory)
 
         def loss(scale: float, tolerance: float) -> float:
-            return self._loss(curve(scale), tolerance)
+            return self._loss(under(scale).curve, tolerance)
 
         # the sensitivity of a step sets the order of magnitude of the scale
-        size = steps.under(unit, self.max_memory).shift.radius
-        aim = self._fair_mu()
-        if isinstance(curve(size), GaussianCurve):
+        size = under(1.0).shift.radius
+        usual, aim = under(size).curve, self._fair_mu()
+        if isinstance(usual, GaussianCurve):
             # the whole curve is one number, mu, inversely proportional to the scale
             mu = largest_argument(
                 lambda mu: self._loss(GaussianCurve(mu), TOLERANCE), self.epsilon, aim
             )
             enough = raise_until(
                 lambda scale: loss(scale, TOLERANCE) <= self.epsilon,
-                size * curve(size).mu / mu,
+                size * usual.mu / mu,
             )
             return float(enough)
 
@@ -172,7 +194,9 @@ class _CompositionAccountant(_AdditiveAccountant):
             # by the central limit theorem of composition, a curve is about that of a
             # Gaussian mechanism with mu the spread of its privacy loss
 
-            spread = curve(size * math.exp(log_scale)).spread
+            curve = under(size * math.exp(log_scale)).curve
+            assert isinstance(curve, PrivacyLossCurve)  # as at the usual scale
+            spread = curve.spread
             return max(-20.0, min(20.0, math.log(max(spread, 1e-300) / aim)))
 
         # widened step by step: the curves of absurd scales are expensive
@@ -184,13 +208,14 @@ class _CompositionAccountant(_AdditiveAccountant):
         guess = brentq(miss, low, high, xtol=0.02)
         return least_scale(loss, self.epsilon, size * math.exp(guess), TOLERANCE)
 
-    def _composed_certificate(
+    def _certify_steps(
         self,
-        noise: Noise,
         steps: StepsOfRelease,
         fact: Adjacency,
         bound: BoundScenario,
+        noise: Noise,
     ) -> Certificate:
+        """Find what a given noise of each step promises."""
         release, found = steps.release, steps.under(noise, self.max_memory)
         epsilon, lower, curve, remarks = self._read(found.curve)
         # Rényi costs of subsampled steps are read off the noise's trade-off, so the
@@ -219,7 +244,7 @@ class _CompositionAccountant(_AdditiveAccountant):
                 *fact.assumptions,
                 *found.assumptions,
                 *remarks,
-                *noise.evidence(found.shift, renyi=by_costs),
+                *found.evidence[0 if by_costs else 1],
                 *release.assumptions,
             ),
             sensitivity=radius,

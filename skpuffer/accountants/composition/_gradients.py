@@ -27,7 +27,6 @@ from skpuffer.releases import (
     ShuffledEpochsSampling,
     WithReplacementSampling,
 )
-from skpuffer.releases._sampling import SamplingScheme
 
 from ._accounting import Accounting, StepsOfRelease
 
@@ -109,55 +108,50 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         WithReplacementSampling,
     )
 
-    @property
-    def _scheme(self) -> SamplingScheme:
-        """The sampling scheme; a release resolves the name of one."""
-        return cast(SamplingScheme, self.release.sampling)
-
-    def _obstacle(self) -> str | None:
-        """Why nothing can be claimed, with the remedy, or None if it can."""
-        sampling = self._scheme
-        if type(sampling) not in self.schemes:
-            return (
-                f"the sampling scheme {sampling} ({type(sampling).__name__}) is new to "
+    def check(self) -> None:
+        """Refuse unknown schemes and correlated noise; see :class:`StepsOfRelease`."""
+        scheme = self.release.sampling
+        if type(scheme) not in self.schemes:
+            raise UnsupportedError(
+                f"the sampling scheme {scheme} ({type(scheme).__name__}) is new to "
                 "it; use one of skpuffer.releases.SAMPLING_SCHEMES"
             )
         if self.release.noise_correlation is not None:
-            return (
+            raise UnsupportedError(
                 "its noise is correlated across steps, and independent noise is what "
                 "is accounted for; use noise_correlation=None"
             )
-        if type(sampling) not in self.amplified:
-            return None
+        if type(scheme) not in self.amplified:
+            return
         if not self.independent:
-            return (
+            raise UnsupportedError(
                 "amplification by subsampling assumes that only records drawn by "
                 f"chance depend on the secret, but here up to {self.count} records "
                 "change with it together, so that every batch tells of it; use "
                 "sampling='full_batch', or 'shuffled_epochs', which claims no "
                 "amplification"
             )
-        if self.count > 1 and type(sampling) is not PoissonSampling:
-            return (
+        if self.count > 1 and type(scheme) is not PoissonSampling:
+            raise UnsupportedError(
                 f"no bound is known here for a group of {self.count} records under "
-                f"sampling={sampling.name!r}; use sampling='poisson', 'full_batch' or "
+                f"sampling={str(scheme)!r}; use sampling='poisson', 'full_batch' or "
                 "'shuffled_epochs'"
             )
-        return None
 
     def under(self, noise: Noise, max_memory: float = 500.0) -> Accounting:
         """Compose the dominating pairs of all steps; see :class:`StepsOfRelease`."""
         pair, times, source, tight = self.dominated(noise)
-        mu = pair.curve.gaussian_mu if isinstance(pair, ShiftPair) else None
+        cost = cast(ShiftCurve, pair.curve)
+        evidence = cost.evidence(renyi=True), cost.evidence()
+        mu = cost.gaussian_mu if isinstance(pair, ShiftPair) else None
         curve: GaussianCurve | PrivacyLossCurve
         if mu is None:
             curve = PrivacyLossCurve(((pair, times),), float(max_memory))
         else:
             # mu-Gaussian steps compose exactly (Dong, Roth and Su 2022)
             curve = GaussianCurve(float(mu * np.sqrt(times)))
-        statement = self._scheme.statement(self.release)
-        shift = cast(ShiftCurve, pair.curve).shift
-        return Accounting(curve, shift, source, tight, (statement,))
+        assumptions = (self.release.sampling_statement,)
+        return Accounting(curve, cost.shift, source, tight, evidence, assumptions)
 
     def dominated(self, noise: Noise) -> Dominated:
         """Return the dominating pair of these steps under a noise.
@@ -175,19 +169,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         UnsupportedError
             If the gradients are clipped in a norm that bounds none the noise can use.
         """
-        self._check_norms(noise)
-        return self.schemes[type(self._scheme)](self, noise)
-
-    def _check_norms(self, noise: Noise) -> None:
-        """Refuse gradients clipped in a norm that does not bound the noise's own."""
-        try:
-            noise.curve(self._shift(noise, 1))
-        except ValueError as error:
-            raise UnsupportedError(
-                f"The gradients are clipped in the {self.release.clip_order:g}-norm, "
-                f"which is not enough for {noise.family} noise. Use "
-                f"clip_order={noise.norm:g} or less, or another noise. ({error})"
-            ) from error
+        return self.schemes[type(self.release.sampling)](self, noise)
 
     def _shift(self, noise: Noise, *moves: float) -> Shift:
         """Shift of the sums of batches by so many clip norms, batch by batch."""
@@ -201,7 +183,15 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         return Shift(radius, norm=order, dim=dim)
 
     def _curve(self, noise: Noise, *moves: float) -> ShiftCurve:
-        return noise.curve(self._shift(noise, *moves))
+        """Curve of the noise against that shift; see :meth:`dominated` for refusals."""
+        try:
+            return noise.curve(self._shift(noise, *moves))
+        except ValueError as error:
+            raise UnsupportedError(
+                f"The gradients are clipped in the {self.release.clip_order:g}-norm, "
+                f"which is not enough for {noise.family} noise. Use "
+                f"clip_order={noise.norm:g} or less, or another noise. ({error})"
+            ) from error
 
     # -- one scheme each ----------------------------------------------------------
 

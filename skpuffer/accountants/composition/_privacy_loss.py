@@ -1,6 +1,5 @@
 """The privacy-loss accountant: nearly exact composition of noisy steps."""
 
-from skpuffer.accountants._noise_parameter import chosen_noise
 from skpuffer.noise import Noise
 from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
@@ -94,7 +93,7 @@ class PrivacyLoss(_CompositionAccountant):
         """Check the parameters; see the class."""
         check_positive(epsilon=self.epsilon)
         check_probability(delta=self.delta)
-        chosen_noise(self)
+        self._chosen_noise()
         check_positive(max_memory=self.max_memory)
 
     def _read(self, curve: GaussianCurve | PrivacyLossCurve) -> Reading:

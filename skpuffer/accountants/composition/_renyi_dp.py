@@ -2,7 +2,6 @@
 
 import math
 
-from skpuffer.accountants._noise_parameter import chosen_noise
 from skpuffer.noise import Noise
 from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import (
@@ -95,7 +94,7 @@ class RenyiDP(_CompositionAccountant):
     def check(self) -> None:
         """Check the parameters; see the class."""
         check_positive(epsilon=self.epsilon)
-        chosen_noise(self)
+        self._chosen_noise()
         if self.alpha is None:
             if self.delta is None:
                 raise ValueError(

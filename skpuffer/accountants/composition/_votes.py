@@ -66,6 +66,9 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
 
     release: VoteRelease
 
+    def check(self) -> None:
+        """Refuse nothing: which noise will do, :meth:`under` knows."""
+
     def under(self, noise: Noise, max_memory: float = 500.0) -> Accounting:
         """Compose the dominating pairs of all answers; see :class:`StepsOfRelease`.
 
@@ -94,7 +97,8 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
         assert release.max_answers is not None  # the release has set it
         answers = release.max_answers * (2 if both else 1)
         # two coordinates an answer where votes change, one where they join or leave
-        steps = [(ShiftPair(noise.curve(one)), answers)]
+        cost = noise.curve(one)
+        steps = [(ShiftPair(cost), answers)]
         if release.threshold is not None:
             test = release.test_noise(noise).curve(one)
             steps.append((ShiftPair(test), release.n_queries))
@@ -115,7 +119,8 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
                 f"{release.n_queries} queries, and at most {release.max_answers} are "
                 "answered"
             )
-        return Accounting(curve, one, _SOURCE, tight=False, assumptions=(statement,))
+        evidence = cost.evidence(renyi=True), cost.evidence()
+        return Accounting(curve, one, _SOURCE, False, evidence, (statement,))
 
 
 #: What a certificate says of the relation between votes.

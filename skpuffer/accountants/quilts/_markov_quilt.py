@@ -3,14 +3,19 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace as replace_fields
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from skpuffer.accountants._base import Accountant, Calibration, bind, check_values
-from skpuffer.accountants._noise_parameter import (
+from skpuffer.accountants._base import (
+    Account,
+    Accountant,
+    Calibration,
+    accounts_for,
+    bind,
     check_pure,
-    chosen_noise,
+    check_values,
 )
 from skpuffer.accountants.additive._base import QUERY_FIELDS
 from skpuffer.exceptions import CompositionError, InfiniteDistanceError
@@ -141,7 +146,7 @@ class MarkovQuilt(Accountant):
     def check(self) -> None:
         """Check the parameters; see the class."""
         check_positive(epsilon=self.epsilon)
-        chosen_noise(self)
+        noise = self._chosen_noise()
         check_option(("exact", "approximate"), method=self.method)
         if self.max_distance is not None:
             check_count(max_distance=self.max_distance)
@@ -154,20 +159,29 @@ class MarkovQuilt(Accountant):
                     "give one of them."
                 )
         elif math.isinf(alpha):
-            check_pure(chosen_noise(self))
+            check_pure(noise)
 
     # -- the protocol ----------------------------------------------------------------
 
-    def calibrate(
+    @accounts_for(QueryRelease)
+    def _account_of_query(
+        self, fact: MaxInfluence, release: QueryRelease, bound: BoundScenario
+    ) -> Account:
+        return Account(
+            partial(self._calibrate, fact, release, bound),
+            partial(self._certify, fact, release, bound),
+        )
+
+    def _calibrate(
         self,
+        fact: MaxInfluence,
         release: QueryRelease,
-        scenario: Scenario | BoundScenario,
-        random_state: Any = None,
+        bound: BoundScenario,
+        unit: Noise,
+        rng: Any,
     ) -> Calibration:
-        """Find the least noise that keeps the promise; see :class:`Accountant`."""
-        self.check()
-        unit = chosen_noise(self)
-        bound, fact, part = self._meet(unit, release, scenario)
+        """Set the scale of noise to the least that keeps the promise."""
+        part = self._part(unit, fact, release)
         if release.units is not None:
             unit = unit.with_scale(release.units)
         proportions = np.asarray(unit.scale) if np.ndim(unit.scale) else 1.0
@@ -193,13 +207,18 @@ class MarkovQuilt(Accountant):
         certificate = self._certificate(
             fact, (replace_fields(part, noise=noise),), [release], bound
         )
-        return Calibration(noise, certificate.as_asked(self.epsilon))
+        return Calibration(noise, certificate)
 
-    def certify(
-        self, noise: Noise, release: QueryRelease, scenario: Scenario | BoundScenario
+    def _certify(
+        self,
+        fact: MaxInfluence,
+        release: QueryRelease,
+        bound: BoundScenario,
+        noise: Noise,
     ) -> Certificate:
-        """Find what a given noise promises; see :class:`Accountant`."""
-        return self.certify_together([(noise, release)], scenario)
+        """Find what a given noise promises."""
+        part = self._part(noise, fact, release)
+        return self._certificate(fact, (part,), [release], bound)
 
     def certify_together(
         self,
@@ -241,24 +260,26 @@ class MarkovQuilt(Accountant):
                 "The releases are of columns with different names, and what is stated "
                 "of each says nothing of both together; release them from one table."
             )
-        met = [self._meet(noise, release, scenario) for noise, release in parts]
-        bound, fact, _ = met[0]
+        bounds, facts = [], []
+        for noise, release in parts:
+            check_values(noise, release)
+            bounds.append(bind(scenario, release))
+            facts.append(self._fact(release, bounds[-1], noise.norm))
         return self._certificate(
-            fact,
-            tuple(part for *_, part in met),
+            facts[0],
+            tuple(
+                self._part(noise, fact, release)
+                for fact, (noise, release) in zip(facts, parts, strict=True)
+            ),
             [release for _, release in parts],
-            bound,
+            bounds[0],
         )
 
     # -- the parts -------------------------------------------------------------------
 
-    def _meet(
-        self, noise: Noise, release: QueryRelease, scenario: Scenario | BoundScenario
-    ) -> tuple[BoundScenario, MaxInfluence, QuiltPart]:
-        """Return the bound scenario, its quilts, and the release's cost under them."""
-        check_values(noise, release)
-        bound = bind(scenario, release)
-        fact = self._fact(release, bound, noise.norm)
+    @staticmethod
+    def _part(noise: Noise, fact: MaxInfluence, release: QueryRelease) -> QuiltPart:
+        """Return a noisy release's cost under quilts."""
         # sizes of near sets are moves of the output itself, or numbers of records
         move = fact.move
         if not fact.of_output:
@@ -283,7 +304,7 @@ class MarkovQuilt(Accountant):
                 "The parameter 'noise' must have positive scales: without noise on "
                 f"every coordinate no quilt helps. Got {noise!r}."
             )
-        return bound, fact, part
+        return part
 
     def _curve(self, fact: MaxInfluence, parts: tuple[QuiltPart, ...]) -> QuiltCurve:
         return QuiltCurve(fact, parts, self.method, self.max_distance)

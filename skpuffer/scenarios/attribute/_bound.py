@@ -40,7 +40,7 @@ from skpuffer.scenarios.priors._tables import (
     prior_arrays,
     secret_values,
 )
-from skpuffer.utils._frame import matching_names, to_pandas
+from skpuffer.utils._reading import matching_names, to_pandas
 from skpuffer.utils._warn import warn
 
 from ._simulated import coupled_samples, output_samples
@@ -212,7 +212,7 @@ class BoundAttribute(BoundScenario):
             # a stated sensitivity is certain; simulated tables only estimate
             if not isinstance(release, QueryRelease):
                 return frozenset({Adjacency})
-            stated = release.sensitivity is not None
+            stated = release.is_bounded
             return frozenset({Adjacency if stated else CoupledSamples, OutputSamples})
         facts = {Adjacency, OutputSamples}
         if (

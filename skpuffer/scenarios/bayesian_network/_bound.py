@@ -99,9 +99,9 @@ class BoundNetwork(BoundScenario):
         if not isinstance(release, QueryRelease):
             return frozenset()
         facts = set()
-        if self.scenario.moves is not None or release.sensitivity is not None:
+        if self.scenario.moves is not None or release.is_bounded:
             facts.add(MaxInfluence)
-        if release.sensitivity is not None:
+        if release.is_bounded:
             facts.add(Adjacency)
         return frozenset(facts)
 

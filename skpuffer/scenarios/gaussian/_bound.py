@@ -177,7 +177,7 @@ class BoundGaussian(BoundScenario):
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         facts = set()
-        if release.sensitivity is not None or self._moves_of(release) is not None:
+        if release.is_bounded or self._moves_of(release) is not None:
             facts.add(Adjacency)
         matrix = self._matrix(release) if isinstance(release, QueryRelease) else None
         if matrix is not None:

@@ -157,7 +157,7 @@ class DiffusionScenario(Scenario):
 class _BoundDiffusion(BoundScenario):
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         facts = set()
-        if release.sensitivity is not None or self._move(release) is not None:
+        if release.is_bounded or self._move(release) is not None:
             facts.add(Adjacency)
         raw = self.context.feature_map is None  # and not a function of the records
         if isinstance(release, QueryRelease) and raw and release.linear is not None:

@@ -87,7 +87,7 @@ class BoundMarkovChain(BoundScenario):
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         facts = set()
-        if release.sensitivity is not None or self._values(release) is not None:
+        if release.is_bounded or self._values(release) is not None:
             facts.add(Adjacency)
             if self.scenario.pairs == "same_index" and isinstance(
                 release, QueryRelease

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy import sparse
 
-from skpuffer.utils._frame import to_pandas
+from skpuffer.utils._reading import to_pandas
 
 __all__ = ["PRIOR_OVERLAP", "REFERENCE_OVERLAP", "columns_of", "shares_records"]
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext
-from skpuffer.utils._frame import column_names, is_frame, matching_names, to_pandas
+from skpuffer.utils._reading import column_names, is_frame, matching_names, to_pandas
 from skpuffer.utils._types import Floats
 
 __all__ = [

@@ -1,0 +1,91 @@
+"""What linear models share: the column of the intercept, targets of regressors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import RegressorMixin
+
+from skpuffer._prediction import linear_scores
+from skpuffer.base import mark_noisy
+from skpuffer.utils._checks import check_interval, check_real
+from skpuffer.utils._reading import validate_rows
+
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Floats, Matrix, Table
+
+__all__ = [
+    "LinearRegressorMixin",
+    "target_scale",
+    "with_intercept",
+]
+
+
+class LinearRegressorMixin(RegressorMixin):
+    """Mixin of linear regressors: a target that is clipped to public bounds."""
+
+    _accept_sparse = "csr"
+
+    def _check_parameters(self, scenario):
+        super()._check_parameters(scenario)
+        target_scale(self.target_bounds)
+
+    def _validate(self, X, y):
+        """Validate, and map the bounds of the target to [-1, 1]."""
+        X, y = validate_rows(self, X, y, y_numeric=True)
+        centre, half = target_scale(self.target_bounds)
+        return X, np.clip((y - centre) / half, -1.0, 1.0), None
+
+    def predict(self, X: Table) -> Floats:
+        """Predict the target of each row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
+            A secret column is ignored; rows are scaled down as in training.
+
+        Returns
+        -------
+        y : ndarray of shape (n_records,)
+        """
+        return linear_scores(self, X)
+
+    def __sklearn_tags__(self):
+        return mark_noisy(super().__sklearn_tags__())
+
+
+def with_intercept(rows: Matrix, value: float) -> Matrix:
+    """Append a constant column to rows, dense or sparse; zero is for none."""
+    if not value:
+        return rows
+    column = np.full((rows.shape[0], 1), value)
+    if sparse.issparse(rows):
+        return sparse.hstack([rows, column], format="csr")
+    return np.hstack([rows, column])
+
+
+def target_scale(bounds: tuple[float, float] | None) -> tuple[float, float]:
+    """Return centre and half width of public bounds ``(low, high)`` of a target.
+
+    Raises
+    ------
+    ValueError
+        If they are not two finite numbers in increasing order.
+    """
+    if bounds is None:
+        raise ValueError(
+            "The parameter 'target_bounds' is missing: give public bounds (low, high) "
+            "of the target, such as the ends of its scale, from what is known without "
+            "the data. Values outside are clipped, and the noise grows with the range."
+        )
+    ends = [check_real(target_bounds=end) for end in bounds]
+    if len(ends) != 2 or not np.all(np.isfinite(ends)) or ends[0] >= ends[1]:
+        raise ValueError(
+            "The parameter 'target_bounds' must be two finite numbers, the lower "
+            f"first. Got {bounds!r}."
+        )
+    low, high = ends
+    check_interval(low, high, "target_bounds")
+    return (low + high) / 2, (high - low) / 2
