@@ -46,16 +46,18 @@ def _points(points: ArrayLike) -> Floats:
         )
     if not np.all(np.isfinite(array)):
         raise ValueError("The parameter 'points' must be finite.")
+    # A copy that nobody can write to: distances are cached by the identity of a
+    # distribution, so its atoms must never change.
     array = array.copy()
     array.setflags(write=False)
     return array
 
 
 class Distribution(ABC):
-    """What is known of the distribution of a query's output.
+    """Distribution of a query's output, as far as it is known.
 
-    Each has its `dim`, says whether it is `certified` (known) or an estimate, and can
-    be drawn from.
+    It has a number of coordinates `dim`, is `certified` (known) or an estimate, and can
+    be sampled.
     """
 
     certified = True
@@ -99,6 +101,8 @@ class Discrete(Distribution):
         object.__setattr__(self, "points", _points(self.points))
         if self.weights is not None:
             check_masses(len(self.points), weights=self.weights)
+            # The type is kept: masses that are counts or fractions stay exact in
+            # transport.
             weights = np.array(self.weights)
             weights.setflags(write=False)
             object.__setattr__(self, "weights", weights)
@@ -313,11 +317,13 @@ def largest_distance(
         Position of the pair that attains it.
     """
     pairs = list(pairs)
+    # One pair that reaches the ceiling settles the answer, so look first where that is
+    # cheap: W_inf of a marginal bounds W_inf from below and takes a sort only.
     if ceiling < math.inf:
-        # W_inf of one coordinate bounds that of all from below, and takes a sort only
         for at, (u, v) in enumerate(pairs):
             if _coordinate_reaches(u, v, units, ceiling):
                 return math.inf, at
+    # Once one distance is infinite, so is the largest.
     distances = []
     for u, v in pairs:
         distances.append(cached_distribution_distance(u, v, norm, units, ceiling))
@@ -327,6 +333,8 @@ def largest_distance(
     return distances[at], at
 
 
+# Dispatched on the type of `u`. As W_inf is symmetric, each pair of types is computed
+# in one place, and the mirrored pair calls it with `u` and `v` exchanged.
 @singledispatch
 def _distance(
     u: Distribution, v: Distribution, norm: float, units: Floats, ceiling: float
@@ -343,7 +351,8 @@ def _(
     other = on_the_line(v)
     if other is not None:
         return continuous_wasserstein(u.distribution, other) / float(units[0])
-    # the largest distance between the supports, finite where both are bounded
+    # Against atoms: no coupling moves mass further than the largest distance between
+    # the two supports, which is finite where the continuous one is bounded.
     low, high = (float(end) for end in u.distribution.support())
     points = cast(Discrete, v).points
     return max(high - points.min(), points.max() - low) / float(units[0])
@@ -356,7 +365,10 @@ def _(
     if isinstance(v, Continuous):
         return _distance(v, u, norm, units, ceiling)
     if not isinstance(v, Gaussian):
-        return math.inf  # unbounded support against a bounded one
+        # Unbounded support against a bounded one. For a Gaussian of variance zero it is
+        # an upper bound, hence safe.
+        return math.inf
+    # A change of units D = diag(1 / units) takes N(m, S) to N(D m, D S D).
     return float(
         gaussian_wasserstein(
             u.mean / units,
@@ -377,6 +389,8 @@ def _(
     if isinstance(v, Continuous):
         return _distance(v, u, norm, units, ceiling)
     v = cast(Discrete, v)  # the one kind left
+    # The worst case over all masses on a support: everything at its point farthest from
+    # some atom of the other distribution.
     if isinstance(u, Support) or isinstance(v, Support):
         return _support_diameter(u.points / units, v.points / units, norm)
     return bottleneck_transport(
@@ -416,6 +430,9 @@ def _coordinate_reaches(
     """Whether the marginals of one coordinate are at least `ceiling` apart."""
     if not (isinstance(u, Discrete) and isinstance(v, Discrete)):
         return False
+    # A coupling of u and v couples their marginals too, and no norm of a displacement
+    # is below one of its coordinates, so the marginal W_inf is a lower bound. For a
+    # `Support` the masses to draw from are one case of those it allows.
     return any(
         wasserstein_distance(u.points[:, j], v.points[:, j], u.weights, v.weights)
         >= ceiling * (1.0 if units is None else units[j])
@@ -428,6 +445,7 @@ def _support_diameter(
 ) -> float:
     """Largest distance between a point of `x` and one of `y`, in blocks of memory."""
     x, y = np.unique(x, axis=0), np.unique(y, axis=0)
+    # As many rows at a time as keep the matrix of distances within the block.
     rows = max(1, block // len(y))
     return max(
         float(cdist(x[i : i + rows], y, "minkowski", p=norm).max())

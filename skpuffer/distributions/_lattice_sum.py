@@ -1,4 +1,4 @@
-"""Distributions of sums on a lattice, of masses known to an error, and their W_inf.
+"""Distributions of lattice sums, their masses known to an error, and their W_inf.
 
 W_inf is a maximum over a support, set by the far tails, so masses are either exact
 integers or floats whose relative error is bounded mass by mass.
@@ -60,6 +60,8 @@ class LatticeSum(Discrete):
     ) -> None:
         weights = masses
         if masses.dtype == object:
+            # As fractions the masses stay exact in transport against other
+            # distributions.
             total = sum(masses)
             weights = np.empty(len(masses), dtype=object)
             weights[:] = [Fraction(mass, total) for mass in masses]
@@ -89,6 +91,8 @@ class LatticeSum(Discrete):
 def _(
     u: LatticeSum, v: Distribution, norm: float, units: Floats, ceiling: float
 ) -> float:
+    # Only atoms of one progression differ by whole steps. Other pairs are compared as
+    # discrete distributions of any kind.
     if not (
         isinstance(v, LatticeSum)
         and np.array_equal(u.direction, v.direction)
@@ -99,6 +103,7 @@ def _(
         gap = _farthest_of_integers(u, v)
     else:
         gap = _farthest(u.halves, v.halves, max(u.error, v.error))
+    # A displacement by k steps is k times the direction, whatever the norm.
     return gap * float(np.linalg.norm(u.direction / units, ord=norm))
 
 
@@ -109,7 +114,10 @@ def _farthest_of_integers(u: LatticeSum, v: LatticeSum) -> int:
     of some atom of either distribution, where quantiles of the other are looked up.
     """
     u_levels, v_levels = np.cumsum(u.known), np.cumsum(v.known)
+    # Cumulative masses over one denominator, the product of both totals: the comparison
+    # of levels is exact.
     u_levels, v_levels = u_levels * v_levels[-1], v_levels * u_levels[-1]
+    # The first atom whose cumulative mass is not below a level is its quantile.
     return max(
         int(np.max(u.steps[np.searchsorted(u_levels, v_levels)] - v.steps)),
         int(np.max(v.steps[np.searchsorted(v_levels, u_levels)] - u.steps)),
@@ -138,10 +146,18 @@ def _farthest(u: Halves, v: Halves, error: float) -> int:
     end up to the median and from the upper end down to it, so that the cumulative
     masses compared are sums of small numbers and keep their relative error.
     """
+    # Adding up n positive floats one by one has a relative error of at most n eps / 2;
+    # eight times that of both distributions is allowed for.
     rounding = 4 * _EPS * (u[2] + v[2])
+    # A true level is at most 1 / (1 - error) times the computed one, and what is truly
+    # below a level t is computed to be below (1 + error) t: no atom of one distribution
+    # that lies below its true quantile reaches the computed level of the other times
+    # the margin.
     margin = (1 + error) / (1 - error) * (1 + rounding)
+    # `_excess` looks up levels of at most margin / 2, and halves end at _PAST_MEDIAN.
     if margin >= 2 * _PAST_MEDIAN:
         raise ValueError("The error of the masses is too large to compare them.")
+    # Both signs of the gap at the lower end, then both at the upper end.
     return max(
         _excess(*u[0], *v[0], margin),
         _excess(*v[0], *u[0], margin),
@@ -158,6 +174,9 @@ def _excess(
     margin: float,
 ) -> int:
     """Largest excess of a quantile of `u` over that of `v`, up to the median."""
+    # Over the levels of one atom of v its quantile is constant while that of u grows,
+    # so the excess is largest where the atom ends, or at 0.5 if it holds the median. A
+    # level raised by the margin finds a quantile of u that is not below the true one.
     at = np.searchsorted(u_levels, np.minimum(v_levels, 0.5) * margin)
     return int((u_steps[at] - v_steps).max())
 
@@ -196,8 +215,10 @@ def lattice_of(values: Floats) -> tuple[Floats, Floats, Integers] | None:
     # numbers whose own digits are coarser than that are on no known lattice
     if not _EPS * np.abs(values).max() <= _OFF_LATTICE * extent < math.inf:
         return None
+    # Relative to the extent, so that one tolerance suits contributions of any unit.
     gaps = gaps / extent
     span = gaps[np.argmax(np.abs(gaps).sum(axis=1))]
+    # If all gaps are on one line, each is a share of the longest: its projection.
     shares = gaps @ span / float(span @ span)
     if np.abs(gaps - np.multiply.outer(shares, span)).max() > _OFF_LATTICE:
         return None
@@ -207,11 +228,13 @@ def lattice_of(values: Floats) -> tuple[Floats, Floats, Integers] | None:
     off = np.abs(shares - np.array(exact, float)).max()
     if parts > 1000 or off > _OFF_LATTICE:
         return None
+    # Multiples of the longest gap over `parts`, exact integers from here on.
     weights = np.array([int(share * parts) for share in exact])
     _, first, state = np.unique(weights, return_index=True, return_inverse=True)
     if not np.array_equal(values[first[state]], values):
         return None  # a move, however small, is not none
     direction = span * extent / parts
+    # Multiples are counted from the least, and in the coarsest steps that reach all.
     least = int(weights.min())
     weights = weights - least
     origin = origin + least * direction

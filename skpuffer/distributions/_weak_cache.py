@@ -81,6 +81,8 @@ class Memory:
         at = tuple(map(id, owners)), key
         value = default
         with self._lock:
+            # An identity may have been taken over by a new object after its owner died,
+            # so that the weak reference has to confirm it.
             if at in self._entries and all(map(self._known, owners)):
                 value, _ = self._entries[at]
                 self._insert(at, value)  # as the latest, its size measured again
@@ -124,12 +126,15 @@ class Memory:
     def _insert(self, at: Place, value: Any) -> None:
         self._drop(at)
         size = _OVERHEAD + _size(value, set())
+        # Larger than everything together: keeping it would only push out the rest.
         if size > self.max_bytes:
             return
         self._entries[at] = value, size
         self.n_bytes += size
         for identity in at[0]:
             self._owners[identity][1].add(at)
+        # The first entry is the least recently used, as `held` moves entries to the
+        # end.
         while self.n_bytes > self.max_bytes:
             self._drop(next(iter(self._entries)))
 
@@ -165,6 +170,7 @@ def _size(value: object, seen: set[int]) -> int:
     if isinstance(value, int | float | str | None) or id(value) in seen:
         return 0
     seen.add(id(value))
+    # A view keeps its whole base alive.
     if isinstance(value, np.ndarray):
         return value.nbytes if value.base is None else _size(value.base, seen)
     if isinstance(value, dict):
@@ -206,6 +212,8 @@ def remembered_with(
             owners, rest = arguments[:n_owners], arguments[n_owners:]
             if any(owner is None for owner in owners):
                 return function(*arguments)
+            # Computed outside the lock: two threads may both do so, and either result
+            # is right.
             value = MEMORY.held(owners, (*name, rest), _NOTHING)
             if value is _NOTHING:
                 value = function(*arguments)

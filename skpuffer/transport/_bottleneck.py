@@ -78,7 +78,7 @@ def bottleneck_distance(
 
     See Also
     --------
-    bottleneck_transport : The same with what was done to get it.
+    bottleneck_transport : The same, and whether it is exact.
     wasserstein_distance : Distributions on the line.
 
     Notes
@@ -148,9 +148,9 @@ def bottleneck_transport(
 
     Notes
     -----
-    Only pairs within the distance under test are held, so distributions of many atoms
-    are often exact. Where more than `max_cells` pairs are that close, both
-    distributions are rounded to the centres of the finest grid that leaves at most
+    Only pairs within the distance under test are held, so the distance is often exact
+    for distributions of many atoms. Where more than `max_cells` pairs are that close,
+    both distributions are rounded to the centres of the finest grid that leaves at most
     `max_cells` pairs of cells, and what the rounding moved the atoms by is added: at
     most ``h * d**(1 / ord)`` for a grid of width h, by the triangle inequality for
     W_inf.
@@ -175,6 +175,8 @@ def bottleneck_transport(
     check_at_least_one(max_cells=max_cells)
     ceiling = check_real(ceiling=ceiling)
     U, V = check_points(coordinate_scale, U=U, V=V)
+    # In one coordinate every norm is the absolute value, and the monotone coupling is
+    # optimal: a sort instead of a search over flows.
     if U.shape[1] == 1:
         distance = wasserstein_distance(U[:, 0], V[:, 0], u_weights, v_weights)
         return BottleneckResult(distance, exact=True, grid_width=0.0)

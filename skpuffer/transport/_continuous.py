@@ -14,9 +14,10 @@ __all__ = ["continuous_near_radius", "continuous_wasserstein"]
 
 # Relative error of SciPy's quantile functions, rounded up.
 _QUANTILE_ERROR = 1e-9
-# First grid of levels: dyadic in each tail, even in the middle.
+# First grid of levels: 2^-2 to 2^-39 in each tail, even steps in the middle.
 _HALVINGS = 40
 _EVEN = 256
+# Refinement ends after so many rounds, or with so many levels; any grid is a bound.
 _ROUNDS = 40
 _LARGEST_GRID = 2**17
 # Not location-scale families: on the circle, or with two parametrisations.
@@ -130,19 +131,22 @@ def continuous_near_radius(
 
 def _radius(u: Any, v: Any, delta: float, rtol: float) -> float:
     rtol = check_probability(rtol=rtol)
-    for name, law in (("u", u), ("v", v)):
-        if not isinstance(getattr(law, "dist", None), rv_continuous):
+    for name, frozen in (("u", u), ("v", v)):
+        if not isinstance(getattr(frozen, "dist", None), rv_continuous):
             raise TypeError(
                 f"The parameter {name!r} must be a frozen continuous distribution of "
-                f"scipy.stats, such as scipy.stats.norm(0, 1). Got {law!r}; for "
+                f"scipy.stats, such as scipy.stats.norm(0, 1). Got {frozen!r}; for "
                 "those of finitely many atoms use wasserstein_distance or near_radius."
             )
+    # W_inf where it is known in closed form.
     whole = _within_family(u, v)
+    # The outermost intervals of levels have a finite bound on bounded supports only.
     if delta == 0 and whole is None:
         ends = (*u.support(), *v.support())
         whole = None if all(map(math.isfinite, ends)) else math.inf
     if delta == 0 and whole is not None:
         return whole
+    # W_inf itself bounds a near radius, which may leave mass out but need not.
     return min(_by_levels(u, v, delta, rtol), math.inf if whole is None else whole)
 
 
@@ -156,28 +160,29 @@ def _within_family(u: Any, v: Any) -> float | None:
     shift, stretch = at_u - at_v, scale_u - scale_v
     if stretch == 0:
         return abs(shift)
-    # a gap that is linear in the standard quantile is largest at an end
+    # With quantiles location + scale * q(t) the gap is shift + stretch * q(t), linear
+    # in q(t), so that its absolute value is largest at an end of the standard support.
     ends = u.dist.support(*shapes_u)
     return max(abs(shift + stretch * float(end)) for end in ends)
 
 
-def _is_named(law: Any) -> bool:
+def _is_named(frozen: Any) -> bool:
     """Whether shapes, location and scale alone identify a distribution in its family.
 
     A histogram or a class of somebody's own may hold more, its shapes being equal.
     """
-    name = law.dist.name
+    name = frozen.dist.name
     named: Any = getattr(stats, name, None)
     return (
         name not in _NOT_BY_LOCATION
-        and type(named) is type(law.dist)
-        and (named.a, named.b) == (law.dist.a, law.dist.b)
+        and type(named) is type(frozen.dist)
+        and (named.a, named.b) == (frozen.dist.a, frozen.dist.b)
     )
 
 
-def _parameters(law: Any) -> tuple[tuple[float, ...], float, float]:
+def _parameters(frozen: Any) -> tuple[tuple[float, ...], float, float]:
     """Shapes, location and scale of a frozen distribution."""
-    shapes, at, scale = law.dist._parse_args(*law.args, **law.kwds)
+    shapes, at, scale = frozen.dist._parse_args(*frozen.args, **frozen.kwds)
     return tuple(map(float, shapes)), float(at), float(scale)
 
 
@@ -189,16 +194,22 @@ def _by_levels(u: Any, v: Any, delta: float, rtol: float) -> float:
     for _ in range(_ROUNDS):
         first, second = _quantiles(u, levels), _quantiles(v, levels)
         with np.errstate(invalid="ignore"):  # inf - inf: no bound at either end
-            # quantile functions are monotone, so that corners bound an interval's gap
+            # F⁻¹ and G⁻¹ are monotone, so for levels t in [a, b]
+            # |F⁻¹(t) - G⁻¹(t)| <= max(F⁻¹(b) - G⁻¹(a), G⁻¹(b) - F⁻¹(a))
             bounds = np.maximum(first[1:] - second[:-1], second[1:] - first[:-1])
             gaps = np.abs(first - second)
         bounds, gaps = (np.where(np.isnan(x), math.inf, x) for x in (bounds, gaps))
         lengths = np.diff(levels)
         radius = _largest_except(bounds, lengths, delta)
         best = min(best, radius)
-        # the gaps themselves tell how far a finer grid may lower the bound, and where
+        # How far a finer grid may lower the bound: to the gaps themselves, of which the
+        # smaller at the two ends of an interval stands for it. An estimate that steers
+        # the refinement, and never the result.
         least = np.minimum(gaps[1:], gaps[:-1])
         hoped = _largest_except(least, lengths, delta)
+        # Split where the bound is loose, where a split may lower the radius (an
+        # interval whose gap reaches it stays), and where levels can still be told
+        # apart.
         split = (bounds > hoped * (1 + rtol)) & (least < radius) & (lengths > 1e-15)
         if (
             radius <= hoped * (1 + rtol)
@@ -214,10 +225,13 @@ def _by_levels(u: Any, v: Any, delta: float, rtol: float) -> float:
 def _largest_except(heights: Floats, lengths: Floats, delta: float) -> float:
     """Largest height after the highest intervals of total length delta are left out."""
     order = np.argsort(-heights, kind="stable")
+    # Whole intervals only, and of slightly less than delta in total, so that round-off
+    # of the lengths leaves out no more mass than is allowed.
     left_out = np.cumsum(lengths[order]) <= delta * (1 - 1e-12)
     return float(heights[order[left_out.sum()]])
 
 
-def _quantiles(law: Any, levels: Floats) -> Floats:
-    # from the nearer end, or the upper tail would end where levels round to one
-    return np.where(levels <= 0.5, law.ppf(levels), law.isf(1 - levels))
+def _quantiles(frozen: Any, levels: Floats) -> Floats:
+    # Levels above 1/2 by the survival function: floats near one are 1e-16 apart, and
+    # the upper tail would end there.
+    return np.where(levels <= 0.5, frozen.ppf(levels), frozen.isf(1 - levels))

@@ -1,8 +1,8 @@
 """Exact transport of integer masses along allowed edges, by maximum flow.
 
 SciPy's solver holds capacities in 32 bits and wraps larger ones without a word, so
-masses beyond that go through it a few bits at a time: the flow found is turned into
-room to send back, and the solver runs again on what is left.
+masses beyond that go through it a few bits at a time: the flow found so far becomes
+the capacity of edges backwards, and the solver runs again on the residual network.
 
 SciPy's ``maximum_bipartite_matching`` would do for atoms of equal masses, but took
 minutes on 2000 uniform points in the plane where the flow takes milliseconds.
@@ -68,6 +68,8 @@ def send(i: Indices, j: Indices, supply: Integers, demand: Integers) -> Transpor
     Ford and Fulkerson (1956), Maximal flow through a network. The integer scaling is
     that of Edmonds and Karp (1972).
     """
+    # Capacity scaling: the leading bits of the masses first, then finer ones, until the
+    # integers themselves have been sent.
     n, m = len(supply), len(demand)
     network = _Network(i, j, supply, demand)
     finer = max(1, _CAPACITY.bit_length() - _SPARE_BITS)
@@ -118,6 +120,10 @@ class _Network:
         n, m = len(self.supply), len(self.demand)
         first, second = np.arange(1, n + 1), np.arange(n + 1, n + m + 1)
         source, sink = np.zeros(n, dtype=int), np.full(m, n + m + 1)
+        # Edges, in the order of the capacities below: source to the first distribution
+        # (the mass still to send), second distribution to sink (the mass still to
+        # arrive), the allowed edges (free), and the same edges backwards where mass was
+        # sent.
         tails = [source, second, self.i + 1, self.j_used + n + 1]
         heads = [first, sink, self.j + n + 1, self.i_used + 1]
         finite = [self.supply, self.demand, self.sent]
@@ -141,10 +147,15 @@ class _Network:
         """Add a flow of the network ``residual(shift)``; return whether it is any."""
         m = len(self.demand)
         some = net.data != 0
+        # Net flow between the distributions: above zero along an edge, below zero where
+        # mass that was sent earlier is taken back.
         i, j = net.row[some].astype(np.int64), net.col[some].astype(np.int64)
         amounts = net.data[some].astype(self.supply.dtype) << shift
+        # Flow is conserved at each atom, so what an atom sends in net is what it was
+        # supplied with from the source; the same at the sink.
         np.subtract.at(self.supply, i, amounts)
         np.subtract.at(self.demand, j, amounts)
+        # Edges as single numbers, to add what old and new flow send along each.
         keys = np.concatenate([self.i_used * m + self.j_used, i * m + j])
         amounts = np.concatenate([self.sent, amounts])
         keys, where = np.unique(keys, return_inverse=True)

@@ -97,7 +97,11 @@ def gaussian_wasserstein(
     unit = gaps.max() or 1.0
     shift = float(unit * np.linalg.norm(gaps / unit, ord=norm))
     if order == 2:
+        # W_2² is the squared distance of the means plus the squared Bures distance
         return math.hypot(shift, _bures(cov_u, cov_v))
+    # Whether the covariances are one, entry by entry in units of the standard
+    # deviations. Unequal variances along a direction make the quantile gap grow without
+    # bound, and W_inf infinite.
     deviations = np.sqrt(np.maximum(np.diag(cov_u), np.diag(cov_v)))
     same = np.abs(cov_u - cov_v) <= _SAME * np.outer(deviations, deviations)
     return shift if same.all() else math.inf
@@ -125,8 +129,8 @@ def _mean_and_covariance(
 def _bures(cov_u: Floats, cov_v: Floats) -> float:
     """Bures distance of two covariances.
 
-    As the distance of their square roots after the best rotation, which is the same
-    number as the trace formula without its cancellation near zero.
+    Computed as the Frobenius distance of their square roots after the best rotation,
+    which equals the trace formula but does not cancel near zero.
     """
     root_u, root_v = _square_root(cov_u), _square_root(cov_v)
     rotation, _ = orthogonal_procrustes(root_v, root_u)
@@ -136,4 +140,5 @@ def _bures(cov_u: Floats, cov_v: Floats) -> float:
 def _square_root(cov: Floats) -> Floats:
     """Return R of shape (d, d) with ``R @ R.T == cov``."""
     values, vectors = np.linalg.eigh(cov)
+    # round-off may leave eigenvalues of a singular matrix slightly below zero
     return vectors * np.sqrt(np.maximum(values, 0.0))

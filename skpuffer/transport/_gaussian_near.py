@@ -116,6 +116,7 @@ def gaussian_near_radius(
         narrow, wide = sorted(math.sqrt(max(c.item(), 0.0)) for c in (cov_u, cov_v))
         radius = _on_the_line(abs(mean.item()), narrow, wide, delta, best)
     else:
+        # ||x||_p <= d^(1/p - 1/2) ||x||_2 for p < 2, and ||x||_p <= ||x||_2 above
         factor = max(1.0, len(mean) ** (1 / float(ord) - 1 / 2))
         radius = factor * _euclidean_radius(mean, cov_u, cov_v, delta)
     return radius if radius == shift else radius * (1 + _MARGIN)
@@ -141,13 +142,16 @@ def _on_the_line(
 ) -> float:
     """Near radius for unequal standard deviations, means a distance m apart."""
     d = wide - narrow
-    # at most the larger tail twice, and the tail of no float is beyond 40
+    # `_moved_beyond` falls in z, and at m + 40 d it is at most 2 Phi(-40), which is
+    # zero in floating point: the root lies below
     high = m + 40 * d
     if _moved_beyond(high, m, d) > delta:
         return math.inf
     high = brentq(lambda z: _moved_beyond(z, m, d) - delta, 0.0, high, rtol=1e-14)
     if not best or narrow == 0:  # a point mass has one coupling only
         return high
+    # The optimal coupling loses no more than the monotone one, whose radius is
+    # therefore the upper end of the search.
     target = delta * (1 - _SHARE)
     if _lost(0.0, m, narrow, wide) <= target:
         return 0.0

@@ -84,6 +84,7 @@ def wasserstein_distance(
     x = _values(u_values=u_values)
     y = _values(v_values=v_values)
     mass = None
+    # Without weights, by far the most frequent case, no masses need be made.
     if u_weights is None and v_weights is None:
         x, y = np.sort(x), np.sort(y)
         _check_ends(x, y)
@@ -102,7 +103,7 @@ def wasserstein_distance(
         largest = float(gaps.max())
         if math.isinf(order) or largest == 0:
             return largest
-    # powers of at most one: no overflow at any order
+    # gaps in units of the largest: no overflow of their powers at any order
     powers = (gaps / largest) ** order
     mean = powers.mean() if mass is None else powers @ _shares(mass)
     return float(largest * mean ** (1 / order))
@@ -200,6 +201,7 @@ def _atoms(
 
 
 def _merge(x: Floats, a: Integers) -> tuple[Floats, Integers]:
+    # runs of equal sorted values start where the difference to the last is not zero
     starts = np.flatnonzero(np.diff(x, prepend=-np.inf))
     return x[starts], np.add.reduceat(a, starts)
 
@@ -214,12 +216,16 @@ def _match(a: Integers, b: Integers) -> tuple[Indices, Indices, Integers]:
     mass : ndarray of shape (k,)
         What they share, above zero, in the integers of `a` and `b`.
     """
+    # North-west corner rule, all steps at once: along the common axis of cumulative
+    # mass each atom occupies an interval, and between two successive ends of intervals
+    # one atom of either distribution meets one of the other.
     ends = np.concatenate([np.cumsum(a), np.cumsum(b)])
     order = np.argsort(ends, kind="stable")  # merges two sorted runs in linear time
     ends = ends[order]
     last = np.append(ends[1:] != ends[:-1], True)
     mass = np.diff(ends[last], prepend=0)
-    # a share begins where all those before it have ended
+    # The atom at the start of a share has as its index the number of atoms of the same
+    # distribution that ended before; the two numbers add up to `ended`.
     ended = np.append(0, np.flatnonzero(last)[:-1] + 1)
     i = np.append(0, np.cumsum(order < len(a)))[ended]
     return i, ended - i, mass
@@ -235,10 +241,14 @@ def _largest_gap(x: Floats, y: Floats) -> float:
     if len(x) > len(y):
         x, y = y, x
     n, m = len(x), len(y)
+    # Bound of each stretch: its lowest atom against the highest met, and its highest
+    # against the lowest met.
     starts = np.arange(0, n, _STRETCH)
     stops = np.append(starts[1:], n)
     low, high = y[starts * m // n], y[(stops * m - 1) // n]
     bounds = np.maximum(high - x[starts], x[stops - 1] - low)
+    # Blocks, by the largest bound of their stretches, are looked into in falling order,
+    # until no bound exceeds the largest gap found.
     bounds = np.maximum.reduceat(bounds, np.arange(0, len(starts), _BLOCK // _STRETCH))
     largest = 0.0
     for block in np.argsort(-bounds):
@@ -256,10 +266,11 @@ def _gap_within(x: Floats, y: Floats, start: int, stop: int) -> float:
     if n == m:
         gaps = part - y[start:stop]
         return max(float(gaps.max()), -float(gaps.min()))
+    # entry k is the last atom that atom start + k - 1 of the smaller distribution meets
     met = y[(np.arange(start, stop + 1) * m - 1) // n]
     above = float((met[1:] - part).max())
-    # an atom begins where the one before ended, except at the cuts both distributions
-    # share
+    # The first atom met by i is floor(i m / n): the last met by i - 1, which it shares,
+    # unless i m / n is whole. At those cuts, common to both, it is the next one.
     shared = math.gcd(n, m)
     every, step = n // shared, m // shared
     first, last = -(-start // every), -(-stop // every)

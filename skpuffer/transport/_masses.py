@@ -86,6 +86,7 @@ def _integers(n: int, **named: ArrayLike | None) -> tuple[Integers, int]:
             values = values.astype(float)
             counts = _from_denominator(values)
             masses = _from_binary(values) if counts is None else counts
+    # In lowest terms, as the common total of two distributions is a multiple of both.
     masses = masses // np.gcd.reduce(masses)
     return masses, int(masses.sum())
 
@@ -102,6 +103,8 @@ def _from_rationals(n: int, values: NDArray[np.object_], name: str) -> Integers:
             "not all zero."
         )
     denominator = math.lcm(*(int(w.denominator) for w in values))
+    # A sum of fractions is exact: no tolerance. Over a denominator of one they are
+    # counts, as integers are.
     if denominator > 1 and sum(values) != 1:
         raise ValueError(
             f"The parameter {name!r} must sum to 1 (integers are taken as counts). "
@@ -116,10 +119,12 @@ def _from_denominator(values: Floats) -> Indices | None:
     """Return counts with ``counts / counts.sum() == values`` to round-off, or None."""
     denominator = 1
     while True:
+        # Each weight within 4 units of round-off of a multiple of 1 / denominator?
         counts = np.rint(values * denominator)
         off = np.abs(values * denominator - counts) > 4 * np.finfo(float).eps * counts
         if not off.any():
             break
+        # The first weight that is off says by which factor to refine.
         stray = Fraction(values[off.argmax()]).limit_denominator(_LARGEST_DENOMINATOR)
         finer = math.lcm(denominator, stray.denominator)
         if finer == denominator or finer > _LARGEST_DENOMINATOR:
@@ -132,7 +137,9 @@ def _from_denominator(values: Floats) -> Indices | None:
 
 def _from_binary(values: Floats) -> Integers:
     """Return the exact binary values of floats, over their common power of two."""
+    # value = (mantissa * 2^53) * 2^(exponent - 53), the first factor an integer.
     mantissa, exponent = np.frexp(values)
+    # Zero has any exponent: one that does not enlarge the common denominator.
     exponent[values == 0] = exponent.max()
     mantissa = np.ldexp(mantissa, 53).astype(np.int64).astype(object)
     return mantissa << (exponent - exponent.min()).astype(object)

@@ -198,12 +198,15 @@ def near_transport(
     if U.shape[1] == 1:
         radius, plan = _on_the_line(U[:, 0], V[:, 0], u_weights, v_weights, share)
         x, y, counts, total = plan
+        # The plan is in the unit of the atoms as given, the radius in that of the
+        # scale.
         x, y = x * scale, y * scale
         if not line:
             x, y = x[:, None], y[:, None]
         return NearResult(radius, True, 0.0, TransportPlan(x, y, counts, total))
     a, b = common_masses(len(U), u_weights, len(V), v_weights)
     total = int(a.sum())
+    # Rounded down: masses are integers, and no more than delta may be left out.
     spare = math.floor(share * total)
     radius, found, width = smallest_radius(U, a, V, b, norm, max_cells, spare)
     kept = None
@@ -224,6 +227,7 @@ def _fraction(delta: float | Fraction) -> Fraction:
     if isinstance(delta, Rational):
         return Fraction(delta)
     delta = float(delta)
+    # 0.1 means 1/10, which the float next to it is not.
     simple = Fraction(delta).limit_denominator(_LARGEST_DENOMINATOR)
     return simple if float(simple) == delta else Fraction(delta)
 
@@ -242,14 +246,19 @@ def _on_the_line(
     radius : float
     plan : tuple of (x, y, counts, total)
     """
+    # Sorted and merged: one integer mass for each value.
     x, a, y, b = _atoms(x, u_weights, y, v_weights)
     x, a = _merge(x, a)
     y, b = _merge(y, b)
     total = int(a.sum())
+    # Integer mass that has to be kept.
     need = total - math.floor(share * total)
     lists = x.tolist(), a.tolist(), y.tolist(), b.tolist()
+    # Within W_inf all mass is kept. From here on `high` keeps enough and `low` does
+    # not, unless zero is the answer.
     low, high = 0.0, wasserstein_distance(x, y, a, b)
     if high > 0 and not _keeps_enough(*lists, low, need):
+        # The radius is one of the pairwise distances. Halve until few are in between.
         while (candidates := _gaps(x, y, low, high)) is None:
             middle = (low + high) / 2
             if _keeps_enough(*lists, middle, need):
@@ -279,11 +288,15 @@ def _greedy(
     """
     j, free = 0, b[0]
     for i, (value, left) in enumerate(zip(x, a, strict=True)):
+        # Too low for this atom is too low for all that follow.
         while value - y[j] > radius:
             j += 1
             if j == len(y):
                 return
             free = b[j]
+        # The lowest mass within reach is taken first. By exchange no coupling keeps
+        # more (Glover 1967): what is higher stays free for later atoms, whose windows
+        # reach higher.
         while left and y[j] - value <= radius:
             share = min(left, free)
             yield i, j, share
@@ -314,6 +327,7 @@ def _gaps(x: Floats, y: Floats, low: float, high: float) -> Floats | None:
     If the interval cannot be halved any more there are few, as no atom repeats.
     """
     pieces, size = [], 0
+    # Distances y - x above zero, then x - y, as the same with signs reversed.
     for one, other in ((x, y), (-x[::-1], -y[::-1])):
         # one further on either side, as sums and differences round differently
         first = np.maximum(np.searchsorted(other, one + low) - 1, 0)
@@ -326,6 +340,8 @@ def _gaps(x: Floats, y: Floats, low: float, high: float) -> Floats | None:
         return None
     found = []
     for one, other, first, counts in pieces:
+        # All windows in one array, without a loop over atoms: entry k of the window of
+        # atom i is other[first[i] + k].
         starts = np.cumsum(counts) - counts
         where = np.arange(counts.sum()) - np.repeat(starts - first, counts)
         found.append(other[where] - np.repeat(one, counts))

@@ -80,12 +80,12 @@ class TransportPlan:
     def distance(
         self, p: float = 2, ord: float = 2, coordinate_scale: ArrayLike | None = None
     ) -> float:
-        """Return the mean of order `p` of the distances that mass travels.
+        """Transport cost of the plan: the mean of order `p` of its displacements.
 
         Parameters
         ----------
         p : float, default=2
-            Order, in (0, inf]; inf is the longest way of any mass.
+            Order, in (0, inf]; inf is the longest displacement of any mass.
         ord : float, default=2
             Norm of a displacement, in [1, inf].
         coordinate_scale : array-like of shape (d,), default=None
@@ -105,7 +105,7 @@ class TransportPlan:
         longest = float(lengths.max())
         if math.isinf(order) or longest == 0:
             return longest
-        # powers of at most one: no overflow at any order
+        # lengths in units of the longest: no overflow of their powers at any order
         mean = float((lengths / longest) ** order @ self.mass)
         return longest * mean ** (1 / order)
 
@@ -162,7 +162,7 @@ def transport_plan(
     See Also
     --------
     quantile_coupling : On the line, for every convex cost at once.
-    bottleneck_distance : The plan whose longest way is shortest, by its length.
+    bottleneck_distance : Shortest possible longest displacement of any plan.
 
     Notes
     -----
@@ -197,8 +197,11 @@ def transport_plan(
     scale = 1.0 if coordinate_scale is None else np.asarray(coordinate_scale, float)
     a, b = common_masses(len(U), u_weights, len(V), v_weights)
     total = int(a.sum())
+    # Distinct atoms with mass: a smaller problem with the same plans.
     U, a = merge(U, a)
     V, b = merge(V, b)
+    # On the line the monotone coupling is optimal for every convex cost (Villani 2003,
+    # Theorem 2.18), and no solver is asked.
     optimal = True
     if U.shape[1] == 1 and not callable(cost) and cost >= 1:
         i, j, counts = _match(a, b)
@@ -306,6 +309,7 @@ def _costs(
                 f"shape {(len(U), len(V))}. Got {costs.shape}."
             )
     else:
+        # displacements of all pairs hold d numbers each: block by block
         rows = max(1, _BLOCK // V.size)
         lengths = np.concatenate(
             [
@@ -319,6 +323,7 @@ def _costs(
             "The function 'cost' must return finite costs. Give a large number to "
             "pairs that should not meet."
         )
+    # _TIGHT is a fraction of the largest cost
     largest = np.abs(costs).max()
     return costs / largest if largest > 0 else costs
 
@@ -334,13 +339,15 @@ def _cheapest(
     optimal : bool
     """
     n, m = costs.shape
+    # Equal masses: by Birkhoff's theorem some optimal plan is a permutation.
     if n == m <= _ASSIGNED and (a == a[0]).all() and (b == a[0]).all():
         return *linear_sum_assignment(costs), a, True
     if solver == "auto":
         solver = "pot" if importlib.util.find_spec("ot") else "scipy"
     prices = _prices_by_pot if solver == "pot" else _prices_by_scipy
     used, u, v, solved = prices(costs, _shares(a), _shares(b))
-    # complementary slackness: an optimal plan uses pairs of reduced cost zero alone
+    # Complementary slackness: an optimal plan uses only pairs of reduced cost zero,
+    # and every plan on such pairs is optimal.
     reduced = costs - u[:, None] - v
     # infeasible dual prices say nothing: then only the solver's support counts
     tight = reduced <= _TIGHT if reduced.min() >= -_TIGHT else False
@@ -349,6 +356,9 @@ def _cheapest(
     i, j, counts = flow.i, flow.j, flow.mass
     if flow.complete:
         return i, j, counts, solved
+    # Round-off of the prices left out a pair. The mass that could not travel is coupled
+    # in order of the atoms: the plan stays a coupling, and is optimal only if that is a
+    # mass as small as the prices' round-off.
     rest_a, rest_b = a.copy(), b.copy()
     np.subtract.at(rest_a, i, counts)
     np.subtract.at(rest_b, j, counts)
@@ -383,7 +393,8 @@ def _prices_by_scipy(costs: Floats, a: Floats, b: Floats) -> _Prices:
     n, m = costs.shape
     rows = kron(eye_array(n), csr_array(np.ones((1, m))))
     columns = kron(csr_array(np.ones((1, n))), eye_array(m))
-    # the last equation follows from the others, except for round-off
+    # Row sums a and column sums b. The last equation follows from the others, except
+    # for round-off.
     result = linprog(
         costs.ravel(),
         A_eq=vstack([rows, columns]).tocsr()[:-1],
@@ -410,6 +421,7 @@ def _by_cells(
     solver: str,
 ) -> tuple[Indices, Indices, Integers]:
     """Couple the cells of a grid optimally, and the atoms within cells in order."""
+    # A grid in the scaled coordinates, as there the norm is taken.
     first, second = U / scale, V / scale
     corner, width = finest_grid(first, second, max_cells)
     sides = []
@@ -418,18 +430,20 @@ def _by_cells(
         cells, where = np.unique(centres, axis=0, return_inverse=True)
         held = np.zeros(len(cells), dtype=masses.dtype)
         np.add.at(held, where.ravel(), masses)
+        # Distinct cells, their masses, and the atoms in the order of their cells.
         sides.append((cells, held, np.argsort(where.ravel(), kind="stable")))
     (cells_u, held_u, order_u), (cells_v, held_v, order_v) = sides
     costs = _costs(cells_u * scale, cells_v * scale, cost, ord, scale)
     i, j, counts, _ = _cheapest(costs, held_u, held_v, solver)
-    # Laid end to end cell by cell, what leaves the cells meets the atoms in them. Laid
-    # out way by way on both sides, the pieces of atoms meet each other.
+    # First, cell by cell, the shares that the plan of cells takes out of a cell meet
+    # the atoms in it, in order. Then, pair of cells by pair of cells, the pieces of
+    # atoms of both sides meet each other.
     pieces = []
     for cell, masses, order in ((i, a, order_u), (j, b, order_v)):
         by_cell = np.argsort(cell, kind="stable")
-        atom, way, piece = _match(masses[order], counts[by_cell])
-        by_way = np.argsort(by_cell[way], kind="stable")
-        pieces.append((order[atom][by_way], piece[by_way]))
+        atom, pair, piece = _match(masses[order], counts[by_cell])
+        by_pair = np.argsort(by_cell[pair], kind="stable")
+        pieces.append((order[atom][by_pair], piece[by_pair]))
     (atoms_u, pieces_u), (atoms_v, pieces_v) = pieces
     k, m, counts = _match(pieces_u, pieces_v)
     return atoms_u[k], atoms_v[m], counts

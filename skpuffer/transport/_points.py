@@ -55,6 +55,7 @@ def merge(points: Floats, masses: Integers) -> tuple[Floats, Integers]:
     points, masses = points[masses > 0], masses[masses > 0]
     order = np.lexsort(points.T)
     points, masses = points[order], masses[order]
+    # In lexicographic order equal rows are neighbours.
     new = np.ones(len(points), dtype=bool)
     new[1:] = (points[1:] != points[:-1]).any(axis=1)
     return points[new], np.add.reduceat(masses, np.flatnonzero(new))
@@ -86,6 +87,8 @@ def finest_grid(
     while ratio < 0.95 and fits > coarsest * 2.0**-50:
         width = fits * ratio
         cells = _count_cells(first, corner, width) * _count_cells(second, corner, width)
+        # Halve while the cells fit; each time they do not, try a milder refinement,
+        # down to one of 5 percent. More cells than allowed are never accepted.
         if cells <= max_cells:
             fits = width
         else:

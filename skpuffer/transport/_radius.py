@@ -75,8 +75,9 @@ def smallest_radius(
         return radius, (U[i], V[j], counts), 0.0
     corner, width = finest_grid(U, V, max_pairs)
     centres = [round_to_grid(points, corner, width) for points in (U, V)]
-    # a coupling of the rounded distributions, glued to the roundings, keeps the same
-    # mass
+    # Triangle inequality: a coupling of the rounded distributions, glued to the two
+    # roundings, keeps the same mass within the sum of the three distances. In units of
+    # the width the powers of the norm neither vanish nor overflow.
     rounding = sum(
         width * _norm((points - rounded) / width, norm).max()
         for points, rounded in zip((U, V), centres, strict=True)
@@ -106,7 +107,7 @@ def _search(
     Returns
     -------
     radius : float
-        The longest way of the mass kept in a coupling that was found.
+        Longest displacement of the mass kept by a coupling that was found.
     kept : tuple of (i, j, counts) or None
         That mass; None once the radius is known to reach the ceiling.
     """
@@ -129,6 +130,9 @@ def _search(
         step += 1
         if low * unit >= ceiling:
             return math.inf, None
+        # `low` is a lower bound, so that it is the radius if it lets enough through. In
+        # case the cuts raise it slowly, every other step tries the middle of the
+        # bracket instead, or twice `low` while there is no upper end.
         probe = low
         if step >= _CUTS_ALONE and step % 2:
             probe = 2 * low if math.isinf(high) else (low + high) / 2
@@ -141,9 +145,13 @@ def _search(
         pairs = tree_u.sparse_distance_matrix(
             tree_v, radius, p=norm, output_type="ndarray"
         )
+        # Maximum flow among the pairs within the radius: the most mass any coupling
+        # keeps.
         plan = send(pairs["i"], pairs["j"], a, b)
         del pairs
         if plan.mass.sum() >= need:
+            # What was kept may be shorter than the radius, and some of it may be
+            # spared.
             lengths = _norm(U[plan.i] - V[plan.j], norm)
             longest = _radius_of_mass(lengths, plan.mass, need)
             if longest < high:
