@@ -72,14 +72,18 @@ def renyi_to_approximate(
     if conversion == "basic":
         value = costs + math.log(1 / delta) / (orders - 1)
     else:
-        # Proposition 12, solved for epsilon
+        # Proposition 12, with delta = exp((alpha - 1) (cost - epsilon)) b for
+        # b = (1 - 1/alpha)^(alpha - 1) / alpha, solved for epsilon
         with np.errstate(invalid="ignore"):
             value = (
                 costs
                 + np.log1p(-1 / orders)
                 - (math.log(delta) + np.log(orders)) / (orders - 1)
             )
+        # a bounded loss: (epsilon, 0), whatever delta
         value = np.where(np.isinf(orders), costs, value)
+    # Each order proves its own epsilon, so the smallest holds; a negative one is a
+    # promise at zero.
     return max(0.0, float(np.min(value)))
 
 
@@ -101,6 +105,7 @@ def renyi_to_delta(alpha: ArrayLike, epsilon_renyi: ArrayLike, epsilon: float) -
         In [0, 1].
     """
     orders, costs = _orders_and_costs(alpha, epsilon_renyi)
+    # at order infinity the cost bounds every loss: none exceeds epsilon
     if np.any(costs[np.isinf(orders)] <= epsilon):
         return 0.0
     return float(np.exp(log_delta_of_orders(orders, costs, epsilon)))
@@ -141,6 +146,7 @@ def approximate_renyi_to_approximate(
     if delta_conversion is None:
         epsilon = renyi_to_approximate(alpha, epsilon, delta_event, conversion)
         return epsilon, min(1.0, 2 * delta_event)
+    # anything may happen outside the events, and inside them the conversion may fail
     delta_conversion = check_probability(delta_conversion=delta_conversion)
     epsilon = renyi_to_approximate(alpha, epsilon, delta_conversion, conversion)
     return epsilon, delta_event + (1 - delta_event) * delta_conversion

@@ -58,6 +58,9 @@ class RenyiCurve(Plain, kind="renyi"):
     def renyi(self, alpha: float) -> float:
         """Bound at `alpha`: the cost at the next order held, as costs grow with it."""
         alpha = check_order(alpha=alpha)
+        # The Rényi divergence does not decrease with its order (van Erven and Harremoës
+        # 2014, Theorem 3), so the next order held is an upper bound; beyond the last
+        # there is none.
         at = np.searchsorted(self.orders, alpha)
         return self.epsilons[at] if at < len(self.orders) else math.inf
 
@@ -90,11 +93,13 @@ def compose_curves(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
         return curves[0]
     distances = [c.gaussian_mu for c in curves if c.gaussian_mu is not None]
     if len(distances) == len(curves):
+        # a product of Gaussian pairs is one whose squared distances are added
         return GaussianCurve(math.hypot(*distances))
     tabulated = [c.orders for c in curves if isinstance(c, RenyiCurve)]
     stepwise = [c for c in curves if isinstance(c, PrivacyLossCurve)]
     if stepwise and not tabulated:
         return _one_after_another(curves, stepwise)
+    # Rényi costs of independent or adaptive mechanisms add, order by order.
     orders = np.unique(np.concatenate(tabulated)) if tabulated else DEFAULT_ORDERS
     if not tabulated:
         orders = np.append(orders, math.inf)
@@ -113,6 +118,7 @@ def _one_after_another(
     if distances:
         steps.append((_SymmetricPair(GaussianCurve(math.hypot(*distances))), 1))
     steps += [(_SymmetricPair(c), 1) for c in others if c.gaussian_mu is None]
+    # no more memory than each of them was allowed
     memory = min(curve.max_memory for curve in stepwise)
     return PrivacyLossCurve(tuple(steps), memory)
 

@@ -111,6 +111,7 @@ class PrivacyLossCurve(Plain, kind="privacy_loss"):
     gaussian_mu: ClassVar[None] = None
 
     def __post_init__(self) -> None:
+        # equal pairs together: they are composed by a single power of one transform
         counts: dict[Step, int] = {}
         for pair, count in self.steps:
             counts[pair] = counts.get(pair, 0) + count
@@ -140,6 +141,7 @@ class PrivacyLossCurve(Plain, kind="privacy_loss"):
         costs : tuple of float
             In nats.
         """
+        # costs of adaptive steps add within a direction, and the worst direction counts
         sums = [
             sum(
                 (count * np.asarray(_renyi(pair, orders)) for pair, count in steps),
@@ -152,6 +154,7 @@ class PrivacyLossCurve(Plain, kind="privacy_loss"):
     @property
     def spread(self) -> float:
         """Rough standard deviation of the whole loss, in nats: for first guesses."""
+        # variances of independent losses add
         squares = [count * _spread(pair)[0] ** 2 for pair, count in self._directions[0]]
         return math.sqrt(sum(squares))
 
@@ -186,7 +189,9 @@ class PrivacyLossCurve(Plain, kind="privacy_loss"):
         """Dominating pairs, one list per direction."""
         directions = [_directions(pair) for pair, _ in self.steps]
         most = max(map(len, directions), default=1)
-        # one direction for all, or what differs does so in the same one at each step
+        # A symmetric pair is the same in every direction. Pairs that differ are taken
+        # in the same direction at each step: which table is which does not change
+        # within a run.
         directions = [
             pairs * most if len(pairs) == 1 else pairs for pairs in directions
         ]
@@ -228,6 +233,7 @@ def _spread(pair: Pair) -> tuple[float, float]:
     f-divergence is an integral of the hockey-stick one (Sason and Verdú, 2016). That
     of two Gaussians at distance mu is exp(mu²) - 1, which is solved for mu.
     """
+    # the loss rarely falls below minus the first end or rises above the second
     ends = tail_quantile(pair.reverse, 1e-12), tail_quantile(pair.delta, 1e-12)
     if math.isinf(sum(ends)):
         return math.inf, math.inf
@@ -252,6 +258,7 @@ def _first_step(steps: Steps, max_points: float) -> float:
     widest = max(ends for _, ends in spreads)
     if math.isinf(widest):
         raise GridTooLargeError
+    # at most 1e5 points, or a fifth of those that memory holds, and at least 64
     step = min(max(step, widest / min(1e5, 0.2 * max_points)), widest / 64 + 1e-12)
     # a largest loss often has a mass of its own, which had best be met by a point
     largest = min(_largest_loss(pair) for pair, _ in steps)
@@ -262,6 +269,7 @@ def _first_step(steps: Steps, max_points: float) -> float:
 
 def _sum_on(steps: Steps, delta: float, step: float, max_points: float) -> Sum:
     """Sum of the losses of all steps on one grid, the tails cut in view of delta."""
+    # each step may cut off an equal part of the mass that all of them may
     n_steps = sum(count for _, count in steps)
     return Sum(
         [
@@ -276,10 +284,14 @@ def _epsilon_on(
 ) -> tuple[float, float]:
     """Epsilon by one grid, rounded up, and a lower bound."""
     total = _sum_on(steps, delta, step, max_points)
-    # the masses moved at the tails are far less than the second term allows for
+    # The lower bound is read off at a larger delta: except with probability `missed`
+    # the grid raises the sum by no more than `_slip`, and the third term allows for
+    # more than the masses moved at the tails.
     missed = 1e-2 * delta
     more = delta + missed + 10 * _TAIL * delta
     tilt = total.tilt_for_delta(delta)
+    # Every tilt gives valid bounds; they are tight where its mass lies, so several are
+    # tried, from the Chernoff bound's downwards, while they improve.
     best, lower = math.inf, -math.inf
     for _ in range(40):
         tail = total.tail(tilt, max_points)
@@ -313,6 +325,7 @@ def _delta_on(
     steps: Steps, epsilon: float, roughly: float, step: float, max_points: float
 ) -> tuple[float, float]:
     """Delta by one grid, rounded up, given its rough size; zero as lower bound."""
+    # as for an epsilon: any tilt gives an upper bound
     total = _sum_on(steps, roughly, step, max_points)
     tilt = total.tilt_for_epsilon(epsilon)
     best = 1.0
@@ -342,6 +355,8 @@ class _Refined:
         self.error, self.exhausted = math.inf, False
 
     def _coarsely(self) -> tuple[float, float]:
+        # any step gives sound bounds: a coarser grid where memory does not hold this
+        # one
         for _ in range(5):
             try:
                 return self.ask(self.step)
@@ -351,6 +366,8 @@ class _Refined:
 
     def refine(self, tolerance: float) -> None:
         """Refine the grid by the factor that the estimated error asks for."""
+        # The error falls with the square of the step: refine by the root of the factor
+        # by which it is too large, and 15 % more, by 2 at least and 10 at most.
         parts = 2
         if math.isfinite(self.error):
             want = tolerance * abs(self.value) / max(self.error, 1e-300)
@@ -364,6 +381,7 @@ class _Refined:
             return
         self.error = abs(self.value - finer) / (parts**2 - 1)
         self.step *= factor
+        # bounds from every grid hold, so the best of them do
         self.value, self.lower = min(self.value, finer), max(self.lower, lower)
 
     def good(self, tolerance: float) -> bool:
@@ -417,6 +435,7 @@ def _account(curve: "PrivacyLossCurve", delta: float, tolerance: float) -> Accou
         epsilon, lower, exact = _larger(curve, ask, tolerance)
     except GridTooLargeError:
         epsilon, lower, exact = math.inf, 0.0, False
+    # Rényi costs bound epsilon too; they are worth it only where the grid fell short
     fallback = math.inf if exact else _renyi_epsilon(curve, delta)
     if fallback < epsilon:
         return Accounted(fallback, max(0.0, float(lower)), "renyi")
@@ -441,9 +460,11 @@ def _single_epsilon(pair: Pair, delta: float) -> float:
 def _delta(curve: "PrivacyLossCurve", epsilon: float) -> float:
     if curve.n_steps == 1:
         ((pair, _),) = curve.steps
+        # delta = excess + max(0, 1 - exp(epsilon)), also where epsilon is negative
         at = np.array([epsilon])
         beyond = max(0.0, -math.expm1(min(epsilon, 0.0)))
         return max(float(excess(each, at)[0]) for each in _directions(pair)) + beyond
+    # Rényi costs give a bound to begin with: the size of delta, by which tails are cut.
     orders = tuple(ORDERS)
     value = renyi_to_delta(orders, curve.renyi_costs(orders), epsilon)
 

@@ -56,6 +56,7 @@ def renyi_divergence(p: ArrayLike, q: ArrayLike, alpha: float) -> float:
     alpha = check_real(alpha=alpha)
     if alpha < 1:
         raise ValueError(f"The order 'alpha' must be at least 1. Got {alpha!r}.")
+    # points without mass under p add nothing, at no order
     on = p > 0
     p, q = p[on], q[on]
     if np.any(q == 0):
@@ -66,7 +67,9 @@ def renyi_divergence(p: ArrayLike, q: ArrayLike, alpha: float) -> float:
     elif math.isinf(alpha):
         value = np.max(log_p - log_q)
     else:
+        # log of sum p^alpha q^(1 - alpha), whose terms may under- or overflow
         value = logsumexp(alpha * log_p + (1 - alpha) * log_q) / (alpha - 1)
+    # a divergence is not negative, its rounding may be
     return max(0.0, float(value))
 
 
@@ -107,6 +110,8 @@ def gaussian_renyi_divergence(
     cov_p, cov_q = (
         np.atleast_2d(np.asarray(c, float)) for c in (covariance_p, covariance_q)
     )
+    # p^alpha q^(1 - alpha) can be integrated only if this matrix is positive definite,
+    # which the Cholesky factorisation tells
     mixed = alpha * cov_q + (1 - alpha) * cov_p
     try:
         factor = np.linalg.cholesky(mixed)
@@ -146,6 +151,8 @@ def hockey_stick_divergence(p: ArrayLike, q: ArrayLike, epsilon: float) -> float
     """
     p, q = _pmf_pair(p, q)
     epsilon = check_real(epsilon=epsilon)
+    # The best S holds the points where p > exp(epsilon) q: delta is the sum of the
+    # positive parts of p - exp(epsilon) q. First those that q cannot produce.
     alone = p[(p > 0) & (q == 0)].sum()
     shared = (p > 0) & (q > 0)
     p, q = p[shared], q[shared]

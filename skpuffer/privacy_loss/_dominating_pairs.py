@@ -1,9 +1,9 @@
 """Dominating pairs of one step of a release.
 
-A pair is what :class:`skpuffer.privacy_loss.PrivacyLossCurve` composes. Those here are
-made from the exact trade-off of the noise alone, whatever its family: they hold the
-curve of the noise against the step's shift, with `delta(epsilon)`, and ask it for
-multiples of that shift by `times(k)`.
+:class:`skpuffer.privacy_loss.PrivacyLossCurve` composes them. Those here need only the
+exact trade-off of the noise, whatever its family: they hold the curve of the noise
+against the step's shift, with `delta(epsilon)`, and ask it for multiples of that shift
+by `times(k)`.
 """
 
 import math
@@ -50,12 +50,15 @@ def participation(trials: int, chance: float) -> tuple[Integers, Floats]:
         Positive.
     """
     distribution, last = binom(trials, chance), 8
-    # `isf` goes by 1 - _RARE, which is one
+    # Double until the tail beyond is rare. SciPy's `isf` would look up 1 - _RARE, which
+    # is one in floating point.
     while last < trials and distribution.sf(last) > _RARE:
         last *= 2
     last = min(last, trials)
     times = np.arange(1, last + 1)
     weights = distribution.pmf(times)
+    # The tail is put where divergences are largest: at all trials. Upper bounds stay
+    # upper bounds.
     if last < trials:
         times, weights = (
             np.append(times, trials),
@@ -80,6 +83,8 @@ def log_mixed(loss: Floats, q: float) -> Floats:
     q : float
         Positive.
     """
+    # log(1 + q (exp(loss) - 1)), and for large losses, with exp(loss) taken out,
+    # loss + log(q) + log(1 + (1 / q - 1) exp(-loss))
     near = np.log1p(q * np.expm1(np.minimum(loss, _LARGE)))
     large = np.maximum(loss, _LARGE)
     far = large + np.log1p((1 / q - 1) * np.exp(-large)) + math.log(q)
@@ -130,10 +135,10 @@ class ShiftPair(DominatingPair, kind="shift_pair"):
 
 @dataclass(frozen=True)
 class PoissonPair(DominatingPair, kind="poisson_pair"):
-    """Dominating pair of a Poisson batch, of adding or removing a record.
+    """Dominating pair of a Poisson batch, adjacent by adding or removing a record.
 
-    With P and Q the noise at distance one shift, the pair is (1 - q) Q + q P, the world
-    with the record, and Q, the world without.
+    With P and Q the noise at distance one shift, the pair is (1 - q) Q + q P, the
+    output with the record in the table, and Q, the output without it.
 
     Parameters
     ----------
@@ -154,12 +159,12 @@ class PoissonPair(DominatingPair, kind="poisson_pair"):
     tight = True
 
     def delta(self, epsilon: Floats) -> Floats:
-        """Return the divergence of the world with the record from that without."""
+        """Return the divergence of the output with the record from that without."""
         # q P + (1 - q) Q - e^ε Q = q (P - e^ε' Q) for e^ε = 1 + q (e^ε' - 1)
         return self.rate * self._one(log_mixed(epsilon, 1 / self.rate))
 
     def reverse(self, epsilon: Floats) -> Floats:
-        """Return the divergence of the world without the record from that with."""
+        """Return the divergence of the output without the record from that with."""
         # Q - e^ε (q P + (1 - q) Q) = l (Q - e^ε' P) for l = 1 - (1 - q) e^ε and
         # e^ε' = q e^ε / l; nothing is left where l <= 0
         q = self.rate
@@ -175,13 +180,14 @@ class PoissonPair(DominatingPair, kind="poisson_pair"):
 
 @dataclass(frozen=True)
 class SubsetPair(PoissonPair, kind="subset_pair"):
-    """Dominating pair of a random subset of fixed size, of replacing a record.
+    """Dominating pair of a random subset of fixed size, adjacent by replacement.
 
-    The world of either content is a mixture, with the same weight, of one in which the
-    record does not take part and one in which it does; each of the latter is a shift
-    away from the former, and from each other. That bounds both directions by the
-    same curve. To compose the two directions of :class:`PoissonPair` apart would
-    be false here (Lebeda, Regehr, Kamath and Steinke, 2024).
+    With either content of the record the output is a mixture, of the same weights, of
+    a component in which the record is not drawn and one in which it is. The two
+    components in which it is drawn are a shift away from the one they share, and from
+    each other. That bounds both directions by the same curve. To compose the two
+    directions of :class:`PoissonPair` apart would be false here (Lebeda, Regehr,
+    Kamath and Steinke, 2024).
 
     Parameters
     ----------
@@ -196,6 +202,7 @@ class SubsetPair(PoissonPair, kind="subset_pair"):
     Section 4.2.
     """
 
+    # `delta` is that of the Poisson pair: q delta(e') by advanced joint convexity.
     symmetric = True
     tight = False
 
@@ -234,6 +241,8 @@ class MixturePair(DominatingPair, kind="mixture_pair"):
         # Q = 1 - (1 - chance)^trials, the probability of any participation
         rate = -math.expm1(self.trials * math.log1p(-self.chance))
         at = log_mixed(epsilon, 1 / rate)
+        # advanced joint convexity about the shared component w_0 N, and convexity over
+        # the numbers of times j
         times, weights = participation(self.trials, self.chance)
         parts = zip(times.tolist(), weights, strict=True)
         return sum(weight * self._one(at, j) for j, weight in parts)
@@ -241,7 +250,7 @@ class MixturePair(DominatingPair, kind="mixture_pair"):
 
 @dataclass(frozen=True)
 class ReplacePoissonPair(DominatingPair, kind="replace_poisson_pair"):
-    """Dominating pair of a Poisson batch, of replacing a record.
+    """Dominating pair of a Poisson batch, adjacent by replacement.
 
     With b = exp(e' - e), where e' = log(1 + q (exp(e) - 1)), advanced joint convexity
     gives delta(e') = q ((1 - b) delta_1(e) + b delta_2(e)), where delta_2 is for twice
@@ -262,6 +271,8 @@ class ReplacePoissonPair(DominatingPair, kind="replace_poisson_pair"):
 
     def delta(self, epsilon: Floats) -> Floats:
         """Return the hockey-stick divergence of the first from the second."""
+        # e' is `epsilon`, e is `at`, and b is `both`: the weight, in what is compared
+        # with, of the batch that holds the record's other content
         at = log_mixed(epsilon, 1 / self.rate)
         both = np.exp(epsilon - at)
         mean = (1 - both) * self._one(at) + both * self._one(at, 2)

@@ -45,19 +45,24 @@ class Hull:
 
         As a function of exp(epsilon): it goes through the point (-1, 1), see `hull`.
         """
+        # slope (1 + exp(e)) = 1 - delta at the first corner (e, delta)
         fall = -math.expm1(self.log_deltas[0])
         grown = float(np.logaddexp(0.0, self.epsilons[0]))
         return math.log(fall) - grown if fall > 0 else -math.inf
 
     def _above(self, epsilon: Floats) -> Floats:
         corners, heights = self.epsilons, self._heights
+        # level beyond the last corner
         at = np.minimum(epsilon, corners[-1])
         i = np.searchsorted(corners, at, side="right") - 1
         i = np.clip(i, 0, len(corners) - 2)
+        # (exp(e) - exp(c)) / (exp(d) - exp(c)) between corners c <= e <= d, by
+        # differences of logarithms: neither overflow nor cancellation
         after, before = np.maximum(at - corners[i], 0.0), at - corners[i + 1]
         part = np.exp(before) * np.expm1(-after) / np.expm1(corners[i] - corners[i + 1])
         # the ends themselves, not a rounding error beside them
         value = heights[i] * (1 - part) + heights[i + 1] * part
+        # before the first corner, 1 - slope (1 + exp(e))
         start = np.logaddexp(0.0, np.minimum(at, corners[0]))
         value = np.where(at < corners[0], -np.expm1(self._log_slope + start), value)
         return np.where(np.isinf(epsilon), 0.0, value)
@@ -84,11 +89,13 @@ class Hull:
         else:
             left, right = self._heights[above[-1] :][:2]
             at, end = self.epsilons[above[-1] :][:2]
+            # exp(root) = (1 - part) exp(at) + part exp(end)
             part = (left - delta) / (left - right)
             if end - at < 1:
                 root = at + math.log1p(part * math.expm1(end - at))
             else:
                 root = at + math.log((1 - part) * math.exp(at - end) + part) + end - at
+        # raised until the divergence itself, as it rounds, is small enough
         return raise_until(lambda e: float(self.delta(e)) <= delta, float(root))
 
 
@@ -108,8 +115,10 @@ def hull(epsilons: Floats, log_deltas: Floats) -> Hull:
     log_deltas : ndarray of shape (n,)
         Upper bounds on the logarithm of the divergence.
     """
+    # a trade-off is at most one and decreases: bounds hold at all larger epsilons
     log_deltas = np.minimum.accumulate(np.minimum(log_deltas, 0.0))
-    # logarithms of the slopes downwards; those of a convex function decrease
+    # Logarithms of the slopes downwards; those of a convex function decrease. First
+    # those from (-1, 1): (1 - delta) / (1 + exp(epsilon)).
     with np.errstate(divide="ignore"):
         first = np.log(-np.expm1(log_deltas)) - np.logaddexp(0.0, epsilons)
     e, d, start = epsilons.tolist(), log_deltas.tolist(), first.tolist()
@@ -118,6 +127,7 @@ def hull(epsilons: Floats, log_deltas: Floats) -> Hull:
         """Log of minus the slope between two points, in exp(epsilon)."""
         if d[i] == d[j]:
             return -math.inf
+        # exp(d_i) (1 - exp(d_j - d_i)) / (exp(e_i) (exp(e_j - e_i) - 1))
         width, fall = e[j] - e[i], d[j] - d[i]
         grown = math.log(math.expm1(width)) if width < 700 else width
         return d[i] + math.log(-math.expm1(fall)) - e[i] - grown

@@ -130,6 +130,7 @@ def excess(pair: TradeOffs, epsilon: Floats) -> Floats:
     above = epsilon >= 0
     if above.any():
         value[above] = pair.delta(epsilon[above])
+    # at a negative epsilon delta(e) = 1 - exp(e) + exp(e) reverse(-e)
     if not above.all():
         below = epsilon[~above]
         value[~above] = np.exp(below) * pair.reverse(-below)
@@ -156,6 +157,8 @@ def tail_quantile(
     epsilon : float
         Infinity if there is none below 1e9.
     """
+    # Four marks a decade, then 32 between the last two. The mark returned is one at
+    # which the curve is small enough: rounded up.
     marks = np.concatenate([[0.0], np.geomspace(1e-9, 1e9, 73)])
     for left in range(rounds, -1, -1):
         small = np.flatnonzero(curve(marks) <= tail)
@@ -194,6 +197,8 @@ def on_grid(pair: Pair, step: float, tail: float, max_points: float) -> LossGrid
     GridTooLargeError
         If more than `max_points` points would be needed.
     """
+    # points from -start to end and one more on either side; the trade-off that is left
+    # at the last becomes mass at infinity
     end = tail_quantile(pair.delta, tail)
     start = end if pair.symmetric else tail_quantile(pair.reverse, tail)
     if not (start + end) / step + 4 <= max_points:
@@ -208,6 +213,7 @@ def on_grid(pair: Pair, step: float, tail: float, max_points: float) -> LossGrid
     zero = -first
     height[: zero + 1] = np.maximum.accumulate(height[: zero + 1])
     height[zero:] = np.maximum.accumulate(height[zero:][::-1])[::-1]
+    # a mass clearly below zero: what was given is a bound that is not convex
     masses = _masses(height, zero, step)
     if masses.min() < -_ROUNDED and max(-first, last) * step < 600:
         masses = _masses(_convex(height, zero, step), zero, step)
@@ -225,11 +231,14 @@ def _masses(height: Floats, zero: int, step: float) -> Floats:
     distribution's masses, and exp(loss) times these the first one's (Doroshenko et al.,
     2022). Here in terms of `height`, in which nothing cancels.
     """
+    # With x_i = exp(loss i) the mass at i is x_i times the change of slope there, and
+    # x_(i+1) - x_i = x_i growth, x_i - x_(i-1) = x_i growth / (1 + growth).
     rise = np.diff(height)
     growth = math.expm1(step)
     masses = np.zeros(len(height))
     masses[:-1] += rise / growth
     masses[1:] -= rise * (1 + 1 / growth)
+    # before the first point the line to (0, 1), and at zero the kink of max(0, 1 - x)
     masses[0] -= height[0]
     masses[zero] += 1.0
     return masses
@@ -271,6 +280,7 @@ class Sum:
         self.infinity = -math.expm1(
             sum(count * math.log1p(-grid.infinity) for grid, count in self.parts)
         )
+        # smallest and largest index of a sum: nothing lies outside
         self._largest = sum(
             count * (grid.first + len(grid.masses) - 1) for grid, count in self.parts
         )
@@ -314,6 +324,7 @@ class Sum:
         for sign in (-1, 1):
             tries = [sign * guess * factor for factor in _FACTORS]
             bounds = [(self.cumulant(tilt + s) - here + need) / s for s in tries]
+            # every s gives a bound, the one closest to the middle counts
             best = max(bounds) if sign < 0 else min(bounds)
             ends.append(best if math.isfinite(best) else sign * math.inf)
         low = max(ends[0] / self.step, self._smallest)
@@ -342,6 +353,8 @@ class Sum:
         low, high = self._window(tilt)
         if not high - low + 2 <= max_points:
             raise GridTooLargeError
+        # The distribution of the sum is the product of the transforms of all terms;
+        # with each term tilted, that of the tilted sum.
         n = next_fast_len(high - low + 2, real=True)
         transform = 1.0
         for grid, count in self.parts:
@@ -349,6 +362,7 @@ class Sum:
             # indices wrap around: fold what is longer than the window
             masses = np.pad(masses, (0, -len(masses) % n)).reshape(-1, n).sum(axis=0)
             transform = transform * rfft(masses) ** count
+        # entry 0 is the smallest sum: move it to its place in the window, modulo n
         masses = np.roll(irfft(transform, n), self._smallest - low)
         return Tail(self, tilt, low, masses)
 
@@ -376,11 +390,13 @@ class Tail:
         # everything below is in units of exp(unit), as far down as a float can follow
         self._unit = total.cumulant(tilt) - tilt * losses[-1]
         exponent = tilt * (losses[-1] - losses)
+        # p(l) = exp(unit) masses(l) weights(l); far below, weights would overflow
         start = int(np.searchsorted(-exponent, -600.0))
         self.low = low + start
         weights = np.exp(exponent[start:])
         masses = np.maximum(masses[start:], 0.0)
         untilted = masses * weights
+        # sum of p(l) over l > e, added up from the small end
         above = np.cumsum(untilted[::-1])[::-1] - untilted
         # delta(e) is the sum over l > e of p(l) (1 - exp(e - l)); the sum of
         # p(l) exp(e - l) follows from that at e + step
@@ -393,6 +409,9 @@ class Tail:
         squares = min(len(masses), -1 / math.expm1(-2 * tilt * self.step))
         error = relative * np.linalg.norm(masses) * math.sqrt(squares) * weights
         error += (1e-9 + relative) * height
+        # Rounded up and down. A trade-off decreases, so bounds from either side may be
+        # made to decrease as well: each is raised to the largest at its right. Raising
+        # the lower one is sound, as the trade-off there is at least what it is later.
         self._height = np.maximum.accumulate((height + error + _OUTSIDE)[::-1])[::-1]
         self._floor = np.maximum.accumulate(np.maximum(0.0, height - error)[::-1])[::-1]
 
@@ -402,6 +421,7 @@ class Tail:
         i = math.floor(at)
         if i < 0:
             return 1.0
+        # beyond the window delta is no larger than within
         if i >= len(self._height) - 1:
             i = at = len(self._height) - 2
         left, right = self._height[i], self._height[i + 1]
@@ -428,6 +448,7 @@ class Tail:
         at = epsilon / self.step - self.low
         i = np.clip(np.floor(at), 0, last).astype(int)
         left, right = self._height[i], self._height[i + 1]
+        # linear in exp(epsilon) between two points, and level beyond the window
         part = np.where(at >= last + 1, 0.0, np.clip(at - i, 0.0, 1.0))
         part = np.expm1(self.step * part) / math.expm1(self.step)
         height = left + (right - left) * part
@@ -455,6 +476,7 @@ class Tail:
 
     def _where(self, height: Floats, delta: float) -> float | None:
         """Epsilon where a trade-off falls below delta; None if below the window."""
+        # delta - infinity in units of exp(unit), which the heights are in
         target = math.exp(min(700.0, math.log(delta - self.infinity) - self._unit))
         large = np.flatnonzero(height > target)
         if not len(large):
@@ -462,6 +484,7 @@ class Tail:
         i = large[-1]
         if i + 1 == len(height):
             return math.inf
+        # between the last point above and the next, linear in exp(epsilon)
         left, right = height[i], height[i + 1]
         part = (left - target) / (left - right)
         return self.step * (self.low + i) + math.log1p(part * math.expm1(self.step))

@@ -31,6 +31,7 @@ class _Mixture(NamedTuple):
 
     def over_normal(self, x: Floats) -> tuple[Floats, Floats]:
         """Log of the mixture's density over N(0, 1)'s at x, and its derivative."""
+        # log of N(m, 1)'s density over N(0, 1)'s at x is m (x - m / 2)
         ratios = self.means * (x - self.means / 2)
         parts = np.log(self.weights) + ratios
         top = np.maximum(self.rest, parts.max(axis=1, initial=-math.inf))[:, np.newaxis]
@@ -43,6 +44,7 @@ class _Mixture(NamedTuple):
         low = ratios.max(axis=1, initial=-math.inf) < 1
         near = low[:, np.newaxis] & (gain > -0.5)
         value = np.where(near, np.log1p(np.where(near, gain, 0.0)), value)
+        # derivative: the mean of the components' m, weighted by their parts
         return value, (parts @ self.means)[:, np.newaxis] / total
 
 
@@ -55,7 +57,7 @@ def _mixture(count: int, rate: float, mean: float) -> _Mixture:
 
 @dataclass(frozen=True)
 class GaussianPoissonPair(DominatingPair, kind="gaussian_poisson_pair"):
-    """Dominating pair of a Poisson batch, of replacing one group of records by another.
+    """Dominating pair of a Poisson batch, one group of records replaced by another.
 
     The noise is Gaussian. The first distribution is sum_j w_j N(j a, 1), with a the
     shift of one record in standard deviations and w the weights of
@@ -69,11 +71,11 @@ class GaussianPoissonPair(DominatingPair, kind="gaussian_poisson_pair"):
     rate : float
         In (0, 1).
     first, second : int
-        Numbers of records that are in the first world only and in the second only.
+        Numbers of records that are in the first table only and in the second only.
 
     Notes
     -----
-    Why no gradients are worse. Given who else is in the batch, these are mixtures
+    Why no gradients are worse: given who else is in the batch, these are mixtures
     of N(u_i, I) and of N(v_j, I), one term for each subset of the group, with the norms
     of u_i and v_j at most a times its size. With X_i = <u_i, z> and Y_j = <v_j, z> for
     a standard normal z, the divergence is the mean of (A - exp(epsilon) B)₊, where A
@@ -119,11 +121,13 @@ class GaussianPoissonPair(DominatingPair, kind="gaussian_poisson_pair"):
         mean = cast(float, self.curve.gaussian_mu)  # the noise is Gaussian
         p, q = (_mixture(size, self.rate, mean) for size in (ahead, behind))
         epsilon = np.asarray(epsilon, float)
+        # without noise all but the components at zero tell the two tables apart
         if math.isinf(mean):
             same = np.exp(p.rest) - np.exp(np.minimum(epsilon + q.rest, 1.0))
             return -math.expm1(p.rest) + np.maximum(0.0, same)
         value = np.zeros_like(epsilon)
-        # with nobody ahead, no loss exceeds minus the log of the weight at zero
+        # with no record in the first group, no loss exceeds minus the log of the weight
+        # at zero
         inside = np.flatnonzero(epsilon < (math.inf if ahead else -q.rest))
         size = max(1, _BLOCK // max(1, len(p.means), len(q.means)))
         for part in gen_batches(len(inside), size) if len(inside) else ():
@@ -140,6 +144,9 @@ def _mixed_delta(epsilon: Floats, p: _Mixture, q: _Mixture) -> Floats:
     of each of its components is a trade-off of two Gaussians: nothing cancels.
     """
     x = _threshold(epsilon, p, q)
+    # Component m of p leaves P(N(m, 1) > x) - exp(m (x - m / 2)) P(N(0, 1) > x), and
+    # component -m of the mirror image of q, which lies behind, exp(epsilon - loss)
+    # times P(N(0, 1) > x) - exp(loss) P(N(-m, 1) > x), with loss = m (x + m / 2).
     ahead = gaussian_delta(p.means * (x - p.means / 2), p.means)
     loss = q.means * (x + q.means / 2)
     behind = gaussian_delta(loss, q.means)
@@ -150,6 +157,7 @@ def _mixed_delta(epsilon: Floats, p: _Mixture, q: _Mixture) -> Floats:
 
 def _threshold(epsilon: Floats, p: _Mixture, q: _Mixture) -> Floats:
     """Point x where log(p(x) / q(-x)) is epsilon, by Newton steps in a bracket."""
+    # The loss increases in x: its slope is that of p at x plus that of q at -x.
     low, high = _bracket(epsilon, p, q)
     x = _guess(epsilon, p, q).clip(low, high)
     for _ in range(200):
@@ -159,6 +167,7 @@ def _threshold(epsilon: Floats, p: _Mixture, q: _Mixture) -> Floats:
         high, low = np.where(miss >= 0, x, high), np.where(miss <= 0, x, low)
         with np.errstate(divide="ignore", invalid="ignore"):
             step = x - miss / (slope + back)
+        # a step out of the bracket, or not a number, is replaced by a bisection
         step = np.where((step >= low) & (step <= high), step, (low + high) / 2)
         moved, x = np.abs(step - x), step
         if np.all(moved <= 1e-13 * (1 + np.abs(x))):
@@ -171,7 +180,9 @@ def _bracket(epsilon: Floats, p: _Mixture, q: _Mixture) -> tuple[Floats, Floats]
     if not len(p.means):
         ends = (epsilon + np.log(q.weights) - q.means**2 / 2) / q.means
         return ends.max(axis=1, keepdims=True), _guess(epsilon, p, q)
-    # at x >= 0 there is no more of q than of N(0, 1), and at x <= 0 no more of p
+    # At x >= 0 the mirror image of q is no denser than N(0, 1), so that a component
+    # w N(m, 1) of p alone makes the loss at least log(w) + m (x - m / 2): the point
+    # lies below where that is epsilon. At x <= 0 the same with p and q exchanged.
     ends = (epsilon - np.log(p.weights) + p.means**2 / 2) / p.means
     high = np.maximum(0.0, ends.min(axis=1, keepdims=True))
     if not len(q.means):
@@ -181,13 +192,15 @@ def _bracket(epsilon: Floats, p: _Mixture, q: _Mixture) -> tuple[Floats, Floats]
 
 
 def _guess(epsilon: Floats, p: _Mixture, q: _Mixture) -> Floats:
-    """Point if each mixture had, beside the component at zero, only the next one.
+    """Point x if each mixture had, beside the component at zero, only the next one.
 
-    With nobody ahead the point itself is at most this.
+    Where only the second group has records the point itself is at most this.
     """
     if not (len(p.means) and len(q.means)):
         sign, group = (1, p) if len(p.means) else (-1, q)
         rest, mean = group.rest, group.means[0]
+        # exp(rest) + (1 - exp(rest)) exp(mean (x - mean / 2)) = exp(epsilon), solved
+        # for x; with records in the second group only, its mirror image
         above = sign * epsilon - rest
         next_to = above + np.log(-np.expm1(-above)) + rest - np.log(-np.expm1(rest))
         return sign * (next_to / mean + mean / 2)
@@ -203,10 +216,10 @@ def _guess(epsilon: Floats, p: _Mixture, q: _Mixture) -> Floats:
 
 @dataclass(frozen=True)
 class GaussianPoissonGroup(DominatingPair, kind="gaussian_poisson_group"):
-    """Dominating pairs of a Poisson batch, of adding and removing `count` records.
+    """Dominating pairs of a Poisson batch, `count` records being added or removed.
 
     The noise is Gaussian. How many of them are added and how many removed is not known,
-    but that it is the same at each step.
+    only that the numbers are the same at each step.
 
     Parameters
     ----------

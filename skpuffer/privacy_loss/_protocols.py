@@ -17,7 +17,7 @@ __all__ = [
 
 
 class PrivacyCurve(Protocol):
-    """All that is known of one mechanism: its costs in every form of a promise."""
+    """Privacy curve of one mechanism: its cost in every form of a promise."""
 
     @property
     def gaussian_mu(self) -> float | None:
@@ -92,7 +92,7 @@ class DescribedPair(Pair, Protocol):
 
 
 class PairFamily(Protocol):
-    """Dominating pairs, one of which dominates all steps: it is not known which."""
+    """Dominating pairs, one of which, not known which, dominates all steps."""
 
     def __hash__(self) -> int:
         """Equal families are accounted once."""

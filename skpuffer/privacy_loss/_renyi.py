@@ -47,13 +47,18 @@ def renyi_of_pair(pair: TradeOffs, alpha: ArrayLike) -> Floats:
     width = np.diff(epsilon)
     rest = orders - 1
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        # over one interval, in units of its start: ∫ x^(alpha-2) (1 and (x-1)/(end-1))
+        # In x = exp(e) the integrand is x^(alpha-2) f(x) dx, and f is linear in x
+        # between the dots. Over one interval, from 1 to r in units of its start,
+        # whole = ∫ x^(alpha-2) dx and part = ∫ x^(alpha-2) (x-1)/(r-1) dx
         whole = np.expm1(rest * width) / rest
         part = (np.expm1(orders * width) / orders - whole) / np.expm1(width)
+        # the weights of the heights at the interval's two ends; the scale comes back
+        # as start^(alpha-1)
         pieces = np.log(height[:-1] * (whole - part) + height[1:] * part)
         pieces = rest * epsilon[:-1] + pieces
         total = np.logaddexp(logsumexp(pieces, axis=1), _beyond(rest, epsilon, height))
         cost = np.logaddexp(0.0, np.log(orders * rest)[:, 0] + total) / rest[:, 0]
+    # inf - inf: nothing is known, and infinity is the safe answer
     unknown = np.isnan(cost) | np.isinf(orders[:, 0])
     return np.where(unknown, math.inf, cost)
 
@@ -65,8 +70,11 @@ def _beyond(rest: Floats, epsilon: Floats, height: Floats) -> Floats:
     integrand is concave.
     """
     ends = rest * epsilon[-2:] + np.log(height[-2:])
+    # a concave function stays below the line through its last two points, and the
+    # integral of exp(line) from there on is exp(end) / -slope
     slope = (ends[:, 1] - ends[:, 0]) / (epsilon[-1] - epsilon[-2])
     beyond = np.where(slope < 0, ends[:, 1] - np.log(-slope), math.inf)
+    # a trade-off that has reached zero stays there
     return np.where(height[-1] > 0, beyond, -math.inf)
 
 
@@ -77,6 +85,7 @@ def _table(pair: TradeOffs) -> Floats:
         end = tail_quantile(curve, 1e-300)
         if end == 0:
             end = 1e-9
+        # the far tail matters to large orders, which weigh it by exp((alpha - 1) e)
         near, end = min(tail_quantile(curve, 1e-40), 1e5), min(end, 1e5)
         marks = [
             np.geomspace(1e-7 * end, end, 300),

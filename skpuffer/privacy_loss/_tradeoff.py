@@ -20,6 +20,9 @@ def mirrored(epsilon: Floats, delta: Floats) -> Floats:
     delta : ndarray
         At ``exp(epsilon)``: delta(-e) = 1 - exp(-e) (1 - delta(e)).
     """
+    # Where epsilon is negative, 1 - exp(epsilon) (1 - delta(-epsilon)). Exchanging the
+    # two distributions gives that identity for any pair; a symmetric one is its own
+    # exchange.
     below = np.minimum(epsilon, 0.0)
     return np.where(epsilon < 0, -np.expm1(below) + np.exp(below) * delta, delta)
 
@@ -47,6 +50,7 @@ def log_delta_of_orders(alphas: Floats, costs: Floats, epsilons: Numbers) -> Flo
     """
     known = np.isfinite(alphas) & np.isfinite(costs)
     alphas, costs = alphas[known], costs[known]
+    # Proposition 12, in logarithms:
     # delta <= exp((alpha - 1) (cost - epsilon)) (1 - 1 / alpha)^(alpha - 1) / alpha
     gaps = costs - np.asarray(epsilons, float)[..., np.newaxis]
     found = (alphas - 1) * (gaps + np.log1p(-1 / alphas)) - np.log(alphas)
