@@ -93,12 +93,13 @@ def compose(
             )
         if not certificate.composable:
             raise CompositionError(
-                f"{certificate!r} is not composable: it bounds each output law on its "
-                "own (a Wasserstein distance), or rests on an event or on a coupling "
-                "of a table or of columns without names, and two such releases can "
-                "reveal together what neither reveals alone. Release both as one "
-                "stacked query, or account for both with GroupPrivacy, under a "
-                "scenario that names their table (its parameter 'table')."
+                f"{certificate!r} is not composable: it bounds each output "
+                "distribution on its own (a Wasserstein distance), or rests on an "
+                "event or on a coupling of a table or of columns without names, and "
+                "two such releases can reveal together what neither reveals alone. "
+                "Release both as one stacked query, or account for both with "
+                "GroupPrivacy, under a scenario that names their table (its parameter "
+                "'table')."
             )
     ids = {c.coupling_id for c in certificates}
     if len(ids) > 1 or None in ids:
@@ -123,9 +124,13 @@ def _sum_of(certificates: Sequence[Certificate], curves: list[Curve]) -> Certifi
     first = certificates[0]
     return replace(
         first,
+        # each part may fail on an event of its own: union bound
         event_delta=sum(c.event_delta for c in certificates),
-        # union bound over the events in which a part does not hold
+        # likewise over the public samples on which a part does not hold
         confidence=max(0.0, 1 - sum(1 - c.confidence for c in certificates)),
+        # Under one coupling the neighbouring tables are drawn together, and given them
+        # the releases are mechanisms on fixed tables, whose losses add. Averaging over
+        # the draw does not raise a divergence (joint quasi-convexity).
         curve=compose_curves(curves),
         epsilon_lower=None,
         rpp_epsilon=math.inf,
@@ -159,6 +164,7 @@ def _promise_of(
             raise CompositionError(
                 f"No composition is known for {part.notion.title}: {part!r}."
             )
+    # about neighbouring tables only if every part is; otherwise about priors
     dp = all(c.notion.differential for c in parts)
     event = total.event_delta
     if alpha is None and delta is None:

@@ -1,4 +1,4 @@
-"""What a certificate holds of a mechanism besides the numbers of its promise."""
+"""Privacy curves: what a certificate holds besides the numbers of its promise."""
 
 from typing import Any, Protocol
 
@@ -6,10 +6,10 @@ __all__ = ["Curve"]
 
 
 class Curve(Protocol):
-    """A privacy curve: upper bounds of the loss under each way of counting it.
+    """Privacy curve: upper bounds of the loss in every form of a promise.
 
     Curves of noise, of couplings, of quilts and of composed steps have this in common.
-    Each is at home with what it is made of.
+    Each is defined beside what it is made of.
     """
 
     @property

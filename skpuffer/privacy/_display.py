@@ -27,7 +27,7 @@ _PLAIN = "RecordScenario(relation='replace')"
 
 
 def _rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
-    """Name and value of each line but the assumptions."""
+    """Name and value of each line except the assumptions."""
     c = certificate
     yield "promise", f"{c.notion.title}: {promise(c)}"
     if c.confidence < 1:

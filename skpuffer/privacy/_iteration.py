@@ -1,4 +1,4 @@
-"""Privacy amplification by iteration: the cost of the last iterate alone.
+"""Privacy amplification by iteration: the Rényi cost of the last iterate alone.
 
 A contractive iteration ``w[t] = psi[t](w[t-1], data) + noise`` forgets: a shift at an
 early step is covered by the noise of every later step. Nothing of this holds for an
@@ -232,7 +232,8 @@ def iteration_cost(
 
     def cost(shifts: Floats, scales: Floats) -> float:
         spent = _allocated(shifts, scales, contraction)
-        # sums and means of non-negative numbers are off by an ulp a step at most
+        # Rounded up: sums and means of non-negative numbers are off by an ulp a step at
+        # most.
         spent = spent * (1 + 8 * (spent.size + 8) * np.finfo(float).eps)
         return price(alpha, spent, scales)
 
@@ -319,11 +320,15 @@ def gaussian_prior_shifts(
             "The parameter 'gap' must be finite unless 'lipschitz' is. "
             "State how far apart two values of the secret can be."
         )
-    # regression of each record on the secret one: cov(x[i], x[j]) / var(x[i])
+    # Regression on the secret record i: given its value the others have means linear in
+    # it, of slope cov(x[i], x[j]) / var(x[i]), and a covariance that does not depend on
+    # it. So moving them by slope times gap couples the two conditional distributions.
     slopes = np.abs(known) / np.diag(known)[:, None]
     moves = np.zeros_like(slopes)
     # an infinite gap does not move what is uncorrelated
     np.multiply(slopes, smoothness * gap, where=slopes > 0, out=moves)
+    # A gradient moves by the smoothness times the record's move, and by no more than
+    # from one end of the ball of gradients to the other.
     shifts: Floats = step_size * np.minimum(2 * lipschitz, moves)
     return shifts
 
@@ -333,6 +338,12 @@ def gaussian_prior_shifts(
 
 def _allocated(shifts: Floats, scales: Floats, contraction: float) -> Floats:
     """Solve the isotonic regression; see :func:`allocate_shifts`."""
+    # Seen from the last step, with S = fade * shifts and A = fade * a, what is carried
+    # forward at t is the sum of S up to t less that of A: never negative, and zero at
+    # the end. With weights w = (scales * fade)² the cost is the sum of A²/w, or of w x²
+    # for A = w x. The x with the least such sum is the isotonic regression of S/w with
+    # weights w: the partial sums of w x are the greatest convex minorant of those of S,
+    # so never above them, and equal at the end.
     top = shifts.max()
     if top == 0:
         return np.zeros_like(shifts)
@@ -359,6 +370,8 @@ def _allocated(shifts: Floats, scales: Floats, contraction: float) -> Floats:
 
 def _least(cost: Callable[[int], float], n_steps: int) -> float:
     """Smallest cost over the numbers of last steps that are tried."""
+    # all if they are few; else a geometric grid, and evenly between the neighbours of
+    # the best
     few = min(n_steps, _RESTARTS)
     grid = np.unique(np.geomspace(1, n_steps, few).astype(int))
     if n_steps <= _RESTARTS:
@@ -389,6 +402,7 @@ def _by_step(noise_cost: Callable[[float, float, float], float]) -> _Price:
     """Return the sum of a noise's costs over the steps, asked once for equal steps."""
 
     def price(alpha: float, shifts: Floats, scales: Floats) -> float:
+        # a step without a shift costs nothing
         steps = np.column_stack([shifts, scales])[shifts > 0]
         pairs, counts = np.unique(steps, axis=0, return_counts=True)
         costs = [

@@ -101,6 +101,7 @@ class Notion:
             About neighbouring tables that differ by a replaced record, where it makes
             a difference; see :meth:`Certificate.implies`.
         """
+        # transitive: through all that follow, however many steps away
         return self == Notion.of(notion) or any(n.implies(notion) for n in self.follows)
 
     def __eq__(self, other: object) -> bool:

@@ -87,7 +87,10 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
     if len(certificates) == 1:
         return certificates[0]
     epsilons = [c.epsilon for c in certificates if c.epsilon is not None]
+    # A secret lies in one block, and the output of that block's release is all that
+    # tells of it. Which block that is may be any, so the largest of each number counts.
     worst = max(certificates, key=lambda c: (c.epsilon, c.delta))
+    # a curve that all share holds for any block; the largest of several is not kept
     curves = {id(c.curve): c.curve for c in certificates}
     dp = worst.notion.differential
     assumptions = [
@@ -96,6 +99,7 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
         "each secret is about the records of one block, and each noise was drawn on "
         "its own",
     ]
+    # differential privacy fixes all other records, so it needs no independence
     if not dp:
         assumptions.insert(1, "records of different blocks are independent")
     parts = (text for c in certificates for text in c.assumptions)

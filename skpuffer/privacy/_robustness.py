@@ -129,14 +129,15 @@ def _direct(base: "Certificate", distance: float) -> "Certificate":
         sensitivity=None if base.sensitivity is None else float(curve.shift.radius),
         source=base.source + "; triangle inequality of W_inf for a close prior",
     )
-    return _restated(out).assuming(_close_laws(base, distance))
+    return _restated(out).assuming(_close_distributions(base, distance))
 
 
 def _variation(base: "Certificate", variation: Any) -> "Certificate":
     """Leave out of each coupling the mass in which a belief and its prior differ."""
     variation = check_probability(variation=variation)
     curve = _additive_curve(base)
-    # once for the distribution given each of the two secrets
+    # A coupling of belief and prior moves a mass of `variation`. One for either secret,
+    # glued to the coupling under the prior, leaves twice that mass uncovered.
     missing = 2 * variation
     delta = base.delta + missing
     if delta >= 1:
@@ -144,7 +145,8 @@ def _variation(base: "Certificate", variation: Any) -> "Certificate":
             "The parameter 'variation' is too large: twice it, and the certificate's "
             f"own delta of {base.delta:g}, leave nothing to promise. Got {variation!r}."
         )
-    # noise costs the same given any event; the mean over a coupling's moves does not
+    # The worst shift costs the same given any event. A mean over the shifts of a
+    # coupling does not, and its curve has a method for that.
     conditioned = getattr(curve, "conditioned", lambda mass: curve)
     notion = Notion.APPROXIMATE_RENYI_PUFFERFISH
     if base.alpha is None:
@@ -158,9 +160,9 @@ def _variation(base: "Certificate", variation: Any) -> "Certificate":
         source=base.source + "; couplings of a close prior glued to it",
     )
     return _restated(out).assuming(
-        "the attacker may also hold a belief under which the law of the query given "
-        f"each secret is within a total variation of {variation:g} of that under a "
-        f"prior: {_SAME_PRIOR}"
+        "the attacker may also hold a belief under which the distribution of the "
+        f"query given each secret is within a total variation of {variation:g} of that "
+        f"under a prior: {_SAME_PRIOR}"
     )
 
 
@@ -172,12 +174,14 @@ def _pure(base: "Certificate", divergence: Any) -> "Certificate":
             "method='a3' is about pure promises; this certificate is "
             f"{base.notion.title}. Use 'direct', 'a4' or 'a5'."
         )
+    # densities under the belief are within exp(divergence) of the prior's, for either
+    # secret of a pair
     epsilon = base.epsilon + 2 * divergence
     out = _at_one_order(base, math.inf, epsilon, "Thm A.3 (Song et al. 2017)")
     return out.assuming(
-        "the attacker may also hold a belief under which the law of the data given "
-        f"each secret has a max-divergence of at most {divergence:g}, both ways, from "
-        f"that under a prior: {_SAME_PRIOR}"
+        "the attacker may also hold a belief under which the distribution of the "
+        f"data given each secret has a max-divergence of at most {divergence:g}, both "
+        f"ways, from that under a prior: {_SAME_PRIOR}"
     )
 
 
@@ -190,17 +194,17 @@ def _general(base: "Certificate", divergence: Any, orders: Any) -> "Certificate"
     except (TypeError, ValueError):
         raise ValueError(
             "The parameter 'divergence' must be a pair for method='a4': the Rényi "
-            "divergences of the data's law under the belief from that under the prior, "
-            f"and back. Got {divergence!r}."
+            "divergences of the data's distribution under the belief from that under "
+            f"the prior, and back. Got {divergence!r}."
         ) from None
     first = check_non_negative(divergence=first)
     second = check_non_negative(divergence=second)
     epsilon = _spread(alpha, (p, q, r), _cost(base, alpha, p, q), first, second)
     out = _at_one_order(base, alpha, epsilon, "Thm A.4")
     return out.assuming(
-        "the attacker may also hold a belief under which the law of the data given "
-        f"each secret has a Rényi divergence of order {alpha * p:g} of at most "
-        f"{first:g} from that under a prior, and that one of order "
+        "the attacker may also hold a belief under which the distribution of the "
+        f"data given each secret has a Rényi divergence of order {alpha * p:g} of at "
+        f"most {first:g} from that under a prior, and that one of order "
         f"{(alpha - 1) * r + 1:g} of at most {second:g} from it: {_SAME_PRIOR}"
     )
 
@@ -212,13 +216,15 @@ def _additive(base: "Certificate", distance: float, orders: Any) -> "Certificate
     noise, ball = curve.noise, replace(curve.shift, radius=distance)
 
     def bound(p: float, q: float, r: float) -> float:
+        # Shifts within the distance, almost surely: belief and prior differ, in the
+        # output, by no more than the noise does from itself moved by that much.
         first = float(noise.renyi(alpha * p, ball))
         second = float(noise.renyi((alpha - 1) * r + 1, ball))
         return _spread(alpha, (p, q, r), _cost(base, alpha, p, q), first, second)
 
     exponents = _best_orders(bound) if orders is None else _check_orders(orders)
     out = _at_one_order(base, alpha, bound(*exponents), "Thm A.5")
-    return out.assuming(_close_laws(base, distance))
+    return out.assuming(_close_distributions(base, distance))
 
 
 # -- their parts ---------------------------------------------------------------------
@@ -244,6 +250,12 @@ def _spread(
     ----------
     Pierquin et al. (2024), Rényi Pufferfish privacy, Theorems A.4 and A.5.
     """
+    # With densities b, b' of the output under the belief given each secret of a pair,
+    # and p1, p2 under the prior, b^α b'^(1-α) is the product of
+    #   b^α p1^(1/p-α),  p1^(α-1/p) p2^(1/p+1/q-α)  and  p2^(α-1+1/r) b'^(1-α).
+    # Hölder's inequality with p, q and r bounds its integral by three others, which
+    # are exponentials of Rényi divergences at the orders αp, q (α-1/p) and (α-1) r + 1
+    # times α - 1/p, α - 1 + 1/r and α - 1. All is divided by α - 1.
     _, q, r = orders
     rest = alpha - 1
     return (1 + 1 / (r * rest)) * cost + (1 + (1 / r + 1 / q) / rest) * first + second
@@ -265,6 +277,7 @@ def _best_orders(bound: Callable[[float, float, float], float]) -> _Exponents:
         return p, q, r
 
     def loss(logits: Any) -> float:
+        # in logarithms, as bounds span many decades; without a bound a plateau
         value = bound(*at(np.clip(logits, -12, 12)))
         return math.log(value) if 0 < value < math.inf else 1e3 * (value > 0)
 
@@ -315,8 +328,9 @@ def _additive_curve(base: "Certificate") -> _AdditiveCurve:
     if getattr(base.curve, "noise", None) is None or not hasattr(base.curve, "shift"):
         raise UncertifiedError(
             "This certificate is not about one query with additive noise that covers "
-            "its shift, so nothing follows from how far the query's laws move. Use "
-            "method='a4' (or 'a3') with divergences of the data's law."
+            "its shift, so nothing follows from how far the query's distributions "
+            "move. Use method='a4' (or 'a3') with divergences of the data's "
+            "distribution."
         )
     return cast(_AdditiveCurve, base.curve)
 
@@ -356,11 +370,11 @@ def _at_one_order(
     )
 
 
-def _close_laws(base: "Certificate", distance: float) -> str:
+def _close_distributions(base: "Certificate", distance: float) -> str:
     shift = _additive_curve(base).shift
     units = "" if shift.weights is None else ", in units of the noise"
     return (
-        "the attacker may also hold a belief under which the law of the query given "
-        f"each secret is within {distance:g} (W_inf, l{shift.norm:g}"
+        "the attacker may also hold a belief under which the distribution of the "
+        f"query given each secret is within {distance:g} (W_inf, l{shift.norm:g}"
         f"{units}) of that under a prior: {_SAME_PRIOR}"
     )
