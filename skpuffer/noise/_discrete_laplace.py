@@ -149,10 +149,14 @@ class DiscreteLaplaceNoise(Noise):
             rest = np.minimum(alpha, 1e300) - 1
             b = rest + 0.5
             ratio = np.tanh(0.5 / scale) / np.tanh(b / scale)
+            # exp(w/2) (moment - 1) = cosh(b w) - cosh(w/2) + r sinh(b w) - sinh(w/2),
+            # the first difference as 2 sinh((b + 1/2) w/2) sinh((b - 1/2) w/2)
             small = 2 * np.sinh((rest + 1) * w / 2) * np.sinh(rest * w / 2)
             small += ratio * np.sinh(b * w) - np.sinh(w / 2)
             # rounded up by what the last difference may have lost
             small = np.exp(-w / 2) * (small + 1e-15 * b * w)
+            # exp(rest w) taken out of the moment: (1 + r)/2 + (1 - r)/2 exp(-2 b w) is
+            # left
             large = (
                 np.log1p(ratio)
                 - math.log(2)
@@ -203,6 +207,7 @@ class _IntegerCosts:
     noise: DiscreteLaplaceNoise
     z: float
 
+    # all of it is proved, for Rényi costs and for trade-offs
     _evidence: ClassVar[Evidence] = ((), ())
 
     def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:

@@ -70,10 +70,12 @@ class LaplaceNoise(Noise):
         with np.errstate(over="ignore", invalid="ignore"):
             rest = alpha - 1
             a, b = alpha / (alpha + rest), rest / (alpha + rest)
+            # a exp(rest u) + b exp(-alpha u) - 1: the linear terms cancel
             small = a * exp_remainder(rest * u) + b * exp_remainder(-alpha * u)
             cost = np.where(
                 rest * u <= 1,
                 np.log1p(small) / rest,
+                # exp(rest u) taken out: it would overflow
                 u + np.log(a + b * np.exp(-(alpha + rest) * u)) / rest,
             )
         # the order inf costs u itself, and no order costs more
@@ -89,11 +91,14 @@ class LaplaceNoise(Noise):
         epsilon, u = np.asarray(epsilon, float), np.asarray(u, float)
         with np.errstate(over="ignore", invalid="ignore"):
             inside = -np.expm1((epsilon - u) / 2)
+            # below the smallest loss every output counts: 1 - exp(epsilon)
             value = np.where(epsilon <= -u, -np.expm1(epsilon), inside)
         value = np.where(epsilon >= u, 0.0, value)
+        # without noise the two distributions are disjoint
         return np.where(np.isinf(u), 1.0, value)
 
     def _u_for(self, alpha: float, epsilon: float) -> float:
+        # the pure-epsilon cost of u is u itself
         return epsilon if math.isinf(alpha) else super()._u_for(alpha, epsilon)
 
     def _u_for_delta(self, epsilon: float, delta: float) -> float:
@@ -113,5 +118,6 @@ def exp_remainder(x: Numbers) -> Floats:
 
     Near zero by its Taylor series, x²/2 times Kummer's function M(1, 3, x).
     """
+    # outside [-1, 1] the difference keeps its digits
     near = np.clip(x, -1, 1)
     return np.where(x == near, near**2 / 2 * hyp1f1(1, 3, near), np.expm1(x) - x)

@@ -84,6 +84,7 @@ def log_moment(n: Numbers, k: float, u: Numbers) -> Floats:
 def _log_moments(n: Floats, u: Floats, k: float) -> Floats:
     value = np.zeros(len(n))
     moves = u > 0
+    # without a displacement the ratio of densities is one, and log G zero
     whole = moves & (n == np.rint(n)) & (n <= _LARGEST_DEGREE)
     near = moves & ~whole & (u <= 1) & (n * u <= _SERIES_REACH)
     rest = moves & ~whole & ~near
@@ -123,6 +124,7 @@ def _log_ratio(n: Floats, k: float, m: Indices) -> Floats:
 def _series(n: Floats, k: float, u: Floats) -> Floats:
     m = np.arange(_TERMS)
     n, v = n[:, None], u[:, None] ** 2
+    # terms c_m v^m as running products of their ratios; beyond n they alternate
     ratio = (n - m) * np.exp(_log_ratio(n, k, m)) * v
     return np.log1p(np.cumprod(ratio, axis=1).sum(axis=1))
 
@@ -151,6 +153,7 @@ def _quadrature(n: Floats, k: float, u: Floats) -> Floats:
         (half, np.sin(half * left) ** 2, np.sin(short + half * left)),
         (short, np.sin(short * left) ** 2, np.sin(short * right)),
     ]
+    # exp(-w) + 2 sinh(w) square = exp(w) (small + (1 - small) square)
     small = np.exp(-2 * w)
     powers = np.stack(
         [n * (w + np.log(small + (1 - small) * square)) for _, square, _ in panels],
@@ -169,6 +172,8 @@ def _quadrature(n: Floats, k: float, u: Floats) -> Floats:
     fine = _log_sum(powers, logw, n * w)
     coarse = _log_sum(powers[..., ::2], logw[..., ::2] + np.log(2), n * w)
     error = _ROUND_OFF if k >= 2 else _WIDE_ERROR
+    # rounded up by both: the round-off, and the error that remains, the square of the
+    # relative difference
     return fine * (1 + error) + (fine - coarse) ** 2 / fine
 
 

@@ -95,7 +95,7 @@ class GeneralizedCauchyNoise(Noise):
             raise ValueError(
                 f"The parameter 'exponent' must be at least {LEAST_EXPONENT:g}: the "
                 "density has an integral above 1 only. "
-                f"Got {self.exponent!r}; 2 is the Cauchy law."
+                f"Got {self.exponent!r}; 2 is Cauchy noise."
             )
         if exponent < 2:
             warnings.warn(
@@ -125,6 +125,7 @@ class GeneralizedCauchyNoise(Noise):
 
     def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
         alpha, u = np.broadcast_arrays(np.asarray(alpha, float), np.asarray(u, float))
+        # the largest loss, k / 2 times log((1 + (x - u)²) / (1 + x²)) at its peak in x
         k = self.exponent
         pure = k * np.arcsinh(u / 2)
         finite = np.isfinite(alpha) & np.isfinite(u)
@@ -139,6 +140,7 @@ class GeneralizedCauchyNoise(Noise):
         )
         size = np.abs(epsilon)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            # no loss exceeds the pure-epsilon cost
             above = self._above(np.minimum(size, self.exponent * np.arcsinh(u / 2)), u)
             value = np.where(size >= self.exponent * np.arcsinh(u / 2), 0.0, above)
         return np.where(np.isinf(u), 1.0, mirrored(epsilon, value))
@@ -178,6 +180,7 @@ class GeneralizedCauchyNoise(Noise):
 
     def _u_for(self, alpha: float, epsilon: float) -> float:
         if math.isinf(alpha):
+            # k asinh(u / 2) = epsilon, solved for u
             return 2 * math.sinh(min(epsilon / self.exponent, 700.0))
         return super()._u_for(alpha, epsilon)
 
@@ -232,6 +235,8 @@ class _SeveralCoordinates:
 
     def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
         """Rényi cost of the magnitude u: that of one coordinate times their number."""
+        # equal moves of an l2 norm u: u / sqrt(d) in each of d coordinates, costs add
+        # up
         if math.isfinite(self.count):
             return self.count * self.noise._renyi(alpha, u / math.sqrt(self.count))
         # the limit of infinitely many coordinates: d log G(u² / d) tends to G'(0) u²
@@ -252,6 +257,7 @@ class _SeveralCoordinates:
         else:
             costs = self._renyi(_ORDERS, u)
             value = np.exp(log_delta_of_orders(_ORDERS, costs, size))
+            # no loss exceeds the pure-epsilon cost
             value = np.where(size >= pure, 0.0, value)
         return mirrored(epsilon, value)
 

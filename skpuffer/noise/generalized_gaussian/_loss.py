@@ -55,6 +55,7 @@ def tail(t: Numbers, beta: float) -> Floats:
 def cdf(x: Numbers, beta: float) -> Floats:
     """Distribution function of one coordinate of unit noise."""
     x = np.asarray(x, float)
+    # from the tail, small on the left: 1 - F would lose its digits there
     beyond = tail(np.abs(x), beta) / 2
     return np.where(x < 0, beyond, 1 - beyond)
 
@@ -73,6 +74,7 @@ def loss(x: Numbers, u: Numbers, beta: float) -> Floats:
     near = np.minimum(x, u - x)
     t = np.abs(near)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        # for x < 0, (t + u)^beta (1 - (t / (t + u))^beta) with t = -x
         far = (t + u) ** beta * -np.expm1(-beta * np.log1p(u / t))
         size = np.where(near < 0, far, (u - near) ** beta - t**beta)
     return np.where(x <= u - x, size, -size)
@@ -109,6 +111,7 @@ def _inside(value: Floats, beta: float) -> Floats:
         start = 1 - (value + 2.0**-beta) ** (1 / beta)
 
     def correct(r: Floats, value: Floats) -> tuple[Floats, Floats]:
+        # s^beta - r^beta and minus its derivative beta (s^(beta-1) + r^(beta-1))
         s = 1 - r
         low, high = r ** (beta - 1), s ** (beta - 1)
         step = (s * high - r * low - value) / (beta * (low + high))
@@ -132,6 +135,8 @@ def _outside(target: Floats, beta: float) -> Floats:
 
         def correct(t: Floats, known: Floats) -> tuple[Floats, Floats]:
             target, below = known
+            # (1 + t)^beta - t^beta = (1 + t)^beta left, and the derivative of its
+            # logarithm is beta ((1 + t)^(beta-1) - t^(beta-1)) over that
             ratio = np.log1p(1 / t)
             left = -np.expm1(-beta * ratio)
             miss = target - beta * np.log1p(t) - np.log(left)
@@ -148,6 +153,8 @@ def _point(value: Floats, u: Floats, beta: float) -> Floats:
     with np.errstate(divide="ignore"):
         # log(value / u^beta), as u^beta may be too small for a float
         part = np.asarray(np.log(value) - beta * np.log(u))
+    # The loss is u^beta at x = 0. Up to that, in units of u, it is (1 - r)^beta -
+    # r^beta with r = x / u in [0, 1/2]; beyond, x is negative.
     inside = part <= 0
     point = np.empty_like(part)
     if inside.any():
@@ -164,6 +171,8 @@ def loss_cdf(value: Numbers, u: Numbers, beta: float) -> Floats:
         # P(loss <= y) = P(x >= (u - y) / 2)
         inside = tail(np.maximum(u - value, 0.0) / 2, 1.0) / 2
         return np.where(value < -u, 0.0, np.where(value >= u, 1.0, inside))
+    # Under the noise the loss is at most `value` where x is at least the point, which
+    # by symmetry has the probability of -point and below; the loss is odd about u / 2.
     point = u * _point(np.abs(value), u, beta)
     return cdf(-np.where(value < 0, u - point, point), beta)
 
@@ -175,6 +184,7 @@ def _scaled_tail(z: Floats, a: float) -> Floats:
     value = np.exp(near) * gammaincc(a, near)
     if np.any(far):
         z = np.where(far, z, _FAR)
+        # Q(a, z) exp(z) ~ z^(a-1) / gamma(a) (1 + (a-1)/z + (a-1)(a-2)/z² + ...)
         series, term = np.ones_like(z), np.ones_like(z)
         for j in range(1, 9):
             term = term * (a - j) / z
@@ -191,6 +201,8 @@ def _lower(x: Floats, z: Floats, a: float) -> Floats:
 def _outer(known: Floats, a: float) -> Floats:
     """Twice the divergence for a point x < 0: two tails, plus their rounding error."""
     x, _, z, size = known
+    # F(x) = Q(a, z)/2 and exp(size) F(x - u) = exp(size) Q(a, z + size)/2, both with
+    # exp(-z) taken out
     rest = np.where(z < _TINY, 1 - _lower(x, z, a), _scaled_tail(z, a))
     moved = _scaled_tail(z + size, a)
     return np.exp(-z) * (rest - moved + _ROUNDING * rest)
@@ -198,12 +210,14 @@ def _outer(known: Floats, a: float) -> Floats:
 
 def _near(known: Floats, a: float) -> Floats:
     """Twice the divergence for x >= 0, in a form that cancels less at small losses."""
+    # (1 + P(a, z)) - exp(size) (1 - P(a, z + size)), the ones subtracted beforehand
     x, y, z, size = known
     return _lower(x, z, a) + np.exp(size) * _lower(y, z + size, a) - np.expm1(size)
 
 
 def _tails(known: Floats, a: float) -> Floats:
     """Twice the divergence for x >= 0, at large losses: exp(size) may overflow."""
+    # (1 + P(a, z)) - exp(size) Q(a, z + size), with exp(size) in the scaled tail
     x, _, z, size = known
     return 1 + _lower(x, z, a) - np.exp(-z) * _scaled_tail(z + size, a)
 

@@ -121,17 +121,22 @@ class GeneralizedGaussianNoise(Noise):
             strategy, unit = self._resolved(one_coordinate(1.0))
             with np.errstate(invalid="ignore"):  # 0 * inf: nothing moves, no noise
                 return strategy, np.where(np.equal(shift, 0), 0.0, shift * unit)[()]
+        # Laplace and Gaussian noise: closed forms, for any direction of the shift
         if self.beta in _TWINS:
             return _TWINS[self.beta], shift.magnitude(self.scale, self.norm)
         dim = shift.common_dim(self.dim)
+        # one coordinate, or several in the l1 norm: no worse than all in one of them
         one_moves = shift.structure == "scalar" or dim == 1
         if one_moves or shift.norm == 1 or shift.radius == 0:
             return OneCoordinate(self.beta), shift.magnitude(self.scale, 1.0)
         if self.beta > 2:
             self._refuse_beyond_l2(shift, dim)
             return Splits(self.beta), shift.magnitude(self.scale, 2.0)
+        # 1 < beta < 2: norms of lower order are no smaller than the beta-norm
         if shift.norm <= self.beta:
             return Splits(self.beta), shift.magnitude(self.scale, self.beta)
+        # Norms of higher order: by way of the l2 norm. Where the dimension is known the
+        # beta-norm of a displacement is bounded too, and splits of that may cost less.
         u = shift.magnitude(self.scale, 2.0)
         lengthened = math.inf
         if dim is not None and 0 < u < math.inf:
@@ -219,6 +224,7 @@ class GeneralizedGaussianNoise(Noise):
         if self.beta in _TWINS:
             twin = _TWINS[self.beta]
             return twin.noise._sample_unit(shape, rng) / twin.factor
+        # |x|^beta has the gamma distribution of shape 1 / beta
         size = rng.standard_gamma(1 / self.beta, size=shape) ** (1 / self.beta)
         return size * (2 * rng.integers(0, 2, size=shape) - 1)
 

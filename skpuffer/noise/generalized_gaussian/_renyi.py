@@ -32,6 +32,8 @@ def _rule(density: int) -> tuple[Floats, Floats, Floats]:
 
     It converges exponentially whatever the kinks at the ends (Takahasi and Mori, 1974).
     """
+    # x = 1 / (1 + exp(-pi sinh(t))) for evenly spaced t, up to where the weights
+    # vanish; distances from the nearer end keep their digits
     last = int(3.2 * density)
     t = np.arange(-last, last + 1) / density
     s = np.pi / 2 * np.sinh(t)
@@ -68,6 +70,8 @@ def _edges(
     ends = []
     for sign in (-1.0, 1.0):
         low, high = np.full_like(peak, -60.0), np.full_like(peak, 60.0)
+        # the logarithm of the distance, halved 14 times from [-60, 60] to within 1/100;
+        # the end outside is returned, so nothing within the drop is cut off
         for _ in range(14):
             middle = (low + high) / 2
             above = height(peak + sign * size * np.exp(middle)) > least
@@ -116,6 +120,7 @@ def renyi(alpha: Numbers, u: Numbers, beta: float) -> Floats:
 
 def _weighted(exponent: Floats, x: Floats) -> Floats:
     """Return exp(exponent) (exp(x) - 1 - x), also where exp(x) is too large."""
+    # for large x the exponents are added first: their sum may be small
     near = np.exp(exponent) * exp_remainder(np.minimum(x, 1.0))
     return np.where(x <= 1, near, np.exp(exponent + x) - np.exp(exponent) * (1 + x))
 
@@ -134,6 +139,7 @@ def _costs(rest: Floats, u: Floats, beta: float) -> Floats:
 
         left, right = _edges(exponent, peak, 1.0 + u + np.abs(peak))
         top = exponent(peak)
+        # segments between the peak, which is negative, and the kinks at 0 and u
         marks = np.stack([left, peak, 0 * u, u, right], axis=1)
         marks = np.clip(marks, left[:, np.newaxis], right[:, np.newaxis])
 
@@ -145,6 +151,8 @@ def _costs(rest: Floats, u: Floats, beta: float) -> Floats:
         # from here on the width of the peak is lost in rounding, and less than `_HAIR`
         log_moment = np.where(top > _PEAK_ALONE, top, log_moment)
 
+        # where the noise itself, unshifted or shifted, is `_DROP` below its peak; the
+        # loss changes sign at u / 2
         end = _DROP ** (1 / beta)
         left, right = np.minimum(left, -end), np.maximum(right, u + end)
         marks = np.stack([left, 0 * u, u / 2, u, right], axis=1)
@@ -154,6 +162,7 @@ def _costs(rest: Floats, u: Floats, beta: float) -> Floats:
             size, fall = loss(x, moved, beta), -(np.abs(x) ** beta)
             return _weighted(fall, column * size) + column * _weighted(fall, -size)
 
+        # mean of exp(rest L) - 1 as a sum of positive terms, where it is small
         small = log_moment < 0.5
         if small.any():
             rest_, u_ = rest[small], u[small]

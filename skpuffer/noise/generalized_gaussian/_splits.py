@@ -71,6 +71,8 @@ def split_renyi(alpha: float, u: float, beta: float) -> float:
     whole = limit * u**2
     if u == 0 or not math.isfinite(whole):
         return whole
+    # `best` is the largest ratio attained, a lower bound; `done` one that no ratio
+    # exceeds on the intervals that are settled, an upper bound
     best = float(renyi(alpha, u, beta)) / u**beta
     if not math.isfinite(best):
         return math.inf
@@ -86,6 +88,8 @@ def split_renyi(alpha: float, u: float, beta: float) -> float:
     done = max(best, near_zero)
     while low.size:
         best = max(best, float(np.max(at_high / high**beta)))
+        # The chord is slope v - lost (D(0) = 0 and convexity make lost >= 0). Its ratio
+        # to v^beta is stationary where slope v = beta (slope v - lost).
         slope = (at_high - at_low) / (high - low)
         lost = np.maximum(slope * low - at_low, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -100,6 +104,7 @@ def split_renyi(alpha: float, u: float, beta: float) -> float:
         low, high = low[~settled], high[~settled]
         if not low.size:
             break
+        # the other intervals in eight parts each
         marks = low + (high - low) * np.linspace(0, 1, 9)[:, np.newaxis]
         costs = renyi(alpha, marks, beta)
         low, high = marks[:-1].T.ravel(), marks[1:].T.ravel()
@@ -132,6 +137,7 @@ def _equal_split(u: float, times: int, beta: float, epsilons: Floats) -> Floats:
         with np.errstate(divide="ignore"):
             return np.log(hockey_stick(epsilons, u, beta))
     pair, tail = _OneCoordinate(u, beta), math.exp(_DEEP - 7) / times
+    # the loss has a standard deviation of about sqrt(I) u for small u
     step = math.sqrt(fisher_information(beta)) * u / _FINENESS
     step = max(min(step, 0.02), 2 * tail_quantile(pair.delta, tail) / _MAX_POINTS)
     # close to beta = 1 there is almost a point mass at u^beta: let a grid point meet it
@@ -149,9 +155,12 @@ def _equal_split(u: float, times: int, beta: float, epsilons: Floats) -> Floats:
             more /= 1.5
         tilt += more
         mean, spread = grid.mean(tilt), math.sqrt(grid.variance(tilt))
+        # each tilt gives an upper bound at every epsilon
         np.minimum(best, total.tail(tilt, math.inf).log_deltas(epsilons), out=best)
         if not math.isfinite(mean):
             break
+        # until the sum's likely loss is beyond the last epsilon, or delta negligible
+        # there
         likely = np.searchsorted(epsilons, times * mean)
         if likely == len(epsilons) or best[likely] < _DEEP:
             break
@@ -187,6 +196,7 @@ def split_trade_off(u: float, beta: float) -> Hull:
         end = max(end, rho + 2 * math.sqrt(-_DEEP * rho))
     alphas = _ORDERS
     costs = alphas * rho if beta < 2 else renyi(alphas, u, beta)
+    # so much loss that only Rényi orders are used
     if not end <= _MAX_LOSS:
         end = min(end, 1e5)
         epsilons = np.geomspace(1e-3 * end, end, 1000)
@@ -201,6 +211,7 @@ def split_trade_off(u: float, beta: float) -> Hull:
         with np.errstate(divide="ignore"):
             # the limit of ever more coordinates: mu² = 2 rho
             best = np.log(gaussian_delta(epsilons, spread))
+    # equal parts of a shift of l_order norm u over `times` coordinates
     for times in (2**j for j in range(7)) if beta > 2 else count(1):
         log_deltas = _equal_split(u / times ** (1 / order), times, beta, epsilons)
         worst = np.any((log_deltas > best) & (log_deltas > _DEEP))
@@ -214,6 +225,8 @@ def _with_tail(
     epsilons: Floats, log_deltas: Floats, alphas: Floats, costs: Floats
 ) -> Hull:
     """Hull of bounds on a trade-off, whose far tail is what Rényi costs imply."""
+    # corners up to the first negligible delta, then those from Rényi costs, up to one
+    # at the smallest float
     useful = np.append(log_deltas > _DEEP - 7, False)
     end = int(np.argmin(useful))
     epsilons, log_deltas = epsilons[:end], log_deltas[:end]
@@ -222,6 +235,7 @@ def _with_tail(
     deep = np.flatnonzero(implied < _DEEPEST)
     if len(deep):
         beyond, implied = beyond[: deep[0] + 1], implied[: deep[0] + 1]
+    # rounded up to that
     implied = np.maximum(implied, _DEEPEST)
     return hull(
         np.concatenate([epsilons, beyond]), np.concatenate([log_deltas, implied])

@@ -159,6 +159,7 @@ class Splits(_Tabulated):
 
     def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
         """Return the Rényi cost; arrays broadcast."""
+        # all in one coordinate: computed to be the worst, not proved
         if self.beta > 2:
             return renyi(alpha, u, self.beta)
         return np.vectorize(partial(split_renyi, beta=self.beta), otypes=[float])(
@@ -191,7 +192,9 @@ class Euclidean(_Tabulated):
         """Return the Rényi cost; arrays broadcast."""
         alpha, u = np.asarray(alpha, float), np.asarray(u, float)
         with np.errstate(over="ignore", invalid="ignore"):
+            # D(v) <= alpha I v² / 2 in each coordinate, and the squares add up to u²
             cost = alpha * loss.fisher_information(self.beta) / 2 * u**2
+        # its beta-norm is at most `lengthened` times u: another bound
         if self.lengthened <= _LENGTHENED:
             split = Splits(self.beta)._renyi(alpha, self.lengthened * u)
             cost = np.minimum(cost, split)
@@ -201,11 +204,14 @@ class Euclidean(_Tabulated):
         table = euclidean_trade_off(u, self.beta)
         if self.lengthened > _LENGTHENED:
             return table
+        # both bound the trade-off, so the smaller does at each epsilon
         return _smaller(table, split_trade_off(self.lengthened * u, self.beta))
 
 
 @lru_cache(maxsize=64)
 def _smaller(first: Hull, second: Hull) -> Hull:
     """Hull of the smaller of two bounds on one trade-off."""
+    # An upper bound at the corners of both; between them the hull of a minimum is as
+    # valid, since the trade-off itself is convex.
     marks = np.union1d(first.epsilons, second.epsilons)
     return hull(marks, np.minimum(first.log_delta(marks), second.log_delta(marks)))
