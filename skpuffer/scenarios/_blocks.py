@@ -127,7 +127,7 @@ class BlocksScenario(Scenario):
         return self.scenario.secret_position(feature_names, n_features)
 
     def check_secret(self, secret: ArrayLike) -> None:
-        """Refuse secret values that the scenario of a block does not speak of."""
+        """Refuse secret values that the scenario of a block does not cover."""
         ends = np.cumsum(self.block_sizes(len(secret)))
         for part in np.split(np.asarray(secret), ends[:-1]):
             self.scenario.check_secret(part)
@@ -172,7 +172,7 @@ class _BoundBlocks(BoundScenario):
         return stack(parts)
 
     def leaks(self, X: Rows, secret: ArrayLike | None = None) -> tuple[str, ...]:
-        """Say so if the prior of a block has the rows of the table, or of a block."""
+        """Sentence, if the prior of a block has the rows of the table or of a block."""
         ends = np.cumsum([0, *self.scenario.block_sizes(self.context.n_records)])
         parts = [slice(0, ends[-1]), *map(slice, ends[:-1], ends[1:])]
         found = (
@@ -185,10 +185,11 @@ class _BoundBlocks(BoundScenario):
         offered = None
         for block, part in self._parts(release):
             facts = block.provides(part)
+            # a fact about all blocks needs that fact of each
             offered = facts if offered is None else offered & facts
         # the distributions of a query that is no sum are those of a whole table
-        laws = {OutputDistributions} if self._is_sum(release) else set()
-        return frozenset(offered & {Adjacency, MaxInfluence, *laws})
+        summed = {OutputDistributions} if self._is_sum(release) else set()
+        return frozenset(offered & {Adjacency, MaxInfluence, *summed})
 
     @staticmethod
     def _is_sum(release):
@@ -199,6 +200,9 @@ class _BoundBlocks(BoundScenario):
         for block in self.blocks:
             part = release
             if isinstance(release, QueryRelease):
+                # Of a sum the contribution is enough, and the common part of the other
+                # blocks is removed. The matrix of a linear query is that of a whole
+                # table, not of a block.
                 part = replace(
                     release,
                     n_records=block.context.n_records,
@@ -218,6 +222,7 @@ class _BoundBlocks(BoundScenario):
         ]
         distributions, secrets, pairs, chances = None, [], [], None
         for size, fact in zip(self.sizes, found, strict=True):
+            # indices of secrets go on from those of the blocks before
             start = len(secrets)
             secrets += [(f"block of {size}", secret) for secret in fact.secrets]
             pairs += [(start + i, start + j) for i, j in fact.pairs]
@@ -239,6 +244,7 @@ class _BoundBlocks(BoundScenario):
         found = [
             block.fact(Adjacency, part, norm) for block, part in self._parts(release)
         ]
+        # the records that differ lie in the block of the secret: the largest count
         worst = max(found, key=lambda fact: fact.count)
         one = len(found) == 1
         coupling = worst.coupling_id
@@ -275,10 +281,11 @@ class _BoundBlocks(BoundScenario):
         )
 
     def _trust(self, found):
-        """Certainty of several facts together, as fields; by a union bound."""
+        """Certainty of several facts together, as fields of a fact."""
         sizes = ", ".join(map(str, self.sizes))
         return {
             "certified": all(fact.certified for fact in found),
+            # a pair of secrets lies in one block; samples of all blocks must be good
             "delta": max(fact.delta for fact in found),
             "confidence": 1 - min(1.0, sum(1 - fact.confidence for fact in found)),
             "assumptions": (

@@ -13,8 +13,9 @@ def coupling_in_table(bound: BoundScenario, kind: str, *key: Any) -> str | None:
     """Name of a coupling of two neighbouring tables, or None if it has no name.
 
     One prior describes many tables, and two of them may depend on each other in any
-    way: of the same people one may hold U and the other sU. So a coupling belongs to
-    a table that the scenario names, and to columns that have names.
+    way: of the same people one may hold a fair sign U and the other sU, with s the
+    secret. So a coupling belongs to a table that the scenario names, and to columns
+    that have names.
 
     Parameters
     ----------
@@ -31,6 +32,7 @@ def coupling_in_table(bound: BoundScenario, kind: str, *key: Any) -> str | None:
     table, context = bound.scenario.table, bound.context
     if table is None or context.feature_names is None:
         return None
+    # equal digests mean equal priors, pairs and columns: one and the same coupling
     digest = joblib.hash([*key, context.feature_names])
     return f"{kind}, {context.n_records} records of {table!r}:{digest}"
 

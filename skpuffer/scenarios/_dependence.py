@@ -94,8 +94,10 @@ class _BoundDependence(BoundScenario):
     ) -> OutputSensitivity:
         scenario = self.scenario
         assert release.sensitivity is not None  # or the fact is not on offer
+        # across independent records: one record replaced (twice between two records)
         one = release.sensitivity.value("replace", norm, release.dim)
-        # by the triangle inequality for W_inf: to independent records, across, and back
+        # Triangle inequality for W_inf: to independent records, across, and back. In
+        # units, a displacement grows at most as much as in the smallest one.
         distance = float(scenario.distance)
         if release.units is not None:
             distance /= min(release.units)

@@ -47,14 +47,14 @@ class LawsScenario(Scenario):
         except TypeError:
             pairs = []
         if not pairs or any(
-            len(pair) != 2 or not all(isinstance(law, Distribution) for law in pair)
+            len(pair) != 2 or not all(isinstance(one, Distribution) for one in pair)
             for pair in pairs
         ):
             raise ScenarioError(
                 "The parameter 'laws' must be a non-empty list of pairs of "
                 "distributions (PointMass, Gaussian, Discrete, Samples, Support)."
             )
-        dims = {law.dim for pair in pairs for law in pair}
+        dims = {one.dim for pair in pairs for one in pair}
         if len(dims) > 1:
             raise ScenarioError(
                 "The parameter 'laws' mixes distributions of different dimension: "
@@ -86,13 +86,13 @@ class _BoundLaws(BoundScenario):
                 f"The parameter 'laws' describes an output of {self._dim} "
                 f"coordinates; the release {release.name!r} has {release.dim}."
             )
-        flat = tuple(law for pair in self.scenario.laws for law in pair)
+        flat = tuple(one for pair in self.scenario.laws for one in pair)
         n = len(flat)
         return OutputDistributions(
             distributions=(flat,),
             secrets=tuple(range(n)),
             pairs=tuple((i, i + 1) for i in range(0, n, 2)),
-            certified=all(law.certified for law in flat),
+            certified=all(one.certified for one in flat),
             assumptions=(
                 f"the output of the release {release.name!r} follows one of the "
                 f"{n} given distributions",
@@ -100,4 +100,4 @@ class _BoundLaws(BoundScenario):
         )
 
     def describe(self) -> str:
-        return f"LawsScenario({len(self.scenario.laws)} pairs of laws)"
+        return f"LawsScenario({len(self.scenario.laws)} pairs of distributions)"

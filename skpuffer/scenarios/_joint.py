@@ -128,16 +128,17 @@ class JointTableScenario(Scenario):
     def _masses(self, n_tables):
         """Masses of the tables by belief, as integers."""
         given = self.probabilities
+        # a list of numbers is one belief, a list of arrays are several
         several = (
             np.ndim(given) != 1
             if not isinstance(given, list)
-            else any(np.ndim(law) for law in given)
+            else any(np.ndim(masses) for masses in given)
         )
-        laws = list(given) if several else [given]
+        beliefs = list(given) if several else [given]
         out = []
-        for law in laws:
+        for belief in beliefs:
             try:
-                masses = np.asarray(law)
+                masses = np.asarray(belief)
                 check_masses(n_tables, probabilities=masses)
             except (TypeError, ValueError) as error:
                 raise ScenarioError(
@@ -183,6 +184,7 @@ def _integers(masses):
             out = np.empty(len(read), dtype=object)
             out[:] = [int(f * common) for f in read]
             return out
+    # else the exact binary values, over their common power of two
     mantissa, exponent = np.frexp(values)
     exponent[values == 0] = exponent.max()
     mantissa = np.ldexp(mantissa, 53).astype(np.int64).astype(object)
@@ -208,6 +210,7 @@ class _BoundJointTable(BoundScenario):
                 f"{context.n_records}."
             )
         self.masses = scenario._masses(len(tables))
+        # tables that no belief thinks possible are of no event
         possible = np.any([masses > 0 for masses in self.masses], axis=0)
         self.tables = tables[possible]
         self.masses = [masses[possible] for masses in self.masses]
@@ -274,6 +277,7 @@ class _BoundJointTable(BoundScenario):
         arrays = self._arrays
         if not release.is_sum:
             return np.array([finite_output(release, table, None) for table in arrays])
+        # a sum over records: the contribution of each distinct record once
         rows, where = np.unique(
             arrays.reshape(-1, arrays.shape[2]), axis=0, return_inverse=True
         )
@@ -294,21 +298,22 @@ class _BoundJointTable(BoundScenario):
     def _output_distributions(
         self, release: AnyRelease, norm: float
     ) -> OutputDistributions:
+        # tables of one output are one atom of its distribution
         outputs, where = np.unique(self._outputs(release), axis=0, return_inverse=True)
         where = where.reshape(-1)
-        laws, probabilities = [], []
+        distributions, probabilities = [], []
         for masses in self.masses:
             found = [
                 _conditional_distribution(outputs, where[event], masses[event])
                 for event in self.events
             ]
-            laws.append(tuple(found))
+            distributions.append(tuple(found))
             total = sum(masses)
             probabilities.append(
                 tuple(float(sum(masses[event]) / total) for event in self.events)
             )
         return OutputDistributions(
-            distributions=tuple(laws),
+            distributions=tuple(distributions),
             secrets=tuple(self.secrets),
             pairs=self.pairs,
             probabilities=tuple(probabilities),
@@ -341,6 +346,7 @@ def _conditional_distribution(outputs, where, masses):
     total = sum(masses)
     if not total:
         return None
+    # P(output | event): masses of the tables with that output over the event's, exactly
     sums = np.zeros(len(outputs), dtype=object)
     np.add.at(sums, where, masses)
     kept = np.flatnonzero(sums)

@@ -154,6 +154,7 @@ class _BoundSimulator(BoundScenario):
         text = f"the tables are the simulator's ({scenario.n_draws} coupled draws)"
         if scenario.confidence is None:
             return CoupledSamples(certified=False, assumptions=(text,), **common)
+        # union bound over the pairs
         beta = (1 - scenario.confidence) / len(pairs)
         # P(all n draws below the (1 - delta)-quantile) = (1 - delta)^n = beta, so with
         # probability 1 - beta at most a mass delta lies above the largest draw
@@ -168,6 +169,7 @@ class _BoundSimulator(BoundScenario):
     def _independent_outputs(self, release, seed_offset=0):
         """Outputs of independently drawn tables, by secret."""
         scenario = self.scenario
+        # the simulation is public: its seed may be known, the noise's may not
         rng = np.random.default_rng([scenario.random_state, seed_offset])
         return [
             np.array(
@@ -183,17 +185,17 @@ class _BoundSimulator(BoundScenario):
     def _output_distributions(
         self, release: AnyRelease, norm: float
     ) -> OutputDistributions:
-        laws, again = (
+        drawn, again = (
             tuple(map(Samples, self._independent_outputs(release, seed_offset)))
             for seed_offset in (0, 1)
         )
         # distance of two samples of one distribution: sampling noise alone
         null = max(
             distribution_distance(u, v, norm, release.units)
-            for u, v in zip(laws, again, strict=True)
+            for u, v in zip(drawn, again, strict=True)
         )
         return OutputDistributions(
-            distributions=(laws,),
+            distributions=(drawn,),
             secrets=tuple(self.scenario.secrets),
             pairs=self._pairs(),
             certified=False,

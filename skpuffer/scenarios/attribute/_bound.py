@@ -86,15 +86,15 @@ def _contribution_distributions(life, rows, n_secrets, contribution, prior_as):
             "the query cannot take."
         )
     kind = DISTRIBUTION_TYPES[prior_as]
-    laws = []
+    distributions = []
     for code in range(n_secrets):
         mine = values[rows.codes == code]
         if len(mine) == 0:
-            laws.append(None)
+            distributions.append(None)
             continue
         # not merged into distinct rows here: distances do that where it pays
-        laws.append(kind(mine))
-    return tuple(laws), joblib.hash(values)
+        distributions.append(kind(mine))
+    return tuple(distributions), joblib.hash(values)
 
 
 class BoundAttribute(BoundScenario):
@@ -116,6 +116,7 @@ class BoundAttribute(BoundScenario):
             scenario.pairs, self.secrets, f"the column {scenario.column!r}"
         )
         self.priors = tuple(self._bind_prior(table, target) for table in tables)
+        # pairs of which no prior gives both secrets a positive probability
         self._uncovered = [
             tuple(self.secrets[code] for code in pair)
             for pair in self.pairs
@@ -178,6 +179,7 @@ class BoundAttribute(BoundScenario):
 
     def _bind_prior(self, table, target):
         X, y = prior_arrays(self.scenario, table, target, self.context)
+        # equal by content, so that the cache serves every clone of the scenario
         codes = self._codes(table._frame[self.scenario.column])
         return PriorRows(X, y, codes, joblib.hash((X, y, codes)))
 
@@ -189,7 +191,7 @@ class BoundAttribute(BoundScenario):
     # -- facts --------------------------------------------------------------------
 
     def leaks(self, X: Rows, secret: ArrayLike | None = None) -> tuple[str, ...]:
-        """Say so if a prior is the private table, or has half of its rows."""
+        """Sentence, if a prior is the private table or has half of its rows."""
         if self._empirical:
             return ()  # said so already
         mine = list(columns_of(X))
@@ -203,7 +205,7 @@ class BoundAttribute(BoundScenario):
         return ()
 
     def _codes(self, secret):
-        """Secrets by number; -1 for one that no prior has."""
+        """Index of each value among the secrets; -1 for one that no prior has."""
         code = {value: i for i, value in enumerate(self.secrets)}
         return np.array([code.get(v, -1) for v in np.asarray(secret).tolist()])
 
@@ -230,7 +232,8 @@ class BoundAttribute(BoundScenario):
 
     def _contributions(self, release):
         """Distributions of a record's contribution by prior and secret; digests."""
-        life = None if self._empirical else life_of(self.scenario)  # no private rows
+        # nothing is kept of an empirical prior: its rows are private
+        life = None if self._empirical else life_of(self.scenario)
         of = len(self.secrets), release.contribution, self.prior_as
         found = [_contribution_distributions(life, rows, *of) for rows in self.priors]
         return tuple(zip(*found, strict=True))
@@ -239,8 +242,8 @@ class BoundAttribute(BoundScenario):
         """Assumptions of the priors and of the level of the secret, in sentences."""
         scenario = self.scenario
         given = {
-            "sample": "is an independent sample of the attacker's belief, whose law is "
-            "otherwise unknown",
+            "sample": "is an independent sample of the attacker's belief, whose "
+            "distribution is otherwise unknown",
             "law": "is exactly the attacker's belief",
             "support": "lists every value the attacker thinks possible",
             "confidence": "is an independent sample of the attacker's belief, which "
@@ -274,15 +277,15 @@ class BoundAttribute(BoundScenario):
             *(vacuous if self._uncovered else ()),
         )
 
-    def trust(self, laws: Any) -> dict[str, Any]:
-        """Certainty of the distributions, as the fields that every fact carries."""
+    def trust(self, distributions: Any) -> dict[str, Any]:
+        """How far the distributions are known, in the fields that every fact has."""
         scenario = self.scenario
         trust = {
             "certified": self.prior_as != "sample",
             "assumptions": self.statements(),
         }
         if self.prior_as == "confidence":
-            delta = self._confidence_delta(laws)
+            delta = self._confidence_delta(distributions)
             if scenario.level == "dataset" and delta < 1:
                 # independent records: 1 - (1 - delta)^n, the mass of some bad event
                 delta = -math.expm1(self.context.n_records * math.log1p(-delta))
@@ -295,20 +298,25 @@ class BoundAttribute(BoundScenario):
             trust |= {"delta": delta, "confidence": float(scenario.confidence)}
         return trust
 
-    def _confidence_delta(self, laws):
+    def _confidence_delta(self, distributions):
         """Mass outside of which the prior's distributions stand for the true ones.
 
         The largest over pairs, by a union bound over all distributions.
         """
-        known = [law for prior in laws for law in prior if law is not None]
+        # Each true distribution is, with probability 1 - beta, within its radius of the
+        # prior's in total variation, so that a coupling of both differs with no more
+        # than that mass. Glued to the coupling of a pair, one for either secret, it
+        # moves records by what the prior says except for the sum of the two radii.
+        known = [one for prior in distributions for one in prior if one is not None]
         beta = (1 - self.scenario.confidence) / len(known)
         worst = 0.0
-        for prior in laws:
-            points = [law.points for law in prior if law is not None]
+        for prior in distributions:
+            points = [one.points for one in prior if one is not None]
+            # all points of a prior, on which by assumption the true distribution is
             size = len(np.unique(np.concatenate(points), axis=0))
             radius = [
-                None if law is None else _variation_radius(size, len(law.points), beta)
-                for law in prior
+                None if one is None else _variation_radius(size, len(one.points), beta)
+                for one in prior
             ]
             for i, j in self.pairs:
                 if radius[i] is not None and radius[j] is not None:
@@ -319,22 +327,23 @@ class BoundAttribute(BoundScenario):
     def _output_distributions(
         self, release: AnyRelease, norm: float
     ) -> OutputDistributions:
-        laws, _ = self._contributions(release)
+        distributions, _ = self._contributions(release)
         units = release.unit_array
         return OutputDistributions(
             distributions=tuple(
-                tuple(None if law is None else _scaled(law, units) for law in prior)
-                for prior in laws
+                tuple(None if one is None else _scaled(one, units) for one in prior)
+                for prior in distributions
             ),
             scale=abs(release.factor),
             secrets=self.secrets,
             pairs=self.pairs,
+            # frequency of each secret in the prior's rows
             probabilities=tuple(
                 tuple(np.bincount(r.codes, minlength=len(self.secrets)) / len(r.codes))
                 for r in self.priors
             ),
             common_part_removed=True,
-            **self.trust(laws),
+            **self.trust(distributions),
         )
 
     @offers(Adjacency)
@@ -346,17 +355,20 @@ class BoundAttribute(BoundScenario):
         norm = release.shift_norm(norm)
         if not self._readable(release):
             return self._any_record(count, "the prior has no target column")
-        laws, names = self._contributions(release)
+        distributions, names = self._contributions(release)
         pairs = [
             (prior[i], prior[j])
-            for prior in laws
+            for prior in distributions
             for i, j in self.pairs
             if prior[i] is not None and prior[j] is not None
         ]
+        # An optimal coupling moves a record's contribution by no more than W_inf. For
+        # all records at once, independent given the secret, take it for each.
         move, _ = largest_distance(pairs, norm, ceiling=release.shift_ceiling)
+        # from the ceiling on the bound for arbitrary records is no worse
         if math.isinf(move):
             return self._any_record(count, "the secret moves a record very far")
-        coupling, trust = self._coupling(names, norm), self.trust(laws)
+        coupling, trust = self._coupling(names, norm), self.trust(distributions)
         trust["assumptions"] += same_table(coupling, self.scenario.table)
         return Adjacency(
             count=count,
@@ -389,7 +401,7 @@ class BoundAttribute(BoundScenario):
         )
 
     def _any_record(self, count, reason):
-        """Adjacency of records that may become any others: no prior is needed."""
+        """Adjacency by which records may become any others: no prior is needed."""
         assumptions = (
             *self.statements()[:2],
             f"{reason}, so {'it' if count == 1 else 'each record'} may become any "
@@ -409,16 +421,16 @@ class BoundAttribute(BoundScenario):
 
 
 @remembered_with(1)
-def _scaled_cached(law, units):
-    kind = type(law)
-    return kind(law.points * np.asarray(units), law.weights)
+def _scaled_cached(distribution, units):
+    kind = type(distribution)
+    return kind(distribution.points * np.asarray(units), distribution.weights)
 
 
-def _scaled(law, units):
+def _scaled(distribution, units):
     """Distribution in the output's own units; the same object where they are one."""
     if np.ndim(units) == 0:
-        return law
-    return _scaled_cached(law, tuple(units.tolist()))
+        return distribution
+    return _scaled_cached(distribution, tuple(units.tolist()))
 
 
 def _variation_radius(size, n, beta):
@@ -434,6 +446,7 @@ def _variation_radius(size, n, beta):
     """
     if size == 1:
         return 0.0
-    # log(2**size - 2), without overflow; total variation is half of L1
+    # (2^size - 2) exp(-n t² / 2) = beta, solved for t; log(2^size - 2) without
+    # overflow, and total variation is half of L1
     log_count = size * math.log(2) + math.log1p(-(2.0 ** (1 - size)))
     return 0.5 * math.sqrt(2 * (log_count + math.log(1 / beta)) / n)

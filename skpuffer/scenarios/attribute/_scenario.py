@@ -191,7 +191,7 @@ class AttributeScenario(Scenario):
         return columns.index(self.column) if n_features == len(columns) else None
 
     def check_secret(self, secret: ArrayLike) -> None:
-        """Refuse values of the secret column that the scenario cannot speak of.
+        """Refuse values of the secret column that the scenario does not cover.
 
         Parameters
         ----------
@@ -225,6 +225,7 @@ class AttributeScenario(Scenario):
         """Return the range of each feature over the public prior tables."""
         if self.needs_empirical:
             return None
+        # public rows, as the query reads them: bounds of theirs tell nothing private
         low, high = [], []
         for table in self._tables():
             X, _ = prior_arrays(self, table, self.target, context)

@@ -31,6 +31,7 @@ def _output(release, rows, chosen):
 
 def _one_record_differs(rows, codes, n, rng):
     """Tables that differ in one record, which is drawn given each secret."""
+    # the first record stands for any: they are independent and alike
     base = _positions(rows, None, n, rng)
     tables = []
     for code in codes:
@@ -89,6 +90,7 @@ def output_samples(bound: Any, release: QueryRelease) -> OutputSamples:
                 (table,) = couple(rows, (code,), n, rng)
                 outputs.append(_output(release, rows, table))
                 groups.append(code)
+                # each secret by its mass under the prior, each prior alike
                 weights.append(mass[code] / scenario.n_draws / len(bound.priors))
     return OutputSamples(
         draws=np.array(outputs),

@@ -42,6 +42,7 @@ class BoundNetwork(BoundScenario):
         self.quilts = tuple(self._quilts(*joint) for joint in self.joints)
 
     def _quilts(self, joint, possible):
+        """Quilts of all protected nodes under one belief."""
         sizes = self._sizes()
         records = [
             record
@@ -60,6 +61,7 @@ class BoundNetwork(BoundScenario):
                 for at, of in enumerate(self.graph.parents)
             },
         }
+        # roundings in a mass: one factor for each node, and the sums over the rest
         return ListedQuilts(records, described, joint.ndim + 40)
 
     def _sizes(self):
@@ -69,6 +71,7 @@ class BoundNetwork(BoundScenario):
         return np.ones(len(self.names))
 
     def _quilts_of(self, at, joint, possible, weights):
+        """Quilts of one node as `ListedQuilts` has them; None if it has one value."""
         others = tuple(axis for axis in range(joint.ndim) if axis != at)
         masses = joint.sum(axis=others)
         compared = (
@@ -77,21 +80,23 @@ class BoundNetwork(BoundScenario):
         if not compared.any():
             return None
         whole = self.scenario.level == "attribute" and self.scenario.moves is None
-        sizes, quilts, laws = [], [], []
+        sizes, quilts, tables = [], [], []
         for quilt, near in self.graph.quilts(at, int(self.scenario.max_quilt)):
+            # the joint distribution of the node and the quilt, the node's axis first
             kept = (at, *quilt)
             rest = tuple(axis for axis in range(joint.ndim) if axis not in kept)
             table, on = (
                 np.moveaxis(found, sorted(kept).index(at), 0).reshape(len(masses), -1)
                 for found in (joint.sum(axis=rest), possible.any(axis=rest))
             )
+            # given each value of the node; one without mass is not compared
             with np.errstate(invalid="ignore", divide="ignore"):
-                laws.append((np.nan_to_num(table / masses[:, None]), on))
+                tables.append((np.nan_to_num(table / masses[:, None]), on))
             # a column that changes may change every record
             n = self.context.n_records
             sizes.append(float(n) if whole else float(weights[list(near)].sum()))
             quilts.append(quilt)
-        return at, sizes, quilts, laws, compared
+        return at, sizes, quilts, tables, compared
 
     # -- facts -----------------------------------------------------------------------
 
@@ -122,6 +127,7 @@ class BoundNetwork(BoundScenario):
     def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
         count = self.context.n_records
         if self.scenario.level == "record":
+            # with the secret may change all that some path leads to
             count = max(len(self.graph.component(at)) for at in self.positions)
         return Adjacency.arbitrary(count, self.statements())
 

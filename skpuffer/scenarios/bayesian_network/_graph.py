@@ -81,7 +81,8 @@ class Graph:
         >>> collider.connected(0, ()), collider.connected(0, (2,))
         ({0, 2}, {0, 1})
         """
-        # trails are active at a collider if it or a descendant is given
+        # A trail is active at a collider if it or a descendant is given: these are the
+        # ancestors of what is given, and it.
         given, children = set(given), self.children
         ancestors, left = set(), list(given)
         while left:
@@ -89,20 +90,23 @@ class Graph:
             if here not in ancestors:
                 ancestors.add(here)
                 left.extend(self.parents[here])
-        seen, found, ways = set(), set(), [(at, "up")]
-        while ways:
-            way = ways.pop()
-            if way in seen:
+        # Visits of a node from a child ("up") or from a parent ("down"). A node that is
+        # not given passes trails on to its children, and from a child to its parents
+        # too; an active collider sends those from a parent back up to its parents.
+        seen, found, visits = set(), set(), [(at, "up")]
+        while visits:
+            visit = visits.pop()
+            if visit in seen:
                 continue
-            seen.add(way)
-            here, direction = way
+            seen.add(visit)
+            here, direction = visit
             if here not in given:
                 found.add(here)
-                ways.extend((child, "down") for child in children[here])
+                visits.extend((child, "down") for child in children[here])
                 if direction == "up":
-                    ways.extend((parent, "up") for parent in self.parents[here])
+                    visits.extend((parent, "up") for parent in self.parents[here])
             if direction == "down" and here in ancestors:
-                ways.extend((parent, "up") for parent in self.parents[here])
+                visits.extend((parent, "up") for parent in self.parents[here])
         return found
 
     def quilts(self, at: int, most: int) -> Iterator[tuple[tuple[int, ...], set[int]]]:
@@ -124,6 +128,7 @@ class Graph:
         """
         nodes = range(len(self.parents))
         yield (), set(nodes)
+        # what no path leads to is independent: the empty quilt has it all beyond
         others = [node for node in self.component(at) if node != at]
         if len(others) < len(nodes) - 1:
             yield (), {at, *others}

@@ -166,6 +166,7 @@ class BayesianNetworkScenario(Scenario):
 
     @staticmethod
     def _joint(nodes, tables):
+        """Masses of all outcomes, an axis for each node, and which can occur."""
         if not isinstance(tables, dict) or set(tables) != set(nodes):
             raise ScenarioError(
                 "The parameter 'tables' must hold one table for each node of 'parents'."
@@ -195,6 +196,7 @@ class BayesianNetworkScenario(Scenario):
         joint = np.ones(tuple(counts.values()))
         possible = np.ones(joint.shape, dtype=bool)  # masses underflow, this does not
         for at, (name, of) in enumerate(nodes.items()):
+            # chain rule: times P(node | parents), its axes put in the joint's order
             axes = [*(names.index(p) for p in of), at]
             order = np.argsort(axes)
             shape = [1] * len(names)

@@ -50,6 +50,7 @@ def slopes_of(covariance: Floats, secret: Sequence[int]) -> Floats:
     """
     inner = covariance[np.ix_(secret, secret)]
     try:
+        # beyond that the slopes have too few digits to bound a move by
         if np.linalg.cond(inner) > _WORST_CONDITION:
             raise np.linalg.LinAlgError
         factor = cho_factor(inner)
@@ -77,6 +78,7 @@ def certain_part(covariance: Floats, sizes: Floats, error: float) -> Floats:
         Positive semi-definite, and zero if there may be a direction without variance:
         what may be round-off is never relied on as variance.
     """
+    # in units of the sizes all entries are known to one and the same error
     sizes = np.where(sizes > 0, sizes, 1.0)
     outer = np.outer(sizes, sizes)
     # by Gershgorin's theorem no eigenvalue of a matrix of such errors is larger
@@ -125,6 +127,7 @@ class BoundGaussian(BoundScenario):
                     f"data; it has {names!r}."
                 )
             return [names.index(name) for name in context.feature_names]
+        # without names: the data has all columns, or all except the secret ones
         everything = list(range(self.n_columns))
         others = [c for c in everything if c not in self.secret]
         for columns in (everything, others):
@@ -140,6 +143,7 @@ class BoundGaussian(BoundScenario):
 
     def _coordinates(self):
         """Coordinates of the data among the stacked ones of a series."""
+        # records are stacked one after the other, each with all its columns
         starts = np.arange(self.context.n_records)[:, None] * self.n_columns
         return (starts + np.array(self.features)).ravel()
 
@@ -157,6 +161,7 @@ class BoundGaussian(BoundScenario):
         """
         if not self.series:
             slopes = slopes_of(self.covariance, self.secret)[self.features]
+            # the value of one record, or the average, with which every record moves
             n_moved = 1 if self.scenario.level == "record" else self.context.n_records
             yield np.tile(self._largest_moves(slopes), (n_moved, 1))
             return
@@ -169,6 +174,7 @@ class BoundGaussian(BoundScenario):
 
     def _largest_moves(self, slopes):
         """Largest absolute move of each coordinate over the domain."""
+        # over a ball by Cauchy-Schwarz, and attained coordinate by coordinate
         if isinstance(self.moves, float):
             return self.moves * np.linalg.norm(slopes, axis=1)
         return np.abs(slopes @ self.moves.T).max(axis=1)
@@ -221,6 +227,9 @@ class BoundGaussian(BoundScenario):
         covariance : ndarray of shape (dim, dim)
             Without what round-off may have made of it.
         """
+        # Given the secret coordinates x_I the output A x has mean A m + S (x_I - m_I),
+        # with slopes S = A Sigma_{.I} Sigma_{II}^{-1}, and for all x_I one covariance,
+        # A Sigma A' - S Sigma_{II} S'.
         dim, n, _ = matrix.shape
         deviations = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
         if self.series:
@@ -228,6 +237,7 @@ class BoundGaussian(BoundScenario):
             flat = matrix.reshape(dim, -1)
             whole = flat @ self.covariance[np.ix_(at, at)] @ flat.T
             mean = flat @ self.mean[at]
+            # no output deviates by more: the unit in which its round-off is measured
             sizes = np.abs(flat) @ deviations[at]
             for record in self.protected:
                 inner, slopes = self._series_slopes(record)
@@ -252,6 +262,8 @@ class BoundGaussian(BoundScenario):
         sizes = np.linalg.norm(np.abs(matrix) @ deviations[self.features], axis=1)
         error = self._round_off(slope, self.secret, self.features, matrix)
         if self.scenario.level == "dataset":
+            # The secret is the average of n independent records: its covariance is
+            # Sigma_{II} / n, and each record's regression on it has the same slopes.
             slopes = matrix.sum(axis=1) @ slope
             yield (
                 "the table",
@@ -282,6 +294,7 @@ class BoundGaussian(BoundScenario):
         Accuracy and stability of numerical algorithms, Lemma 10.10). Times eight.
         """
         deviations = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
+        # slopes between coordinates in standard deviations; a constant has none
         rows = np.where(deviations[at] > 0, deviations[at], math.inf)[:, None]
         steepest = np.abs(slopes * deviations[inner] / rows).sum(axis=1).max()
         operations = matrix.size + len(matrix) + len(inner)
@@ -296,20 +309,21 @@ class BoundGaussian(BoundScenario):
         self, release: AnyRelease, norm: float
     ) -> OutputDistributions:
         matrix = self._matrix(release)
-        laws, secrets, pairs = [], [], []
+        distributions, secrets, pairs = [], [], []
         for name, slopes, mean, covariance in self._secrets(matrix):
             moves = self.moves
             if isinstance(moves, float):
                 # the output moves in one direction: the first right singular vector
                 moves = moves * np.linalg.svd(slopes)[2][:1]
             for move in moves:
+                # of two secrets the means are a move apart: half to either side
                 half = slopes @ move / 2
-                pairs.append((len(laws), len(laws) + 1))
+                pairs.append((len(distributions), len(distributions) + 1))
                 for sign in (-1, 1):
-                    laws.append(Gaussian(mean + sign * half, covariance))
+                    distributions.append(Gaussian(mean + sign * half, covariance))
                     secrets.append((name, tuple((sign * move / 2).tolist())))
         return OutputDistributions(
-            distributions=(tuple(laws),),
+            distributions=(tuple(distributions),),
             secrets=tuple(secrets),
             pairs=tuple(pairs),
             corners=self.scenario.shape == "box" and self._several(matrix),
@@ -320,6 +334,7 @@ class BoundGaussian(BoundScenario):
     def _output_sensitivity(
         self, release: AnyRelease, norm: float
     ) -> OutputSensitivity:
+        # moves of a ball: the diameter times the slopes' operator norm from l2
         units = 1.0 if release.units is None else np.reshape(release.units, (-1, 1))
         steepest = max(
             operator_norm(slopes / units, norm)

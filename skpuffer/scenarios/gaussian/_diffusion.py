@@ -110,6 +110,9 @@ class DiffusionScenario(Scenario):
             Euclidean distances.
         """
         self.check()
+        # Driven by the same noise, two paths X and Y have a difference without noise:
+        # d|X - Y|²/dt = -2 <grad V(X) - grad V(Y), X - Y> <= -2 C |X - Y|², so
+        # |X_t - Y_t| <= exp(-C t) |X_0 - Y_0| (Grönwall).
         times = np.asarray(self.times, dtype=float)
         shifts = float(self.diameter) * np.exp(-float(self.curvature) * times)
         # a distance of zero would be a release without any noise
@@ -132,6 +135,7 @@ class DiffusionScenario(Scenario):
             In the norm of the query's output.
         """
         check_positive(lipschitz=lipschitz)
+        # sum of the records' distances, or root of the sum of their squares
         order = {"sum": 1, "stacked": 2}[check_option(("sum", "stacked"), form=form)]
         return float(lipschitz * np.linalg.norm(self.record_shifts(), order))
 
@@ -212,6 +216,7 @@ class _BoundDiffusion(BoundScenario):
             self.scenario.record_shifts()[:, None], (1, self.context.n_features)
         )
         moves = np.asarray(move(gaps, release.shift_norm(norm)), dtype=float)
+        # how many records move that far, whichever they are: the largest first
         moves = np.sort(moves)[::-1]
         coupling = self._coupling()
         return Adjacency(

@@ -274,6 +274,7 @@ class GaussianScenario(Scenario):
         points = np.unique(points, axis=0)
         if len(points) < 2:
             raise ScenarioError("The parameter 'domain' lists fewer than two values.")
+        # distances depend on differences only, so equal ones are listed once
         i, j = np.triu_indices(len(points), 1)
         return None, np.unique(points[j] - points[i], axis=0)
 

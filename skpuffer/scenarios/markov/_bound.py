@@ -47,6 +47,7 @@ class BoundMarkovChain(BoundScenario):
         self.n_states = len(self.chains[0][0])
         self.positions = tuple(protected_records(scenario.protected, n))
         self.rows = scenario._state_rows(context)
+        # number of states with a positive probability, by chain and protected time
         possible = [
             (marginal_distributions(*chain, n)[list(self.positions)] > 0).sum(axis=1)
             for chain in self.chains
@@ -121,6 +122,7 @@ class BoundMarkovChain(BoundScenario):
         lattice = None if values is None else lattice_of(values)
         if lattice is None:
             return None
+        # all that the distributions depend on, as one key of the cache
         origin, direction, weights = lattice
         units = release.unit_array
         return SumProblem(
@@ -139,21 +141,23 @@ class BoundMarkovChain(BoundScenario):
     def _output_distributions(
         self, release: AnyRelease, norm: float
     ) -> OutputDistributions:
-        laws = sum_distributions(life_of(self.scenario), self._problem(release))
-        if laws is None:
+        found = sum_distributions(life_of(self.scenario), self._problem(release))
+        if found is None:
             raise ScenarioError(
                 f"Some values of the release {release.name!r} are too unlikely under "
                 "the chain for their probabilities to be computed. Use MarkovQuilt, "
                 "which needs no distributions, or coarser states."
             )
-        delta = laws.lost + (self.delta if laws.windows else 0.0)
+        # atoms that were too light, and the event on which coupled chains differ
+        # outside of the window
+        delta = found.lost + (self.delta if found.windows else 0.0)
         return OutputDistributions(
-            distributions=laws.laws,
-            secrets=laws.secrets,
-            pairs=laws.pairs,
+            distributions=found.distributions,
+            secrets=found.secrets,
+            pairs=found.pairs,
             scale=abs(release.factor),
             delta=delta,
-            assumptions=self.statements(self.width if laws.windows else None),
+            assumptions=self.statements(self.width if found.windows else None),
         )
 
     @offers(Adjacency)
@@ -163,6 +167,8 @@ class BoundMarkovChain(BoundScenario):
         if width is not None and 2 * width - 1 < n:
             # the secret, and less than `width` records on either side of it
             count, delta = 2 * width - 1, self.delta
+        # all records may differ, by any coupling; or those of a window, by that of its
+        # ends
         coupling, shared = arbitrary_coupling("replace", n), ()
         if count < n:
             coupling = coupling_in_table(
@@ -184,6 +190,7 @@ class BoundMarkovChain(BoundScenario):
         values = self._values(release)
         if values is None:
             return math.inf
+        # a record may go from any state to any other
         gaps = values[:, None] - values[None]
         return float(np.linalg.norm(gaps, release.shift_norm(norm), axis=2).max())
 

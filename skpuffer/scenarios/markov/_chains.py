@@ -70,7 +70,8 @@ def stationary_distribution(
     """
     rows = [[kind(p) for p in row] for row in transition]
     k = len(rows)
-    # recurrent are the states that can be returned to from wherever they lead
+    # Where k steps may lead, in logic. Recurrent are the states that can be returned to
+    # from wherever they lead.
     reachable = np.linalg.matrix_power(
         (np.array(rows, dtype=float) > 0) | np.eye(k, dtype=bool), k
     )
@@ -84,20 +85,24 @@ def stationary_distribution(
     m = len(recurrent)
     p = [[rows[x][y] for y in recurrent] for x in recurrent]
     for last in range(m - 1, 0, -1):
-        # censor the chain to the states before `last`
+        # Censor the chain to the states before `last`: a visit there is replaced by
+        # where it leads. 1 - p[last][last] is summed from the other entries, so that
+        # nothing is subtracted and every mass keeps its relative accuracy.
         leave = sum(p[last][:last])
         for x in range(last):
             p[x][last] = p[x][last] / leave
             for y in range(last):
                 p[x][y] += p[x][last] * p[last][y]
+    # and back: a state's mass is what flows into it over what leaves it, in the chain
+    # censored to the states up to it
     weight = [kind(1)]
     for last in range(1, m):
         weight.append(sum(weight[x] * p[x][last] for x in range(last)))
     total = sum(weight)
-    law = [kind(0)] * k
+    masses = [kind(0)] * k
     for x, w in zip(recurrent, weight, strict=True):
-        law[x] = w / total
-    return law
+        masses[x] = w / total
+    return masses
 
 
 def irreducible_stationary(transition: Floats) -> Floats | None:
@@ -126,11 +131,11 @@ def irreducible_stationary(transition: Floats) -> Floats | None:
 
 def marginal_distributions(initial: Floats, transition: Floats, n: int) -> Floats:
     """Distributions of the single states of a chain, of shape (n, n_states)."""
-    laws = np.empty((n, len(initial)))
-    laws[0] = initial
+    marginals = np.empty((n, len(initial)))
+    marginals[0] = initial
     for t in range(1, n):
-        laws[t] = laws[t - 1] @ transition
-    return laws
+        marginals[t] = marginals[t - 1] @ transition
+    return marginals
 
 
 def window_delta(marginals: Floats, transition: Floats, width: int) -> float:
@@ -156,10 +161,13 @@ def window_delta(marginals: Floats, transition: Floats, width: int) -> float:
         records.
     """
     n, k = marginals.shape
+    # equal rows: the next record does not depend on this one
     if np.array_equal(transition, np.broadcast_to(transition[0], transition.shape)):
         return 0.0
     ahead = np.linalg.matrix_power(transition, width)
+    # total variation between the states ahead, given each two states now
     apart = 0.5 * np.abs(ahead[:, None] - ahead[None]).sum(axis=2)
+    # one over the probability of each state at each time, for Bayes' rule below
     chance = np.divide(1.0, marginals, out=np.zeros((n, k)), where=marginals > 0)
     worst = 0.0
     for a in range(k):
@@ -207,10 +215,11 @@ def smallest_window(
 
     def delta(width):
         return max(
-            window_delta(laws, transition, width)
-            for laws, (_, transition) in zip(marginals, chains.chains, strict=True)
+            window_delta(marginal, transition, width)
+            for marginal, (_, transition) in zip(marginals, chains.chains, strict=True)
         )
 
+    # double until it fits, then halve the interval in which the smallest lies
     high = 1
     while delta(high) > event_delta:
         high *= 2

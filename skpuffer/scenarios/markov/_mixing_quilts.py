@@ -44,20 +44,25 @@ class MixingQuilts(SideQuilts):
     def _measure(self, order):
         return _PureBound(measure_of(order))
 
+    # one bound for all pairs of values
     def _compared(self):
         return np.ones((1, 1, 1), dtype=bool)
 
     def _bound(self, steps):
-        # masses within 1 -+ told of the stationary ones: a log-ratio of
-        # log((1 + told) / (1 - told)) = 2 artanh(told)
-        told = np.exp(-self.gap * np.asarray(steps, float) / 2) / self.least_mass
+        # masses within 1 -+ r of the stationary ones: a log-ratio of at most
+        # log((1 + r) / (1 - r)) = 2 artanh(r)
+        off = np.exp(-self.gap * np.asarray(steps, float) / 2) / self.least_mass
         with np.errstate(invalid="ignore"):
-            value = 2 * np.arctanh(np.where(told < 1, told, 0.0))
-        return np.where(told < 1, value, math.inf)[:, None, None]
+            value = 2 * np.arctanh(np.where(off < 1, off, 0.0))
+        return np.where(off < 1, value, math.inf)[:, None, None]
 
     def _after(self, measure, max_lag):
         return self._bound(np.arange(1, max_lag + 1))
 
+    # By Bayes' rule an earlier record x given a later one z has, relative to its
+    # marginal, the density P^t(x, z) / P(X_i = z): a ratio of two numbers that are each
+    # within 1 -+ r of the stationary mass of z. Two such densities differ by twice the
+    # log-ratio.
     def _before(self, measure, i, max_lag):
         return 2 * self._bound(np.arange(1, max_lag + 1))
 

@@ -71,29 +71,32 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
 
     def _set_marginals(self):
         """Set the marginals of the records until they settle, and their supports."""
+        # marginals q, qP, qP², ... until they agree with the stationary distribution,
+        # which stands for all that follow; supports in logic, as masses may underflow
         q, step = self.initial, self.transition
         settled = irreducible_stationary(step)
-        laws, possible = [], []
+        marginals, possible = [], []
         on, arrows = q > 0, step > 0
         self._drift = 0.0
         for _ in range(self.n_records):
             done = settled is not None and on.all()
             if done and np.all(np.abs(q - settled) <= _SETTLED * settled):
                 break
-            laws.append(q)
+            marginals.append(q)
             possible.append(on)
             q, on = q @ step, on @ arrows
-        if len(laws) < self.n_records:
-            laws.append(settled)
+        if len(marginals) < self.n_records:
+            marginals.append(settled)
             possible.append(np.ones(len(q), dtype=bool))
             self._drift = 2 * _SETTLED
-        self._marginals, self._possible = np.array(laws), np.array(possible)
+        self._marginals, self._possible = np.array(marginals), np.array(possible)
 
     def _marginal(self, at):
         at = np.minimum(at, len(self._marginals) - 1)
         return self._marginals[at], self._possible[at]
 
     def _compared(self):
+        # a value without probability at a time is no secret there
         on = self._possible
         return on[:, :, None] & on[:, None, :] & self._pairs
 
@@ -103,6 +106,7 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
         none = np.empty((0, k, k)), np.empty((0, k, k), dtype=bool)
         powers, possible = MEMORY.held((self,), "powers", none)
         if len(powers) < max_lag:
+            # at least twice as many as before, so that few copies are made
             max_lag = min(max(max_lag, 2 * len(powers)), self.n_records)
             more = np.empty((max_lag, k, k))
             on = np.empty((max_lag, k, k), dtype=bool)
@@ -121,6 +125,7 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
         held = MEMORY.held((self,), key)
         if held is None or len(held) < max_lag:
             powers, possible = self._power(max_lag)
+            # only the lags that are new
             done = 0 if held is None else len(held)
             more = measure.table(powers[done:], possible[done:])
             held = more if held is None else np.concatenate([held, more])
@@ -129,13 +134,14 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
 
     def _backward(self, earlier, power, now):
         """Distribution of an earlier record given a later one, by Bayes' rule."""
-        (law, on), (step, arrows), (after, _) = earlier, power, now
-        weights = law[..., :, None] * step
-        laws = np.swapaxes(weights, -1, -2)
+        (before, on), (step, arrows), (after, _) = earlier, power, now
+        # P(X_t = x | X_(t+s) = z) = P(X_t = x) P^s(x, z) / P(X_(t+s) = z)
+        weights = before[..., :, None] * step
+        given = np.swapaxes(weights, -1, -2)
         with np.errstate(divide="ignore", invalid="ignore"):
-            laws = laws / after[..., :, None]
+            given = given / after[..., :, None]
         possible = np.swapaxes(on[..., :, None] & arrows, -1, -2)
-        return np.nan_to_num(laws, nan=0.0, posinf=0.0), possible
+        return np.nan_to_num(given, nan=0.0, posinf=0.0), possible
 
     def _before(self, measure, i, max_lag):
         powers, possible = self._power(max_lag)
@@ -155,6 +161,7 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
         return measure.table(*back)
 
     def _error(self, measure, i, steps):
+        # as many products as lags, and as many again for the marginal
         steps = steps + np.minimum(i, len(self._marginals))
         return measure.error(len(self.initial), steps, self._drift)
 
@@ -219,6 +226,7 @@ def chain_influence(
         array = np.ascontiguousarray(array, dtype=dtype)
         return array.shape, array.tobytes()
 
+    # arrays as hashable keys of the cache
     protected = None if protected is None else tuple(int(i) for i in protected)
     pairs = None if pairs is None else key(pairs, bool)
     found, nothing = [], None

@@ -32,8 +32,9 @@ _PAIRS = 100_000
 
 @dataclass(frozen=True)
 class SumProblem:
-    """A sum of weights along chains, whose distributions are asked for: all public."""
+    """Sum of weights along Markov chains, whose distributions are asked for."""
 
+    # all of it is public
     chains: Chains
     positions: tuple[int, ...]
     pairs: str
@@ -49,7 +50,7 @@ class SumProblem:
 class _SumDistributions:
     """Distributions by chain and secret, as :class:`OutputDistributions` has them."""
 
-    laws: tuple
+    distributions: tuple
     secrets: tuple
     pairs: tuple
     lost: float = 0.0
@@ -87,9 +88,11 @@ def sum_distributions(life: object, problem: SumProblem) -> "_SumDistributions |
     for algorithm, windows in _affordable(problem):
         found, lost = [], 0.0
         for chain in problem.chains.chains:
-            laws, missing = algorithm(problem, *chain)
-            found.append(laws)
+            distributions, missing = algorithm(problem, *chain)
+            found.append(distributions)
             lost = max(lost, missing)
+        # a mass that is left out must be negligible, and the user must allow for an
+        # event
         if lost == 0 or (problem.lossy and lost < TINY**0.5):
             return _assemble(problem, found, lost, windows)
     return None
@@ -115,6 +118,8 @@ def _exact_affordable(problem):
         steps, first = exact_entries(transition), exact_entries(initial[None])
         if steps is None or first is None:
             return False
+        # a polynomial holds one mass for each value of the sum, each with n times the
+        # bits of the denominator
         digits = problem.chains.n * math.log2(max(steps[1], 2)) * sums / 30
         # Karatsuba's multiplication of integers of so many 30-bit digits
         if times * k * digits**1.585 > _MULTIPLICATIONS:
@@ -124,17 +129,18 @@ def _exact_affordable(problem):
 
 def _exact_distributions(problem, initial, transition):
     """Distributions in exact integers; nothing is lost."""
-    laws = exact_sum_distributions(
+    distributions = exact_sum_distributions(
         exact_entries(initial[None])[0][0],
         exact_entries(transition),
         np.array(problem.weights),
         problem.chains.n,
         problem.positions,
     )
-    return laws, 0.0
+    return distributions, 0.0
 
 
 def _float_affordable(problem):
+    # a convolution of lengths t and sums - t costs their product, sums² / 6 on average
     times, k, sums = _size(problem)
     return (
         times * k * sums**2 / 6 <= _PRODUCTS
@@ -154,6 +160,8 @@ def _float_distributions(problem, initial, transition):
 
 def _window_affordable(problem):
     k, width, high = len(problem.weights), problem.width, max(problem.weights)
+    # windows inside by both ends and the secret; at the edges by one end, on either
+    # side, with a part that is shorter
     inside, edges = k**3, 2 * min(width, problem.chains.n) * k**2
     part = width * high + 1
     return (inside + edges / 2) * part**2 <= _PRODUCTS and (
@@ -173,21 +181,24 @@ def _assemble(problem, found, lost, windows):
     """Distributions by chain and secret, with the pairs of secrets."""
     k, n = len(problem.weights), problem.chains.n
     origin, direction = np.array(problem.origin), np.array(problem.direction)
+    # As many steps as the longest recursion has. Of a window the origin is arbitrary,
+    # as both distributions of a pair have it in common.
     length = 2 * problem.width if windows else n
     error = mass_error(length, k, length * max(problem.weights) + 1)
     origin = origin * (1 if windows else n)
 
-    def law(parts):
+    def distribution(parts):
         if parts is None:
             return None
         steps, masses = parts
         exact = masses.dtype == object
         return LatticeSum(steps, masses, origin, direction, 0.0 if exact else error)
 
+    # secrets in the order of places and states, k in a row at each place
     places = tuple(found[0])
     secrets = tuple((place, state) for place in places for state in range(k))
-    laws = tuple(
-        tuple(law(parts) for place in places for parts in chain[place])
+    distributions = tuple(
+        tuple(distribution(parts) for place in places for parts in chain[place])
         for chain in found
     )
     total = len(secrets)
@@ -200,4 +211,4 @@ def _assemble(problem, found, lost, windows):
             for a in range(k)
             for b in range(a + 1, k)
         ]
-    return _SumDistributions(laws, secrets, tuple(pairs), lost, windows)
+    return _SumDistributions(distributions, secrets, tuple(pairs), lost, windows)

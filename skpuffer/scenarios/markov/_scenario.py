@@ -140,10 +140,10 @@ class MarkovChainScenario(Scenario):
             stationary distributions where one is asked for.
         """
         matrices = self._matrices()
-        laws = self._initial_distributions(len(matrices), len(matrices[0]))
+        first = self._initial_distributions(len(matrices), len(matrices[0]))
         return [
-            (self._stationary(matrix) if law is None else law, matrix)
-            for law, matrix in zip(laws, matrices, strict=True)
+            (self._stationary(matrix) if initial is None else initial, matrix)
+            for initial, matrix in zip(first, matrices, strict=True)
         ]
 
     def _matrices(self):
@@ -186,23 +186,23 @@ class MarkovChainScenario(Scenario):
                 "first record. Got None."
             )
         several = not isinstance(given, str) and any(
-            isinstance(law, str) or np.ndim(law) > 0 for law in given
+            isinstance(one, str) or np.ndim(one) > 0 for one in given
         )
-        laws = list(given) if several else [given] * n_chains
-        if len(laws) != n_chains:
+        listed = list(given) if several else [given] * n_chains
+        if len(listed) != n_chains:
             raise ScenarioError(
-                f"The parameter 'initial' has {len(laws)} distributions for {n_chains} "
-                "chains: give one for all, or one for each."
+                f"The parameter 'initial' has {len(listed)} distributions for "
+                f"{n_chains} chains: give one for all, or one for each."
             )
-        return [self._initial_distribution(law, n_states) for law in laws]
+        return [self._initial_distribution(one, n_states) for one in listed]
 
     @staticmethod
-    def _initial_distribution(law, n_states):
-        if isinstance(law, str):
-            check_option(("stationary",), initial=law)
+    def _initial_distribution(given, n_states):
+        if isinstance(given, str):
+            check_option(("stationary",), initial=given)
             return None
         try:
-            return check_masses(n_states, counts=False, initial=law)
+            return check_masses(n_states, counts=False, initial=given)
         except (TypeError, ValueError) as error:
             raise ScenarioError(
                 "The parameter 'initial' must be 'stationary' or a distribution of the "

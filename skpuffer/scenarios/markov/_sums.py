@@ -69,7 +69,10 @@ def exact_sum_distributions(
     # Kronecker substitution: no coefficient exceeds the total mass, so none overflows
     bits = (sum(initial) * denominator ** (n - 1)).bit_length() + 1
     width = -(-bits // 8)  # bytes
+    # times x^w, the polynomial of a record that adds w: a shift by w coefficients
     shift = [8 * width * w for w in weights]
+    # forward[t][x]: records up to t, the last in state x; backward[m][x]: the next m
+    # records after state x
     forward = [[initial[x] << shift[x] for x in range(k)]]
     backward = [[1] * k]
     for _ in range(n - 1):
@@ -79,17 +82,19 @@ def exact_sum_distributions(
         )
         last = [b << s for b, s in zip(backward[-1], shift, strict=True)]
         backward.append([sum(rows[x][y] * last[y] for y in range(k)) for x in range(k)])
-    laws = {}
+    distributions = {}
     for i in positions:
-        laws[i] = []
+        distributions[i] = []
         for x in range(k):
+            # given the state the records before and after it are independent
             packed = forward[i][x] * backward[n - 1 - i][x]
-            laws[i].append(_unpack(packed, width) if packed else None)
-    return laws
+            distributions[i].append(_unpack(packed, width) if packed else None)
+    return distributions
 
 
 def _unpack(packed, width):
     """Atoms and masses of a polynomial that was packed into one integer."""
+    # coefficient j is bytes j * width and on, the lowest first
     size = -(-packed.bit_length() // (8 * width))
     data = packed.to_bytes(size * width, "little")
     counts = [
@@ -119,6 +124,7 @@ def prefix_tables(
     list of ndarray of shape (n_states, n_sums)
         Item `t` holds P(X_t = x, sum of the weights up to `t`), with `t` from zero.
     """
+    # P(X_t = y, S_t = s) = sum over x of P(X_(t-1) = x, S_(t-1) = s - w_y) P(x, y)
     table = _shifted(np.asarray(initial)[:, None], weights)
     tables = [table]
     for _ in range(n - 1):
@@ -141,6 +147,7 @@ def suffix_tables(transition: Floats, weights: Indices, n: int) -> list[Floats]:
     list of ndarray of shape (n_states, n_sums)
         Item `m`, below `n`, holds the distribution of the sum of the next `m` weights.
     """
+    # from the last record backwards: the next state and its weight, then the rest
     tables = [np.ones((len(weights), 1))]
     for _ in range(n - 1):
         tables.append(transition @ _shifted(tables[-1], weights))
@@ -169,7 +176,7 @@ def mix(
 
     Returns
     -------
-    law : (ndarray of int, ndarray) or None
+    distribution : (ndarray of int, ndarray) or None
         Atoms and masses above zero; None if there are none.
     lost : float
         Bound on the mass of atoms too light to be computed; 0.0 if there are none.
@@ -179,9 +186,12 @@ def mix(
     total = masses.sum()
     if not total > 0:
         return None, 0.0
+    # Atoms below TINY are dropped, and counted as lost: each holds less than TINY.
+    # Where the tables are complete and no product underflows, nothing can be missing.
     kept = np.flatnonzero(masses >= TINY)
     lost = 0.0 if complete else len(masses) * TINY / total
     if complete and left[left > 0].min() * right[right > 0].min() < TINY:
+        # some product may be too small: compare with the number of possible sums
         support = np.convolve((left > 0).astype(float), (right > 0).astype(float))
         if np.count_nonzero(support > 0.5) > len(kept):
             lost = len(masses) * TINY / total
@@ -210,7 +220,7 @@ def float_sum_distributions(
 
     Returns
     -------
-    laws : dict of {int: list of (ndarray, ndarray) or None}
+    distributions : dict of {int: list of (ndarray, ndarray) or None}
         As for :func:`exact_sum_distributions`, but floats of relative error
         :func:`mass_error`.
     lost : float
@@ -220,20 +230,22 @@ def float_sum_distributions(
     backward = suffix_tables(transition, weights, n)
     complete = prefix_complete(forward, initial, transition, weights)
     complete = complete and suffix_complete(backward, transition, weights)
-    laws, lost = {}, 0.0
+    distributions, lost = {}, 0.0
     for i in positions:
-        laws[i] = []
+        distributions[i] = []
         for left, right in zip(forward[i], backward[n - 1 - i], strict=True):
-            law, missing = mix(left, right, complete)
-            laws[i].append(law)
+            distribution, missing = mix(left, right, complete)
+            distributions[i].append(distribution)
             lost = max(lost, missing)
-    return laws, lost
+    return distributions, lost
 
 
 def prefix_complete(
     tables: list[Floats], initial: Floats, transition: Floats, weights: Indices
 ) -> bool:
     """Whether every possible sum has a mass in tables of prefixes."""
+    # supports as bits of integers, by the same recursion: bit s is set where sum s can
+    # occur, and adding a weight is a shift
     sources = [np.flatnonzero(column).tolist() for column in transition.T]
     support = [int(q > 0) << int(w) for q, w in zip(initial, weights, strict=True)]
     for table in tables:
@@ -289,7 +301,7 @@ def window_sum_distributions(
 
     Returns
     -------
-    laws : dict of {tuple: list of (ndarray, ndarray) or None}
+    distributions : dict of {tuple: list of (ndarray, ndarray) or None}
         By state, for every position of the window and every pair of states at its
         ends. An end that lies outside the table is None, and a window that lies inside
         is the same wherever it lies. A state at an end counts as a part of the window:
@@ -298,17 +310,20 @@ def window_sum_distributions(
         As for :func:`float_sum_distributions`.
     """
     k = len(weights)
+    # bridges[u][a]: sums over the `width` records after state u, the last of which is
+    # the secret in state a; and the same from a to an end v
     bridges, complete = [], True
     for row in transition:
         tables = prefix_tables(row, transition, weights, width)
         complete &= prefix_complete(tables, row, transition, weights)
         bridges.append(tables[-1])
+    # windows that reach over the first or the last record start or stop with the table
     edge = min(width, n)
     starts = prefix_tables(initial, transition, weights, edge)
     complete = complete and prefix_complete(starts, initial, transition, weights)
     stops = suffix_tables(transition, weights, edge)
     complete = complete and suffix_complete(stops, transition, weights)
-    ends, laws, lost = range(k), {}, 0.0
+    ends, distributions, lost = range(k), {}, 0.0
     inside = [("inside", u, v) for u in ends for v in ends] if n > 2 * width else []
     for where in inside + [
         (i, u, v)
@@ -317,13 +332,13 @@ def window_sum_distributions(
         for v in (ends if i + width < n else (None,))
     ]:
         i, u, v = where
-        laws[where] = []
+        distributions[where] = []
         for a in ends:
             left = starts[i][a] if u is None else bridges[u][a]
             right = stops[n - 1 - i][a] if v is None else bridges[a][v]
-            law, missing = None, 0.0
+            distribution, missing = None, 0.0
             if left.any() and right.any():
-                law, missing = mix(left, right, complete)
-            laws[where].append(law)
+                distribution, missing = mix(left, right, complete)
+            distributions[where].append(distribution)
             lost = max(lost, missing)
-    return laws, lost
+    return distributions, lost

@@ -60,6 +60,7 @@ def shares_records(private: Iterable[pd.Series], public: Iterable[pd.Series]) ->
         ones are among the public. Rows count for that if they are there once in both
         tables: honest tables of few values share the others by chance.
     """
+    # one hash for each row, made column by column; it depends on their order
     ours = theirs = np.uint64(0)
     for pair in zip(private, public, strict=True):
         ours, theirs = (
@@ -70,6 +71,7 @@ def shares_records(private: Iterable[pd.Series], public: Iterable[pd.Series]) ->
     others, counts = np.unique(theirs, return_counts=True)
     if np.array_equal(mine, others) and np.array_equal(times, counts):
         return True
+    # of rows that repeat in either table nothing is concluded
     both = np.intersect1d(mine[times == 1], others[counts == 1], assume_unique=True)
     return bool(2 * len(both) >= ours.size)
 

@@ -51,6 +51,7 @@ class ReferenceTable:
         frame = to_pandas(table)
         if frame.ndim != 2 or len(frame) == 0:
             raise ScenarioError("The parameter 'prior' must be a table with rows.")
+        # a copy: the digest must not go stale when the caller's table changes
         self._frame = frame.copy()
 
     @property
@@ -148,6 +149,7 @@ def bound_arrays(
     ScenarioError
         If a column is not there, or a value cannot be read as a finite number.
     """
+    # columns are matched by name or by position, never by one in place of the other
     names = context.feature_names
     if context.n_features is not None and (names is None) != (
         matching_names(X) is None
@@ -174,6 +176,7 @@ def bound_arrays(
             X = to_pandas(X, names)
         else:
             X = to_pandas(X)
+    # public preprocessing, which the data went through as well
     if context.feature_map is not None:
         X = context.feature_map(X)
     try:

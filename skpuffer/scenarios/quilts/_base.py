@@ -134,6 +134,7 @@ class ListedQuilts(Quilts, kind="listed_quilts"):
         self._steps = steps
         self._influences = {}
 
+    # influences are computed again rather than pickled
     def __getstate__(self):
         return {**self.__dict__, "_influences": {}}
 
@@ -156,10 +157,12 @@ class ListedQuilts(Quilts, kind="listed_quilts"):
             ]
         return self._influences[measure]
 
-    def _of(self, measure, quilts, laws, compared):
+    def _of(self, measure, quilts, tables, compared):
+        # influences are rounded up by their numerical error
         margin = measure.error(2, self._steps)
         found = np.zeros(len(quilts))
-        for at, (quilt, table) in enumerate(zip(quilts, laws, strict=True)):
+        for at, (quilt, table) in enumerate(zip(quilts, tables, strict=True)):
+            # a quilt of no records has no influence
             if quilt:
                 one = measure.one(measure.table(*table))
                 found[at] = one[compared].max() + margin
@@ -191,8 +194,10 @@ class ListedQuilts(Quilts, kind="listed_quilts"):
             if max_distance is not None:
                 near = [all(abs(q - index) <= max_distance for q in x) for x in quilts]
                 found = np.where(near, found, math.inf)
+            # any quilt is a valid bound for its record: the cheapest counts
             prices = found + cost(sizes)
             at = int(np.argmin(prices))
+            # the promise is for whichever record is secret: the dearest counts
             if worst is None or prices[at] > worst.price:
                 worst = QuiltChoice(
                     float(prices[at]),

@@ -51,12 +51,12 @@ class RenyiInfluence:
 
     alpha: float
 
-    def table(self, laws: Floats, possible: Booleans) -> Floats:
+    def table(self, distributions: Floats, possible: Booleans) -> Floats:
         """Return the divergences of all pairs of rows of a table.
 
         Parameters
         ----------
-        laws : ndarray of shape (..., k, v)
+        distributions : ndarray of shape (..., k, v)
             Each row a distribution.
         possible : bool ndarray of shape (..., k, v)
             Where a distribution has mass, however little: masses underflow, this does
@@ -67,24 +67,27 @@ class RenyiInfluence:
         ndarray of shape (..., k, k)
             Of row z from row y at [..., z, y]; infinite where z has mass and y none.
         """
-        shape = laws.shape[:-2]
-        laws = laws.reshape(-1, *laws.shape[-2:])
-        possible = np.broadcast_to(possible, (*shape, *laws.shape[1:]))
-        possible = possible.reshape(laws.shape)
-        _, k, v = laws.shape
+        shape = distributions.shape[:-2]
+        distributions = distributions.reshape(-1, *distributions.shape[-2:])
+        possible = np.broadcast_to(possible, (*shape, *distributions.shape[1:]))
+        possible = possible.reshape(distributions.shape)
+        _, k, v = distributions.shape
         step = max(1, _BLOCK // (k * k * v))
         parts = [
-            self._block(laws[at : at + step], possible[at : at + step])
-            for at in range(0, len(laws), step)
+            self._block(distributions[at : at + step], possible[at : at + step])
+            for at in range(0, len(distributions), step)
         ]
         found = np.concatenate(parts) if parts else np.zeros((0, k, k))
         return found.reshape(*shape, k, k)
 
-    def _block(self, laws: Floats, possible: Booleans) -> Floats:
-        low = laws < _TINY
-        log = np.log(np.where(low, _TINY, laws))
+    def _block(self, distributions: Floats, possible: Booleans) -> Floats:
+        # A mass that underflowed is taken at _TINY as a numerator, which rounds up, and
+        # makes the divergence infinite as a denominator where the other has mass.
+        low = distributions < _TINY
+        log = np.log(np.where(low, _TINY, distributions))
         log_p = np.where(possible, log, -math.inf)[:, :, None, :]
         log_q = log[:, None, :, :]
+        # axes: ..., z (numerator), y (denominator), outcome
         if math.isinf(self.alpha):
             value = (log_p - log_q).max(axis=-1)
         else:
@@ -104,7 +107,7 @@ class RenyiInfluence:
         return table
 
     def joint(self, first: Floats, second: Floats) -> Floats:
-        """Return that of two parts that are independent given the protected record."""
+        """Return the divergences of two parts that are independent given the record."""
         return first + second
 
     def error(
@@ -130,11 +133,11 @@ class RenyiInfluence:
 
 @dataclass(frozen=True)
 class VariationInfluence:
-    """Total variation between rows; of independent parts by their product."""
+    """Total variation between rows; of independent parts between their products."""
 
-    def table(self, laws: Floats, possible: Booleans) -> Floats:
+    def table(self, distributions: Floats, possible: Booleans) -> Floats:
         """Return the table itself: independent parts need all of it."""
-        return laws
+        return distributions
 
     def one(self, table: Floats) -> Floats:
         """Return the matrix of total variations over pairs of rows, (..., k, k)."""
@@ -149,7 +152,8 @@ class VariationInfluence:
         return found.reshape(*shape, k, k)
 
     def joint(self, first: Floats, second: Floats) -> Floats:
-        """Return that of two parts that are independent given the protected record."""
+        """Return total variations of two parts, independent given the record."""
+        # rows of the joint table are outer products of the parts' rows
         first, second = np.broadcast_arrays(first, second)
         shape, k = first.shape[:-2], first.shape[-2]
         first, second = first.reshape(-1, k, k), second.reshape(-1, k, k)
@@ -170,6 +174,7 @@ class VariationInfluence:
         self, n_states: int, steps: int | Indices, drift: float = 0.0
     ) -> float | Floats:
         """Bound of the numerical error of a total variation."""
+        # masses are off by r p and r q, so half of the sum of |p - q| by r; twice that
         return 2 * (relative_error(n_states, steps) + drift)
 
 

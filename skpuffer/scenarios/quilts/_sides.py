@@ -91,6 +91,7 @@ class SideQuilts(Quilts):
     def _concerned(self):
         """Mask of the protected records that have two values to keep apart."""
         some = self._compared().any(axis=(1, 2))
+        # tables are listed until they settle; the last holds for all that follow
         at = np.minimum(np.arange(self.n_records), len(some) - 1)
         return self._protected & some[at]
 
@@ -106,8 +107,10 @@ class SideQuilts(Quilts):
         return found
 
     def _find(self, measure, a, b):
+        """Max-influences of the quilt at lags (a, b), computed."""
         n = self.n_records
         found = np.full(n, math.inf)
+        # records that have one a before them and one b after
         start = 0 if a is None else a
         stop = n if b is None else n - b
         if start >= stop:
@@ -119,6 +122,7 @@ class SideQuilts(Quilts):
             if b is None:
                 one = measure.one(before)
             else:
+                # given the record the two sides of a chain are independent
                 one = measure.joint(before, self._after(measure, b)[b - 1][None])
         at = np.arange(start, stop)
         compared = self._compared()
@@ -157,6 +161,7 @@ class SideQuilts(Quilts):
         """Return the number of near records, the protected one among them."""
         if a is None and b is None:
             return self.n_records
+        # one side only: all records on the other are near
         if a is None:
             return index + b
         if b is None:
@@ -169,11 +174,13 @@ class SideQuilts(Quilts):
         """Cheapest quilt of one record: (price, a, b)."""
         n = self.n_records
         most_a, most_b = min(i, limit), min(n - 1 - i, limit)
+        # lags up to `lag` are searched, and more only while they may pay
         far = max(most_a, most_b)
         lag = min(_FIRST_LAG, far)
         compared = self._compared()
         mask = compared[min(i, len(compared) - 1)]
         while True:
+            # the trivial quilt, then those of one side, then those of both
             best = (float(cost(np.array([n]))[0]), None, None)
             tables = {}
             if most_a:
@@ -182,10 +189,10 @@ class SideQuilts(Quilts):
                 tables["b"] = self._after(measure, lag)[: min(most_b, lag)]
             for side, table in tables.items():
                 steps = np.arange(1, len(table) + 1)
-                told = np.where(mask, measure.one(table), -math.inf).max(axis=(1, 2))
-                told += self._error(measure, i, steps)
+                pairs = np.where(mask, measure.one(table), -math.inf)
+                influence = pairs.max(axis=(1, 2)) + self._error(measure, i, steps)
                 sizes = self.size(i, *((steps, None) if side == "a" else (None, steps)))
-                prices = told + cost(sizes)
+                prices = influence + cost(sizes)
                 at = int(np.argmin(prices))
                 if prices[at] < best[0]:
                     pair = (at + 1, None) if side == "a" else (None, at + 1)
@@ -202,25 +209,28 @@ class SideQuilts(Quilts):
         """Branch and bound over blocks of two-sided quilts."""
         before, after = sides
         n_a, n_b = len(before), len(after)
+        # blocks of h by h lags, whose corner quilts are (a0 + 1, b0 + 1) and (a1, b1)
         h = 1 << (max(n_a, n_b) - 1).bit_length()
         a0 = b0 = np.zeros(1, dtype=int)
         while len(a0):
             # bounds of a block: the furthest quilt has the least influence, the nearest
             # the least cost
             a1, b1 = np.minimum(a0 + h, n_a), np.minimum(b0 + h, n_b)
-            told = measure.joint(before[a1 - 1], after[b1 - 1])
-            told = np.where(mask, told, -math.inf).max(axis=(1, 2))
+            influence = measure.joint(before[a1 - 1], after[b1 - 1])
+            influence = np.where(mask, influence, -math.inf).max(axis=(1, 2))
             sizes = self.size(i, a1, b1)
             error = self._error(measure, i, np.maximum(a1, b1))
-            prices = told + error + cost(sizes)
+            prices = influence + error + cost(sizes)
             at = int(np.argmin(prices))
             if prices[at] < best[0]:
                 best = (float(prices[at]), int(a1[at]), int(b1[at]))
             if h == 1:
                 break
+            # a lower bound of every price in the block: least influence and least cost
             error = self._error(measure, i, np.maximum(a0, b0) + 1)
-            least = told + error + cost(self.size(i, a0 + 1, b0 + 1))
+            least = influence + error + cost(self.size(i, a0 + 1, b0 + 1))
             on = least < min(best[0] * (1 - _SAME), ceiling)
+            # the four quarters of the blocks that may still hold a cheaper quilt
             h //= 2
             a0 = np.concatenate([a0[on], a0[on] + h, a0[on], a0[on] + h])
             b0 = np.concatenate([b0[on], b0[on], b0[on] + h, b0[on] + h])
@@ -257,17 +267,20 @@ class SideQuilts(Quilts):
 
         def try_quilt(number):
             a, b = known[number]
-            told = self._of_quilt(measure, a, b)
+            influence = self._of_quilt(measure, a, b)
             sizes = np.broadcast_to(self.size(index, a, b), (n,))
-            on = np.flatnonzero(told < prices)
-            price = told[on] + cost(sizes[on])
+            on = np.flatnonzero(influence < prices)
+            price = influence[on] + cost(sizes[on])
             better = price < prices[on]
             prices[on[better]] = price[better]
             chosen[on[better]] = number
 
+        # `prices` bounds every record's price from above, by the quilts known so far;
+        # `needed` is the largest price that a search found some record to need
         for number in range(len(known)):
             try_quilt(number)
         needed = -math.inf
+        # begin in the middle, whose quilt is good for most others
         middle = np.flatnonzero(concerned)
         at = int(middle[len(middle) // 2])
         for _ in range(_MAX_SEARCHES):
@@ -277,6 +290,7 @@ class SideQuilts(Quilts):
                 if price < prices[at] * (1 - _SAME) and (a, b) not in known:
                     known.append((a, b))
                     try_quilt(len(known) - 1)
+            # done once no record may need more than one is known to need
             at = int(np.argmax(prices))
             if prices[at] <= needed * (1 + _SAME) or needed > ceiling:
                 break
