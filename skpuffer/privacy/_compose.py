@@ -120,7 +120,7 @@ def compose(
 
 
 def _sum_of(certificates: Sequence[Certificate], curves: list[Curve]) -> Certificate:
-    """Compose all but the numbers of the promise."""
+    """Composed certificate, except for the numbers of its promise."""
     first = certificates[0]
     return replace(
         first,
@@ -154,7 +154,7 @@ def _promise_of(
     alpha: float | None,
     delta: float | None,
 ) -> Certificate:
-    """Read the promise off the composed curve, in the notion that is asked for."""
+    """Composed certificate with its promise, read off the curve in the notion asked."""
     if alpha is not None and delta is not None:
         raise ValueError(
             "The parameters 'alpha' and 'delta' ask for different notions. Give one."

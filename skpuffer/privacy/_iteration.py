@@ -399,7 +399,7 @@ def _gaussian_cost(alpha: float, shifts: Floats, scales: Floats) -> float:
 
 
 def _by_step(noise_cost: Callable[[float, float, float], float]) -> _Price:
-    """Return the sum of a noise's costs over the steps, asked once for equal steps."""
+    """Return the sum of a noise's Rényi costs, asked once for equal steps."""
 
     def price(alpha: float, shifts: Floats, scales: Floats) -> float:
         # a step without a shift costs nothing

@@ -210,7 +210,7 @@ def _general(base: "Certificate", divergence: Any, orders: Any) -> "Certificate"
 
 
 def _additive(base: "Certificate", distance: float, orders: Any) -> "Certificate":
-    """Apply Hölder's inequality to what noise leaves of a W_inf distance."""
+    """Apply Hölder's inequality to the Rényi costs, under the noise, of a distance."""
     alpha = _renyi_order(base, "a5")
     curve = _additive_curve(base)
     noise, ball = curve.noise, replace(curve.shift, radius=distance)
@@ -262,7 +262,7 @@ def _spread(
 
 
 def _cost(base: "Certificate", alpha: float, p: float, q: float) -> float:
-    """Return the promise at the order that Hölder's inequality asks for."""
+    """Rényi cost of the mechanism at the order that Hölder's inequality asks for."""
     assert base.curve is not None  # checked with the order
     return float(base.curve.renyi(q * (alpha - 1 / p)))
 

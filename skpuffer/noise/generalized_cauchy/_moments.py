@@ -32,7 +32,7 @@ _MANY = 512
 
 
 def log_moment(n: Numbers, k: float, u: Numbers) -> Floats:
-    r"""Log of G, the moment of order n of the ratio of the densities to the ``2 / k``.
+    r"""Log of the Rényi moment G: of order n, of the density ratio to the ``2 / k``.
 
     Parameters
     ----------

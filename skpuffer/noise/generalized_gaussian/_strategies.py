@@ -34,7 +34,7 @@ _FOUND = (
 
 @dataclass(frozen=True)
 class Twin:
-    """Costs by the family that is the same noise, for beta = 1 and 2.
+    """Costs of the Laplace or Gaussian noise that this noise is, for beta = 1 and 2.
 
     Parameters
     ----------
