@@ -96,6 +96,7 @@ def shifted(
         raise ValueError(
             f"The parameter 'orders' does not go with method={method!r}; omit it."
         )
+    # A belief has no coupling that other releases share, and no lower bound is known.
     base = replace(
         certificate,
         notion=notion,
@@ -281,6 +282,7 @@ def _best_orders(bound: Callable[[float, float, float], float]) -> _Exponents:
         value = bound(*at(np.clip(logits, -12, 12)))
         return math.log(value) if 0 < value < math.inf else 1e3 * (value > 0)
 
+    # from several starts, as nothing says that there is one minimum only
     found = min(
         (
             minimize(loss, start, method="Nelder-Mead", options={"xatol": 1e-9})
@@ -346,6 +348,7 @@ def _widened(base: "Certificate", distance: float) -> Any:
 def _restated(out: "Certificate") -> "Certificate":
     """Return the certificate with epsilon read off its curve."""
     assert out.curve is not None  # a curve of additive noise
+    # what the event leaves of delta is the noise's
     if out.alpha is None:
         return replace(
             out, epsilon=float(out.curve.epsilon(out.delta - out.event_delta))
@@ -358,6 +361,7 @@ def _at_one_order(
     base: "Certificate", alpha: float, epsilon: float, theorem: str
 ) -> "Certificate":
     """Return a certificate that promises epsilon at alpha and nothing elsewhere."""
+    # the theorem is about one order: the curve of the noise no longer holds
     return replace(
         base,
         epsilon=epsilon,

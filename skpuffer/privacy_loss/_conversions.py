@@ -69,6 +69,7 @@ def renyi_to_approximate(
     orders, costs = _orders_and_costs(alpha, epsilon)
     delta = check_probability(delta=delta)
     check_option(("tight", "basic"), conversion=conversion)
+    # Markov's inequality for exp((alpha - 1) loss) under the first distribution
     if conversion == "basic":
         value = costs + math.log(1 / delta) / (orders - 1)
     else:

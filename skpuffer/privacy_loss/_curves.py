@@ -101,6 +101,7 @@ def compose_curves(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
         return _one_after_another(curves, stepwise)
     # Rényi costs of independent or adaptive mechanisms add, order by order.
     orders = np.unique(np.concatenate(tabulated)) if tabulated else DEFAULT_ORDERS
+    # curves of noise are known at order infinity too, where pure costs add
     if not tabulated:
         orders = np.append(orders, math.inf)
     costs = [sum(float(c.renyi(a)) for c in curves) for a in orders]
@@ -129,6 +130,7 @@ class _SymmetricPair(Plain, kind="symmetric_pair"):
 
     curve: PrivacyCurve
 
+    # noise that is symmetric about zero: exchanging the two tables mirrors it
     symmetric = True
 
     def delta(self, epsilon: Floats) -> Floats:

@@ -230,6 +230,7 @@ class _BoundJointTable(BoundScenario):
             for j in range(i + 1, len(self.secrets))
             if not same or self.secrets[i][0] == self.secrets[j][0]
         )
+        # some belief must give both secrets of a pair a positive probability
         positive = [
             [bool(sum(masses[event])) for event in self.events]
             for masses in self.masses
@@ -249,6 +250,7 @@ class _BoundJointTable(BoundScenario):
         return frozenset(facts)
 
     def _readable(self, release):
+        # tables hold no targets, and a query that is no sum is run on each
         if getattr(release.contribution, "needs_target", False):
             return False
         return release.is_sum or len(self.tables) <= _MOST_RUNS

@@ -210,6 +210,7 @@ class _BoundSimulator(BoundScenario):
     @offers(OutputSamples)
     def _output_samples(self, release: AnyRelease, norm: float) -> OutputSamples:
         by_secret = self._independent_outputs(release)
+        # the mixture over secrets, each with as many draws
         draws = np.concatenate(by_secret)
         n = self.scenario.n_draws
         return OutputSamples(

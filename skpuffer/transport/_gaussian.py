@@ -93,7 +93,8 @@ def gaussian_wasserstein(
             f"{len(mean_u)} and {len(mean_v)}."
         )
     gaps = np.abs(mean_u - mean_v)
-    # powers of at most one: a tiny shift does not vanish, a huge one not overflow
+    # in units of the largest gap: the powers of a norm of a tiny shift do not vanish,
+    # and those of a huge one do not overflow
     unit = gaps.max() or 1.0
     shift = float(unit * np.linalg.norm(gaps / unit, ord=norm))
     if order == 2:

@@ -91,6 +91,7 @@ def wasserstein_distance(
         largest = _largest_gap(x, y)
         if math.isinf(order) or largest == 0:
             return largest
+        # equally many atoms of equal masses meet one to one
         if len(x) == len(y):
             gaps = np.abs(x - y)
         else:
@@ -156,6 +157,7 @@ def quantile_coupling(
     """
     x = _values(u_values=u_values)
     y = _values(v_values=v_values)
+    # merged first, so that no two pairs of atoms are the same
     x, a, y, b = _atoms(x, u_weights, y, v_weights)
     x, a = _merge(x, a)
     y, b = _merge(y, b)
@@ -241,8 +243,9 @@ def _largest_gap(x: Floats, y: Floats) -> float:
     if len(x) > len(y):
         x, y = y, x
     n, m = len(x), len(y)
-    # Bound of each stretch: its lowest atom against the highest met, and its highest
-    # against the lowest met.
+    # Bound of each stretch of atoms: the lowest against the highest that is met, and
+    # the highest against the lowest. The last met before `stop` is ceil(stop m / n) -
+    # 1.
     starts = np.arange(0, n, _STRETCH)
     stops = np.append(starts[1:], n)
     low, high = y[starts * m // n], y[(stops * m - 1) // n]

@@ -209,6 +209,7 @@ def near_transport(
     # Rounded down: masses are integers, and no more than delta may be left out.
     spare = math.floor(share * total)
     radius, found, width = smallest_radius(U, a, V, b, norm, max_cells, spare)
+    # atoms that were rounded to a grid leave a bound, and no plan of their own
     kept = None
     if found is not None:
         x, y, counts = found
@@ -274,6 +275,7 @@ def _on_the_line(
             else:
                 first = middle + 1
         low = float(candidates[first])
+    # the matching at the radius that was found: what is kept within it
     steps = list(_greedy(*lists, low))
     i, j, counts = (np.array(part) for part in zip(*steps, strict=True))
     return low, (x[i], y[j], counts, total)
@@ -345,5 +347,6 @@ def _gaps(x: Floats, y: Floats, low: float, high: float) -> Floats | None:
         starts = np.cumsum(counts) - counts
         where = np.arange(counts.sum()) - np.repeat(starts - first, counts)
         found.append(other[where] - np.repeat(one, counts))
+    # without those that the wider windows took in
     gaps = np.concatenate(found)
     return np.unique(gaps[(gaps > low) & (gaps <= high)])

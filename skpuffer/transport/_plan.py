@@ -259,6 +259,7 @@ def transport_distance(
     """
     order = check_at_least_one(p=p)
     U, V, _ = as_rows(U, V)
+    # order infinity is a search of its own, and the line has a closed form
     if math.isinf(order):
         return bottleneck_distance(
             U, V, u_weights, v_weights, ord, coordinate_scale=coordinate_scale
@@ -349,7 +350,8 @@ def _cheapest(
     # Complementary slackness: an optimal plan uses only pairs of reduced cost zero,
     # and every plan on such pairs is optimal.
     reduced = costs - u[:, None] - v
-    # infeasible dual prices say nothing: then only the solver's support counts
+    # Infeasible dual prices say nothing: then only the solver's support counts. Pairs
+    # of its support count in any case, whatever their rounded prices.
     tight = reduced <= _TIGHT if reduced.min() >= -_TIGHT else False
     rows, columns = np.nonzero(used | tight)
     flow = send(rows, columns, a, b)
@@ -382,6 +384,8 @@ def _prices_by_pot(costs: Floats, a: Floats, b: Floats) -> _Prices:
             "The parameter solver='pot' needs POT: pip install skpuffer[transport]. "
             "Or use solver='scipy', which is slower."
         ) from error
+    # POT warns where it stops early: its prices may then be wrong, and the plan is not
+    # called optimal
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         plan, log = emd(a, b, costs, numItermax=_PIVOTS, log=True)
@@ -401,6 +405,7 @@ def _prices_by_scipy(costs: Floats, a: Floats, b: Floats) -> _Prices:
         b_eq=np.concatenate([a, b[:-1]]),
         method="highs",
     )
+    # without a solution: no pair is used, and no price makes one tight
     if result.x is None:
         none = np.zeros(costs.shape, dtype=bool)
         return none, np.full(n, -math.inf), np.zeros(m), False

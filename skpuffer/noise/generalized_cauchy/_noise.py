@@ -151,6 +151,7 @@ class GeneralizedCauchyNoise(Noise):
         With ``r = exp(2 epsilon / k)`` the moved density is at least exp(epsilon) times
         the other where ``(r - 1) x² - 2 r u x + r (1 + u²) - 1 <= 0``.
         """
+        # half the root of the discriminant is sqrt(r u² - (r - 1)²)
         k = self.exponent
         excess = np.expm1(2 * epsilon / k)
         ratio = 1 + excess

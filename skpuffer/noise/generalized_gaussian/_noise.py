@@ -209,6 +209,7 @@ class GeneralizedGaussianNoise(Noise):
                 "The privacy loss of a shift of several coordinates depends on its "
                 "direction. Pass the shift of one coordinate, a float."
             )
+        # the loss is zero without a shift, and infinite where nothing hides one
         if u == 0 or math.isinf(u):
             return plain(np.where(np.asarray(loss) >= 0, float(u == 0), 0.0))
         return plain(_loss.loss_cdf(loss, u, self.beta))
@@ -257,7 +258,7 @@ class GeneralizedGaussianNoise(Noise):
         probability : float or ndarray
         """
         x = check_each(check_real, x=x)
-        # without noise all mass is at zero, and included there
+        # without noise all mass is at zero: 0 / 0 there counts as above it
         return plain(_loss.cdf(self._in_scales(x, zero=np.inf), self.beta))
 
     def quantile(self, p: Number) -> Number:

@@ -126,6 +126,7 @@ class _Tabulated(OneCoordinate):
 
     def _delta(self, epsilon: Numbers, u: Numbers) -> Floats:
         """Return the hockey-stick divergence at epsilons of any shape."""
+        # nothing moves, or nothing is hidden: no table is needed
         if u == 0 or math.isinf(u):
             return super()._delta(epsilon, u)
         return self._table(float(u)).delta(epsilon)
@@ -162,6 +163,7 @@ class Splits(_Tabulated):
         # all in one coordinate: computed to be the worst, not proved
         if self.beta > 2:
             return renyi(alpha, u, self.beta)
+        # number by number: each is a search, and cached
         return np.vectorize(partial(split_renyi, beta=self.beta), otypes=[float])(
             alpha, u
         )

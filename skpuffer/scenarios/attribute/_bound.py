@@ -174,7 +174,7 @@ class BoundAttribute(BoundScenario):
         frame[scenario.column] = np.asarray(secret)
         table = ReferenceTable(frame)
         if names is None:
-            table._names = None
+            table._names = None  # columns are matched by position again
         return [table], target
 
     def _bind_prior(self, table, target):
@@ -198,6 +198,7 @@ class BoundAttribute(BoundScenario):
         known = [] if secret is None else [pd.Series(self._codes(secret))]
         for rows in self.priors:
             theirs = [*columns_of(rows.X), pd.Series(rows.codes)]
+            # without the data's secret column the others are compared alone
             if secret is None:
                 theirs.pop()
             if shares_records([*mine, *known], theirs):
@@ -217,6 +218,8 @@ class BoundAttribute(BoundScenario):
             stated = release.is_bounded
             return frozenset({Adjacency if stated else CoupledSamples, OutputSamples})
         facts = {Adjacency, OutputSamples}
+        # One record's contribution stands for the sum only if the other records are
+        # independent of the secret.
         if (
             release.is_sum
             and self.scenario.level == "record"
@@ -334,7 +337,7 @@ class BoundAttribute(BoundScenario):
                 tuple(None if one is None else _scaled(one, units) for one in prior)
                 for prior in distributions
             ),
-            scale=abs(release.factor),
+            scale=abs(release.factor),  # distances do not know of a sign
             secrets=self.secrets,
             pairs=self.pairs,
             # frequency of each secret in the prior's rows
@@ -349,6 +352,7 @@ class BoundAttribute(BoundScenario):
     @offers(Adjacency)
     def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
         scenario = self.scenario
+        # a value that all records share may move all of them
         count = 1 if scenario.level == "record" else self.context.n_records
         if release.contribution is None:
             return self._any_record(count, "the query is not read record by record")

@@ -74,6 +74,7 @@ class BoundNetwork(BoundScenario):
         """Quilts of one node as `ListedQuilts` has them; None if it has one value."""
         others = tuple(axis for axis in range(joint.ndim) if axis != at)
         masses = joint.sum(axis=others)
+        # different values that both have mass
         compared = (
             (masses > 0)[:, None] & (masses > 0) & ~np.eye(len(masses), dtype=bool)
         )
@@ -104,6 +105,7 @@ class BoundNetwork(BoundScenario):
         if not isinstance(release, QueryRelease):
             return frozenset()
         facts = set()
+        # near nodes are covered by noise, so their moves must be bounded
         if self.scenario.moves is not None or release.is_bounded:
             facts.add(MaxInfluence)
         if release.is_bounded:

@@ -363,6 +363,7 @@ class BoundGaussian(BoundScenario):
             if len(moves) < len(one):
                 moves = np.pad(moves, (0, len(one) - len(moves)))
             moves[: len(one)] = np.maximum(moves[: len(one)], one)
+        # records that do not move are in both tables
         moves = moves[: max(1, int(np.count_nonzero(moves)))]
         coupling = self._coupling()
         return Adjacency(

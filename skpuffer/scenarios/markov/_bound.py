@@ -90,6 +90,7 @@ class BoundMarkovChain(BoundScenario):
         facts = set()
         if release.is_bounded or self._values(release) is not None:
             facts.add(Adjacency)
+            # influence compares the values of one record
             if self.scenario.pairs == "same_index" and isinstance(
                 release, QueryRelease
             ):

@@ -192,6 +192,7 @@ class ListedQuilts(Quilts, kind="listed_quilts"):
         ):
             index, _, quilts, *_ = record
             if max_distance is not None:
+                # fewer quilts to choose from can only raise a price
                 near = [all(abs(q - index) <= max_distance for q in x) for x in quilts]
                 found = np.where(near, found, math.inf)
             # any quilt is a valid bound for its record: the cheapest counts
