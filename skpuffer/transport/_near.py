@@ -198,8 +198,7 @@ def near_transport(
     if U.shape[1] == 1:
         radius, plan = _on_the_line(U[:, 0], V[:, 0], u_weights, v_weights, share)
         x, y, counts, total = plan
-        # The plan is in the unit of the atoms as given, the radius in that of the
-        # scale.
+        # the radius is of scaled coordinates, the plan of atoms as they were given
         x, y = x * scale, y * scale
         if not line:
             x, y = x[:, None], y[:, None]
@@ -252,7 +251,6 @@ def _on_the_line(
     x, a = _merge(x, a)
     y, b = _merge(y, b)
     total = int(a.sum())
-    # Integer mass that has to be kept.
     need = total - math.floor(share * total)
     lists = x.tolist(), a.tolist(), y.tolist(), b.tolist()
     # Within W_inf all mass is kept. From here on `high` keeps enough and `low` does
