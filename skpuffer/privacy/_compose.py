@@ -177,6 +177,7 @@ def _promise_of(
         return replace(total, notion=notion).to_approximate(delta)
     pure = all(c.notion in _PURE for c in parts)
     if alpha is None:
+        # pure promises compose as pure; else at the smallest order of a part
         orders = [c.alpha for c in parts if c.alpha is not None]
         alpha = math.inf if pure else min([a for a in orders if a < math.inf] or [2.0])
     alpha = check_order(alpha=alpha)

@@ -106,6 +106,7 @@ class BlocksScenario(Scenario):
         """
         if np.ndim(self.sizes) == 0:
             size = int(self.sizes)
+            # no record may be in no block: nothing would be promised for it
             if n_records % size:
                 raise ScenarioError(
                     f"The table has {n_records} records, which are no whole number of "
@@ -128,6 +129,7 @@ class BlocksScenario(Scenario):
 
     def check_secret(self, secret: ArrayLike) -> None:
         """Refuse secret values that the scenario of a block does not cover."""
+        # within a block secrets may have to agree, as at the level of a data set
         ends = np.cumsum(self.block_sizes(len(secret)))
         for part in np.split(np.asarray(secret), ends[:-1]):
             self.scenario.check_secret(part)

@@ -90,6 +90,7 @@ class _BoundLaws(BoundScenario):
         n = len(flat)
         return OutputDistributions(
             distributions=(flat,),
+            # each distribution is a secret of its own, next to its partner
             secrets=tuple(range(n)),
             pairs=tuple((i, i + 1) for i in range(0, n, 2)),
             certified=all(one.certified for one in flat),

@@ -134,6 +134,7 @@ class Graph:
             yield (), {at, *others}
         for size in range(1, min(most, len(others)) + 1):
             for quilt in itertools.combinations(sorted(others), size):
+                # every node must still be connected to `at` given the others alone
                 needed = all(
                     node in self.connected(at, set(quilt) - {node}) for node in quilt
                 )

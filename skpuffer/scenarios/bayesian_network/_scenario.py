@@ -204,6 +204,7 @@ class BayesianNetworkScenario(Scenario):
                 shape[axis] = counts[names[axis]]
             factor = arrays[name].transpose(order).reshape(shape)
             joint, possible = joint * factor, possible & (factor > 0)
+        # rows sum to one up to round-off, and so does their product
         return joint / joint.sum(), possible
 
     def bind(self, context: PublicContext) -> BoundScenario:

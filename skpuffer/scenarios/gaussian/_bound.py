@@ -59,6 +59,7 @@ def slopes_of(covariance: Floats, secret: Sequence[int]) -> Floats:
             "The covariance of the secret coordinates is singular or nearly so: a "
             "constant is no secret, and of columns that determine each other name one."
         ) from None
+    # Sigma_{II} S' = Sigma_{I.}, solved for S'
     return cho_solve(factor, covariance[secret]).T
 
 
@@ -165,6 +166,7 @@ class BoundGaussian(BoundScenario):
             n_moved = 1 if self.scenario.level == "record" else self.context.n_records
             yield np.tile(self._largest_moves(slopes), (n_moved, 1))
             return
+        # with the secret of one record all others move, each by its slopes
         at = self._coordinates()
         for record in self.protected:
             _, slopes = self._series_slopes(record)

@@ -169,11 +169,13 @@ def window_delta(marginals: Floats, transition: Floats, width: int) -> float:
     apart = 0.5 * np.abs(ahead[:, None] - ahead[None]).sum(axis=2)
     # one over the probability of each state at each time, for Bayes' rule below
     chance = np.divide(1.0, marginals, out=np.zeros((n, k)), where=marginals > 0)
+    # A maximal coupling agrees at one end with one less the total variation; given the
+    # secret the two ends are independent, so both agree with the product of these.
     worst = 0.0
     for a in range(k):
         for b in range(a):
             both = (marginals[:, a] > 0) & (marginals[:, b] > 0)
-            # probability that both ends agree; given the secret they are independent
+            # probability that both ends agree; an end outside the table always does
             keep = np.ones(n)
             keep[: max(n - width, 0)] -= apart[a, b]
             if width < n:
@@ -223,6 +225,7 @@ def smallest_window(
     high = 1
     while delta(high) > event_delta:
         high *= 2
+        # as long as the series: no window is shorter
         if 2 * high - 1 >= chains.n:
             break
     low = high // 2  # the distance of the ends falls with the width
@@ -252,6 +255,7 @@ def exact_entries(rows: Floats) -> tuple[list[list[int]], int] | None:
         for row in rows.tolist()
     ]
     for row, read in zip(rows.tolist(), fractions, strict=True):
+        # fractions that were meant sum to one, and round to the floats given
         if sum(read) != 1:
             return None
         if any(

@@ -56,10 +56,12 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
         super().__init__(n_records, protected)
         initial = np.array(initial, dtype=float)
         transition = np.array(transition, dtype=float)
+        # given masses may sum to one up to round-off only
         self.initial = initial / initial.sum()
         self.transition = transition / transition.sum(axis=1, keepdims=True)
         k = len(self.initial)
         self._pairs = np.ones((k, k), bool) if pairs is None else np.array(pairs, bool)
+        # pairs must look alike in both directions; a value and itself do
         self._pairs = (self._pairs | self._pairs.T) & ~np.eye(k, dtype=bool)
         self._set_marginals()
         if not self._concerned().any():
@@ -124,6 +126,7 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
         key = ("after", measure)
         held = MEMORY.held((self,), key)
         if held is None or len(held) < max_lag:
+            # row z of P^b is the distribution b later, given z now
             powers, possible = self._power(max_lag)
             # only the lags that are new
             done = 0 if held is None else len(held)
@@ -144,6 +147,7 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
         return np.nan_to_num(given, nan=0.0, posinf=0.0), possible
 
     def _before(self, measure, i, max_lag):
+        # from the records at i - 1, i - 2, ... to the one at i
         powers, possible = self._power(max_lag)
         back = self._backward(
             self._marginal(i - 1 - np.arange(max_lag)),
@@ -154,6 +158,7 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
 
     def _before_each(self, measure, a):
         powers, possible = self._power(a)
+        # from the record at t to the one at t + a, until marginals are stationary
         at = np.arange(min(self.n_records - a, len(self._marginals)))
         back = self._backward(
             self._marginal(at), (powers[a - 1], possible[a - 1]), self._marginal(at + a)

@@ -195,6 +195,7 @@ def mix(
         support = np.convolve((left > 0).astype(float), (right > 0).astype(float))
         if np.count_nonzero(support > 0.5) > len(kept):
             lost = len(masses) * TINY / total
+    # all atoms are too light: the distribution is not known at all
     if not len(kept):
         return None, np.inf
     masses = masses[kept]
@@ -334,6 +335,7 @@ def window_sum_distributions(
         i, u, v = where
         distributions[where] = []
         for a in ends:
+            # given the secret the two sides of a window are independent
             left = starts[i][a] if u is None else bridges[u][a]
             right = stops[n - 1 - i][a] if v is None else bridges[a][v]
             distribution, missing = None, 0.0
