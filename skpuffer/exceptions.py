@@ -28,7 +28,7 @@ class UnsupportedError(ValueError):
 
 
 class InfiniteDistanceError(UnsupportedError):
-    """Two output distributions are infinitely far apart, so no finite noise covers the shift."""
+    """Two output distributions are infinitely far apart: no finite noise covers that."""
 
 
 class CompositionError(ValueError):

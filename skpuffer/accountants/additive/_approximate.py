@@ -41,7 +41,9 @@ DEFAULT_EVENT_DELTA = 1e-5
 #: Shares of `delta` that are tried for the mass left out; the noise has the rest.
 _SHARES = (0.0, 0.25, 0.5, 0.75, 0.9, 1.0)
 
-# A mass is left out only if that lowers the sensitivity by this share.
+# A mass is left out only if that lowers the sensitivity by this share: whoever leaves
+# one out gives up the pure part of the promise, and a certificate that holds for any
+# rows, which is not worth the last digits.
 _WORTH = 1e-3
 
 
@@ -159,6 +161,8 @@ class ApproximateWasserstein(_AdditiveAccountant):
                     f"The parameter 'event_delta' ({event:g}) must not exceed 'delta' "
                     f"({self.delta:g}), of which it is a part."
                 )
+        # the published term alone may use up the budget: say so before anything is
+        # bound
         if self.bound == "paper":
             if self.delta is not None:
                 raise ValueError(
@@ -189,6 +193,8 @@ class ApproximateWasserstein(_AdditiveAccountant):
         """Set the scale of noise to the least that keeps the promise."""
         if self.bound == "two_sided":
             return super()._calibrate(fact, release, bound, noise, rng)
+        # The published bound adds a term that the noise does not change, so the noise
+        # is that of the two-sided bound for the budget that is left.
         sensitivity = self._sensitivity_bound(fact, release, bound, noise.norm)
         budget = self._paper_budget(sensitivity.delta)
         inner = clone(self).set_params(bound="two_sided", epsilon=budget)
@@ -200,6 +206,8 @@ class ApproximateWasserstein(_AdditiveAccountant):
         self, fact: Any, release: QueryRelease, bound: BoundScenario, noise: Noise
     ) -> Certificate:
         """Find what a given noise promises."""
+        # every choice of the mass gives a valid promise of one and the same noise,
+        # which was drawn without regard to the choice: state the smallest
         return min(
             (
                 self._certificate(noise, sensitivity, release, bound)
@@ -217,6 +225,9 @@ class ApproximateWasserstein(_AdditiveAccountant):
         options = self._options(fact, release, bound, norm)
         if len(options) == 1:
             return options[0]
+        # More mass left out shortens the move but leaves less of delta to the noise.
+        # Neither the masses nor what they gain depend on private rows, so the best may
+        # be picked.
         unit = self._chosen_noise()
         if release.units is not None:
             unit = unit.with_scale(release.units)
@@ -232,6 +243,8 @@ class ApproximateWasserstein(_AdditiveAccountant):
         self, fact: Any, release: QueryRelease, bound: BoundScenario, norm: float
     ) -> list[SensitivityBound]:
         """Bound the sensitivity, once for each mass that may be left out."""
+        # with a mass left out, distances may be finite where W_inf is not (Gaussians of
+        # unequal covariance): refuse only if none is
         whole = sensitivity_bound(fact, release, norm)
         found = [
             near_sensitivity(fact, whole, release, norm, event)
@@ -253,6 +266,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
             return (0.0,)
         if known:
             left *= 1 - 1e-12  # the sum of both must not be rounded above delta
+        # all of delta for the event asks for a pure promise given it
         pure = math.isfinite(self._chosen_noise().pure_epsilon(1.0))
         return tuple(share * left for share in _SHARES if pure or share < 1)
 
@@ -262,12 +276,13 @@ class ApproximateWasserstein(_AdditiveAccountant):
         return super()._noise_delta(sensitivity)
 
     def _paper_term(self, event: float) -> float:
-        """Return what Proposition C.2 adds to the Rényi cost of the noise."""
+        """Term that Proposition C.2 adds to the Rényi cost of the noise."""
+        # alpha / (alpha - 1) log(1 / (1 - event)), of which the limit is log(1 / ...)
         factor = 1.0 if math.isinf(self._order) else self._order / (self._order - 1)
         return -factor * math.log1p(-event)
 
     def _paper_budget(self, event: float) -> float:
-        """Return what that leaves of the budget."""
+        """Budget that this term leaves to the noise."""
         budget = self.epsilon - self._paper_term(event)
         if budget <= 0:
             raise ValueError(
@@ -285,6 +300,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
         release: QueryRelease,
         bound: BoundScenario,
     ) -> Certificate:
+        # the base accounts for the noise given the event, which is the two-sided bound
         certificate = super()._certificate(noise, sensitivity, release, bound)
         if self.bound == "two_sided":
             return certificate
@@ -335,6 +351,8 @@ def _(
 ) -> SensitivityBound:
     if event == 0 or whole.radius == 0:
         return whole
+    # one radius for all pairs, each of which may leave out the same mass: the promise
+    # is made pair by pair, so these masses are not added up
     radius, worst = -math.inf, None
     for prior, i, j, u, v in fact.pairs_of_distributions():
         found = _near_distance(u, v, event, norm, release.units)
@@ -343,6 +361,8 @@ def _(
     radius = (fact.scale * radius if radius else 0.0) + release.total_slack(norm)
     if whole.radius * (1 - _WORTH) <= radius:
         return whole
+    # even if `whole` is the sensitivity to an arbitrary record, this bound rests on the
+    # prior: it is as certain as the fact, and names no relation
     return replace(
         whole,
         radius=radius,
@@ -374,6 +394,7 @@ def _(
         radius = max(radius, float(moves[len(moves) - 1 - left_out]))
     if whole.radius * (1 - _WORTH) <= radius:
         return whole
+    # an estimate, as `whole` is: a quantile of samples is no bound
     return replace(
         whole,
         radius=radius,
@@ -397,6 +418,7 @@ def _near_distance(
     Pierquin et al. (2024), Definition 4.2.
     """
     if isinstance(u, Gaussian) and isinstance(v, Gaussian):
+        # in units: coordinate i is divided by unit[i], entry (i, j) by both
         unit = np.ones(u.dim) if units is None else np.asarray(units)
         outer = np.outer(unit, unit)
         return gaussian_near_radius(
@@ -407,6 +429,7 @@ def _near_distance(
             event,
             ord=norm,
         )
+    # continuous distributions on the line: by their quantile functions
     first, second = on_the_line(u), on_the_line(v)
     if first is not None and second is not None:
         length = 1.0 if units is None else float(units[0])
@@ -424,4 +447,5 @@ def _near_distance(
             norm,
             coordinate_scale=units,
         )
+    # supports have no masses to leave out: W_inf bounds the near radius
     return cached_distribution_distance(u, v, norm, units, math.inf)

@@ -147,8 +147,11 @@ class AttributeGaussian(_AdditiveAccountant):
         sensitivity = self._sensitivity_bound(fact, release, bound, 2.0)
         if sensitivity.radius == 0:
             return super()._calibrate(fact, release, bound, noise, rng)
-        # The distance mu of two unit Gaussians that costs the budget: alpha mu^2 / 2 at
-        # a Rényi order, or the inverse of the trade-off (Balle and Wang 2018).
+        # What leaves is Gaussian given each secret, with one covariance for both: that
+        # of the output under the prior and that of the noise, summed. Its loss is the
+        # one of two unit Gaussians at the Mahalanobis distance of the means. The
+        # distance mu of two unit Gaussians that costs the budget: alpha mu^2 / 2 at a
+        # Rényi order, or the inverse of the trade-off (Balle and Wang 2018).
         if self.delta is None:
             target = math.sqrt(2 * self.epsilon / self._order)
         else:
@@ -159,6 +162,7 @@ class AttributeGaussian(_AdditiveAccountant):
         def distance(scale: float) -> float:
             return self._distance(pairs, (scale * units) ** 2)
 
+        # no noise at all where the prior's own variance is enough
         scale = 0.0
         if distance(scale) > target:
             # enough without the prior's variance, so enough with it
@@ -195,6 +199,8 @@ class AttributeGaussian(_AdditiveAccountant):
             )
         pairs: _Pairs = []
         for *_, u, v in fact.pairs_of_distributions():
+            # W_inf between two Gaussians is finite if and only if their covariances
+            # agree; what that overlooks as rounding is less than `_SAME`
             known = isinstance(u, Gaussian) and isinstance(v, Gaussian)
             if not known or math.isinf(
                 cached_distribution_distance(u, v, 2.0, None, math.inf)
@@ -219,6 +225,8 @@ class AttributeGaussian(_AdditiveAccountant):
         noise_covariance : float or ndarray of shape (dim,) or (dim, dim)
             A variance, one for each coordinate, or the matrix.
         """
+        # step' C^-1 step by the eigenvectors of C, which may be singular: a release of
+        # two copies of one number has a direction without variance
         worst = 0.0
         for step, covariance in pairs:
             added = noise_covariance
@@ -244,6 +252,8 @@ class AttributeGaussian(_AdditiveAccountant):
         bound: BoundScenario,
     ) -> Certificate:
         added = noise.covariance_matrix(len(pairs[0][0]))
+        # the base states sensitivity and assumptions; its curve and epsilon, those of
+        # the noise alone, are replaced
         curve = GaussianCurve(self._distance(pairs, added))
         base = self._certificate(noise, sensitivity, release, bound)
         if self.delta is None:
@@ -251,6 +261,7 @@ class AttributeGaussian(_AdditiveAccountant):
         else:
             epsilon = float(curve.epsilon(self._noise_delta(sensitivity)))
         exact = self.delta is None and sensitivity.certified and not sensitivity.delta
+        # whatever the base knew of arbitrary tables, this rests on the prior's variance
         return replace(
             base,
             epsilon=epsilon,

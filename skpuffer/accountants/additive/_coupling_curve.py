@@ -1,4 +1,4 @@
-"""The privacy curve of noise against a coupling: how far outputs move, by mass."""
+"""Privacy curve of noise against a coupling: how far outputs move, by mass."""
 
 import math
 from collections.abc import Callable
@@ -80,6 +80,7 @@ class AtomMoves(Plain, kind="atom_moves"):
         float
         """
         if self.steps is None:
+            # of lengths only: each move may be the costliest one of its ball
             costs = _of_balls(lambda ball: noise.renyi(alpha, ball), shift, self.radii)
         else:
             costs = self.costs(noise, alpha, self.steps)
@@ -103,8 +104,11 @@ class AtomMoves(Plain, kind="atom_moves"):
         -------
         ndarray of shape (k,)
         """
+        # Rényi divergences of product distributions add up over the coordinates. Noise
+        # of every family is symmetric, so a step costs what its absolute value does.
         costs: Floats
         if isinstance(noise, CorrelatedGaussianNoise):
+            # D_alpha between N(s, C) and N(0, C) is alpha s' C^-1 s / 2
             costs = alpha / 2 * np.sum(noise.whitened(steps) ** 2, axis=1)
             return costs
         if isinstance(noise.scale, tuple):
@@ -118,11 +122,14 @@ class AtomMoves(Plain, kind="atom_moves"):
 
     def mean_delta(self, noise: Noise, epsilon: float, shift: Shift) -> float:
         """Return the mean hockey-stick divergence of a move at exp(epsilon)."""
+        # hockey-stick divergences do not add up over coordinates as Rényi costs do, so
+        # each move counts as the worst one of its ball, even where steps are known
         deltas = _of_balls(lambda ball: noise.delta(epsilon, ball), shift, self.radii)
         return float(self.masses @ deltas)
 
     def widened(self, distance: float) -> "AtomMoves":
         """Return a coupling whose moves are longer by a distance, in any direction."""
+        # the direction of what is added is not known, so only lengths remain
         return AtomMoves(self.radii + distance, self.masses)
 
 
@@ -164,15 +171,21 @@ class GaussianMoves(Plain, kind="gaussian_moves"):
         if len(self.mean) > 1:
             return math.inf
         center, spread = self._line
+        # R_alpha(z) <= R_inf(z) <= ceil(z / spread) R_inf(spread): so many times the
+        # exponent of one standard deviation bound that of a longer move
         slope = (alpha - 1) * noise.pure_epsilon(spread)
         if math.isinf(slope):
             return math.inf
+        # weighting a normal density by exp(slope z) moves its bulk by `slope`: cells
+        # must reach beyond that for the tail to be negligible
         last = center / spread + slope + _FAR
         ends, masses = _cells(center, spread, last, slope)
         costs = np.asarray(noise.renyi(alpha, ends))
         inside = _log_mean((alpha - 1) * costs, masses)
-        # beyond the last end the cost is at most `slope` a standard deviation, and
-        # E exp(slope |z|) over a tail has a closed form
+        # Beyond the last end the exponent is at most slope (|z| + 1), the one for the
+        # rounding up to whole deviations. By completing the square, for z ~ N(m, 1),
+        # E exp(slope z) over z > last is exp(slope m + slope^2 / 2) Phi(slope + m -
+        # last); the two tails of |z| are those of m and -m.
         beyond = [
             slope + slope**2 / 2 + slope * side + log_ndtr(slope + side - last)
             for side in (center / spread, -center / spread)
@@ -186,9 +199,12 @@ class GaussianMoves(Plain, kind="gaussian_moves"):
         """
         if len(self.mean) == 1:
             center, spread = self._line
-            # beyond the last cell a divergence is at most one
+            # a divergence grows with the move, so outer ends round up; beyond the last
+            # cell it is at most one, with the mass of both tails
             ends, masses = _cells(center, spread, center / spread + _FAR, 0.0)
             return float(masses @ noise.delta(epsilon, ends) + 2 * ndtr(-_FAR))
+        # Rényi costs do have a closed form on several coordinates. At high orders the
+        # moment is infinite unless the moves' variance is minute.
         orders = DEFAULT_ORDERS[DEFAULT_ORDERS < 1e3]
         costs = [self.log_moment(noise, a, shift) / (a - 1) for a in orders]
         return float(renyi_to_delta(orders, costs, epsilon))
@@ -270,14 +286,18 @@ class CouplingCurve(Plain, kind="coupling"):
 
     def _renyi(self, alpha: float) -> float:
         alpha = check_order(alpha=alpha)
-        # the worst case over the ball of all moves is a bound as well
+        # the worst case over the ball of all moves bounds the mean (Pierquin et al.
+        # 2024, Proposition 4.3), and its value too where the mean was rounded up
         ball = float(self.noise.renyi(alpha, self.shift))
         if math.isinf(alpha):
+            # the mean of infinite order is the essential supremum: nothing is gained
             return ball
         moments = [
             moves.log_moment(self.noise, alpha, self.shift) for moves in self.couplings
         ]
-        # conditioning on an event divides masses by at least that of the event
+        # Conditioning on an event divides masses by at least that of the event. Where
+        # masses are off by a relative error e, the moment, an integral of p^alpha
+        # q^(1 - alpha), is off by at most (1 + e)^alpha (1 - e)^(1 - alpha).
         worst = max(moments) - math.log1p(-self.event_delta)
         worst = max(0.0, worst) + alpha * self._slack
         return min(ball, worst * (1 + MARGIN) / (alpha - 1))
@@ -285,6 +305,8 @@ class CouplingCurve(Plain, kind="coupling"):
     def _delta(self, epsilon: float) -> float:
         epsilon = check_real(epsilon=epsilon)
         ball = float(self.noise.delta(epsilon, self.shift))
+        # With p <= (1 + e) p' and q >= (1 - e) q', the hockey-stick divergence of p, q
+        # at epsilon is at most (1 + e) times that of p', q' at epsilon less the slack.
         means = [
             moves.mean_delta(self.noise, epsilon - self._slack, self.shift)
             for moves in self.couplings
@@ -299,6 +321,7 @@ class CouplingCurve(Plain, kind="coupling"):
 
     def _epsilon(self, delta: float) -> float:
         if delta == 0:
+            # only the longest move counts for a pure promise, however little its mass
             return float(self.noise.renyi(math.inf, self.shift))
         root = smallest_argument(self._delta, delta)
         return min(root, float(self.noise.epsilon(delta, self.shift)))
@@ -320,15 +343,17 @@ def _one_or_many(function: Callable[[Any], Any], values: _Number) -> _Number:
 
 def _log_mean(exponent: Floats, masses: Floats) -> float:
     """Logarithm of the mean of the exponentials."""
-    some = masses > 0
+    some = masses > 0  # log 0 plus an infinite exponent would be nan
     return float(logsumexp(exponent[some] + np.log(masses[some])))
 
 
 def _of_balls(function: Callable[[Any], Any], shift: Shift, radii: Floats) -> Floats:
     """Value of a function of shifts for balls like `shift` of several radii."""
     if shift.dim == 1:
+        # noise takes an array of shifts of one coordinate, in units of the output
         unit = 1.0 if shift.weights is None else shift.weights[0]
         return np.asarray(function(radii * unit))
+    # on several coordinates a ball is resolved by a search: once for each length
     found, at = np.unique(radii, return_inverse=True)
     values = [function(replace(shift, radius=float(radius))) for radius in found]
     return np.asarray(values)[at]
@@ -353,6 +378,8 @@ def _cells(
     ends, masses : ndarray of shape (n_cells,)
         The last mass is all that lies beyond the cell before.
     """
+    # in standard deviations: |Z| has the upper tail Phi(m - z) + Phi(-m - z). Narrow
+    # cells are spent on the bulk, where rounding up costs something.
     middle = center / spread
     low, high = max(0.0, middle - _BULK), min(last, middle + _BULK + slope)
     marks = np.concatenate(

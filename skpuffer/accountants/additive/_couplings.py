@@ -1,4 +1,4 @@
-"""Couplings of a query's output between neighbouring tables, read off each fact."""
+"""Couplings of the output between neighbouring tables, read off each kind of fact."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -94,6 +94,8 @@ class Couplings:
         planned : tuple of int
             Positions of the plans that were planned anew.
         """
+        # any coupling gives a valid bound, so replanning can only sharpen it; plans of
+        # pairs far below the worst one would change nothing, and a plan takes long
         moments = [each.log_moment(noise, alpha, shift) for each in moves]
         first = len(self.fixed)
         planned = [
@@ -105,6 +107,8 @@ class Couplings:
         cost = _exponential_cost(noise, alpha, self.scale)
         for k in planned:
             found = self._planned(*self.plans[k - first], cost)
+            # where exponentials would overflow the cost planned for is not the mean's
+            # own, so the new plan need not be better
             if found.log_moment(noise, alpha, shift) < moments[k]:
                 better[k] = found
         return tuple(better), tuple(planned)
@@ -127,6 +131,8 @@ class Couplings:
         return moves
 
     def _lengthened(self, moves: tuple[Moves, ...]) -> tuple[Moves, ...]:
+        # outputs that are exact up to a tolerance only move by as much more; lengths
+        # alone are kept then, so widen nothing if there is no need
         if self.slack == 0:
             return moves
         return tuple(each.widened(self.slack) for each in moves)
@@ -162,7 +168,7 @@ def ball(radius: float) -> AtomMoves:
 def couplings(
     fact: Fact, sensitivity: SensitivityBound, release: QueryRelease, norm: float
 ) -> Couplings:
-    """Return what a fact says of the moves of the output.
+    """Return a coupling for each pair of secrets, from what a fact says of the output.
 
     Parameters
     ----------
@@ -187,9 +193,11 @@ def _(
     norm: float,
 ) -> Couplings:
     if fact.certified:
-        # certified samples bound the longest move with confidence, and no mean cost
+        # with confidence, certified samples bound every move except a small mass of
+        # them; what that mass adds to a mean they cannot tell
         return Couplings((ball(sensitivity.radius),))
     units = release.unit_array
+    # each draw of the joint samples is an atom of the same mass
     return Couplings(
         tuple(
             atoms(u - v, np.full(len(u), 1 / len(u)), norm, units)
@@ -212,21 +220,27 @@ def _(
     for *_, u, v in fact.pairs_of_distributions():
         error = max(error, mass_error(u, v))
         if has_masses(u) and has_masses(v):
+            # in several coordinates the best plan depends on the cost, hence on the
+            # noise, which is not known yet
             if u.dim > 1:
                 plans.append((u, v))
                 continue
-            # on one coordinate the monotone coupling is the best for convex costs
+            # on one coordinate the monotone coupling is optimal for every convex cost
+            # of the move, whatever the noise
             lengths, masses = _on_the_line(u, v)
             steps = fact.scale * lengths[:, None]
             fixed.append(atoms(steps, masses, norm, units))
             continue
+        # Atoms without masses (a support), and continuous distributions: W_inf is
+        # known, a mean over the moves is not, except between Gaussians.
         distance = cached_distribution_distance(u, v, norm, release.units, math.inf)
         if fact.corners or not (isinstance(u, Gaussian) and isinstance(v, Gaussian)):
             # Corners stand for a convex set of moves where the cost is convex in the
             # move. A norm is; the cost of a noise need not be, so take that of a ball.
             fixed.append(ball(fact.scale * distance))
         elif math.isfinite(distance):
-            # one covariance: the coupling that moves the mean and nothing else
+            # one covariance (W_inf is infinite between unequal ones): the coupling that
+            # moves the mean and nothing else
             step = fact.scale * (u.mean - v.mean)
             fixed.append(atoms(step[None, :], np.ones(1), norm, units))
         else:
@@ -262,7 +276,9 @@ def has_masses(distribution: Distribution) -> TypeGuard[Discrete]:
 
 @remembered_with(2)
 def _on_the_line(u: Discrete, v: Discrete) -> tuple[Floats, Floats]:
-    """Lengths and masses of the monotone coupling's moves, each length once."""
+    """Lengths and masses of the moves of the monotone coupling, each length once."""
+    # noise is symmetric, so a move counts by its length; equal lengths are merged, as
+    # sums on a lattice have far fewer lengths than pairs of atoms
     x, y, mass = quantile_coupling(u.points[:, 0], v.points[:, 0], u.weights, v.weights)
     lengths, at = np.unique(np.abs(x - y), return_inverse=True)
     return lengths, np.bincount(at, weights=mass).astype(float)
@@ -282,8 +298,12 @@ def _between_gaussians(
     Dowson and Landau (1982), The Fréchet distance between multivariate normal
     distributions.
     """
+    # in units: coordinate i is divided by units[i], hence entry (i, j) of a covariance
+    # by units[i] units[j]
     outer = np.outer(*np.broadcast_arrays(units, units, np.empty(u.dim))[:2])
     first, second = (_square_root(each.covariance / outer) for each in (u, v))
+    # x - y = m - n + (A - B R) z: a Gaussian of covariance (A - B R)(A - B R)', which
+    # is given back in the units of the output
     rotation, _ = orthogonal_procrustes(second, first)
     left = first - second @ rotation
     return GaussianMoves(scale * (u.mean - v.mean), scale**2 * left @ left.T * outer)
@@ -309,7 +329,12 @@ def _exponential_cost(
         shape = displacements.shape[:-1]
         steps = scale * displacements.reshape(-1, displacements.shape[-1])
         exponent = (alpha - 1) * AtomMoves.costs(noise, alpha, steps)
+        # an infinite cost would make the solver's sums nan; a finite one this large is
+        # avoided all the same
         exponent = np.minimum(exponent, np.finfo(float).max / 4).reshape(shape)
+        # a constant factor does not change the best plan, so subtract the largest
+        # exponent; where they span more than floats do, plan for the exponents
+        # themselves: any coupling is valid
         if np.ptp(exponent) > _SPAN:
             return exponent
         return np.exp(exponent - exponent.max())

@@ -1,4 +1,4 @@
-"""The distribution-aware Wasserstein mechanism: the mean cost over a coupling."""
+"""Distribution-aware Wasserstein mechanism: the mean cost over a coupling."""
 
 import math
 from collections.abc import Callable
@@ -124,6 +124,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
                 "is always the best."
             )
         super().check()
+        # (Theorem 4.5 tends to the cost of the longest move as alpha does to infinity)
         if self.delta is None and math.isinf(self._order):
             raise ValueError(
                 "The parameter 'alpha' is infinite, and a mean of infinite order is "
@@ -133,7 +134,11 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
 
     @property
     def _mean_order(self) -> float:
-        """Order at which costs are averaged (Theorem 4.5): alpha itself if q is 1."""
+        """Order at which costs are averaged: alpha itself if q is 1.
+
+        Theorem 4.5 takes the mean of exp(t R_(t + 1)(move)) with t = q (alpha - 1), and
+        ``log(mean) / t`` is the cost: what the curve gives at the order t + 1.
+        """
         return self.q * (self._order - 1) + 1
 
     # -- the protocol -------------------------------------------------------------
@@ -149,14 +154,19 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         """Set the scale of noise to the least that keeps the promise."""
         sensitivity, aware = self._bounds(fact, release, unit.norm)
         if sensitivity.radius == 0:
+            # nothing moves, or samples say so: the base knows which, and refuses these
             return super()._calibrate(fact, release, bound, unit, rng)
         if release.units is not None:
             unit = unit.with_scale(release.units)
         worst = self._worst_case_multiplier(unit, sensitivity, release)
         coupled = couplings(fact, sensitivity, release, unit.norm)
         found, moves = self._multiplier(unit, coupled, aware, release, worst)
+        # either may be infinite alone: W_inf between Gaussians of unequal covariance,
+        # or the mean where only the longest move is known
         if min(worst, found) == math.inf:
             raise InfiniteDistanceError(self._infinite(sensitivity, release, bound))
+        # Zero noise is right only where it is known that nothing moves. Samples that
+        # happen to coincide would leave the secret bare.
         if found == 0 and not aware.certified:
             raise UnsupportedError(
                 f"By the samples at hand the secret hardly moves the release "
@@ -165,6 +175,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
                 "(prior_as='law', 'support' or 'confidence')."
             )
         noise = _scaled(unit, found if _smaller(found, worst) else worst)
+        # a gain of rounding errors only is not worth the assumptions of the mean
         if moves is None or not _smaller(found, worst):
             certificate = self._certificate(noise, sensitivity, release, bound)
         else:
@@ -178,12 +189,14 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         """Find what a given noise promises."""
         sensitivity, aware = self._bounds(fact, release, noise.norm)
         worst = self._certificate(noise, sensitivity, release, bound)
-        # the event of the prior takes all of delta
+        # the event outside of which the fact is known takes all of delta
         spent = self.delta is not None and aware.delta >= self.delta
         # without noise only a delta may cover what moves
         bare = noise.is_zero and self.delta is None
         if sensitivity.radius == 0 or bare or spent:
             return worst
+        # The noise is given, so plans are made for it: those that set the worst case
+        # first, again while others set it. For a delta the plans of W_2 stay.
         coupled = couplings(fact, sensitivity, release, noise.norm)
         moves = coupled.moves()
         if self.delta is None:
@@ -220,9 +233,10 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
     def _bounds(
         fact: Any, release: QueryRelease, norm: float
     ) -> tuple[SensitivityBound, SensitivityBound]:
-        """Return a fact's sensitivity bound, and the same as trusted as couplings.
+        """Return a fact's sensitivity bound, and that bound as far as masses go.
 
-        The longest move may be certain where the masses of the coupling are not.
+        The longest move may be certain, as the sensitivity to an arbitrary record is,
+        where the masses of the coupling are only as certain as the fact.
         """
         sensitivity = sensitivity_bound(fact, release, norm)
         aware = replace(
@@ -239,6 +253,8 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         self, unit: Noise, sensitivity: SensitivityBound, release: QueryRelease
     ) -> float:
         """Least multiple of unit noise that covers the longest move."""
+        # no finite noise covers an infinite move, nor a promise of which nothing is
+        # left to the noise; the mean may still do, so neither is an error here
         if math.isinf(sensitivity.radius):
             return math.inf
         shift = self._shift(sensitivity, release)
@@ -249,6 +265,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         else:
             delta = self._noise_delta(sensitivity)
             scale = unit.scale_for_delta(self.epsilon, delta, shift)
+        # scales of coordinates keep their proportions, so the largest ratio covers all
         return float(np.max(np.divide(scale, unit.scale)))
 
     def _multiplier(
@@ -259,7 +276,13 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         release: QueryRelease,
         start: float,
     ) -> tuple[float, tuple[Moves, ...] | None]:
-        """Least multiple of unit noise by the mean over moves, and those moves."""
+        """Least multiple of unit noise by the mean over moves, and the moves it is for.
+
+        The moves go into the curve of the certificate: it must be of the very plan that
+        the noise was calibrated for.
+        """
+        # Where the event of the fact takes all of delta, a certain longest move may
+        # still do without it; if there is none either, `_noise_delta` says why below.
         spent = self.delta is not None and aware.delta >= self.delta
         if spent and math.isfinite(start):
             return math.inf, None
@@ -271,13 +294,17 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         shift = self._shift(aware, release)
         moves, best = coupled.moves(), math.inf
         best_moves: tuple[Moves, ...] | None = None
-        # the best plan depends on the noise, and the least noise on the plan
+        # The best plan depends on the noise, and the least noise on the plan: in turn.
+        # Every plan gives a valid promise, so stopping early costs noise and no
+        # privacy.
         for _ in range(_ROUNDS):
             loss = self._loss(unit, self._curve(unit, moves, coupled, aware, release))
             found = _least(loss, target, start)
             if not found < best * (1 - 1e-9):
                 break
             start, best, best_moves = found, found, moves
+            # Plans are made for Rényi costs; couplings on one coordinate and between
+            # Gaussians are the same for every noise.
             if found == 0 or self.delta is not None or not coupled.plans:
                 break
             noise = _scaled(unit, found)
@@ -313,17 +340,22 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         release: QueryRelease,
         bound: BoundScenario,
     ) -> Certificate:
+        # the base states assumptions and notion; curve and epsilon, of the worst case
+        # there, are replaced by those of the mean
         base = self._certificate(curve.noise, aware, release, bound)
         if self.delta is None:
             epsilon = float(curve.renyi(self._mean_order))
         else:
             epsilon = float(curve.epsilon(self._noise_delta(aware)))
+        # The Rényi-Pufferfish epsilon is about secrets in a record's value. Under
+        # add_remove a replaced value is two moves, of which the mean covers one.
         exact = (
             self.delta is None
             and aware.certified
             and not aware.delta
             and aware.relation != "add_remove"
         )
+        # no sensitivity can be stated where moves are unbounded, as between Gaussians
         known = math.isfinite(aware.radius)
         return replace(
             base,
@@ -365,6 +397,8 @@ def _least(loss: Callable[[float], float], target: float, start: float) -> float
     multiplier : float
         Rounded up; infinite if none is enough, zero if any is.
     """
+    # bracket by doublings up, then by halvings down, from a guess that is near: at most
+    # a factor of 2^100 either way, beyond which there is no noise or no need of any
     low = high = start
     for _ in range(_DOUBLINGS):
         if loss(high) <= target:

@@ -51,5 +51,8 @@ class GroupPrivacy(_AdditiveAccountant):
     """
 
     needs = (Adjacency,)
+    # Adjacency is about two whole tables under one coupling, so what a second release
+    # reveals is bounded pair of tables by pair of tables, and costs add up. A distance
+    # of output distributions is about each output alone.
     _composable = True
     _source = "group privacy under one coupling (Pierquin et al. 2024, Cor 3.1)"

@@ -1,4 +1,4 @@
-"""The Kantorovich mechanism: the longest move of a plan that is optimal for W_1."""
+"""Kantorovich mechanism: the longest move of a plan that is optimal for W_1."""
 
 import math
 from fractions import Fraction
@@ -93,6 +93,8 @@ class Kantorovich(_AdditiveAccountant):
 
     def check(self) -> None:
         """Check the parameters; see the class."""
+        # Ding's mechanism is a pure one. A delta pays for the moves left out, and given
+        # that they are, what the noise promises is pure again.
         check_positive(epsilon=self.epsilon)
         noise = self._chosen_noise()
         if self.delta is not None:
@@ -123,6 +125,7 @@ def _longest_of_plans(
     fact: OutputDistributions, release: QueryRelease, norm: float, delta: float
 ) -> SensitivityBound:
     """Bound the sensitivity of a release's output by plans optimal for W_1."""
+    # the event of the fact and the moves left out share delta, by the union bound
     left_out = max(0.0, delta - fact.delta)
     radius, worst, kept_all = -math.inf, None, True
     for prior, i, j, u, v in fact.pairs_of_distributions():
@@ -131,6 +134,7 @@ def _longest_of_plans(
         if found > radius:
             radius, worst = found, (prior, fact.secrets[i], fact.secrets[j])
     radius = fact.scale * radius if radius else 0.0
+    # where no plan left anything out, delta is not spent and the promise is pure
     known: dict[str, Any] = {"worst": worst}
     if not kept_all:
         assumptions = (*fact.assumptions, left_out_text(left_out))
@@ -155,16 +159,21 @@ def _longest(
     whole = left_out == 0 and (u.dim == 1 or error > 0)
     if whole or not (has_masses(u) and has_masses(v)):
         return cached_distribution_distance(u, v, norm, units, math.inf), True
+    # Optimal for the mean distance, which spreads its mass over any of its equally good
+    # plans: the one the solver returns need not have the shortest longest move.
     plan = transport_plan(
         u.points, v.points, u.weights, v.weights, 1.0, norm, coordinate_scale=units
     )
     moves = plan.displacements / (1.0 if units is None else np.asarray(units))
     lengths = np.linalg.norm(moves, ord=norm, axis=1)
-    # drop the longest moves as long as their mass, an exact fraction, may be left out
+    # Drop the longest moves as long as their mass may be left out. Masses are counts of
+    # a common total, so the sums are exact: a rounding must not drop one move too many.
     order = np.argsort(-lengths)
     spare = math.floor(Fraction(left_out) * plan.total)
     dropped = int(np.sum(np.cumsum(plan.counts[order]) <= spare))
     if dropped == len(lengths):
+        # no move is left to cover
         return 0.0, False
+    # ties with the longest: nothing was gained, and delta is not spent
     found = float(lengths[order[dropped]])
     return found, bool(found == lengths.max())

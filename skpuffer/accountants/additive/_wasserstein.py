@@ -1,4 +1,4 @@
-"""The general Wasserstein mechanism: noise for W_inf."""
+"""General Wasserstein mechanism: noise that covers W_inf."""
 
 from skpuffer.scenarios import (
     Adjacency,
@@ -16,8 +16,8 @@ class GeneralWasserstein(_AdditiveAccountant):
     """Noise that covers the W_inf distance between output distributions of secrets.
 
     The distance is that of one output, by a coupling of its own. That is all one
-    release needs, and why two must not be added up: together they may reveal what
-    neither does alone.
+    release needs, and why the costs of two must not be added up: together they may
+    reveal what neither does alone.
 
     Parameters
     ----------
@@ -65,5 +65,7 @@ class GeneralWasserstein(_AdditiveAccountant):
     5.656854
     """
 
+    # In order of preference: the first that the scenario offers. Any coupling bounds
+    # W_inf from above, so the later ones are valid too, and need more noise.
     needs = (OutputDistributions, CoupledSamples, OutputSensitivity, Adjacency)
     _source = "general Wasserstein mechanism (Pierquin et al. 2024, Thm 3.3, Cor 3.1)"

@@ -1,4 +1,4 @@
-"""The privacy curve of noisy releases under Markov quilts, order by order."""
+"""Privacy curve of noisy releases under Markov quilts, found order by order."""
 
 import math
 from collections.abc import Callable
@@ -24,7 +24,8 @@ from skpuffer.utils._types import Floats
 
 __all__ = ["QuiltCurve", "QuiltPart"]
 
-#: Rényi orders at which the curve is taken when it is converted.
+#: Rényi orders at which the curve is taken when it is converted. Each is a search over
+#: all quilts of all records, so there are few; any set of orders gives a valid delta.
 ORDERS = (1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, 128, math.inf)
 
 
@@ -56,6 +57,8 @@ class QuiltPart(Plain, kind="quilt_part"):
 
     def radius(self, size: Any) -> Any:
         """Sensitivity of the output to so many records, or for an array of sizes."""
+        # triangle inequality, one record after the other; the slack is a tolerance of
+        # the two outputs, whatever differs between their tables
         return self.move * size + self.slack
 
     def shift(self, size: float) -> Shift:
@@ -80,15 +83,20 @@ class QuiltPart(Plain, kind="quilt_part"):
         -------
         ndarray
         """
+        # a search over quilts asks for thousands of sizes at once, which is fast only
+        # as an array
         plain = isinstance(self.noise, (GaussianNoise, LaplaceNoise))
         plain = plain and not isinstance(self.noise, CorrelatedGaussianNoise)
         if plain and not self.noise.is_zero:
             # Their cost depends on the shift's magnitude only, so one coordinate of the
             # same magnitude stands for all, and takes an array of radii.
+            # radius * per_unit is the magnitude in units of the scale; times the least
+            # scale, it is the move of the coordinate whose noise is the least.
             one = Shift(1.0, norm=self.noise.norm, dim=self.dim, weights=self.units)
             per_unit = one.magnitude(self.noise.scale, self.noise.norm)
             least = float(np.min(self.noise.scale))
             return np.asarray(ask(self.radius(sizes) * per_unit * least), float)
+        # other families are asked shift by shift, but chains have few distinct sizes
         distinct, where = np.unique(sizes, return_inverse=True)
         return np.array([ask(self.shift(size)) for size in distinct], float)[where]
 
@@ -140,7 +148,10 @@ class QuiltCurve(Plain, kind="markov_quilt"):
         """
 
         def cost(sizes: Floats) -> Floats:
-            # adaptive composition: Rényi costs of releases with the same quilts add up
+            # Adaptive composition: given the quilt, the near records change by one
+            # coupling whatever is released, so Rényi costs add up. The quilt's
+            # influence is not part of the sum: it is paid for once (Song and Chaudhuri
+            # 2017).
             return np.sum(
                 [
                     part.each(partial(part.noise.renyi, alpha), sizes)
@@ -181,6 +192,8 @@ class QuiltCurve(Plain, kind="markov_quilt"):
         float
             One, which says nothing, for several releases.
         """
+        # Trade-offs of several releases do not add up at one epsilon; the way by Rényi
+        # orders accounts for them.
         if len(self.parts) > 1:
             return 1.0
         (part,) = self.parts
@@ -192,6 +205,7 @@ class QuiltCurve(Plain, kind="markov_quilt"):
 
     def delta(self, epsilon: float) -> float:
         """Delta at `epsilon`."""
+        # two valid bounds on one mechanism: the smaller one holds
         by_orders = float(renyi_to_delta(ORDERS, self.costs, epsilon))
         return min(by_orders, self.variation(epsilon, by_orders))
 
@@ -199,10 +213,12 @@ class QuiltCurve(Plain, kind="markov_quilt"):
         """Smallest epsilon found at `delta`."""
         delta = check_probability(delta=delta)
         high = self.by_orders(delta)
+        # the total variation alone may exceed delta, and then no epsilon helps this way
         if math.isinf(high) or self.variation(high, delta) > delta:
             return high
         if self.variation(0.0, delta) <= delta:
             return 0.0
+        # prices beyond a few times delta are cut off: the search needs their side only
         root = root_above(lambda e: self.variation(e, 4 * delta), delta, 0.0, high)
         return float(root)
 

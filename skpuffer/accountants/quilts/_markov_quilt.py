@@ -1,4 +1,4 @@
-"""The Markov quilt mechanism: noise for near records, max-influence for the rest."""
+"""Markov quilt mechanism: noise for near records, max-influence for the rest."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -182,6 +182,8 @@ class MarkovQuilt(Accountant):
     ) -> Calibration:
         """Set the scale of noise to the least that keeps the promise."""
         part = self._part(unit, fact, release)
+        # scales of coordinates keep the proportions of their units, so that one
+        # multiplier is searched for
         if release.units is not None:
             unit = unit.with_scale(release.units)
         proportions = np.asarray(unit.scale) if np.ndim(unit.scale) else 1.0
@@ -190,6 +192,7 @@ class MarkovQuilt(Accountant):
             noise = unit.with_scale(scale * proportions)
             return self._curve(fact, (replace_fields(part, noise=noise),))
 
+        # the trivial quilt has no influence, so nothing at all is to be covered
         if part.radius(part.largest) == 0:
             multiplier = 0.0
         elif self.delta is None:
@@ -202,6 +205,8 @@ class MarkovQuilt(Accountant):
             )
         else:
             delta = self._noise_delta(fact)
+            # each route gives a valid promise, and their scales depend on public facts
+            # only: the least one may be taken
             multiplier = min(self._routes(curve, unit, part, proportions, delta))
         noise = unit.with_scale(multiplier * proportions)
         certificate = self._certificate(
@@ -245,6 +250,10 @@ class MarkovQuilt(Accountant):
             If there is no release, or they are of tables of different length or
             columns.
         """
+        # Certificates that rest on different quilts bound what each release tells
+        # alone, not what they tell together: take one quilt for all (Song and Chaudhuri
+        # 2017). What can be checked of "one table" is, the rest is stated as an
+        # assumption.
         self.check()
         if not parts:
             raise CompositionError("There is no release to account for.")
@@ -253,6 +262,7 @@ class MarkovQuilt(Accountant):
                 "The releases are of different numbers of records, so their quilts are "
                 "not the same; release them from one table."
             )
+        # columns of different names are different tables, even of the same length
         contexts = [release.context for _, release in parts]
         named = {context.feature_names for context in contexts if context} - {None}
         if len(named) > 1:
@@ -280,7 +290,9 @@ class MarkovQuilt(Accountant):
     @staticmethod
     def _part(noise: Noise, fact: MaxInfluence, release: QueryRelease) -> QuiltPart:
         """Return a noisy release's cost under quilts."""
-        # sizes of near sets are moves of the output itself, or numbers of records
+        # Sizes of near sets are moves of the output itself, or numbers of records. Near
+        # records change their values and stay in the table, so one moves the output as
+        # a replacement does.
         move = fact.move
         if not fact.of_output:
             move = release.record_move(fact.move, noise.norm, "replace")
@@ -329,6 +341,7 @@ class MarkovQuilt(Accountant):
         proportions : ndarray or float
             Of the scales of coordinates.
         """
+        # All scales are proportional, so the first coordinate's tells the multiplier.
         first = np.ravel(proportions)[0]
         low, high = (
             float(np.ravel(for_shift(part.shift(size)))[0] / first)
@@ -338,6 +351,9 @@ class MarkovQuilt(Accountant):
             return low
         while excess(high) > 1:
             high *= 2  # where the curve is looser than the trade-off of one shift
+        # At small scales the cheapest quilt may cost infinitely much, or so much that
+        # it is not found out; capped, the function stays finite for the bracketing
+        # search.
         found = root_above(lambda scale: min(excess(scale), _BEYOND), 1.0, low, high)
         return float(found)
 
@@ -365,9 +381,12 @@ class MarkovQuilt(Accountant):
             return unit.scale_for_delta(self.epsilon, delta, shift)
 
         for loss in (
-            # quilts of a total variation below delta, the rest left to the noise
+            # Given two values of a record, tables can be coupled to agree on the quilt,
+            # hence beyond it, except with its total variation: as for the approximate
+            # Wasserstein mechanism that much is taken off delta, the rest left to the
+            # noise.
             lambda scale: curve(scale).variation(self.epsilon, _BEYOND * delta) / delta,
-            # quilts at the best order
+            # influence and noise at one Rényi order, then converted at the best one
             lambda scale: curve(scale).by_orders(delta) / self.epsilon,
         ):
             yield self._least(loss, for_shift, part, proportions)
@@ -394,10 +413,14 @@ class MarkovQuilt(Accountant):
             choice = None
             epsilon = curve.epsilon(self._noise_delta(fact))
             notion = Notion.APPROXIMATE_PUFFERFISH
+        # A sensitivity can be stated of one release with one worst quilt; by an
+        # (epsilon, delta) curve each order may rest on another.
         alone = len(parts) == 1
         size = parts[0].largest if choice is None else choice.size
+        # every part of a Rényi promise is one at that order, unless an event is left
+        # out
         exact = self.delta is None and fact.certified and not delta
-        # a promise with a delta may rest on either, whichever needs less noise
+        # a promise with a delta may rest on Rényi costs or on the trade-off
         asked = (True,) if self.delta is None else (True, False)
         evidence = [
             sentence
