@@ -77,6 +77,7 @@ def score(
     -------
     float
     """
+    # `fit` refuses weights, which would move the release further; a score moves nothing
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
     return self._call("score", X, y, **weights)
 
@@ -114,6 +115,7 @@ def set_output(self, *, transform: str | None = None) -> Any:
     -------
     self : object
     """
+    # the one that is cloned by the next fit, and the fitted one if there is one
     for inside in (self.estimator, getattr(self, "estimator_", None)):
         if inside is not None:
             inside.set_output(transform=transform)
@@ -133,6 +135,7 @@ def delegates(cls: type) -> type:
 
 def inherit_tags(tags: Tags, inner: Any) -> Tags:
     """Fill the tags of a meta-estimator with those of the estimator inside."""
+    # What the estimator is, not what input it takes: the input is checked here first.
     theirs = get_tags(inner)
     for name in (
         "estimator_type",

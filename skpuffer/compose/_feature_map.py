@@ -1,4 +1,4 @@
-"""A public map from raw columns to what a model reads."""
+"""Public map from raw columns to what a model reads."""
 
 from __future__ import annotations
 
@@ -61,6 +61,8 @@ class FeatureMap:
         self._transformer = transformer
         self._columns = columns
         self._assumption = assumption
+        # Cached distributions of a prior are looked up by this: a map that cannot be
+        # told from another by content must not be taken for it.
         try:
             content = joblib.hash((transformer, columns))
         except (PicklingError, AttributeError, TypeError):
@@ -90,6 +92,8 @@ class FeatureMap:
             If a column is missing, the number of records changes, or a column of the
             result is not numeric.
         """
+        # the transformer is the user's own code: its errors may quote values, so they
+        # are raised anew without them
         raw = self._readable(table)
         mapped = unquoted(TRANSFORMER, self._transformer.transform, raw)
         if sparse.issparse(mapped):
@@ -130,7 +134,9 @@ class FeatureMap:
         """
         raw = self._readable(table)
         together = self(raw)
-        # some rows alone, and all of them in other company
+        # Some rows alone, and all of them in other company. No test of finitely many
+        # tables proves it, so the certificate states it as an assumption as well. The
+        # seed is fixed: whether a map passes depends on the map and the table only.
         parts = [slice(i, i + 1) for i in range(min(n_rows, len(raw)))]
         parts += [slice(0, None, 2), slice(1, None, 2), slice(None, None, -1)]
         rng = np.random.default_rng(0)
@@ -140,6 +146,7 @@ class FeatureMap:
             if len(rows) == 0:
                 continue
             apart, expected = self(rows), together[part]
+            # matrix products of another length may round differently in the last digits
             same = apart.shape == expected.shape and np.allclose(
                 apart, expected, rtol=1e-6, atol=1e-9, equal_nan=True
             )
@@ -193,6 +200,7 @@ def is_fixed(transformer: Any) -> bool:
     """
     if transformer is None or isinstance(transformer, str | FrozenEstimator):
         return True
+    # a composite has as little to learn as its parts have
     if isinstance(transformer, ColumnTransformer):
         parts = [part for _, part, _ in transformer.transformers]
         # a function that chooses columns may look at their values

@@ -100,13 +100,17 @@ class FittedQuery:
             )
         if self._classes is not None and y is not None:
             y = self._classes[y]
+        # A fresh clone each time: with warm starts, the first table would leave a trace
+        # in the query of the second. Errors of foreign code are raised without values.
         name = type(self._estimator).__name__
         fitted = unquoted(name, clone(self._estimator).fit, X, y)
         self._check_classes(fitted)
         parts = [_as_array(part) for part in self._parts(fitted)]
-        # noise is calibrated for one dimension, so the shape must not tell of the rows
+        # Noise hides values, not how many there are: it is calibrated for one
+        # dimension, and a shape that depends on the rows would be released without any.
         self._check_shapes([part.shape for part in parts])
         vector = np.concatenate([part.ravel() for part in parts])
+        # NaN plus noise is NaN: it would tell of the table that made it
         if not np.all(np.isfinite(vector)):
             raise ValueError("The parameter 'query' gives NaN or infinity.")
         self.environment = {n: v for n, v in vars(fitted).items() if n in ENVIRONMENT}
@@ -114,6 +118,7 @@ class FittedQuery:
 
     def _check_classes(self, fitted):
         """Refuse a table without records of a class: parameters would lack its rows."""
+        # The classes are public; which of them occur in this table is not.
         seen = getattr(fitted, "classes_", None)
         if self._classes is None or seen is None or len(seen) == len(self._classes):
             return
@@ -170,6 +175,8 @@ def is_settable(estimator: BaseEstimator, name: str) -> bool:
 
 def _seeded(estimator):
     """A muted clone that draws from public seeds."""
+    # A sensitivity is that of a function of the table, which a fit from a fixed seed
+    # is. The seed is public: it protects nothing, and the noise is not drawn from it.
     fresh = muted(estimator)
     seeds = {
         name: PUBLIC_SEED

@@ -1,4 +1,4 @@
-"""Output perturbation: the parameters of any estimator, released with noise."""
+"""Output perturbation: parameters of any estimator, released with noise."""
 
 from __future__ import annotations
 
@@ -193,6 +193,9 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
                 )
         if self.n_outputs is not None:
             check_count(n_outputs=self.n_outputs)
+        # An arbitrary estimator has no sensitivity that could be found out by trying.
+        # Scenarios whose secret is any record need one; those that know the output's
+        # distributions, or draw them, do not.
         if self.sensitivity is None:
             if scenario.any_records:
                 raise UnsupportedError(
@@ -203,6 +206,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
                 )
         elif not isinstance(self.sensitivity, Sensitivity):
             check_positive(sensitivity=self.sensitivity)
+        # a Lipschitz bound is about moves of numbers, and a label that changes is none
         if self.lipschitz is not None:
             check_positive(lipschitz=self.lipschitz)
             if self.sensitivity is None and is_classifier(self.estimator):
@@ -233,12 +237,15 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
         return ["csr", "csc"] if sparse else False
 
     def _release(self, task):
+        # explicit distributions are of one length, which the query must have
         dim = self.n_outputs
         if isinstance(task.scenario, LawsScenario):
             dim = task.scenario.laws[0][0].dim
         query = FittedQuery(
             self.estimator, self.query, getattr(self, "classes_", None), dim
         )
+        # What the user claims of foreign code cannot be checked, so the certificate
+        # states each claim as an assumption.
         assumptions = [
             "the shape of the released arrays and the class labels are public"
         ]
@@ -268,6 +275,8 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
 
     def _record_moves(self, target):
         """Arguments of the release for records whose moves are bounded."""
+        # A record that moves by m moves the vector by at most lipschitz * m, and never
+        # by more than its sensitivity to replacing a record, whichever is smaller.
         lipschitz, ceiling = float(self.lipschitz), math.inf
         if self.sensitivity is not None:
             ceiling = self._sensitivity().value("replace", 2, self.n_outputs)
@@ -279,6 +288,8 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
                     "The parameter 'sensitivity' must be known in l2, the norm of "
                     "'lipschitz': add it, or give 'n_outputs'."
                 )
+            # Different labels count as this far apart: then a bound on the move of the
+            # point, if it is smaller, says that the label stays.
             point = RecordPoint("labels", len(self.classes_), ceiling)
         return {
             "contribution": point,
@@ -289,10 +300,13 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
     def _sensitivity(self):
         if self.sensitivity is None or isinstance(self.sensitivity, Sensitivity):
             return self.sensitivity
+        # one number is given for both relations
         move = {2: float(self.sensitivity)}
         return Sensitivity(add_remove=move, replace=move)
 
     def _publish(self, value, release):
+        # The query kept shapes and facts of the machine of its one run; of its values
+        # there is the noisy vector only.
         query = release.query
         arrays = query.split(value)
         if query.names is None:
@@ -305,6 +319,8 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
 
     def _rebuild(self, released):
         """A fresh estimator that holds released attributes and public facts alone."""
+        # A clone that was never fitted: whatever else a fit leaves on an estimator
+        # (residuals, support vectors, histories) carries no noise.
         fresh = clone(self.estimator)
         public = {
             name: getattr(self, name)
@@ -337,6 +353,8 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
             X = read_numbers(self._without_secret(X))
             if not is_frame(X):
                 X = validate_rows(self, X, reset=False, dtype=np.float64)
+        # What the method reads and was not released shows itself by its absence; an
+        # AttributeError of anything else is not ours to explain.
         try:
             return method(X, *args, **kwargs)
         except AttributeError as error:

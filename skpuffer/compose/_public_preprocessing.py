@@ -1,4 +1,4 @@
-"""Preprocessing that is public, applied to the data and to the prior alike."""
+"""Public preprocessing, applied to the data and to the prior alike."""
 
 from __future__ import annotations
 
@@ -167,6 +167,9 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
                 f"Got {self.estimator!r}: wrap it in compose.OutputPerturbation, or "
                 "put PublicPreprocessing around the private step only."
             )
+        # The inner estimator's own template runs, told of the map: it binds the
+        # scenario in raw columns and the model in mapped ones, and one certificate
+        # covers both.
         inner = clone(self.estimator)
         inner._validate_params()
         scenario, _ = scenario_and_accountant(inner)
@@ -176,6 +179,7 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         fitted = self._public_transformer(inner, scenario, X)
         self.transformer_, assumption, leaks = fitted
         features = FeatureMap(self.transformer_, matching_names(X), assumption, leaks)
+        # before anything is released: what mixes records would defeat the accounting
         features.check_by_record(X)
         with task.propagate_callback_context(inner):
             # the inner root task and this one are one and the same: callbacks that
@@ -206,9 +210,10 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
                 "the preprocessing was fixed beforehand, holds nothing of the private "
                 "data and maps each record by itself"
             )
-            # these rows are private
+            # these rows are private, so the fit is silent and its errors quote no value
             fixed = unquoted(TRANSFORMER, muted(transformer).fit, X, None)
             return fixed, assumption, ()
+        # anything that learns does so from public rows; the private ones are no source
         public, owner = self.reference, "The parameter 'reference'"
         if public is None:
             public, owner = scenario.public_table(), "The scenario's prior"
@@ -248,6 +253,7 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         if name == "inverse_transform":
             return self.estimator_.inverse_transform(X)
         inner = self.estimator_
+        # the same steps as in fit: the secret column out, then the public map
         raw, _ = inner._split_secret(
             inner.scenario or RecordScenario(), as_table(X), None
         )

@@ -36,6 +36,7 @@ def rows_like(public: Any, X: Any, owner: str) -> Any:
         If the columns cannot be matched: by name, or by position where one of the two
         has no names.
     """
+    # the table's own error may quote what it holds, so say no more than this
     try:
         frame = ReferenceTable(public).frame()
     except (ScenarioError, ValueError):
@@ -51,6 +52,7 @@ def rows_like(public: Any, X: Any, owner: str) -> Any:
                 f"{list(frame.columns)!r}."
             )
         return frame[list(names)]
+    # by position: only tables of the same width can be matched
     if frame.shape[1] != X.shape[1]:
         raise ScenarioError(
             f"{owner} has {frame.shape[1]} columns (without the secret and the "

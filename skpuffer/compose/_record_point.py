@@ -53,7 +53,8 @@ class RecordPoint:
             return np.hstack([rows, np.reshape(y, (len(rows), -1))])
         if self.target == "labels":
             labels = np.eye(self.n_classes)[np.asarray(y)]
-            # two unit vectors are sqrt(2) apart
+            # two unit vectors are sqrt(2) apart, so different labels are
+            # `label_distance` apart in l2, whatever the features
             return np.hstack([rows, labels * (self.label_distance / math.sqrt(2))])
         return rows
 
@@ -69,4 +70,5 @@ class RecordPoint:
         -------
         ndarray of shape (n_records,)
         """
+        # coordinates of the target do not move, as `move_assumptions` says
         return np.linalg.norm(gaps, norm, axis=1)

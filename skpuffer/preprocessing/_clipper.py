@@ -1,4 +1,4 @@
-"""Rows scaled down to a public norm, as a transformer."""
+"""Transformer that scales rows down to a public norm."""
 
 from __future__ import annotations
 
@@ -71,6 +71,7 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self : object
             The transformer.
         """
+        # nothing is kept of the rows, so that refits on other tables are the same
         check_clipping(self.norm, self.ord)
         self._validate(X, reset=True)
         return self
@@ -87,6 +88,7 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : {ndarray, CSR matrix} of shape (n_records, n_features)
             Rows of norm `norm` at most.
         """
+        # row by row, so one record's norm is no matter of another's
         return clip_rows(self._validate(X, reset=False, copy=True), self.norm, self.ord)
 
     def _validate(self, X, **options):
@@ -94,6 +96,7 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         options |= {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
         options |= {"ensure_all_finite": False}
         X = validate_data(self, read_numbers(X), **options)
+        # a row with an infinite entry has no multiple of norm `norm`
         if not all_finite(X):
             raise ValueError(
                 "The parameter 'X' contains NaN or infinity, which cannot be scaled "
@@ -103,6 +106,7 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
+        # nothing to learn, so `PublicPreprocessing` takes it as it is
         tags.requires_fit = False
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]

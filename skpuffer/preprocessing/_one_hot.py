@@ -1,4 +1,4 @@
-"""One-hot encoding by public categories."""
+"""One-hot encoder of public categories."""
 
 from __future__ import annotations
 
@@ -152,8 +152,10 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
         values = np.column_stack(
             [self._known(X.iloc[:, i], names[i], given) for i, given in encoded.items()]
         )
-        # NaN stands for what is missing: a category of its own, or none
+        # Each row by itself and by the given categories, so one record changes one row.
+        # NaN stands for what is missing: a category of its own, or none.
         codes = self._encoder(encoded).transform(values)
+        # columns are indexed in CSC, rows read in CSR
         order = self._order(len(names), encoded)
         if self.sparse_output:
             return sparse.hstack([numbers, codes]).tocsc()[:, order].tocsr()
@@ -197,6 +199,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
                 f"Got {self.categories!r}."
             )
         for column, given in (self.categories or {}).items():
+            # a string would be taken for the list of its letters
             if isinstance(given, str) or np.ndim(_objects(given)) != 1:
                 raise ValueError(
                     f"The parameter 'categories' must give a list for the column "
@@ -213,6 +216,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
                     f"The parameter 'categories' names a missing value for the column "
                     f"{column!r}: the parameter 'missing' says what becomes of those."
                 )
+            # two columns of one name
             if self.missing == "category" and "missing" in given.tolist():
                 raise ValueError(
                     f"The parameter 'categories' names the category 'missing' of the "
@@ -238,6 +242,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
                 f"The parameter 'categories' names the columns {unknown!r}; the data "
                 f"has {names!r}. Columns go by name in a data frame, else by position."
             )
+        # in the order of the columns, whatever the order of the dict
         return {
             i: _objects(categories[name])
             for i, name in enumerate(names)
@@ -252,6 +257,8 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
 
     def _known(self, column, name, given):
         """The values of an encoded column, NaN for what is missing."""
+        # Objects, so that codes 1 and "1" stay apart and None, NaN and NA can all be
+        # told missing. Errors name the column and no value.
         values = column.to_numpy(dtype=object, copy=True)
         missing = pd.isna(values)
         if self.missing == "error" and missing.any():
@@ -273,12 +280,14 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
         categories = [_objects([*given, *extra]) for given in encoded.values()]
         encoder = OneHotEncoder(
             categories=categories,
+            # zeros; under unknown='error' such values were refused before
             handle_unknown="ignore",
             sparse_output=self.sparse_output,
             dtype=self.dtype,
             feature_name_combiner=_combine,
         )
         encoder.set_output(transform="default")
+        # fitted on one made-up row: what is read of the data is nothing
         return encoder.fit(_objects([given[0] for given in categories])[None, :])
 
     def _order(self, n_columns, encoded):
@@ -286,6 +295,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
 
         The result is made as all numbers, followed by all codes.
         """
+        # the column of missing values is there whether or not one is missing
         extra = self.missing == "category"
         n_numbers = n_columns - len(encoded)
         numbers, codes = iter(range(n_numbers)), n_numbers
@@ -315,6 +325,8 @@ def _combine(column, category):
 
 def _objects(values):
     """A list as an array of objects, whatever the list holds."""
+    # np.array would make two dimensions of a list of tuples, and strings of a mixed
+    # list
     values = list(values)
     out = np.empty(len(values), dtype=object)
     out[:] = values
@@ -323,6 +335,8 @@ def _objects(values):
 
 def _as_number(column, name, dtype):
     """A column as numbers; text and dates are none, even if NumPy could read them."""
+    # Numbers written as text may be codes, and the number of a date depends on its
+    # unit: the user must say what such a column is.
     values = column.to_numpy()
     text = values.dtype.kind in "OU" and any(isinstance(v, str) for v in values)
     dates = pd.api.types.is_datetime64_any_dtype(

@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Bins", "Grouped", "Levels", "Ones", "Signs", "Stacked"]
 
+# By the order of the norm, for a record that is added or removed and for one replaced.
+#
 # Of a vector with a single one. A replaced record moves the one to another place: by
 # two in l1, by sqrt(2) in l2.
 _ONE_HOT = Sensitivity(
     add_remove={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
     replace={1.0: 2.0, 2.0: math.sqrt(2.0), math.inf: 1.0},
 )
-# Of a number that is one or minus one.
+# Of a number that is one or minus one: it moves by one if the record comes or goes, by
+# two if it is replaced, in every norm as there is one coordinate only.
 _SIGN = Sensitivity(
     add_remove={1.0: 1.0, 2.0: 1.0, math.inf: 1.0},
     replace={1.0: 2.0, 2.0: 2.0, math.inf: 2.0},
@@ -53,6 +56,9 @@ def _stepwise(gaps, positions, sensitivity, norm):
     -------
     ndarray of shape (n,)
     """
+    # A contribution that jumps moves by all of its sensitivity however little the
+    # column does, so a smooth bound on moves gains nothing; a column that cannot move
+    # gains all.
     apart = sensitivity.value("replace", norm, None)
     return np.where(np.any(gaps[:, list(positions)] > 0, axis=1), apart, 0.0)
 
@@ -114,10 +120,13 @@ class Signs:
 
     def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
+        # Centred at zero: with plus or minus one a record added or removed moves the
+        # sum by one, in units of half the range; with zero or one, by two such units.
         return np.where(np.asarray(X)[:, list(self.positions)] > 0, 1.0, -1.0)
 
     def move(self, gaps: Floats, norm: float) -> Floats:
         """Sensitivity to moves of features; see :meth:`Moments.move`."""
+        # one norm of the norms of the blocks: they are different coordinates
         parts = [_stepwise(gaps, [at], _SIGN, norm) for at in self.positions]
         return np.linalg.norm(parts, norm, axis=0)
 
@@ -155,6 +164,8 @@ class Bins:
     def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
         x = np.asarray(X)[:, self.position]
+        # Clipped into the first or last bin and never dropped: every record counts
+        # exactly once, as the shares of a group that add up to its size require.
         codes = np.searchsorted(self.edges, x, side="right") - 1
         return _one_hot(np.clip(codes, 0, self.dim - 1), self.dim)
 
@@ -283,6 +294,9 @@ class Grouped:
         """Contributions, of shape (n, dim), cell after cell."""
         X = np.asarray(X)
         codes = X[:, list(self.positions)].astype(int)
+        # Parallel composition: a record writes into its own cell only, so all cells
+        # together have the sensitivity of one, or twice where a replaced record changes
+        # cells.
         cells = np.ravel_multi_index(tuple(codes.T), self.sizes)
         out = np.zeros((len(X), self.n_cells, self.block.dim))
         out[np.arange(len(X)), cells] = self.block(X)

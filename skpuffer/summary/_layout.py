@@ -66,7 +66,10 @@ class ColumnRequest:
 
 @dataclass(frozen=True)
 class SummaryLayout:
-    """Layout of the vector that a summary releases. All of it is public.
+    """Layout of the vector that a summary releases; all of it is public.
+
+    It is made from parameters, names and types of columns. What reads the vector back
+    has nothing but this layout and the noisy numbers.
 
     Parameters
     ----------
@@ -85,6 +88,9 @@ class SummaryLayout:
     @cached_property
     def blocks(self) -> dict[Any, Any]:
         """Blocks of coordinates by name, within one cell."""
+        # What two statistics need is released once: a variance needs the mean anyway,
+        # and rates of levels, quantiles and histograms are read off the same counts.
+        # Each block less leaves more of the budget to the others.
         blocks = {}
         if self.by and self._divides:
             blocks["count"] = Ones()
@@ -146,7 +152,8 @@ class SummaryLayout:
         -------
         pandas.DataFrame
         """
-        # noise was drawn in these units, and shares are read without them
+        # Noise was drawn in these units, and shares are read without them: a mean in
+        # [-1, 1], a share of records in [0, 1].
         units = np.asarray(self.contribution.units)
         n_cells = self.contribution.n_cells if self.by else 1
         noisy = _NoisyBlocks(
@@ -160,12 +167,14 @@ class SummaryLayout:
             for name in column.statistics:
                 for label, values in self._statistic(noisy, column, name):
                     found[column.name, label] = values
+        # sizes were paid for to divide by, so they may as well be shown
         if "count" in self.blocks and not any(c.asks("count") for c in self.columns):
             found = {(RECORDS, "count"): noisy.counts, **found}
         return self._grouped_frame(found) if self.by else self._plain_frame(found)
 
     def _split(self, vector, n_cells):
         """Coordinates by block, each of shape (n_cells, dim of the block)."""
+        # cells of the cross-table as rows, as `Grouped` lays them out
         ends = np.cumsum([block.dim for block in self.blocks.values()])
         pieces = np.split(vector.reshape(n_cells, -1), ends[:-1], axis=1)
         return dict(zip(self.blocks, pieces, strict=True))
@@ -213,7 +222,9 @@ class SummaryLayout:
     def _quantiles(self, noisy, column, levels):
         """Quantiles of a column in each cell, of shape (n_cells, n_levels)."""
         shares = noisy.shares["cells", column.name]
-        # without groups the bins of a column share all records, whose number is public
+        # Without groups the bins of a column share all records, whose number is public.
+        # In a group their own sum is the total, noisy as it is: bins and a separate
+        # count would not agree, and shares would not sum to one.
         totals = np.ones(len(shares))
         if self.by:
             # standard deviation of the sum of a group's bins, whose noises are
@@ -231,6 +242,8 @@ class SummaryLayout:
     def _grouped_frame(self, found):
         """Groups as rows, pairs (column, statistic) as columns."""
         names = [column.name for column in self.by]
+        # Every combination of public levels is a row, empty or not: which occur is
+        # private.
         index = pd.MultiIndex.from_product([c.levels for c in self.by], names=names)
         if len(names) == 1:
             index = index.get_level_values(0)
@@ -240,6 +253,7 @@ class SummaryLayout:
     def _plain_frame(self, found):
         """Statistics as rows, columns as columns."""
         labels = list(dict.fromkeys(label for _, label in found))
+        # statistics in the order they were first asked for
         names = [column.name for column in self.columns]
         table = [
             [
@@ -270,6 +284,7 @@ class _NoisyBlocks:
         """Means within groups."""
         if not self._grouped:
             return self.shares[key]
+        # a ratio of two noisy numbers, NaN where the lower one is mostly noise
         noise = self.n_records * self.noise["count"][:, 0]
         sizes = usable_counts(self.counts, noise) / self.n_records
         return self.shares[key] / sizes[:, None]
@@ -279,6 +294,7 @@ def _cell_labels(column):
     """Labels of a column's bins or levels, as they are printed."""
     if column.cells is not None:
         return [f"[{level}]" for level in column.cells]
+    # closed below and open above, the last one closed, as `Bins` counts
     edges = column.edges
     last = len(edges) - 2
     return [

@@ -63,6 +63,8 @@ def check_summary(summary: Any) -> None:
     ValueError
         Naming the parameter.
     """
+    # Here from the parameters alone: no table has been seen yet, so an error may quote
+    # whatever it likes.
     asked = summary.statistics
     for names in asked.values() if isinstance(asked, dict) else [asked]:
         names = as_list(names)
@@ -126,6 +128,8 @@ def requested(statistics: Any, column: Column) -> tuple[str, ...]:
     ValueError
         If one was asked of it by name that it cannot have.
     """
+    # A list of statistics is for all columns, and each takes of it what makes sense; a
+    # dict names this very column, where what makes none is a mistake.
     kind, possible = "numeric", NUMERIC
     if column.levels is not None:
         kind, possible = "categorical", CATEGORICAL
@@ -165,7 +169,8 @@ def public_bounds(
         If a column needs bounds and nobody knows any.
     """
     columns = task.reading.columns
-    # moments need bounds, and so does a grid whose edges are not given
+    # Moments need bounds for their sensitivity to be finite, and a grid whose edges are
+    # not given for these to be public; rates and counts need none.
     needing = {
         column.name
         for column in columns
@@ -178,12 +183,15 @@ def public_bounds(
             )
         )
     }
+    # the type of a boolean column bounds it
     known = {column.name: (0.0, 1.0) for column in columns if column.boolean}
     missing = needing - known.keys()
     given = summary.bounds
     if isinstance(given, dict):
         known |= {name: tuple(map(float, pair)) for name, pair in given.items()}
     elif are_empirical(given):
+        # The one place where private rows are read: by that word only, with a warning,
+        # and a certificate that says the guarantee is an estimate.
         if missing:
             known |= _by_name(columns, data_bounds(task.X))
     elif given is not None:
@@ -225,6 +233,7 @@ def public_grid(
     """Return the edges of a numeric column's histogram as a tuple, or None."""
     if column.levels is not None or column.boolean or not _GRID & set(wanted):
         return None
+    # edges from public bounds, never from where the data lie
     edges = _edges(bins, column)
     if edges is None:
         count = bins.get(column.name, DEFAULT_BINS) if isinstance(bins, dict) else bins

@@ -1,4 +1,4 @@
-"""Standardisation by private moments."""
+"""Standard scaler whose means and variances are released with noise."""
 
 from __future__ import annotations
 
@@ -130,11 +130,14 @@ class PrivateStandardScaler(
             )
 
     def _release(self, task):
+        # what is not released is not paid for
         if not self.with_std:
             return self._moment_release(task, order=1, name="means", query=column_means)
         return self._moment_release(task, order=2, name="moments", query=column_moments)
 
     def _publish(self, value, release):
+        # Moments of bounded columns are those of x less the middle of its bounds;
+        # without bounds the query released means and deviations as they are.
         bounds = release.context.bounds
         if not self.with_std:
             self.mean_ = value if bounds is None else bounds.middle + value
@@ -147,8 +150,11 @@ class PrivateStandardScaler(
             # here the second half are standard deviations, not second moments
             deviation = np.maximum(second, floor)
             self.mean_ = first
+            # without noise a constant column has no deviation: leave it as it is
             self.var_ = np.where(deviation > 0, deviation, 1.0) ** 2
         else:
+            # in units of the half-range, so that x lies in [-1, 1] and its variance in
+            # [0, 1]
             unit = bounds.half**2
             least = np.maximum(MINIMAL_VARIANCE, floor / unit)
             variance = bounded_variance(first / bounds.half, second / unit, least)

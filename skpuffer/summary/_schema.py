@@ -1,4 +1,4 @@
-"""Schema of a mixed table: its columns that are read, and their public encoding."""
+"""Schema of a mixed table: the columns that are read, and their public encoding."""
 
 from __future__ import annotations
 
@@ -90,6 +90,8 @@ class TableEncoder:
             If a number is missing, or not one, or a level is not listed. The message
             quotes no value: it may be private.
         """
+        # Row by row and by public levels only: no row's code depends on another's, or
+        # one record would move the contributions of others.
         if self.before is not None:
             X = self.before(X)
         parts = [
@@ -102,6 +104,9 @@ class TableEncoder:
 
     def _places(self, X):
         """Names or positions of the columns in this very table."""
+        # The prior of a scenario may hold fewer columns than the data, or more, or be
+        # an array: by name where there are names, by position in a table of the same
+        # width, and in order in one of just these columns.
         names = [column.name for column in self.columns]
         if is_frame(X):
             known = list(nw.from_native(X, eager_only=True).columns)
@@ -153,13 +158,15 @@ def check_levels(name: Hashable, levels: Any) -> tuple[Any, ...]:
     ValueError
         If there are none, or one is listed twice.
     """
+    # a string would be taken for the list of its letters
     if isinstance(levels, str) or not np.iterable(levels):
         raise ValueError(
             f"The parameter 'categories' must list the levels of the column {name!r}. "
             f"Got {levels!r}."
         )
     plain = tuple(None if _missing(v) else _plain(v) for v in levels)
-    # compared as they will be printed: a table's labels must differ
+    # NaN, NaT and NA are all None here, so that missing values have one level at most.
+    # Compared as they will be printed: a table's labels must differ.
     if not plain or len({str(level) for level in plain}) < len(plain):
         raise ValueError(
             f"The parameter 'categories' must list the levels of the column {name!r}, "
@@ -180,6 +187,7 @@ def _values(X, place):
     """Values of one column as an array, and which of them are missing."""
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
+        # a position, unless the frame's own names are integers
         if isinstance(place, int) and place not in frame.columns:
             place = frame.columns[place]
         values = frame.get_column(place).to_numpy()
@@ -210,11 +218,14 @@ def _numbers(column, values, missing):
 def _codes(column, values, missing):
     """Codes of a categorical column's values, as floats."""
     index = {level: code for code, level in enumerate(column.levels)}
+    # Refusals read the data and are outside the promise, so they say which column and
+    # no value: the message may reach more eyes than the rows may.
     if missing.any() and None not in index:
         raise ValueError(
             f"The column {column.name!r} contains NaN or missing values. List None "
             "among its 'categories' to give them a level of their own."
         )
+    # what is missing gets the level of None, if there is one
     codes = np.full(len(values), index.get(None, -1))
     present = np.asarray(values, dtype=object)[~missing].tolist()
     codes[~missing] = [index.get(value, -1) for value in present]

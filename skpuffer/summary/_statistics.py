@@ -39,6 +39,7 @@ def usable_counts(counts: ArrayLike, noise_std: ArrayLike) -> Floats:
     >>> usable_counts([40.0, 5.0, -1.0], 4.0)
     array([40., nan, nan])
     """
+    # a division by a noisy count close to zero would be unbounded, whatever it divides
     counts = np.asarray(counts, dtype=float)
     least = np.maximum(1.0, 2 * np.asarray(noise_std))
     return np.where(counts >= least, counts, np.nan)
@@ -76,9 +77,13 @@ def grid_quantiles(
     edges, quantiles = np.asarray(edges, dtype=float), np.asarray(quantiles)
     if np.isnan(total):
         return np.full(quantiles.shape, np.nan)
+    # Noisy bins may be negative, so their cumulative shares may fall. Take the monotone
+    # ones nearest in least squares (pooling adjacent violators): they use all bins,
+    # where a running maximum would keep the largest error.
     inner = np.cumsum(counts)[:-1] / total
     if inner.size:
         inner = isotonic_regression(inner, y_min=0.0, y_max=1.0)
+    # known without noise: nothing lies below the first edge, all below the last
     levels = np.concatenate([[0.0], inner, [1.0]])
     # the first edge at which the level is reached; the bin below it has mass
     upper = np.clip(np.searchsorted(levels, quantiles), 1, len(levels) - 1)

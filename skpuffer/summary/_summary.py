@@ -1,4 +1,4 @@
-"""Many statistics of one table, in one release."""
+"""Statistics of a mixed table, many in one release."""
 
 from __future__ import annotations
 
@@ -206,6 +206,8 @@ class PrivateSummary(PrivateEstimatorMixin):
 
     def _check_parameters(self, scenario):
         check_summary(self)
+        # A scenario of explicit distributions states those of one vector. It cannot
+        # know that of moments and counts stacked in an order the parameters decide.
         if isinstance(scenario, LawsScenario):
             raise ScenarioError(
                 "LawsScenario knows one vector only, but a summary releases "
@@ -226,6 +228,8 @@ class PrivateSummary(PrivateEstimatorMixin):
 
     def _validate(self, X, y):
         """Check the table, and encode the columns that are read."""
+        # Columns of a frame keep their own types, each read by its own rule below;
+        # scikit-learn would make one array of objects of them all.
         X = read_table(X)
         if is_frame(X):
             validate_data(self, X, skip_check_array=True)
@@ -234,7 +238,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         else:
             if not self.categories:
                 X = read_numbers(X)
-            # numbers are checked by column
+            # numbers are checked by column: those that are not read may be missing
             X = validate_data(self, X, dtype=None, ensure_all_finite=False)
         # public: names, positions and levels as the parameters give them
         encoder = self._make_encoder(column_kinds(X))
@@ -261,6 +265,8 @@ class PrivateSummary(PrivateEstimatorMixin):
                 continue
             levels = check_levels(name, given[name]) if name in given else None
             boolean = kinds[name] == "boolean"
+            # Which levels occur is itself private: groups that appear only if somebody
+            # is in them would tell of that one record, so the list must be given.
             if name in by and levels is None:
                 if not boolean:
                     raise ValueError(
@@ -298,6 +304,8 @@ class PrivateSummary(PrivateEstimatorMixin):
         encoder = task.reading
         context = _narrowed(task.context, encoder)
         layout = self._make_layout(task, context, encoder.columns)
+        # Without groups 'count' is the public number of records: a release of no
+        # coordinates, for which nobody should be told a budget was spent.
         if not layout.blocks:
             raise ValueError(
                 "There is nothing private to release: the number of records is public. "
@@ -305,7 +313,9 @@ class PrivateSummary(PrivateEstimatorMixin):
             )
         n = context.n_records
         contribution = layout.contribution
-        # counts are released as the whole numbers they are, for noise made of such
+        # Counts alone are released as the whole numbers they are, so that discrete
+        # Laplace noise may be used. Sums with moments among them are divided by the
+        # number of records, which is public.
         counts = contribution.is_count
         factor = _factor(layout, n)
         facts = {f.name: getattr(context, f.name) for f in fields(PublicContext)}
@@ -314,6 +324,8 @@ class PrivateSummary(PrivateEstimatorMixin):
             is_sum=True,
             factor=factor,
             is_integer=counts,
+            # Noise in proportion to the units gives each coordinate the same share of
+            # the budget, whatever its range; counts are all in one unit already.
             units=None if counts else contribution.units,
             sensitivity=contribution.sensitivity.times(factor),
             n_records=n,
@@ -341,6 +353,8 @@ class PrivateSummary(PrivateEstimatorMixin):
             context,
             {c.name: wanted.get(c.name, ()) for c in columns},
         )
+        # A list of statistics is passed over where a column cannot have one; a column
+        # that is left with none was asked for by mistake, unless nobody named it.
         left_out = [name for name in order if not wanted[name]]
         if left_out and (self.columns is not None or len(left_out) == len(order)):
             raise ValueError(
@@ -370,7 +384,8 @@ class PrivateSummary(PrivateEstimatorMixin):
 
     def _publish(self, value, release):
         layout, n = release.context.layout, release.n_records
-        # what was released is either counts or means; the layout reads means
+        # Post-processing of the noisy vector and public scales only. What was released
+        # is either counts or means; the layout reads means.
         to_mean = 1 / n / _factor(layout, n)
         noise = self.noise_.std(value.size)
         self.result_ = layout.read(to_mean * value, to_mean * noise, n)
@@ -439,13 +454,17 @@ def _is_secret(scenario, name):
 def _narrowed(context, encoder):
     """The public context, narrowed to the columns that are read and encoded."""
     names = context.feature_names
-    # scenarios of numbers, such as Gaussian ones, speak of columns as they are
+    # A prior in raw columns meets the query by the same encoder, so that both are
+    # compared in the same units. Scenarios of numbers, such as Gaussian ones, cannot
+    # pass through a map: they are given the columns as they are, where they are.
     as_they_are = context.feature_map is None and encoder.is_identity(
         named=names is not None
     )
     if context.feature_map is not None:
         encoder = replace(encoder, before=context.feature_map)
     elif names is not None:
+        # columns that are not read are no part of the query, so none of the prior
+        # either
         names = tuple(column.name for column in encoder.columns)
     return replace(
         context,
