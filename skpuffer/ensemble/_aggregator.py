@@ -1,4 +1,4 @@
-"""Noisy aggregation of votes that were counted elsewhere."""
+"""Aggregator of votes that were counted elsewhere, with noise."""
 
 from __future__ import annotations
 
@@ -155,6 +155,8 @@ class PATEAggregator(BaseEstimator):
         UnsupportedError
             If the accountant cannot work from what the scenario offers.
         """
+        # From parameters alone, before any vote is seen: the scale of the noise says
+        # nothing of how far the teachers agree.
         scenario, accountant = scenario_and_accountant(self)
         release = self._release()
         rng, seeded = noise_generator(self.random_state)
@@ -171,6 +173,8 @@ class PATEAggregator(BaseEstimator):
         return self
 
     def _release(self):
+        # One record for each voter makes the voter the unit of privacy: safe whatever
+        # the voters know, and coarser than need be where each knows many records.
         n_records = self.n_records
         if n_records is None:
             n_records = check_count(n_teachers=self.n_teachers)
@@ -211,6 +215,7 @@ class PATEAggregator(BaseEstimator):
         ValueError
             If counts are negative or not whole, or do not add up.
         """
+        # post-processing of the noisy counts, which are what was accounted for
         return leading(self.histograms(votes))
 
     def histograms(self, votes: ArrayLike) -> Floats:

@@ -68,6 +68,7 @@ def subsample_votes(
             f"row, the least of which has {votes.sum(axis=1).min()}."
         )
     rng, _ = noise_generator(random_state)
+    # so many votes of each class, when voters are drawn without replacement
     rows = [rng.multivariate_hypergeometric(row, n_voters) for row in votes]
     return np.array(rows, dtype=np.int64).reshape(votes.shape)
 
@@ -132,12 +133,15 @@ def plurality_agreement(
         n_queries=n_queries,
     )
     votes = np.tile(release.check_votes(votes), (check_count(n_repeats=n_repeats), 1))
+    # a winner by a tie agrees as well as the other one
     best, rows = votes.max(axis=1), np.arange(len(votes))
     rng, _ = noise_generator(random_state)
     agreement = []
     for epsilon in np.asarray(epsilons, dtype=float).ravel().tolist():
         accountant = PrivacyLoss(epsilon, delta, noise=noise, **noise_parameters)
         drawn = accountant.calibrate(release, RecordScenario()).noise
+        # every row is drawn at the noise of one budget for `n_queries`, not for all
+        # rows
         elected = noisy_argmax(votes, drawn, rng)
         agreement.append(np.mean(votes[rows, elected] == best))
     return np.array(agreement)

@@ -56,6 +56,8 @@ class Answers:
         """
         # of one type, and zero without a sign, so that equal rows have equal bytes
         X = np.ascontiguousarray(X, dtype=np.float64) + 0.0
+        # Repeating an answer is post-processing of it, so a row costs one query however
+        # often it is asked about, in one call or in many.
         keys = [row.tobytes() for row in X]
         first = {key: i for i, key in reversed(list(enumerate(keys)))}
         new = sorted(i for key, i in first.items() if key not in self._given)

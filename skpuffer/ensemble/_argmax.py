@@ -1,4 +1,4 @@
-"""The noisy argmax of vote counts."""
+"""Noisy argmax of vote counts."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def noisy_argmax(
 ) -> Indices:
     """Return the class that leads in each row once noise is added to every count.
 
-    Also to those without a vote. Nothing is accounted for here; see
-    :class:`PATEAggregator`.
+    Counts of classes without a vote get noise as well. Nothing is accounted for here;
+    see :class:`PATEAggregator`.
 
     Parameters
     ----------
@@ -70,5 +70,7 @@ def noisy_argmax(
             "The parameter 'noise' must have a positive scale: without noise the "
             "leading class gives single votes away."
         )
+    # The argmax is post-processing of the noisy counts. With noise on the classes that
+    # got a vote only, it would tell which these are.
     rng, _ = noise_generator(random_state)
     return np.argmax(votes + noise.sample(votes.shape, rng), axis=1)

@@ -1,4 +1,4 @@
-"""Private aggregation of teacher ensembles (PATE), as a classifier."""
+"""Classifier by private aggregation of teacher ensembles (PATE)."""
 
 from __future__ import annotations
 
@@ -35,6 +35,7 @@ __all__ = ["PATEClassifier"]
 
 def _answers_itself(estimator):
     """Whether the teachers answer `predict` themselves, for want of a student."""
+    # after a fit it is what was fitted that counts, whatever the parameters say now
     if hasattr(estimator, "certificate_"):
         return "_answers" in vars(estimator)
     return estimator.unlabeled is None
@@ -287,14 +288,18 @@ classifier, default=None
     # -- the release --------------------------------------------------------------
 
     def _release(self, task):
+        # Teachers' errors are swallowed later, so bad parameters must show themselves
+        # on made-up rows now, before anything is charged.
         context, n_queries = task.context, self.n_queries
         check_trainable(self._model(), self.n_features_in_, len(self.classes_))
         if not _answers_itself(self):
             rows = self._public_rows(task)
+            # queries that cannot be put need not be paid for
             n_queries = min(n_queries, len(rows))
             facts = {f.name: getattr(context, f.name) for f in fields(PublicContext)}
             context = _StudentContext(**facts, unlabeled=rows)
         max_answers = self.max_answers
+        # without a threshold every query is answered, and the release says so itself
         if max_answers is not None and self.threshold is not None:
             max_answers = min(max_answers, n_queries)
         return VoteRelease(
@@ -333,6 +338,8 @@ classifier, default=None
         noisy : ndarray of shape (n_queries, n_classes) or None
             What a student was answered.
         """
+        # Teachers see disjoint private rows; from here on votes leave only through the
+        # session, which adds the noise and keeps the count.
         teachers = Teachers(
             self._model(),
             release.n_teachers,
@@ -361,6 +368,8 @@ classifier, default=None
         """Votes are whole numbers: NaN stands for queries without an answer."""
 
     def _publish(self, value, release):
+        # the context of the fit may hold private rows (prior='empirical') and public
+        # ones
         context = PublicContext(n_records=release.n_records)
         self.release_ = replace(release, context=context)
         asking, noisy = value
@@ -463,6 +472,9 @@ def _nearest_shares(values):
     Duchi, Shalev-Shwartz, Singer and Chandra (2008), Efficient projections onto the
     l1-ball, Figure 1.
     """
+    # The projection subtracts one number from all coordinates and cuts at zero. With
+    # the largest `last + 1` ones kept positive that number is (their sum - 1) / (last +
+    # 1).
     ordered = -np.sort(-values, axis=1)
     ranks = np.arange(1, values.shape[1] + 1)
     excess = (np.cumsum(ordered, axis=1) - 1) / ranks

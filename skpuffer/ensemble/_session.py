@@ -1,4 +1,4 @@
-"""Execution of a vote release: its noise, and the queries left of its budget."""
+"""Session of a vote release: its noise, and the queries left of its budget."""
 
 from __future__ import annotations
 
@@ -63,6 +63,7 @@ class VoteSession:
     ):
         self._release, self._noise, self._rng = release, noise, rng
         self._seeded, self._record = seeded, record
+        # who drew last; see `_generator`
         self._process = os.getpid()
         self.n_queries_left = release.n_queries
         self.n_answers_left = release.max_answers
@@ -130,9 +131,12 @@ class VoteSession:
         ValueError
             If the votes are not votes.
         """
+        # whole portions or nothing: refused before any noise is drawn
         votes = self._release.check_votes(votes)
         self.reserve(len(votes))
         self.n_queries_left -= len(votes)  # paid before it is answered, whatever fails
+        # Which queries are answered is itself released: by noisy tests that are
+        # accounted for, so the number of answers left may depend on it.
         answered = self._answered(votes)
         self.n_answers_left -= int(answered.sum())
         drawn = self._noise.sample(
@@ -149,9 +153,12 @@ class VoteSession:
         release = self._release
         if release.threshold is None:
             return np.ones(len(votes), dtype=bool)
-        # the noisy threshold test is charged on every query, passed or not
+        # The noisy threshold test is charged on every query, passed or not (Papernot et
+        # al. 2018, Algorithm 1), with noise of its own: the accounting composes two
+        # independent mechanisms.
         tests = release.test_noise(self._noise).sample(len(votes), self._generator)
         largest = votes.max(axis=1, initial=0) + tests
+        # the first that pass are answered; a running sum of noisy tests tells no more
         passed = largest >= release.threshold
         return passed & (np.cumsum(passed) <= self.n_answers_left)
 
@@ -168,5 +175,6 @@ def leading(noisy: Floats) -> Indices:
     -------
     labels : ndarray of int of shape (n,)
     """
+    # a row is NaN as a whole or not at all
     answered = ~np.isnan(noisy[:, 0])
     return np.where(answered, np.argmax(np.where(answered[:, None], noisy, 0), 1), -1)

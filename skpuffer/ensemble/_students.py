@@ -66,6 +66,7 @@ class _Student(ABC):
         self.estimator, self.rows = estimator, rows
         self.seed = int(rng.integers(2**31 - 1))
         self.groups = None
+        # drawn at random, as public rows may be sorted; no private row has a part in it
         self.asked = np.sort(rng.permutation(len(rows))[:n_queries])
 
     def learn(self, noisy, release, noise):
@@ -93,6 +94,8 @@ class _Student(ABC):
                 f"threshold={release.threshold!r}: lower it, or take more teachers or "
                 "a larger budget",
             )
+        # Here an error may be told, unlike a teacher's: all that is read is public or
+        # released.
         try:
             return self._learn(noisy, labels, release, noise)
         except Exception as error:
@@ -140,6 +143,9 @@ class Spreading(_Student):
     """Student by label spreading over nearest neighbours, which outvote bad labels."""
 
     def _learn(self, noisy, labels, release, noise):
+        # Noisy labels are wrong now and then. With alpha = 0.2 a row takes a fifth of
+        # its label from its neighbours in each step, so that a few bad labels are
+        # outvoted and the many good ones are kept.
         target = np.full(len(self.rows), -1)
         target[self.asked] = labels
         neighbours = min(_NEIGHBOURS, len(self.rows))
@@ -150,6 +156,7 @@ class Spreading(_Student):
             # rows that nothing connects to a label keep none, and are left out
             warnings.simplefilter("ignore")
             spreading.fit(self.rows, target)
+        # spreading labels the rows it was fitted on; neighbours carry them to any other
         reached = spreading.label_distributions_.sum(axis=1) > 0
         voters = KNeighborsClassifier(min(_NEIGHBOURS, int(reached.sum())))
         return voters.fit(self.rows[reached], spreading.transduction_[reached])
@@ -166,12 +173,16 @@ class Histograms(_Student):
         known = labels >= 0
         counts, rows = noisy[known], self.rows[self.asked[known]]
         k = release.n_classes
-        # variance of a count, were all teachers sure and all classes as frequent
+        # Variance of a count, were all teachers sure and all classes as frequent: n^2
+        # times that of an indicator of chance 1/k.
         prior = release.n_teachers**2 * (k - 1) / k**2
+        # typical distance of two rows, around which the length scale is searched for
         spread = float(np.sqrt(self.rows.shape[1] * max(self.rows.var(), 1e-12)))
         kernel = ConstantKernel(prior, "fixed") * RBF(
             spread, (1e-2 * spread, 1e2 * spread)
         )
+        # The noise of the counts is known exactly, as the mechanism added it, so no
+        # noise level need be fitted.
         process = GaussianProcessRegressor(
             kernel, alpha=float(noise.variance()), random_state=self.seed
         )
@@ -194,10 +205,13 @@ class Clusters(_Student):
         rng: np.random.Generator,
     ):
         super().__init__(estimator, rows, n_queries, rng)
+        # Clusters are of public rows, so all rows of one may share one query: the
+        # teachers' votes within it are theirs to settle, and one vote of each leaves.
         distinct = len(np.unique(rows, axis=0))
         clusters = KMeans(min(n_queries, distinct), n_init=3, random_state=self.seed)
         self.asked = np.arange(len(rows))
         labels = clusters.fit(rows).labels_
+        # numbered without gaps: an empty cluster would be a query for nothing
         self.groups = np.unique(labels, return_inverse=True)[1]
 
     def _learn(self, noisy, labels, release, noise):

@@ -86,6 +86,7 @@ def check_trainable(estimator: BaseEstimator, n_features: int, n_classes: int) -
     ValueError
         If it cannot be fitted on made-up rows for what it is, not for what they are.
     """
+    # as many rows of each class, all different, and none of them private
     y = np.tile(np.arange(n_classes), 4)
     X = np.linspace(0.0, 1.0, len(y) * n_features).reshape(len(y), n_features)
     with silence():
@@ -114,7 +115,11 @@ def _fit_teacher(estimator, X, y, seed):
 
 
 def _predict(model, X, n_classes):
-    """Labels by one teacher; class 0 wherever it fails or answers out of range."""
+    """Labels by one teacher; class 0 wherever it fails or answers out of range.
+
+    A teacher casts one vote a query come what may: an abstention would change the
+    number of votes, which is public.
+    """
     with silence():
         try:
             said = np.asarray(model.predict(X)).astype(np.int64)
@@ -170,8 +175,12 @@ class Teachers:
         -------
         self : Teachers
         """
+        # Sizes of shards depend on the number of rows alone, and so do the seeds:
+        # changing a record touches the one model that was dealt its place.
         shards = np.array_split(self._rng.permutation(len(y)), self._n_teachers)
         seeds = self._rng.integers(2**31 - 1, size=self._n_teachers).tolist()
+        # Rows in the order of the table, so that the deal has no part in what a teacher
+        # of the same rows learns.
         self._models = self._each(
             delayed(_fit_teacher)(self._estimator, X[rows], y[rows], seed)
             for rows, seed in zip(map(np.sort, shards), seeds, strict=True)
@@ -217,6 +226,7 @@ class Teachers:
         -------
         votes : ndarray of int of shape (n_groups, n_classes)
         """
+        # one vote of each teacher in each question, so one record moves one vote in it
         said = self.predict(X, n_classes)
         if groups is not None:
             said = np.stack([_most(labels, groups, n_classes) for labels in said])
@@ -229,6 +239,7 @@ class Teachers:
 
 def _most(labels, groups, n_classes):
     """Most frequent label of each group."""
+    # (group, label) pairs numbered row by row, so that one count serves all groups
     shape = (int(groups.max()) + 1, n_classes)
     counts = np.bincount(groups * n_classes + labels, minlength=shape[0] * shape[1])
     return counts.reshape(shape).argmax(axis=1)
