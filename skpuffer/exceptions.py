@@ -28,7 +28,7 @@ class UnsupportedError(ValueError):
 
 
 class InfiniteDistanceError(UnsupportedError):
-    """Two output distributions are infinitely far apart: no finite noise covers that."""
+    """Output distributions are infinitely far apart: no finite noise covers that."""
 
 
 class CompositionError(ValueError):
@@ -56,7 +56,7 @@ class EmpiricalPriorWarning(PrivacyLeakWarning):
 
 
 class EstimatedGuaranteeWarning(PrivacyWarning):
-    """The noise was set from samples of a law: the certificate is an estimate."""
+    """Noise was set from samples of a distribution: the certificate is an estimate."""
 
 
 class SeededNoiseWarning(PrivacyWarning):

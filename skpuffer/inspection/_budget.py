@@ -39,6 +39,7 @@ def budget_parameter(estimator: BaseEstimator) -> str:
     ValueError
         If there is none, or more than one.
     """
+    # names alone are asked of nested estimators, so that any meta-estimator will do
     found = []
     for name, value in estimator.get_params(deep=True).items():
         if _is_budget(name):
@@ -86,6 +87,7 @@ def _only(found, where):
 
 def _owner(estimator, param_name):
     """Return the estimator whose accountant holds the budget."""
+    # without its last two components, `accountant` and `epsilon`
     path = param_name.rsplit("__", 2)[0] if param_name.count("__") > 1 else ""
     if not path:
         return estimator
@@ -135,6 +137,7 @@ def budget_label(fitted: Any, param_name: str) -> str:
     str
         The notion, and its order and failure mass where it has them; not epsilon.
     """
+    # the promise names the axis: epsilons of two notions are not the same quantity
     certificate = _certificate(fitted, param_name)
     if certificate is None:
         return DEFAULT_LABEL

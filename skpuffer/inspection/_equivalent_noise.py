@@ -185,6 +185,7 @@ class EquivalentNoiseDisplay:
             n_steps=n_steps,
             sampling_rate=sampling_rate,
         )
+        # what all the noises of one figure have in common, so that it may be compared
         promise = f"ε = {epsilon:g}, δ = {delta:g}"
         if n_steps > 1:
             promise += f", {n_steps} releases"
@@ -233,6 +234,7 @@ class EquivalentNoiseDisplay:
         return self
 
     def _plot_densities(self, ax, plt, log, line_kw):
+        # symmetric noise on one axis for all shapes: as far out as the widest one goes
         edge = _SPAN * float(self.stds.max())
         x = np.linspace(-edge, edge, 1001)
         # shapes are ordered, so are their colours
@@ -258,7 +260,7 @@ class EquivalentNoiseDisplay:
                 self.betas, self.stds, **{"marker": "o", "markersize": 4, **line_kw}
             )
             ax.set_ylabel("Standard deviation")
-            ax.set_ylim(bottom=0)
+            ax.set_ylim(bottom=0)  # lengths are compared as ratios
         else:
             for threshold, column in zip(
                 np.ravel(self.thresholds), self.tails.T, strict=True

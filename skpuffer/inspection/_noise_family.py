@@ -91,6 +91,8 @@ def equivalent_noises(
     shift, n_steps = check_positive(shift=shift), check_count(n_steps=n_steps)
     rate = _check_rate(sampling_rate)
     unit = [GeneralizedGaussianNoise(1.0, beta=beta) for beta in check_betas(betas)]
+    # One release has a trade-off in closed form, which is inverted. Sampling and
+    # repetition take the accountant's grid, whose scales are rounded up.
     if rate == n_steps == 1:
         scales = [noise.scale_for_delta(epsilon, delta, shift) for noise in unit]
     else:
@@ -173,6 +175,8 @@ def lightest_tail(
         (noise,) = equivalent_noises(epsilon, delta, [beta], **options)
         return LightestTail(noise, float(noise.tail(threshold)))
 
+    # The tail need not be convex in the shape: a grid finds the valley, then a search
+    # within one step on either side of it. The best of all that were tried is returned.
     tried = [tail(beta) for beta in check_betas(_coarse() if betas is None else betas)]
     best = min(tried, key=lambda found: found.probability)
     if betas is not None or best.noise.beta in (_FROM, _TO):
@@ -180,6 +184,7 @@ def lightest_tail(
     step = _coarse()[1] - _coarse()[0]
 
     def height(beta):
+        # on a logarithmic axis, as tails span many decades
         found = tail(beta)
         tried.append(found)
         return np.log(found.probability)
@@ -226,6 +231,7 @@ def density(noise: GeneralizedGaussianNoise, x: ArrayLike) -> Floats:
     -------
     ndarray
     """
+    # exp(-|x / s|^beta) / (2 s Gamma(1 + 1 / beta))
     height = -np.log(2 * noise.scale) - gammaln(1 + 1 / noise.beta)
     return np.exp(height - np.abs(np.asarray(x) / noise.scale) ** noise.beta)
 

@@ -86,6 +86,12 @@ class PrivacyUtilityDisplay:
 
     Notes
     -----
+    Under a scenario other than :class:`~skpuffer.scenarios.RecordScenario` a curve says
+    what the scenario is worth only beside plain differential privacy at the same
+    budgets: draw that on the same axes, from the same estimator with ``scenario=None``
+    and ``ax=display.ax_``. Where the two do not differ, the scenario buys nothing, and
+    differential privacy, which assumes nothing of the data, is the better promise.
+
     Each point is fitted with its own budget, so a curve of five points on private data
     spends five budgets for each split, and the scores themselves still lie outside all
     of them: a held-out record moves a score without any noise. To choose a budget by
@@ -236,6 +242,7 @@ class PrivacyUtilityDisplay:
         """
         pyplot(f"{cls.__name__}.from_estimator")
         check_option(_STYLES, std_display_style=std_display_style)
+        # everything that can be refused is, before the first fit
         epsilons = check_budgets(epsilons)
         if param_name is None:
             param_name = budget_parameter(estimator)
@@ -422,6 +429,7 @@ class PrivacyUtilityDisplay:
         name = self.estimator_name if name is None else name
 
         self.line_ = self.fill_between_ = self.errorbar_ = None
+        # over splits and repetitions together, as scikit-learn's displays do
         mean, std = scores.mean(axis=1), scores.std(axis=1)
         if std_display_style == "errorbar":
             options = {"marker": "o", "capsize": 3, "label": name}
@@ -496,6 +504,8 @@ def _log_axis(ax, epsilons):
 
 def _name_budget(ax, given, stored):
     """Name the axis of budgets; not by one notion where curves of two share it."""
+    # Two notions on one axis are compared by eye only; a label that named one of them
+    # would say they are the same.
     stored = DEFAULT_LABEL if stored is None else stored
     before = ax.get_xlabel()
     if given is None and before.startswith(DEFAULT_LABEL) and before != stored:
@@ -522,6 +532,8 @@ def _score_name(score_name, scoring, negate_score):
 
 def _search_label(search, param_name):
     """Name the axis from the best estimator, if its certificate speaks for all."""
+    # one certificate names the axis of all candidates only if nothing of the promise
+    # except the budget was searched over
     varied = [
         key.removeprefix("param_").split("__")
         for key, values in search.cv_results_.items()

@@ -89,6 +89,7 @@ def cross_validated(
     label : str
         Name of the axis of budgets, read from the certificates.
     """
+    # mistakes show themselves before the first of many fits
     n_repeats = check_count(n_repeats=n_repeats)
     _check_one_score(estimator, scoring)
     if reference is not None:
@@ -101,6 +102,7 @@ def cross_validated(
     # as lists, so that every estimator meets the same splits, also shuffled ones
     splitter = check_cv(cv, y, classifier=is_classifier(estimator))
     splits = list(splitter.split(X, y, groups))
+    # repetitions draw noise anew on the same splits; the reference draws none
     draws = splits * n_repeats
     seeds = _seeds(private[0], random_state, len(draws))
 
@@ -129,6 +131,7 @@ def cross_validated(
 
 def _one_score(estimator, X, y, split, scoring, params, param_name):
     """Fit and score on one split; name the axis from the certificate, if asked."""
+    # scikit-learn's own fit and score, for routing, scorers and data frames
     result = cross_validate(
         estimator,
         X,
@@ -220,6 +223,7 @@ def searched(search: Any, param_name: str) -> tuple[Floats, Floats]:
             f"The search did not go over {param_name!r}, the parameter 'param_name'. "
             f"It went over {sorted(k[6:] for k in results if k.startswith('param_'))}."
         )
+    # noise of one budget weighs more on a smaller sample
     if "n_resources" in results:
         raise ValueError(
             "Successive halving scores its candidates on samples of different size, "

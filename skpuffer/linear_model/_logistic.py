@@ -168,10 +168,9 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
 
     For the output, one record that moves by b in the space of z = y x moves the
     minimiser by at most ``C * min(2 R, (1 + R D / 4) b)``, with R the largest norm of a
-    row and
-    D = sqrt(2 log(2) n C) that of the minimiser. A scenario under which the secret
-    moves a record only a little thus needs less noise than differential privacy; one
-    under which it moves several records pays for each by how far it moves.
+    row and D = sqrt(2 log(2) n C) that of the minimiser. A scenario under which the
+    secret moves a record only a little thus needs less noise than differential privacy;
+    one under which it moves several records pays for each by how far it moves.
 
     References
     ----------
@@ -278,6 +277,8 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         return make_loss("log_loss", len(self.classes_))
 
     def _l2(self, context):
+        # C * sum of losses + |w|^2 / 2, divided by C n: the mean loss and |w|^2 / (2 C
+        # n)
         return 0.0 if self.C is None else 1.0 / (self.C * context.n_records)
 
     def _release(self, task):
@@ -288,7 +289,9 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
 
     def _by_gradients(self, task):
         # 'auto' is gradients under differential privacy, where the accountant takes
-        # them, and the output elsewhere
+        # them, and the output elsewhere: the minimiser moves by a bounded multiple of
+        # how far a secret moves the records, however little that is. The choice reads
+        # the parameters and public facts alone.
         if self.solver == "output" or self._norm_from_data:
             return False
         if self.solver == "gradient":
@@ -300,6 +303,8 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
     # -- by output perturbation ---------------------------------------------------
 
     def _output_release(self, task):
+        # The largest norm is read off private rows by that word only: `_leaks` turns
+        # the certificate into an estimate.
         context, norm = task.context, self.data_norm
         if self._norm_from_data:
             norm = float(row_norms(task.X, 2).max())
@@ -308,11 +313,17 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         constants = LogisticConstants(
             n_records=context.n_records,
             n_classes=n_classes,
+            # of a row with the intercept's column, which is regularised like the others
             radius=float(np.hypot(norm, intercept)),
             C=_OUTPUT_C if self.C is None else float(self.C),
         )
         prepare = _Rows(float(norm), intercept)
+        # Adding or removing a record changes the gradient of a 1-strongly convex
+        # objective by at most this, and its minimiser by no more (Chaudhuri et al.
+        # 2011, Lemma 7).
         move = constants.C * constants.lipschitz
+        # Below the rounding errors of a sum of gradients no computed gradient proves
+        # that the minimiser is as near as the slack says.
         tol, least = float(self.tol), context.n_records * _ROUNDING
         if tol < least:
             raise ValueError(
@@ -325,6 +336,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         def query(X, y):
             return minimise(prepare(X), y, constants, tol, max_iter)
 
+        # two classes need one vector of weights, k of them one for each
         blocks = 1 if n_classes == 2 else n_classes
         return QueryRelease(
             query=query,
@@ -358,6 +370,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         if not isinstance(release, QueryRelease):
             super()._publish(value, release)
             return
+        # allowed, not needed: how many were needed carries no noise
         self.n_iter_ = np.array([self._output_iterations])
         blocks = 1 if len(self.classes_) == 2 else len(self.classes_)
         weights = value.reshape(blocks, -1)

@@ -72,12 +72,14 @@ class LogisticConstants:
     @property
     def smoothness(self) -> float:
         """Largest curvature of the objective, all records and the penalty included."""
+        # the Hessian of one loss is at most (smoothness of the loss in the scores) x x'
         curvature = self.radius**2 * self._loss.smoothness
         return 1.0 + self.C * self.n_records * curvature
 
     @property
     def weight_norm(self) -> float:
         """Largest norm of the minimiser: its objective is no worse than that of 0."""
+        # |w|^2 / 2 <= objective(w) <= objective(0) = C n log(n_classes)
         at_zero = math.log(self.n_classes)
         return math.sqrt(2 * at_zero * self.n_records * self.C)
 
@@ -88,17 +90,25 @@ class LogisticConstants:
         Binary: ``1 + R D / 4`` in z = y x. Multinomial: ``sqrt(2) + R D / 2`` in x at
         a fixed label, the softmax being 1/2-Lipschitz.
         """
+        # The gradient of a record's loss is l'(scores) x: by the product rule it moves
+        # by |l'| for each unit that x moves, and by |x| times what l' moves, of scores
+        # that move by |w| each.
         largest_score = self.radius * self.weight_norm
         return self._loss.lipschitz + largest_score * self._loss.smoothness
 
     def move(self, shift: float) -> float:
         """Sensitivity of the minimiser to one record that moves by `shift`."""
+        # The gradient at the old minimiser changes by the difference of two records'
+        # gradients: at most twice the largest one, or what the shift allows. By strong
+        # convexity the minimiser moves no further. (An infinite constant times no shift
+        # is none.)
         bound = self.gradient_lipschitz * shift if shift else 0.0
         return self.C * min(2 * self.lipschitz, bound)
 
     @property
     def shift_ceiling(self) -> float:
         """Shift beyond which a record costs no more than replacing it by any other."""
+        # where the two terms of `move` meet
         return 2 * self.lipschitz / self.gradient_lipschitz
 
 
@@ -145,12 +155,14 @@ class LogisticRecord:
         rows = self.prepare(X)
         if self.n_classes == 2:
             return rows * (2.0 * np.asarray(y) - 1.0)[:, None]
+        # two unit vectors are sqrt(2) apart
         labels = np.eye(self.n_classes)[np.asarray(y)]
         return np.hstack([rows, labels * (self.label_distance / math.sqrt(2))])
 
 
 def _objective(w, rows, y, n_classes, C):
     """Value and gradient of ``C * sum of losses + |w|**2 / 2``."""
+    # sparse rows stay sparse: scores and gradients are the only dense arrays
     loss = make_loss("log_loss", n_classes)
     scores = safe_sparse_dot(rows, w.reshape(-1, rows.shape[1]).T)
     if n_classes == 2:
@@ -203,6 +215,8 @@ def minimise(
     accelerated gradient descent, in a number of steps that `constants` alone bound.
     """
     n_classes = constants.n_classes
+    # The objective is 1-strongly convex, so where its gradient is at most this long the
+    # exact minimiser is no further away: that is what the release counts as slack.
     gradient_tol = tol * constants.C * constants.lipschitz
     size = rows.shape[1] * (1 if n_classes == 2 else n_classes)
     args = (rows, y, n_classes, constants.C)
@@ -215,11 +229,13 @@ def minimise(
         jac=True,
         options={
             "maxiter": max_iter,
+            # SciPy stops at the largest entry of the gradient, the norm is in l2
             "gtol": gradient_tol / math.sqrt(size),
             "ftol": 1e-15,
         },
     )
     w = _newton(rough.x, args, gradient_tol)
+    # checked, not trusted: the slack must hold on every table, whatever stopped above
     if np.linalg.norm(_objective(w, *args)[1]) <= gradient_tol:
         return w
     return _descent(np.zeros(size), args, gradient_tol, constants, tol)
@@ -247,7 +263,7 @@ def _descent(w, args, gradient_tol, constants, tol):
             break
         w = ahead - gradient / L
         ahead, last = w + momentum * (w - last), w
-    return ahead
+    return ahead  # where the gradient was measured
 
 
 def _newton(w, args, gradient_tol):
@@ -265,6 +281,9 @@ def _newton(w, args, gradient_tol):
         hessian = LinearOperator(
             (w.size, w.size), matvec=partial(_hessian_product_at, w, args), dtype=float
         )
+        # Inexact Newton steps: the system is solved the more exactly the shorter the
+        # gradient, which keeps convergence quadratic (Nocedal and Wright 2006, section
+        # 7.1).
         direction, _ = cg(hessian, gradient, rtol=min(0.1, norm), maxiter=10 * w.size)
         # backtracking: the longest halving of the step that shortens the gradient
         step = 1.0
@@ -275,7 +294,7 @@ def _newton(w, args, gradient_tol):
                 break
             step /= 2
         else:
-            break
+            break  # rounding errors stop it; the caller sees how far it came
         norm = np.linalg.norm(gradient)
     return w
 

@@ -1,4 +1,4 @@
-"""Ridge regression from noisy second moments."""
+"""Ridge regression on second moments that are released with noise."""
 
 from __future__ import annotations
 
@@ -65,6 +65,7 @@ class _Moments:
         d = np.linalg.norm(gaps, axis=1) / self.data_norm
         d = np.minimum(d, min(2.0, np.sqrt(3 + extra)))
         surface, radius = 3 + extra - d**2 / 2, 5 + extra - 4 * d + d**2
+        # all other norms from the one in l2, for vectors of this length
         moves = d * np.sqrt(np.maximum(surface, radius))
         return moves * convert_norm(1.0, 2, norm, self.dim)
 
@@ -91,10 +92,12 @@ class _Moments:
     @property
     def norm(self):
         """Largest l2 norm of one record's moments: of ``|z|**2`` beside ``|z| |t|``."""
+        # |z| is at most sqrt(1 + intercept^2) and |t| at most one
         squared = 1.0 + self.intercept**2
         return float(np.sqrt(squared**2 + squared))
 
     def rows(self, X):
+        # the unit ball, whatever the units of the data: the sensitivity is a constant
         rows = clip_rows(X, self.data_norm) / self.data_norm
         return with_intercept(rows, self.intercept)
 
@@ -109,6 +112,7 @@ class _Moments:
     def unpack(self, value):
         """Return the symmetric matrix and the vector of a sum."""
         i, j = self.triangle
+        # symmetric by construction: noise was drawn for one triangle
         square = np.zeros((self.width, self.width))
         square[i, j] = value[: len(i)] / np.where(i == j, 1.0, np.sqrt(2))
         return square + np.triu(square, 1).T, value[len(i) :]
@@ -229,6 +233,7 @@ class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
         moments = self._moments(context.n_features)
         low, high = map(float, self.target_bounds)
         return QueryRelease(
+            # the same sum as of the contributions, without an array of them
             query=moments.total,
             name="second moments of features and target",
             n_records=context.n_records,
@@ -244,6 +249,7 @@ class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
         )
 
     def _publish(self, value, release):
+        # everything below is post-processing of the noisy moments and public scales
         moments = self._moments(self.n_features_in_)
         square, cross = moments.unpack(value)
         # noise makes the matrix indefinite: its negative eigenvalues are set to zero
@@ -254,6 +260,7 @@ class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
         ridge = float(self.alpha) + np.sqrt(2 * moments.width) * spread
         weights = vectors @ ((vectors.T @ cross) / (np.maximum(values, 0.0) + ridge))
         centre, half = target_scale(self.target_bounds)
+        # back to the units of the data: of the rows, and of the target about its middle
         self.coef_ = weights[: self.n_features_in_] * half / self.data_norm
         self.intercept_ = centre
         if self.fit_intercept:

@@ -1,4 +1,4 @@
-"""A two-layer perceptron trained by noisy gradients."""
+"""Perceptron with one hidden layer, trained by noisy gradients."""
 
 from __future__ import annotations
 
@@ -193,6 +193,7 @@ class PrivateMLPClassifier(
         self.random_state = random_state
 
     def _check_parameters(self, scenario):
+        # by plain code, whatever scikit-learn's switch for validation says
         super()._check_parameters(scenario)
         check_count(hidden_size=self.hidden_size)
         check_non_negative(alpha=self.alpha)
@@ -208,6 +209,7 @@ class PrivateMLPClassifier(
         return float(self.alpha)
 
     def _rows(self, X):
+        # in units of the bound, so that default clip norms do not depend on the data's
         rows = clip_rows(X, self.data_norm)
         return rows / self.data_norm
 
@@ -216,6 +218,9 @@ class PrivateMLPClassifier(
         whole = super()._clipping(default, order)
         if self.clip_by == "all":
             return whole
+        # Weights and biases of the two layers. Two parts of norm c / 2^(1/p) each, in
+        # the p-norm, make a gradient of norm c at most: the sensitivity is that of one
+        # clip.
         hidden = (self.n_features_in_ + 1) * self.hidden_size
         output = (self.hidden_size + 1) * self._n_outputs()
         each = whole["clip_norm"] / 2 ** (1 / order)
@@ -235,6 +240,9 @@ class PrivateMLPClassifier(
     # -- post-processing ----------------------------------------------------------
 
     def _publish(self, value, release):
+        # The released vector holds each layer's weights with its bias as the last row.
+        # The first layer was trained on rows in units of `data_norm`, so its weights
+        # are divided by that.
         super()._publish(value, release)
         d, h, k = self.n_features_in_, self.hidden_size, self._n_outputs()
         hidden, output = np.split(value, [(d + 1) * h])
@@ -257,6 +265,7 @@ class PrivateMLPClassifier(
         check_is_fitted(self)
         X = validate_rows(self, self._without_secret(X), reset=False)
         activate, _ = ACTIVATIONS[self.activation]
+        # a longer row than any in training would leave what the network was fitted to
         hidden = clip_rows(X, self.data_norm) @ self.coefs_[0] + self.intercepts_[0]
         scores = activate(hidden) @ self.coefs_[1]
         scores += self.intercepts_[1]

@@ -1,4 +1,4 @@
-"""Support vector machines trained by noisy gradients."""
+"""Linear support vector classifier trained by noisy gradients."""
 
 from __future__ import annotations
 
@@ -181,6 +181,7 @@ class PrivateLinearSVC(LinearClassifier):
         self.random_state = random_state
 
     def _check_parameters(self, scenario):
+        # by plain code, whatever scikit-learn's switch for validation says
         super()._check_parameters(scenario)
         if self.C is not None:
             check_positive(C=self.C)
@@ -189,4 +190,6 @@ class PrivateLinearSVC(LinearClassifier):
         return make_loss(self.loss, len(self.classes_))
 
     def _l2(self, context):
+        # C * sum of losses + |w|^2 / 2, divided by C n: the mean loss and |w|^2 / (2 C
+        # n)
         return 0.0 if self.C is None else 1.0 / (self.C * context.n_records)
