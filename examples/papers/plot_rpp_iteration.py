@@ -9,7 +9,8 @@ records depend on each other?
 After Pierquin, Bellet, Tommasi and Boussard, *Rényi Pufferfish privacy: general
 additive noise mechanisms and privacy amplification by iteration* (2024), Section 6.4,
 Figures 5 and 6, and Appendix F. The paper bounds each step by the distance of its own
-laws; the last section shows why that is not enough.
+distributions; the last section shows why that is not enough. Every figure holds plain
+differential privacy too, the loss of one record on which no other depends.
 """
 
 # %%
@@ -59,7 +60,7 @@ correlations = {
     "ρ = 0.1": (constant(0.1), "C3-"),
     "ρ = 1/t": (lambda t: 1 / t, "C4--"),
     "ρ = 1/t²": (lambda t: 1 / t**2, "C5--"),
-    "ρ = 0 (one record)": (constant(0.0), "k:"),
+    "ρ = 0 (plain DP)": (constant(0.0), "k:"),
 }
 
 
@@ -75,14 +76,14 @@ def draw(*labels):
     plt.show()
 
 
-draw("ρ = 1 (a group)", "ρ = 0.8", "ρ = 0.2", "ρ = 0.1", "ρ = 0 (one record)")
+draw("ρ = 1 (a group)", "ρ = 0.8", "ρ = 0.2", "ρ = 0.1", "ρ = 0 (plain DP)")
 
 # %%
 # Correlation that fades
 # ----------------------
 # If what a record tells of the t-th one after it fades like 1/t or faster, the loss of
 # the first record goes to zero with the number of steps all the same.
-draw("ρ = 0.1", "ρ = 1/t", "ρ = 1/t²", "ρ = 0 (one record)")
+draw("ρ = 0.1", "ρ = 1/t", "ρ = 1/t²", "ρ = 0 (plain DP)")
 
 # %%
 # The numbers behind both figures:
@@ -107,7 +108,7 @@ cases = {
     "A group, within a diameter of 2": (np.ones((n_steps, n_steps)), {"diameter": 2.0}),
     "Series": (series, {}),
     "Series, contraction 0.9": (series, {"contraction": 0.9}),
-    "One record": (np.eye(n_steps), {}),
+    "One record (plain DP)": (np.eye(n_steps), {}),
 }
 _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 for (label, (shifts, options)), style in zip(
@@ -130,13 +131,14 @@ plt.show()
 # %%
 # One coupling, not one for each step
 # -----------------------------------
-# A secret sign s, then pairs of records: a fair coin u, and s times the same coin.
-# Each of these records is a fair coin, whatever the secret, so the laws of its step do
-# not move at all. The paper's bound counts the first step alone and promises the less
-# the more pairs there are. But the sum of all records gives the secret away: in one
-# world pairs cancel, in the other they do not. The true loss is known in closed form.
-# Shifts under one coupling of the whole sequence, which keep u and move s times u,
-# bound it.
+# A secret sign s, then pairs of records: a fair coin u, and s times the same coin. Each
+# of these records is a fair coin, whatever the secret, so the distributions of its step
+# do not move at all. The paper's bound counts the first step alone, as plain
+# differential privacy of that record does, and promises the less the more pairs there
+# are. But the sum of all records gives the secret away: under one sign pairs cancel,
+# under the other they do not. The true loss is known in closed form. Shifts under one
+# coupling of the whole sequence, which keep u and move s times u, bound it: that is
+# group privacy of all records that the sign reaches.
 counts = [1, 2, 5, 10, 20]
 true, one_by_one, together = [], [], []
 for k in counts:
@@ -153,7 +155,7 @@ for k in counts:
 _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 ax.semilogy(counts, together, "o-", label="One coupling of all steps")
 ax.semilogy(counts, true, "k.--", label="True loss")
-ax.semilogy(counts, one_by_one, "s-", label="Each step on its own: not sound")
+ax.semilogy(counts, one_by_one, "s-", label="Each step on its own: plain DP, not sound")
 ax.set_xticks(counts)
 ax.set(xlabel="Pairs of records", ylabel="Rényi divergence of order 2 (nats)")
 ax.legend()

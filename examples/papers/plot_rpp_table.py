@@ -4,8 +4,9 @@ Attribute privacy: three tables, three distances
 
 How far does a secret move what is released? Differential privacy takes the whole range
 of the released column, the general Wasserstein mechanism the largest distance (W∞)
-between its laws under two values of the secret. The distribution-aware one takes a mean
-of what each move would cost; for Cauchy noise and Rényi order 2 that is governed by W₂.
+between its distributions under two values of the secret. The distribution-aware one
+takes a mean of what each move would cost; for Cauchy noise and Rényi order 2 that is
+governed by W₂.
 
 After Pierquin, Bellet, Tommasi and Boussard, *Rényi Pufferfish privacy: general
 additive noise mechanisms and privacy amplification by iteration* (2024), Table 1,
@@ -49,8 +50,8 @@ def columns_of(name):
     return (frame["income"] == ">50K").astype(int), frame["race"]
 
 
-def laws(name):
-    """The law of the released column given each value of the secret."""
+def given_secret(name):
+    """Distribution of the released column given each value of the secret."""
     found = {}
     for value, column in pd.crosstab(*columns_of(name)).items():
         column = column[column > 0]
@@ -72,18 +73,18 @@ tables = {
 # it is 13, between diagnoses 0 and 2 and between 0 and 4. Eight would have been too
 # little noise.
 #
-# These laws are the tables' own: a belief for the sake of the example. W∞ of a sample
-# is no bound on that of the population it came from, and noise set by private rows
-# tells of them.
+# These distributions are the tables' own: a belief for the sake of the example. W∞ of a
+# sample is no bound on that of the population it came from, and noise set by private
+# rows tells of them.
 
 
-def points(*laws):
-    return [law.points.ravel() for law in laws]
+def points(*distributions):
+    return [each.points.ravel() for each in distributions]
 
 
 rows, pairs = [], {}
 for name, (title, whole) in tables.items():
-    by_secret = laws(name)
+    by_secret = given_secret(name)
     keys = list(by_secret)
     pairs[name] = [
         (by_secret[a], by_secret[b]) for i, a in enumerate(keys) for b in keys[i + 1 :]
@@ -105,7 +106,9 @@ print(distances.round(4).to_string())
 # ------------------------
 # Cauchy noise for a promise of order 2, as in the paper, and Laplace noise. The release
 # is one record's value; of a table of independent records the whole column costs as
-# much. The distribution-aware mechanism needs the least.
+# much. The distribution-aware mechanism needs the least. Where a bar of a Wasserstein
+# mechanism is as high as that of differential privacy, as W∞ of the incomes is, the
+# scenario buys nothing: take differential privacy, which needs no belief.
 epsilon, alpha = 0.5, 2.0
 noises = {"Laplace": "laplace", "Cauchy": GeneralizedCauchyNoise(1.0)}
 scales = {}
