@@ -327,6 +327,7 @@ def _parse_published(content):
 
 def _by_the_hour(minutes):
     """Sum minutes by the hour, as the prepared file does, to three decimals."""
+    # a missing minute takes the reading of the same minute on the nearest earlier day
     power = minutes["Global_active_power"]
     of_day = minutes.index.hour * 60 + minutes.index.minute
     filled = power.groupby(of_day).ffill()

@@ -211,6 +211,7 @@ class SampledPrivacyLoss(Accountant):
         n, s = check_positive(n_samples=n_samples), check_positive(slack=slack)
         t = check_positive(deviation=deviation)
         outside = check_non_negative(outside=outside)
+        # term by term as printed in Theorem 6
         per_cell = math.sqrt(width / (n * h))
         eta = outside + 2 * k * (t + per_cell)
         eta += 4 * math.exp(-2 * s**2 / (k * h**2))
@@ -226,6 +227,8 @@ class SampledPrivacyLoss(Accountant):
 
     def _steps(self, release, bound):
         """The fact both sides know, and the steps whose losses can be sampled."""
+        # The same dominating pairs that PrivacyLoss composes exactly: what differs
+        # between the two is how, not what.
         fact = self._fact(release, bound)
         try:
             steps = steps_of(release, fact)
@@ -259,11 +262,15 @@ class SampledPrivacyLoss(Accountant):
         unit, seed = self._chosen_noise(), self._seed(random_state)
         clip = release.total_clip_norm
 
+        # One seed at every scale (common random numbers): the estimate is then a smooth
+        # function of the scale, with a root, not a noisy one.
         def miss(log_scale):
             noise = unit.with_scale(clip * math.exp(log_scale))
             epsilon = self._epsilon(noise, steps, seed)
+            # bounded, as epsilon may be infinite or zero at the ends of the bracket
             return max(-5.0, min(5.0, math.log(max(epsilon, 1e-300) / self.epsilon)))
 
+        # a bracket by factors of four, on either side of a scale of one clip norm
         low, high = 0.0, 0.0
         while miss(high) > 0:
             low, high = high, high + math.log(4)
@@ -286,6 +293,8 @@ class SampledPrivacyLoss(Accountant):
 
     def _check_sampled(self, steps):
         """Refuse steps whose losses cannot be sampled."""
+        # One fixed shift is sampled, and in several dimensions a shift in another
+        # direction may cost more.
         dim = steps.release.dim
         if dim != 1:
             raise UnsupportedError(
@@ -309,6 +318,7 @@ class SampledPrivacyLoss(Accountant):
         """Estimate epsilon: the larger one of the two directions."""
         pair, n_steps, _, _ = steps.dominated(noise)
         beta, u = _unit_shift(noise, pair.curve.shift)
+        # neighbouring tables are compared both ways; a promise must hold for the worse
         return max(
             self._one_way(draw, n_steps, np.random.default_rng(seed))
             for draw in samplers(pair, beta, u)
@@ -317,9 +327,11 @@ class SampledPrivacyLoss(Accountant):
     def _one_way(self, draw, n_steps, rng):
         """Estimate epsilon in one direction (Algorithms 5 and 6)."""
         losses, rejected = self._sample(draw, rng)
+        # rejected losses count as infinite ones: with that much mass no epsilon will do
         if rejected >= self.delta:
             return math.inf
         half_width = self.half_width or width_for(losses, n_steps)
+        # fine enough to resolve one step's losses, coarse enough for the memory
         mesh = self.mesh or min(_MESH, _PART * float(np.std(losses)) + 1e-12)
         mesh = max(mesh, 2 * half_width / _MOST_POINTS)
         grid = EmpiricalLosses.on(losses, half_width, mesh, rejected)
@@ -327,6 +339,7 @@ class SampledPrivacyLoss(Accountant):
 
     def _sample(self, draw, rng):
         """Sample twice `n_samples` losses; return them and the part rejected."""
+        # one half makes the distribution, the other corrects its mean
         want = 2 * int(self.n_samples)
         kept, drawn = draw(want, rng), want
         if self.half_width is None:
@@ -346,6 +359,7 @@ class SampledPrivacyLoss(Accountant):
             )
         release = steps.release
         return Certificate(
+            # a quantile of samples may be too small by chance: never a promise
             notion=Notion.ESTIMATED,
             epsilon=self._epsilon(noise, steps, seed),
             delta=float(self.delta),

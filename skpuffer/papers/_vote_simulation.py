@@ -132,6 +132,7 @@ def hardmax_auc(
     low, high = _check_gaps(gaps)
     rng, _ = noise_generator(random_state)
     nodes, weights = np.polynomial.legendre.leggauss(check_count(n_gaps=n_gaps))
+    # nodes lie in [-1, 1], whose weights sum to two
     at = low + (high - low) * (nodes + 1) / 2
     utilities = []
     for gap in at:
@@ -139,6 +140,7 @@ def hardmax_auc(
             n_votes,
             n_classes,
             gap,
+            # up to three classes the gap decides all counts
             n_histograms=n_histograms if n_classes > 3 else 1,
             random_state=rng,
         )
@@ -195,6 +197,7 @@ def make_vote_histograms(n_votes, n_classes, gap, *, n_histograms=1, random_stat
     first = n_votes / (1 + left + third + third * (n_classes - 3) / 2)
     first = np.floor(first)
     second, third = np.floor(first * left), np.floor(first * third)
+    # what is left goes to the others as far as they may have it, else to the leader
     spare = int(n_votes - first - second - third)
     shared = min(spare, int(third) * (n_classes - 3))
     rng, _ = noise_generator(random_state)
@@ -212,16 +215,20 @@ def _shares(total, n_parts, most, n_draws, rng):
     chances = [np.zeros(total + 1)]
     chances[0][0] = 1.0
     for _ in range(n_parts):
+        # a sum over a window of width `most` + 1, as a difference of running sums
         reached = np.cumsum(chances[-1])
         reached[most + 1 :] -= reached[: -most - 1].copy()
         chances.append(reached / (most + 1))
     parts = np.empty((n_draws, n_parts), dtype=int)
     left = np.full(n_draws, total)
     for j in range(n_parts - 1, -1, -1):
+        # The last part is drawn given the sum: the rest s has a chance in proportion to
+        # chances[j][s], within what the part may be. By inversion of running sums.
         reached = np.concatenate([[0.0], np.cumsum(chances[j])])
         low, high = reached[np.maximum(left - most, 0)], reached[left + 1]
         drawn = low + (high - low) * rng.random(n_draws)
         rest = np.searchsorted(reached, drawn, side="right") - 1
+        # rounding at the ends must not make a part negative or too large
         rest = np.clip(rest, np.maximum(left - most, 0), np.minimum(left, most * j))
         parts[:, j] = left - rest
         left = rest
@@ -238,9 +245,11 @@ def _wins(votes, noise, i):
     unit = noise.with_scale(1.0)
     # how far ahead of each other class, in units of the scale
     ahead = (votes[:, [i]] - np.delete(votes, i, axis=1)) / noise.scale
+    # |x|^beta of such noise is Gamma(1 / beta): the range beyond which there is no mass
     edge = float(gammainccinv(1 / noise.beta, _BEYOND)) ** (1 / noise.beta)
     # each rival's cdf has a kink at minus its lead; those of the closest matter
     kinks = np.sort(ahead, axis=1)[:, :_RIVALS].clip(-edge, edge)
+    # zero is a kink of the density itself
     ends = np.broadcast_to([-edge, 0.0, edge], (len(votes), 3))
     ends = np.sort(np.hstack([-kinks, ends]), axis=1)
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
@@ -250,6 +259,7 @@ def _wins(votes, noise, i):
     width = np.diff(ends, axis=1)[:, :, None]
     x = ends[:, :-1, None] + width * part
     height = density(unit, x)
+    # given its own noise x, the class beats each rival independently of the others
     for lead in ahead.T:
         height = height * unit.cdf(x + lead[:, None, None])
     return np.clip((width * height * weights).sum(axis=(1, 2)), 0.0, 1.0)

@@ -10,7 +10,8 @@ from ._vote_simulation import hardmax_auc, hardmax_utility, make_vote_histograms
 
 __all__ = ["VoteUtilityDisplay"]
 
-#: Number of vote counts that move when one voter's data changes, by relation.
+#: Number of vote counts that move when one voter's data changes, by relation. Each is
+#: accounted for as a release of its own that a record moves by one.
 _MOVES = {"replace_vote": 2, "add_remove_vote": 1}
 
 
@@ -163,11 +164,13 @@ default=(1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4)
             )
         votes = [check_count(n_votes=n) for n in n_votes]
         votes = votes * len(n_queries) if len(votes) == 1 else votes
+        # the same votes for all noises, so that curves differ by the shape alone
         made = {
             "n_classes": n_classes,
             "n_histograms": n_histograms,
             "random_state": random_state,
         }
+        # the budget is for all queries together, so each number has scales of its own
         families = [
             equivalent_noises(epsilon, delta, betas, n_steps=_MOVES[relation] * n)
             for n in n_queries

@@ -28,6 +28,7 @@ TEXT = "canary-7310457"
 NUMBER = 0.731045773104577
 _PRINTED = "0.73104"
 
+# In the byte orders and widths in which a number or text may lie in a pickle.
 _SIGNS = (
     TEXT.encode(),
     TEXT.encode("utf-32-le"),  # as NumPy keeps text
@@ -39,6 +40,7 @@ _SIGNS = (
 
 def sings(value: str | bytes) -> bool:
     """Whether a text, or the bytes of a pickle, hold a canary."""
+    # printed numbers are rounded, so their first digits are looked for
     if isinstance(value, str):
         return TEXT in value or _PRINTED in value
     return any(sign in value for sign in _SIGNS)
@@ -79,6 +81,7 @@ class Said:
 
 def _chain(error):
     """An error with its causes and contexts, which a traceback may show or hide."""
+    # `raise ... from None` hides a context from a traceback, not from a debugger
     waiting, met = [error], []
     while waiting:
         error = waiting.pop()
@@ -98,6 +101,7 @@ def listen() -> Iterator[Said]:
         contextlib.redirect_stdout(said._printed),
         contextlib.redirect_stderr(said._printed),
     ):
+        # every warning and every level: what is filtered here may be heard elsewhere
         warnings.simplefilter("always")
         root.addHandler(handler)
         root.setLevel(logging.DEBUG)
@@ -129,6 +133,7 @@ def reachable(value: object) -> dict[str, Any]:
 
 def _collect(value, path, leaves, met):
     """Add the leaves below `value` to `leaves`; `met` holds what was seen."""
+    # classes and modules are shared by all objects: a fit leaves nothing on them
     if isinstance(value, type | types.ModuleType):
         return
     if value is None or isinstance(value, _LEAVES):
@@ -156,6 +161,7 @@ def _parts(value):
         return
     if isinstance(value, np.ndarray):
         value = value.tolist()
+    # in an order that two runs share, so that paths can be compared
     if isinstance(value, set | frozenset):
         value = sorted(value, key=repr)
     if isinstance(value, list | tuple):
@@ -166,6 +172,7 @@ def _parts(value):
         yield ".keywords", value.keywords
     if isinstance(value, types.MethodType):
         yield ".__self__", value.__self__
+    # a closure or a default argument holds data as well as an attribute does
     if isinstance(value, types.FunctionType):
         yield from ((f".{n}", v) for n, v in inspect.getclosurevars(value)[0].items())
         yield ".__defaults__", (value.__defaults__, value.__kwdefaults__)

@@ -45,7 +45,7 @@ def _data(seed=0, n=60):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1, 1, size=(n, 3))
     y = (X[:, 0] + 0.3 * rng.normal(size=n) > 0).astype(int)
-    y[:2] = 0, 1
+    y[:2] = 0, 1  # both classes are there, whatever was drawn
     return X, y
 
 
@@ -62,6 +62,7 @@ def _parameter(estimator, name):
         if key == name or key.endswith(f"__{name}")
     ]
     assert found, f"{type(estimator).__name__} has no parameter {name!r}"
+    # of the outermost estimator that has it
     return min(found, key=len)
 
 
@@ -92,6 +93,8 @@ def _private_part(estimator):
 
 def _recording(estimator):
     """A clone that keeps the noisy vector it published, and the noise of its steps."""
+    # A subclass, made on the fly: it sees what the template passes between its hooks,
+    # so that the check holds for any estimator that is fitted by it.
     part = clone(_private_part(estimator))
 
     class Recording(type(part)):
@@ -125,6 +128,8 @@ def check_noise_is_of_the_certified_scale(
     over its steps or a vote over its answers, of which there must be as many as were
     accounted.
     """
+    # One fit of a query draws one vector, a training run or a vote many: gather as many
+    # draws, each in units of the standard deviation that was certified.
     values = []
     for _ in range(n_fits):
         fresh = _fit(_recording(_set(estimator, random_state=None)))
@@ -135,6 +140,7 @@ def check_noise_is_of_the_certified_scale(
             if len(values) >= n_fits:
                 break
     values = np.array(values)
+    # the same data each time, so that what is left after centring is noise
     centred = values - values.mean(axis=0)
     degrees = (len(values) - 1) * values.shape[1]
     # Laplace noise has heavier tails than the Gaussian the chi-square test assumes, so
@@ -152,6 +158,7 @@ def _n_noisy(fitted):
     release = fitted.release_
     if isinstance(release, GradientRelease):
         return release.n_steps
+    # without the noise there must be whole votes, one of each teacher in every query
     votes = fitted.published - fitted.noise_draws
     np.testing.assert_allclose(votes, np.round(votes), atol=1e-6)
     np.testing.assert_allclose(votes.sum(axis=1), release.n_teachers)
@@ -169,13 +176,16 @@ def check_budget_monotone(estimator: BaseEstimator) -> None:
         release = getattr(fitted, "release_", None)
         steps = 1
         if isinstance(release, GradientRelease):
-            steps = release.n_steps * release.total_clip_norm**2  # of all together
+            # the number of steps may follow from the budget: noise per clipped
+            # gradient, of all steps together
+            steps = release.n_steps * release.total_clip_norm**2
         spreads.append(np.max(fitted.noise_.std()) / np.sqrt(steps))
     assert spreads[0] > spreads[1] > spreads[2] > 0
 
 
 def check_noise_does_not_depend_on_data(estimator: BaseEstimator) -> None:
     """Two tables of one shape get exactly the same noise family and scale."""
+    # a scale that reads the rows would itself be a release, and one without noise
     one, other = _fit(clone(estimator), seed=0), _fit(clone(estimator), seed=1)
     assert one.noise_ == other.noise_
     assert one.certificate_ == other.certificate_
@@ -214,6 +224,9 @@ def check_nothing_unprivatised_on_self(estimator: BaseEstimator) -> None:
         a, b = fits[one].get(path), fits[other].get(path)
         return type(a) is type(b) and np.array_equal(a, b, equal_nan=_is_float(a))
 
+    # What two seeds leave the same carries no noise; that must be the same for two
+    # tables as well. (A leaf that varies with the seed is noisy or drawn, and may
+    # differ.)
     for path in set().union(*fits.values()):
         if same((0, 0), (1, 0), path):
             assert same((0, 0), (0, 1), path), (
@@ -229,6 +242,7 @@ def _is_float(value):
 def _with_canaries(estimator):
     """Data with a canary: one record of it is a number that nobody says by chance."""
     X, *rest = _arguments(estimator)
+    # within all bounds, so that no clipping changes it
     X[5] = NUMBER, 0.0, 0.0
     return X, *rest
 
@@ -317,6 +331,7 @@ def check_no_canary_is_quoted(estimator: BaseEstimator) -> None:
             )
             if _is_private(estimator):  # what learns nothing is never unfitted
                 _assert_unfitted(fresh)
+        # rows to predict for are private too
         for method in ("predict", "transform"):
             if hasattr(fitted, method):
                 with listen() as said:
@@ -354,6 +369,7 @@ def check_seed_warns(estimator: BaseEstimator) -> None:
 
 def check_refit_independent(estimator: BaseEstimator) -> None:
     """A second fit forgets the first."""
+    # a seed, so that fits of the same data are the same to the last digit
     fresh = _recording(_set(estimator, random_state=3))
     _fit(fresh, seed=0)
     again = _fit(fresh, seed=1).published
@@ -390,6 +406,7 @@ def check_bad_budget_refused(estimator: BaseEstimator) -> None:
         "epsilon": PrivacyLoss(epsilon=0.0, delta=1e-5),
         "delta": PrivacyLoss(epsilon=1.0, delta=1.0),
     }
+    # the switch saves time in deployments; it must not turn the privacy off
     for skip in (False, True):
         with config_context(skip_parameter_validation=skip):
             for name, accountant in bad.items():
@@ -452,6 +469,7 @@ def check_release_is_announced(estimator: BaseEstimator) -> None:
     _fit(fresh)
     assert len(recorder.certificates) == 1
     assert recorder.certificates[0].epsilon == fresh.certificate_.epsilon
+    # nothing may be left then: noise that was drawn before a refusal is a release
     fresh = clone(estimator).set_callbacks(_Recorder(refuse=True))
     _expect(RuntimeError, "refuses", fresh, *_arguments(fresh))
 
