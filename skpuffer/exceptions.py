@@ -40,7 +40,7 @@ class UncertifiedError(ValueError):
 
 
 class QueryBudgetError(ValueError):
-    """More was asked than was paid for."""
+    """More queries were put than the release paid for, or than it may answer."""
 
 
 class PrivacyWarning(UserWarning):

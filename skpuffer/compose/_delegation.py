@@ -39,7 +39,7 @@ def offered(name: str) -> Callable[[Callable[..., Any]], Any]:
 
 
 def _delegate(name):
-    """A method that calls the one of the same name inside."""
+    """Method that calls the one of the same name inside."""
 
     def method(self, X):
         return self._call(name, X)

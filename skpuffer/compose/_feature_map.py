@@ -39,7 +39,7 @@ class FeatureMap:
     columns : tuple of str or None
         Columns of a data frame that it reads; None for arrays.
     assumption : str
-        What makes it public, for the certificate.
+        Sentence of the certificate on what makes it public.
     leaks : tuple of str, default=()
         What of the private data it was fitted on, in sentences.
 
@@ -71,7 +71,7 @@ class FeatureMap:
 
     @property
     def assumption(self) -> str:
-        """What makes the map public, in a sentence."""
+        """Assumption that makes the map public, in a sentence."""
         return self._assumption
 
     def __call__(self, table: Table) -> Floats:
@@ -96,6 +96,7 @@ class FeatureMap:
         # are raised anew without them
         raw = self._readable(table)
         mapped = unquoted(TRANSFORMER, self._transformer.transform, raw)
+        # of one kind for the data and the prior, whatever each is given as
         if sparse.issparse(mapped):
             mapped = mapped.toarray()
         elif is_frame(mapped):
@@ -106,6 +107,7 @@ class FeatureMap:
                 f"{TRANSFORMER} leaves columns that are not numeric: encode them, by "
                 "public categories with preprocessing.PublicOneHotEncoder."
             )
+        # a map that drops or adds rows would change how many records one person has
         if mapped.ndim != 2 or len(mapped) != len(raw):
             raise ValueError(
                 f"{TRANSFORMER} must return one row for each record. Got "
@@ -158,7 +160,8 @@ class FeatureMap:
                 )
 
     def _readable(self, table):
-        """A table as the transformer was fitted to: pandas by name, or an array."""
+        """Table of the kind the transformer was fitted to: pandas by name, or array."""
+        # columns of a frame may come in another order, with the secret among them
         if self._columns is None:
             return to_pandas(table).to_numpy() if is_frame(table) else np.asarray(table)
         if not is_frame(table):
@@ -198,6 +201,7 @@ def is_fixed(transformer: Any) -> bool:
     -------
     bool
     """
+    # 'drop' and 'passthrough' are texts; a frozen estimator ignores `fit`
     if transformer is None or isinstance(transformer, str | FrozenEstimator):
         return True
     # a composite has as little to learn as its parts have

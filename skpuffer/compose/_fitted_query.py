@@ -129,7 +129,7 @@ class FittedQuery:
         )
 
     def _parts(self, fitted):
-        """The attributes asked for, or what the function returns."""
+        """Attributes asked for, or what the function returns."""
         if self.names is None:
             return [unquoted("The parameter 'query'", self._query, fitted)]
         missing = [name for name in self.names if not hasattr(fitted, name)]
@@ -148,6 +148,7 @@ class FittedQuery:
                 f"table and {shapes} on another; the shape must not depend on the "
                 "records."
             )
+        # noise for another number of coordinates would not be what was accounted for
         size = sum(int(np.prod(shape)) for shape in shapes)
         if self._dim is not None and size != self._dim:
             raise ValueError(
@@ -158,6 +159,7 @@ class FittedQuery:
 
     def split(self, vector: Floats) -> list[Floats | float]:
         """Split a released vector into the arrays asked for; scalars become floats."""
+        # back in the order of `query`; an empty shape is that of a scalar
         ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes])
         return [
             piece.reshape(shape) if shape else float(piece[0])
@@ -174,7 +176,7 @@ def is_settable(estimator: BaseEstimator, name: str) -> bool:
 
 
 def _seeded(estimator):
-    """A muted clone that draws from public seeds."""
+    """Muted clone that draws from public seeds."""
     # A sensitivity is that of a function of the table, which a fit from a fixed seed
     # is. The seed is public: it protects nothing, and the noise is not drawn from it.
     fresh = muted(estimator)

@@ -220,6 +220,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
 
         The reading is the `target` of a :class:`RecordPoint`.
         """
+        # labels are encoded by the public classes, targets stay numbers
         tags = get_tags(self.estimator)
         if tags.estimator_type == "classifier":
             return *validate_labels(self, X, y), "labels"
@@ -318,7 +319,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
             self.estimator_ = self._rebuild(noisy | query.environment)
 
     def _rebuild(self, released):
-        """A fresh estimator that holds released attributes and public facts alone."""
+        """Fresh estimator that holds released attributes and public facts alone."""
         # A clone that was never fitted: whatever else a fit leaves on an estimator
         # (residuals, support vectors, histories) carries no noise.
         fresh = clone(self.estimator)
@@ -349,6 +350,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
     def _call(self, name, X, *args, **kwargs):
         check_is_fitted(self)
         method = getattr(self.estimator_, name)
+        # an inverse takes what `transform` made, which has columns of its own
         if name != "inverse_transform":
             X = read_numbers(self._without_secret(X))
             if not is_frame(X):

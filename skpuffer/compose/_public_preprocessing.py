@@ -153,6 +153,8 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
     @with_callbacks
     @fit_context(prefer_skip_nested_validation=False)
     def _fit_validated(self, X, y, secret):
+        # the inner fit announces the release, with its certificate, as a task of this
+        # one
         callback = self._init_callback_context(max_subtasks=1)
         callback.call_on_fit_task_begin(estimator=self)
         self._fit(X, y, secret, callback.subcontext(task_name="fit-estimator"))
@@ -194,7 +196,7 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         self.accountant_ = inner.accountant_
 
     def _public_transformer(self, inner, scenario, X):
-        """The transformer, fitted on public rows; what makes it public, or not."""
+        """Transformer fitted on public rows, its assumption, and what it leaks."""
         transformer = clone(self.transformer)
         if is_fixed(transformer):
             # it learns the columns at most; whether a column transformer returns sparse
@@ -236,6 +238,7 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
 
     def _validate(self, X, reset):
         """Check the names and the number of raw columns, whatever they hold."""
+        # of any type: text and missing values are what a transformer is there for
         X = read_table(X)
         if is_frame(X):
             return validate_data(self, X, reset=reset, skip_check_array=True)
@@ -259,6 +262,8 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         )
         raw = self._validate(raw, reset=False)
         out = getattr(inner, name)(self.feature_map_(raw), *args, **kwargs)
+        # the estimator inside saw arrays, so names and index of the raw table are set
+        # here
         if name == "transform" and is_frame(out):
             out.columns = list(self.get_feature_names_out())
             if isinstance(raw, pd.DataFrame) and isinstance(out, pd.DataFrame):

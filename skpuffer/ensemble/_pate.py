@@ -43,6 +43,8 @@ def _answers_itself(estimator):
 
 def _has_probabilities(estimator):
     """Whether `predict_proba` is there, else an AttributeError that says why not."""
+    # before a fit, ask the model that would be fitted: scikit-learn looks for methods
+    # then
     if _answers_itself(estimator):
         return True
     model = getattr(estimator, "student_", None)
@@ -61,7 +63,7 @@ def _has_probabilities(estimator):
 
 @dataclass(frozen=True, kw_only=True)
 class _StudentContext(PublicContext):
-    """The public facts of a table, and public rows as the teachers see theirs."""
+    """Public facts of a table, and public rows as the teachers see theirs."""
 
     unlabeled: Any = field(default=None, repr=False, compare=False)
 
@@ -320,7 +322,9 @@ classifier, default=None
         )
 
     def _public_rows(self, task):
-        """The unlabelled rows, as the teachers see theirs."""
+        """Unlabelled public rows, in the columns that the teachers read."""
+        # through the same public map as the private rows, so that teachers can read
+        # them
         rows, feature_map = self.unlabeled, task.context.feature_map
         if feature_map is None:
             rows = self._without_secret(rows)
@@ -347,6 +351,7 @@ classifier, default=None
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         ).fit(task.X, task.y)
+        # a session without a seed draws anew in every copy of it
         seeded = self.random_state is not None
         session = VoteSession(release, noise, rng, seeded=seeded, record=record)
         if _answers_itself(self):
@@ -376,6 +381,7 @@ classifier, default=None
         if noisy is None:
             self._answers = asking
             return
+        # from here on nothing but the noisy votes and public rows is read
         self.noisy_votes_ = noisy
         self.student_ = asking.learn(noisy, self.release_, self.noise_)
 
@@ -456,7 +462,8 @@ classifier, default=None
         if _answers_itself(self):
             return _nearest_shares(self.noisy_votes(X) / self.release_.n_teachers)
         known = self.student_.predict_proba(self._rows(X))
-        # a student may lack classes that no answer named
+        # a student may lack classes that no answer named; they are public all the same,
+        # and get their column
         probabilities = np.zeros((len(known), len(self.classes_)))
         probabilities[:, self.student_.classes_.astype(int)] = known
         return probabilities

@@ -20,7 +20,7 @@ __all__ = ["NoisyVotes", "VoteSession", "leading"]
 
 
 class NoisyVotes(NamedTuple):
-    """The noise of one answer, for tests.
+    """Noise of one answer, for tests.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class VoteSession:
         return noisy
 
     def _answered(self, votes):
-        """Which queries pass the test, as long as there are answers left."""
+        """Mask of the answered queries: those that pass, while answers last."""
         release = self._release
         if release.threshold is None:
             return np.ones(len(votes), dtype=bool)

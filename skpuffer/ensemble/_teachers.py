@@ -120,6 +120,7 @@ def _predict(model, X, n_classes):
     A teacher casts one vote a query come what may: an abstention would change the
     number of votes, which is public.
     """
+    # labels that are no indices of classes would be counted for another class, or none
     with silence():
         try:
             said = np.asarray(model.predict(X)).astype(np.int64)
@@ -158,6 +159,7 @@ class Teachers:
         n_jobs: int | None = None,
         verbose: int = 0,
     ):
+        # muted for good: clones are fitted in workers, out of reach of a context
         self._estimator, self._n_teachers = muted(estimator), n_teachers
         self._rng = rng
         self._parallel = {"n_jobs": n_jobs, "verbose": verbose}
@@ -230,6 +232,7 @@ class Teachers:
         said = self.predict(X, n_classes)
         if groups is not None:
             said = np.stack([_most(labels, groups, n_classes) for labels in said])
+        # exact counts: they leave through a VoteSession only, which adds the noise
         votes = np.zeros((said.shape[1], n_classes), dtype=np.int64)
         columns = np.arange(said.shape[1])
         for labels in said:

@@ -113,6 +113,7 @@ def owner_name(estimator: BaseEstimator, param_name: str) -> str:
 def _certificate(fitted, param_name):
     """Return the certificate of a fitted estimator, or None if it shows none."""
     for candidate in (_owner(fitted, param_name), fitted):
+        # a pipeline's step is fitted in place, so it holds the certificate itself
         if hasattr(candidate, "certificate_"):
             return candidate.certificate_
     # meta-estimators keep the copy they have fitted under one of these names, and

@@ -103,7 +103,7 @@ def equivalent_noises(
 
 
 class LightestTail(NamedTuple):
-    """The noise of the lightest tail, and its tail probability.
+    """Noise of the lightest tail, and its tail probability.
 
     Parameters
     ----------

@@ -241,6 +241,7 @@ def searched(search: Any, param_name: str) -> tuple[Floats, Floats]:
             "Some fits of the search failed: their scores are nan. Search with "
             "error_score='raise' to see why."
         )
+    # of candidates that differ in other parameters, the one a user would have chosen
     epsilons = np.unique(values)
     means = scores.mean(axis=1)
     best = [max(np.flatnonzero(values == e), key=means.__getitem__) for e in epsilons]

@@ -46,7 +46,9 @@ class _Rows:
 
     def move(self, gaps):
         """Sensitivity of model rows, in l2, to moves of their features."""
-        # clipping projects onto a ball, which moves no two rows apart
+        # Clipping projects onto a ball, which moves no two rows apart, and two rows of
+        # a ball are no further apart than it is wide. The intercept's column does not
+        # move.
         return np.minimum(np.linalg.norm(gaps, axis=1), 2 * self.data_norm)
 
     def __call__(self, X):
@@ -282,7 +284,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         return 0.0 if self.C is None else 1.0 / (self.C * context.n_records)
 
     def _release(self, task):
-        """A gradient release or a query release, by the solver and the scenario."""
+        """Gradient release or query release, by the solver and the scenario."""
         if self._by_gradients(task):
             return super()._release(task)
         return self._output_release(task)
@@ -333,6 +335,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
             )
         max_iter = self._output_iterations
 
+        # deterministic, from zero: one table has one answer, whatever was fitted before
         def query(X, y):
             return minimise(prepare(X), y, constants, tol, max_iter)
 
@@ -347,7 +350,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
             modulus=constants.move,
             shift_ceiling=constants.shift_ceiling,
             sensitivity=Sensitivity(add_remove={2: move}),
-            # both minimisers may be off by the tolerance
+            # both minimisers, on either table, may be off by the tolerance
             slack=2 * tol * move,
             context=context,
             assumptions=(
@@ -372,6 +375,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
             return
         # allowed, not needed: how many were needed carries no noise
         self.n_iter_ = np.array([self._output_iterations])
+        # weights of each class in turn, its intercept's as the last one
         blocks = 1 if len(self.classes_) == 2 else len(self.classes_)
         weights = value.reshape(blocks, -1)
         self.intercept_ = np.zeros(blocks)

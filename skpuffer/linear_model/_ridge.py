@@ -58,11 +58,15 @@ class _Moments:
         -------
         ndarray of shape (n_records,)
         """
-        # |z|**2 and |w|**2 are at most 1 + intercept**2; `surface` is the square of the
-        # bound over d where both rows are as long as can be, `radius` where they lie on
-        # one radius of the ball, and both count z t
+        # With p = z + w and q = z - w, z z' - w w' is (p q' + q p') / 2, of squared
+        # norm (|p|**2 |q|**2 + (p q)**2) / 2, where |p|**2 = 2 |z|**2 + 2 |w|**2 - d**2
+        # and p q = |z|**2 - |w|**2. |z|**2 and |w|**2 are at most 1 + intercept**2;
+        # `surface` is the square of the bound over d where both rows are as long as can
+        # be, `radius` where they lie on one radius of the ball, and both count z t
         extra = 2 * self.intercept**2
         d = np.linalg.norm(gaps, axis=1) / self.data_norm
+        # a ball is no wider than 2, and d sqrt(surface) is largest at sqrt(3 + extra):
+        # whatever may move further is charged that
         d = np.minimum(d, min(2.0, np.sqrt(3 + extra)))
         surface, radius = 3 + extra - d**2 / 2, 5 + extra - 4 * d + d**2
         # all other norms from the one in l2, for vectors of this length
@@ -256,6 +260,8 @@ class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
         values, vectors = np.linalg.eigh(square)
         # off the diagonal the noise's deviation is that of the release over sqrt(2), so
         # its spectral norm is close to sqrt(2 width) deviations (Wigner)
+        # regularising by that much keeps the solution stable against what the noise did
+        # to small eigenvalues (Wang 2018); the scale is public, so this reads no data
         spread = float(np.max(self.noise_.std()))
         ridge = float(self.alpha) + np.sqrt(2 * moments.width) * spread
         weights = vectors @ ((vectors.T @ cross) / (np.maximum(values, 0.0) + ridge))

@@ -34,7 +34,7 @@ class PrivateMLPClassifier(
     ScoreProbabilitiesMixin,
     PrivateTrainingMixin,
 ):
-    """A perceptron with one hidden layer, trained by noisy clipped gradients.
+    """Perceptron with one hidden layer, trained by noisy clipped gradients.
 
     The norm of a record's gradient follows from the activations of the two layers, so
     no gradient of a single record is ever built.
@@ -203,6 +203,7 @@ class PrivateMLPClassifier(
         return make_loss("log_loss", len(self.classes_))
 
     def _n_outputs(self):
+        # one score tells two classes apart
         return self._loss().n_outputs(len(self.classes_))
 
     def _l2(self, context):
@@ -264,6 +265,7 @@ class PrivateMLPClassifier(
         """
         check_is_fitted(self)
         X = validate_rows(self, self._without_secret(X), reset=False)
+        # by released weights alone: post-processing
         activate, _ = ACTIVATIONS[self.activation]
         # a longer row than any in training would leave what the network was fitted to
         hidden = clip_rows(X, self.data_norm) @ self.coefs_[0] + self.intercepts_[0]

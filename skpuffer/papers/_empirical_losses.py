@@ -64,7 +64,7 @@ def width_for(losses, n_steps):
 
 @dataclass(frozen=True)
 class EmpiricalLosses:
-    """A distribution on the points ``offset + mesh * i``, i = -m ... m, and infinity.
+    """Distribution on the points ``offset + mesh * i``, i = -m ... m, and infinity.
 
     Parameters
     ----------

@@ -226,7 +226,7 @@ class SampledPrivacyLoss(Accountant):
         self._steps(release, bound)
 
     def _steps(self, release, bound):
-        """The fact both sides know, and the steps whose losses can be sampled."""
+        """Fact that both sides know, and the steps whose losses can be sampled."""
         # The same dominating pairs that PrivacyLoss composes exactly: what differs
         # between the two is how, not what.
         fact = self._fact(release, bound)
@@ -309,7 +309,7 @@ class SampledPrivacyLoss(Accountant):
             )
 
     def _seed(self, random_state):
-        """A seed, so that one call meets the same random numbers throughout."""
+        """Seed by which one call meets the same random numbers throughout."""
         given = self.random_state if random_state is None else random_state
         rng, _ = noise_generator(given)
         return rng.integers(2**63)

@@ -250,13 +250,13 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
         }
 
     def _numbers(self, X, names, encoded):
-        """The columns that pass unchanged, as an array."""
+        """Columns that pass unchanged, as an array."""
         kept = [i for i in range(len(names)) if i not in encoded]
         columns = [_as_number(X.iloc[:, i], names[i], self.dtype) for i in kept]
         return np.column_stack(columns) if kept else np.empty((len(X), 0), self.dtype)
 
     def _known(self, column, name, given):
-        """The values of an encoded column, NaN for what is missing."""
+        """Values of an encoded column, NaN for what is missing."""
         # Objects, so that codes 1 and "1" stay apart and None, NaN and NA can all be
         # told missing. Errors name the column and no value.
         values = column.to_numpy(dtype=object, copy=True)
@@ -324,7 +324,7 @@ def _combine(column, category):
 
 
 def _objects(values):
-    """A list as an array of objects, whatever the list holds."""
+    """Array of objects made of a list, whatever the list holds."""
     # np.array would make two dimensions of a list of tuples, and strings of a mixed
     # list
     values = list(values)

@@ -71,7 +71,7 @@ def _one_hot(codes, size):
 
 @dataclass(frozen=True)
 class Ones:
-    """One for each record: its sum is a count."""
+    """Contribution to a count: a one for each record."""
 
     dim = 1
     units = (1.0,)
@@ -89,7 +89,7 @@ class Ones:
 
 @dataclass(frozen=True)
 class Signs:
-    """Plus one where a column is positive and minus one elsewhere.
+    """Contribution to a rate: plus one where a column is positive, else minus one.
 
     A rate is the mean of an indicator in [0, 1]: it is centred and scaled as the mean
     of any bounded column is.
@@ -133,7 +133,7 @@ class Signs:
 
 @dataclass(frozen=True)
 class Bins:
-    """A one where a column's value falls, on a public grid.
+    """Contribution to a histogram: a one where a value falls, on a public grid.
 
     Bins are closed below and open above, the last one closed. What lies outside is
     counted in the first or the last.
@@ -176,7 +176,7 @@ class Bins:
 
 @dataclass(frozen=True)
 class Levels:
-    """A one at the level of a categorical column.
+    """Contribution to counts of levels: a one at the level of a categorical column.
 
     Parameters
     ----------
@@ -199,6 +199,8 @@ class Levels:
 
     def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
+        # the encoder refused values that no level names, so there is one for each
+        # record
         return _one_hot(np.asarray(X)[:, self.position].astype(int), self.dim)
 
     def move(self, gaps: Floats, norm: float) -> Floats:
@@ -225,6 +227,7 @@ class Stacked:
     @property
     def is_count(self) -> bool:
         """Whether all contributions are zeros and ones that count something."""
+        # noise on the integers is for whole numbers only
         return all(block.is_count for block in self.blocks)
 
     @property
@@ -249,7 +252,7 @@ class Stacked:
 
 @dataclass(frozen=True)
 class Grouped:
-    """A block that stands in the cell of the cross-table a record lies in.
+    """Contribution by group: a block in the cell of the cross-table a record lies in.
 
     Parameters
     ----------

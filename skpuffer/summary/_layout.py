@@ -29,7 +29,7 @@ RECORDS = "records"
 
 @dataclass(frozen=True)
 class ColumnRequest:
-    """A column and the statistics asked of it.
+    """Column and the statistics asked of it.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class ColumnRequest:
     edges : tuple of float or None
         Public grid.
     boolean : bool
-        Whether it is numeric and holds but zeros and ones.
+        Whether it is numeric and holds only zeros and ones.
     """
 
     name: Hashable
@@ -267,7 +267,7 @@ class SummaryLayout:
 
 
 class _NoisyBlocks:
-    """A noisy vector, split into blocks; divided by group sizes fit to divide by."""
+    """Noisy vector, split into blocks, and its ratios to usable group sizes."""
 
     def __init__(self, shares, noise, n_records, grouped):
         self.shares, self.noise, self.n_records = shares, noise, n_records
@@ -305,6 +305,6 @@ def _cell_labels(column):
 
 @dataclass(frozen=True, kw_only=True)
 class SummaryContext(PublicContext):
-    """The public facts of a table, and the layout of its summary."""
+    """Public facts of a table, and the layout of its summary."""
 
     layout: SummaryLayout | None = field(default=None)

@@ -81,6 +81,7 @@ def check_summary(summary: Any) -> None:
             raise ValueError(
                 f"The parameter {parameter!r} names a column twice: {names!r}."
             )
+    # a column that spans the groups is the same for all records of one
     both = set(by) & {*columns, *(asked if isinstance(asked, dict) else ())}
     if both:
         raise ValueError(
@@ -195,7 +196,8 @@ def public_bounds(
         if missing:
             known |= _by_name(columns, data_bounds(task.X))
     elif given is not None:
-        # one number for each column of the table, whether it is read or not
+        # Arrays have one number for each column of the table, whether it is read or
+        # not; a dict speaks of columns by name.
         table = resolve_bounds(given, task.reading.n_columns)
         pairs = table.select([column.position for column in columns])
         known |= _by_name(columns, pairs)

@@ -143,6 +143,7 @@ class PrivateStandardScaler(
             self.mean_ = value if bounds is None else bounds.middle + value
             self.var_ = self.scale_ = None
             return
+        # the floor is the noise's own public deviation, and reads no data
         noise = self.noise_.std(value.size)
         first, second = np.split(value, 2)
         floor = np.split(noise, 2)[1]  # a variance below its own noise says nothing
@@ -176,6 +177,7 @@ class PrivateStandardScaler(
         -------
         ndarray of str
         """
+        # a pipeline passes on the names of all columns, the secret one too
         if input_features is not None:
             input_features = self._names_without_secret(input_features)
         return super().get_feature_names_out(input_features)
@@ -216,6 +218,7 @@ class PrivateStandardScaler(
         ndarray of shape (n_records, n_features)
         """
         check_is_fitted(self)
+        # a copy, as it is scaled in place
         X = np.array(read_numbers(X), dtype=np.float64)
         if X.ndim != 2 or X.shape[1] != self.n_features_in_:
             raise ValueError(

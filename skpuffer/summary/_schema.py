@@ -69,6 +69,7 @@ class TableEncoder:
             Whether columns are found by name, so that leaving some out changes nothing.
         """
         plain = all(column.levels is None for column in self.columns)
+        # positions are those of the whole table, so leaving columns out would move them
         whole = named or len(self.columns) == self.n_columns
         return self.before is None and plain and whole
 
@@ -137,6 +138,7 @@ def column_kinds(X: Table) -> dict[Hashable, str]:
     dict of {str or int: str}
         An object column counts as numeric until its values say otherwise.
     """
+    # by dtype alone: a kind that depended on values would tell of the rows
     if not is_frame(X):
         kind = {"b": "boolean", "U": "other", "S": "other"}.get(X.dtype.kind, "number")
         return dict.fromkeys(range(X.shape[1]), kind)

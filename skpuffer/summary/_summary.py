@@ -245,7 +245,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         return encoder(X), None, encoder
 
     def _make_encoder(self, kinds):
-        """The encoder of the columns that are read, from names and dtypes alone."""
+        """Encoder of the columns that are read, from names and dtypes alone."""
         names = list(kinds)
         by = as_list(self.by)
         columns = as_list(self.columns)
@@ -339,7 +339,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         )
 
     def _make_layout(self, task, context, columns):
-        """The layout of the release: what is asked of which column, and its bounds."""
+        """Layout of the release: what is asked of which column, and its bounds."""
         by = as_list(self.by)
         order = as_list(self.columns) or [c.name for c in columns if c.name not in by]
         wanted = {
@@ -452,7 +452,7 @@ def _is_secret(scenario, name):
 
 
 def _narrowed(context, encoder):
-    """The public context, narrowed to the columns that are read and encoded."""
+    """Public context, narrowed to the columns that are read and encoded."""
     names = context.feature_names
     # A prior in raw columns meets the query by the same encoder, so that both are
     # compared in the same units. Scenarios of numbers, such as Gaussian ones, cannot

@@ -21,7 +21,7 @@ __all__ = ["PrivateLinearSVC"]
 
 
 class PrivateLinearSVC(LinearClassifier):
-    """A linear support vector classifier trained by noisy clipped gradients.
+    """Linear support vector classifier trained by noisy clipped gradients.
 
     More than two classes are trained at once, in one release, by the multi-class hinge
     loss of Crammer and Singer, not one against the rest with a part of the budget each.

@@ -80,7 +80,7 @@ class Said:
 
 
 def _chain(error):
-    """An error with its causes and contexts, which a traceback may show or hide."""
+    """Error with its causes and contexts, which a traceback may show or hide."""
     # `raise ... from None` hides a context from a traceback, not from a debugger
     waiting, met = [error], []
     while waiting:

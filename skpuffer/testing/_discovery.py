@@ -63,7 +63,7 @@ def _composed():
 
 
 def _instance(name, estimator_class):
-    """An instance that can be fitted: bounds are public and cannot be guessed."""
+    """Instance that can be fitted: bounds are public and cannot be guessed."""
     # wide enough for the data that scikit-learn's checks make up
     parameters = inspect.signature(estimator_class).parameters
     if "bounds" in parameters:

@@ -194,6 +194,7 @@ def check_noise_does_not_depend_on_data(estimator: BaseEstimator) -> None:
 def check_parameters_unchanged(estimator: BaseEstimator) -> None:
     """Fitting writes nothing into the parameters, nested ones included."""
     fresh = clone(estimator)
+    # by content: a parameter that was changed in place is the same object
     before = joblib.hash(fresh.get_params(deep=True))
     _fit(fresh)
     assert joblib.hash(fresh.get_params(deep=True)) == before
@@ -252,6 +253,7 @@ def check_no_canary_is_held(estimator: BaseEstimator) -> None:
     fresh = _set(estimator, random_state=0)
     with listen() as said:
         fresh.fit(*_with_canaries(estimator))
+    # whatever is reachable counts, and so does what a pickle stores beside attributes
     assert said.error is None, f"{said.error!r} on good data"
     assert not said.songs, f"a private value was quoted in {said.songs}"
     for path, leaf in _held(fresh).items():
@@ -415,7 +417,10 @@ def check_bad_budget_refused(estimator: BaseEstimator) -> None:
 
 
 def check_failed_refit_leaves_nothing(estimator: BaseEstimator) -> None:
-    """Data that is refused leaves the estimator unfitted, even after a good fit."""
+    """Data that is refused leaves the estimator unfitted, even after a good fit.
+
+    An old certificate beside a failed fit would be taken for the new one's.
+    """
     fresh = _fit(clone(estimator))
     X, *rest = _arguments(fresh)
     X = X.copy()

@@ -1,4 +1,4 @@
-"""Additive noise that covers how far the output moves, or how with what mass."""
+"""Additive noise that covers the output's sensitivity, or a coupling of outputs."""
 
 from ._approximate import ApproximateWasserstein
 from ._attribute_gaussian import AttributeGaussian

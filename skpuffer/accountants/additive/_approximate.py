@@ -1,4 +1,4 @@
-"""The approximate Wasserstein mechanism: W_inf except for a small mass."""
+"""Approximate Wasserstein mechanism: noise that covers W_inf except for a mass."""
 
 import math
 from dataclasses import replace
@@ -155,6 +155,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
         super().check()
         check_option(("two_sided", "paper"), bound=self.bound)
         if self.event_delta is not None:
+            # of delta the event is a part, and the rest is left to the noise given it
             event = check_probability(event_delta=self.event_delta)
             if self.delta is not None and event > self.delta:
                 raise ValueError(
@@ -228,6 +229,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
         # More mass left out shortens the move but leaves less of delta to the noise.
         # Neither the masses nor what they gain depend on private rows, so the best may
         # be picked.
+        # in units of the output, each coordinate's noise is a multiple of its unit's
         unit = self._chosen_noise()
         if release.units is not None:
             unit = unit.with_scale(release.units)
@@ -260,6 +262,8 @@ class ApproximateWasserstein(_AdditiveAccountant):
         if self.event_delta is not None:
             return (float(self.event_delta),)
         if self.delta is None:
+            # a Rényi promise states the mass beside epsilon, so there is nothing to
+            # share
             return (DEFAULT_EVENT_DELTA,)
         left = float(self.delta) - known
         if left <= 0:

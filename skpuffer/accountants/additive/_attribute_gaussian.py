@@ -1,4 +1,4 @@
-"""The Gaussian mechanism of attribute privacy, for Gaussian outputs."""
+"""Gaussian mechanism of attribute privacy, for Gaussian outputs."""
 
 import math
 from dataclasses import replace

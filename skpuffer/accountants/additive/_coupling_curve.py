@@ -31,7 +31,7 @@ _Number = TypeVar("_Number", float, Floats)
 
 
 class Moves(Protocol):
-    """The moves of a coupling, and the mean of what noise costs against them."""
+    """Moves of a coupling, and the mean cost of noise against them."""
 
     def log_moment(self, noise: Noise, alpha: float, shift: Shift) -> float:
         """Return log E exp((alpha - 1) R_alpha(move)), or an upper bound."""
@@ -45,7 +45,7 @@ class Moves(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class AtomMoves(Plain, kind="atom_moves"):
-    """The moves of a discrete coupling: finitely many displacements with masses.
+    """Moves of a discrete coupling: finitely many displacements with masses.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class AtomMoves(Plain, kind="atom_moves"):
 
 @dataclass(frozen=True, eq=False)
 class GaussianMoves(Plain, kind="gaussian_moves"):
-    """The moves of a linear coupling of Gaussians: a Gaussian displacement.
+    """Moves of a linear coupling of Gaussians: a Gaussian displacement.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ class GaussianMoves(Plain, kind="gaussian_moves"):
 
 @dataclass(frozen=True, eq=False)
 class CouplingCurve(Plain, kind="coupling"):
-    """The curve of noise against one coupling for each pair of secrets.
+    """Privacy curve of noise against a coupling for each pair of secrets.
 
     The hockey-stick divergence and exp((alpha - 1) R_alpha) are f-divergences, hence
     jointly convex: their mean over the moves of any coupling bounds that between the

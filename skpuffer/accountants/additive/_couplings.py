@@ -32,14 +32,15 @@ _BINDING = 0.8
 
 @dataclass(frozen=True, eq=False)
 class Couplings:
-    """A coupling for each pair of output distributions, or the pair to make one of.
+    """Couplings, one for each pair of output distributions, some still to be planned.
 
     Parameters
     ----------
     fixed : tuple of AtomMoves or GaussianMoves
         Couplings that are good for any noise.
     plans : tuple of (Discrete, Discrete)
-        Pairs of several coordinates, whose best coupling depends on the noise.
+        Pairs of several coordinates, whose best coupling depends on the noise and is
+        planned for it.
     scale : float
         The output moves by this factor times the distributions' own coordinates.
     slack : float
@@ -257,7 +258,7 @@ def _(
 
 
 def left_out_text(mass: float) -> str:
-    """Sentence of a certificate on a mass that is left out."""
+    """Sentence of the certificate on a mass that is left out."""
     return (
         f"for each pair of secrets under each prior, a mass of {mass:g} of the "
         "output's law is left out: nothing is promised about it"

@@ -152,6 +152,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         rng: Any,
     ) -> Calibration:
         """Set the scale of noise to the least that keeps the promise."""
+        # two ways to calibrate from one fact: by the longest move and by the mean cost
         sensitivity, aware = self._bounds(fact, release, unit.norm)
         if sensitivity.radius == 0:
             # nothing moves, or samples say so: the base knows which, and refuses these
@@ -206,6 +207,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
                 order = self._mean_order
                 moves, planned = coupled.improved(moves, noise, order, shift, done)
                 done += planned
+        # both are promises of the same noise, so the smaller one may be stated
         curve = self._curve(noise, moves, coupled, aware, release)
         found = self._aware_certificate(curve, aware, release, bound)
         return found if _smaller(_stated(found), _stated(worst)) else worst
@@ -288,6 +290,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
             return math.inf, None
         if math.isinf(start):
             start = 1.0
+        # the loss that must not be exceeded: epsilon at an order, or delta at epsilon
         target = float(self.epsilon)
         if self.delta is not None:
             target = self._noise_delta(aware)

@@ -156,6 +156,7 @@ def _longest(
     error = mass_error(u, v)
     left_out = max(0.0, left_out - 2 * error)
     # on one coordinate the monotone plan is optimal for W_inf too
+    # (with masses known up to an error, a plan would be that of other distributions)
     whole = left_out == 0 and (u.dim == 1 or error > 0)
     if whole or not (has_masses(u) and has_masses(v)):
         return cached_distribution_distance(u, v, norm, units, math.inf), True

@@ -1,4 +1,4 @@
-"""The Markov quilt mechanism and what its releases cost together."""
+"""Markov quilt mechanism, and the privacy curve of its releases together."""
 
 from ._markov_quilt import MarkovQuilt
 

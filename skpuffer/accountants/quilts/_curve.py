@@ -31,7 +31,7 @@ ORDERS = (1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, 128, mat
 
 @dataclass(frozen=True)
 class QuiltPart(Plain, kind="quilt_part"):
-    """The cost of one noisy release by the size of a near set; no query, no data.
+    """Cost of one noisy release by the size of a near set; no query, no data.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class QuiltPart(Plain, kind="quilt_part"):
         )
 
     def each(self, ask: Callable[[Any], Any], sizes: Floats) -> Floats:
-        """Ask the noise for the cost of each size.
+        """Cost of the noise for each size of a near set.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class QuiltPart(Plain, kind="quilt_part"):
 
 
 class QuiltCurve(Plain, kind="markov_quilt"):
-    """The privacy curve of noisy releases under quilts, found order by order.
+    """Privacy curve of noisy releases under quilts, found order by order.
 
     At each order every protected record takes its cheapest quilt: the influence of the
     quilt and what noise costs for the near set, by the chain rule.
