@@ -174,8 +174,8 @@ def attack(
     failure = (1 - confidence) / (4 * len(epsilons))  # two rates, two directions
     findings = []
     for direction, a, b in (("first", p, q), ("second", -q, -p)):
-        for epsilon in epsilons:
-            cut = _best_cut(a[:head], b[:head], epsilon)
+        cuts = _best_cuts(a[:head], b[:head], epsilons)
+        for epsilon, cut in zip(epsilons, cuts, strict=True):
             hits, false = int((a[head:] > cut).sum()), int((b[head:] > cut).sum())
             trials = n_draws - head
             low, _ = clopper_pearson(hits, trials, failure)
@@ -257,20 +257,22 @@ def _stated(certificate):
     return (epsilon,) if epsilon is not None and epsilon < 20 else ()
 
 
-def _best_cut(a, b, epsilon):
-    """Threshold above which ``P_a - e^epsilon P_b`` was largest."""
+def _best_cuts(a, b, epsilons):
+    """For each epsilon the threshold above which ``P_a - e^epsilon P_b`` was largest."""
     values = np.concatenate([a, b])
-    gains = np.concatenate(
-        [np.full(len(a), 1 / len(a)), np.full(len(b), -math.exp(epsilon) / len(b))]
-    )
     order = np.argsort(-values, kind="stable")
-    values, total = values[order], np.cumsum(gains[order])
+    values = values[order]
     ends = np.flatnonzero(np.append(values[:-1] > values[1:], True))  # of equal scores
-    best = int(ends[np.argmax(total[ends])])
-    if total[best] <= 0:
-        return math.inf
-    following = values[best + 1] if best + 1 < len(values) else values[best] - 1
-    return (values[best] + following) / 2
+    hits = np.cumsum(order < len(a))[ends]
+    false = ends + 1 - hits
+    following = np.append(values[1:], values[-1] - 1)[ends]  # the least has none
+    cuts = []
+    for epsilon in epsilons:
+        gains = hits / len(a) - math.exp(epsilon) * false / len(b)
+        best = np.argmax(gains)
+        middle = (values[ends[best]] + following[best]) / 2
+        cuts.append(middle if gains[best] > 0 else math.inf)
+    return cuts
 
 
 def _learned(p, q):
