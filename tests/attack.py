@@ -258,7 +258,7 @@ def _stated(certificate):
 
 
 def _best_cuts(a, b, epsilons):
-    """For each epsilon the threshold above which ``P_a - e^epsilon P_b`` was largest."""
+    """For each epsilon the threshold above which ``P_a - e^epsilon P_b`` is largest."""
     values = np.concatenate([a, b])
     order = np.argsort(-values, kind="stable")
     values = values[order]
