@@ -318,3 +318,31 @@ def bayes_score(noise, points_p, masses_p, points_q, masses_q):
         log_density(outputs, points_p, masses_p)
         - log_density(outputs, points_q, masses_q)
     )
+
+
+def noisy_laws(first, second):
+    """Draws of two discrete laws plus noise, and the best score, for `assert_tight`.
+
+    Parameters
+    ----------
+    first, second : Discrete
+
+    Returns
+    -------
+    dict
+        The arguments `worlds` and `score`.
+    """
+
+    def noisy(law, noise):
+        def draw(n, rng):
+            exact = law.sample(n, rng)
+            return exact + noise.sample(exact.shape, rng)
+
+        return draw
+
+    return {
+        "worlds": lambda noise: [noisy(law, noise) for law in (first, second)],
+        "score": lambda noise: bayes_score(
+            noise, first.points, first.masses, second.points, second.masses
+        ),
+    }

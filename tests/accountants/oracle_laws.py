@@ -17,6 +17,12 @@ ORACLES = json.loads(
 )
 
 
+#: Two laws of a village or a town. All mass moves by 2, and nothing blurs it: the rest
+#: is far away. Of the others half of the mass moves.
+ALL_MOVES = Discrete([0.0, 100.0], [3, 1]), Discrete([2.0, 102.0], [3, 1])
+HALF_MOVES = Discrete([0.0, 100.0]), Discrete([2.0, 100.0])
+
+
 def pair(name):
     """Return the two laws of that name."""
     laws = ORACLES["laws"][name]

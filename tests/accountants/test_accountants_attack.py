@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
-from skpuffer.distributions import Discrete, PointMass
+from skpuffer.distributions import PointMass
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     AttributeScenario,
@@ -22,9 +22,10 @@ from ..attack import (
     assert_beaten,
     assert_tight,
     assert_within,
-    bayes_score,
     clopper_pearson,
+    noisy_laws,
 )
+from .oracle_laws import ALL_MOVES, pair
 
 N_DRAWS = 100_000
 GAUSSIAN = {"epsilon": 0.6, "alpha": 4.0}
@@ -117,33 +118,20 @@ def test_mean_under_an_attribute_prior(budget, level, kind):
 #: apart as two points at that distance would, whatever the noise and epsilon, so that
 #: 0.7 of it is enough. Between a village and a town nothing overlaps, and all mass
 #: moves as far.
-FLU = {
-    "published": (
-        Discrete([0, 1, 2, 3], [8, 9, 20, 3]),
-        Discrete([1, 2, 3, 4], [3, 20, 9, 8]),
-        0.35,
-    ),
-    "village or town": (
-        Discrete([0, 100], [3, 1]),
-        Discrete([2, 102], [3, 1]),
-        SHARE,
-    ),
-}
+FLU = {"published": (pair("flu"), 0.35), "village or town": (ALL_MOVES, SHARE)}
 
 
 @BUDGETS
 @pytest.mark.parametrize("where", FLU)
 def test_flu(budget, where):
-    *laws, share = FLU[where]
+    laws, share = FLU[where]
     release = QueryRelease(query=lambda X, y: X.sum(), n_records=4, dim=1)
-    found = GeneralWasserstein(**budget).calibrate(release, LawsScenario([tuple(laws)]))
+    found = GeneralWasserstein(**budget).calibrate(release, LawsScenario([laws]))
     assert found.certificate.sensitivity == 2.0
-    atoms = [part for law in laws for part in (law.points, law.masses)]
     assert_tight(
         found.certificate,
         found.noise,
-        lambda noise: [noisy(law.sample, noise) for law in laws],
-        score=lambda noise: bayes_score(noise, *atoms),
+        **noisy_laws(*laws),
         share=share,
         seed=1,
         n_draws=N_DRAWS // 2,
@@ -156,21 +144,12 @@ def test_two_points_and_less_noise(budget):
     ends = (PointMass(0.0), PointMass(1.0))
     release = QueryRelease(query=lambda X, y: X.sum(), n_records=4, dim=1)
     found = GeneralWasserstein(**budget).calibrate(release, LawsScenario([ends]))
-    certificate = found.certificate
-
-    def worlds(noise):
-        return [noisy(law.sample, noise) for law in ends]
-
-    def score(noise):
-        return bayes_score(noise, [0.0], [1.0], [1.0], [1.0])
-
     # the curve leaves nothing to spare; the two numbers alone say less
     for share, whole_curve in ((0.8, True), (SHARE, False)):
         assert_tight(
-            certificate,
+            found.certificate,
             found.noise,
-            worlds,
-            score=score,
+            **noisy_laws(*ends),
             share=share,
             seed=1,
             n_draws=N_DRAWS,

@@ -19,7 +19,7 @@ from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import GaussianScenario, LawsScenario
 from skpuffer.summary import PrivateMean
 
-from ..attack import attack
+from ..attack import SHARE, assert_beaten, assert_tight
 from .oracle_laws import ORACLES, attribute, output, scenario, table
 
 ROW = ORACLES["attribute_gaussian"]
@@ -224,28 +224,39 @@ def test_a_series_of_gaussian_records():
     assert plain == pytest.approx(max(slopes) * math.sqrt(8 / 0.002), rel=1e-6)
 
 
-def test_an_attacker_and_one_who_knows_more():
-    """The variance protects from who believes in it, and from nobody else."""
-    rng = np.random.default_rng(2)
-    found = with_prior(0.5, alpha=8).calibrate(output(), laws())
+def worlds(noise, variance):
+    """Samplers of what is released where the query varies so much."""
 
-    def world(mean, variance):
+    def world(mean):
         def draw(n, rng):
             exact = rng.normal(mean, math.sqrt(variance), size=(n, 1))
-            return exact + found.noise.sample((n, 1), rng)
+            return exact + noise.sample((n, 1), rng)
 
         return draw
 
-    v = ROW["variance"]
-    report = attack(
-        world(0.0, v), world(1.0, v), found.certificate, n_draws=60_000, rng=rng
+    return [world(mean) for mean in (0.0, ROW["shift"])]
+
+
+# the smaller the variance, the more of what hides the secret is noise
+@pytest.mark.parametrize("variance, share", [(ROW["variance"], 0.01), (0.04, SHARE)])
+def test_an_attacker(variance, share):
+    found = with_prior(0.5, alpha=8).calibrate(output(), laws(variance=variance))
+    assert_tight(
+        found.certificate,
+        found.noise,
+        lambda noise: worlds(noise, variance),
+        share=share,
+        seed=2,
+        n_draws=60_000,
     )
-    assert not report.broken, str(report)
-    assert max(f.tpr - f.fpr for f in report.findings) > 0.05
-    informed = attack(
-        world(0.0, 0.0), world(1.0, 0.0), found.certificate, n_draws=60_000, rng=rng
-    )
-    assert informed.broken
+
+
+def test_an_attacker_who_knows_more():
+    """The variance protects from who believes in it, and from nobody else."""
+    found = with_prior(0.5, alpha=8).calibrate(output(), laws())
+    informed = worlds(found.noise, variance=0.0)
+    options = {"n_draws": 60_000, "rng": np.random.default_rng(2)}
+    assert_beaten(found.certificate, *informed, **options)
     # without relying on it both are kept out
     sure = AttributeGaussian(0.5, alpha=8).calibrate(output(), laws())
     assert sure.certificate.notion is Notion.RENYI_PUFFERFISH
