@@ -34,20 +34,47 @@ def pulling(signs):
     return LinearGradients(Squared(), X, -1e6 * signs, intercept_scale=0.0)
 
 
-def run(release, signs, noise, n_runs, rng):
-    """The steps of so many runs, which are those of a longer one: sums and batches."""
-    record, everyone = [], release.sampling.name == "full_batch"
-    long = replace(
-        release,
-        n_records=len(signs),
-        batch_size=None if everyone else release.batch_size,
-        n_steps=n_runs * release.n_steps,
-        optimiser=Optimiser(learning_rate=1e-3),
-        context=None,
-    )
-    train(pulling(signs), long, noise, rng, record=record)
-    sums = np.array([float((step.clipped_sum + step.noise)[0]) for step in record])
-    return sums.reshape(n_runs, -1), [step.index for step in record]
+class Runs:
+    """Runs on each of two tables, which are trained once and looked at with any noise.
+
+    The canaries pull as hard whatever the parameters are. So the same sums with a share
+    of the noise that was drawn are what runs with less of it would show.
+    """
+
+    def __init__(self, release, noise, tables):
+        self.noise = noise
+        self._release, self._tables, self._trained = release, tables, {}
+
+    def __call__(self, world, noise, n_runs, rng):
+        """Noisy sums, of shape (n_runs, n_steps), and the batch of each step."""
+        if (world, n_runs) not in self._trained:
+            self._trained[world, n_runs] = self._train(world, n_runs, rng)
+        sums, drawn, batches = self._trained[world, n_runs]
+        share = noise.scale / self.noise.scale
+        return (sums + share * drawn).reshape(n_runs, -1), batches
+
+    def worlds(self, noise):
+        """Samplers of the noisy sums on either table."""
+        return [lambda n, rng, i=i: self(i, noise, n, rng)[0] for i in range(2)]
+
+    def _train(self, world, n_runs, rng):
+        """Steps of so many runs, which are those of a longer one."""
+        release, table, record = self._release, self._tables[world], []
+        everyone = release.sampling.name == "full_batch"
+        long = replace(
+            release,
+            n_records=len(table),
+            batch_size=None if everyone else release.batch_size,
+            n_steps=n_runs * release.n_steps,
+            optimiser=Optimiser(learning_rate=1e-3),
+            context=None,
+        )
+        train(pulling(table), long, self.noise, rng, record=record)
+        sums, drawn = (
+            np.array([float(part[0]) for part in parts])
+            for parts in zip(*((s.clipped_sum, s.noise) for s in record), strict=True)
+        )
+        return sums, drawn, [step.index for step in record]
 
 
 def run_of(sampling):
@@ -84,35 +111,33 @@ def law_of_a_sum(release, canary, other):
     return times * canary + (size - times) * other, masses
 
 
-def sums_only(release, relation):
+def sums_only(release, relation, noise):
     """Samplers of all noisy sums in either world, and the best score there is."""
     signs = tables(release, relation)
     other = signs[0][1]
     canaries = 1, -1 if relation == "replace" else other
     laws = [law_of_a_sum(release, canary, other) for canary in canaries]
 
-    def worlds(noise):
-        return [lambda n, rng, s=s: run(release, s, noise, n, rng)[0] for s in signs]
-
     def score(noise):
         of_a_step = bayes_score(noise, *laws[0], *laws[1])
         return lambda sums: sum(of_a_step(sums[:, [t]]) for t in range(sums.shape[1]))
 
-    return worlds, score
+    return Runs(release, noise, signs).worlds, score
 
 
-def dealt(release, relation):
+def dealt(release, relation, noise):
     """The same where batches are dealt: he is told the canary's, or where it would be.
 
     The promise is made of each way of dealing, so it holds for who knows it.
     """
     signs, m = tables(release, relation), release.n_steps
+    runs = Runs(release, noise, signs)
 
-    def world(table, noise):
+    def world(i, noise):
         def draw(n, rng):
-            sums, batches = run(release, table, noise, n, rng)
+            sums, batches = runs(i, noise, n, rng)
             place = np.flatnonzero([0 in batch for batch in batches]) % m
-            if len(table) < release.n_records:
+            if len(signs[i]) < release.n_records:
                 place = rng.integers(m, size=n)
             return np.column_stack([sums, place])
 
@@ -132,14 +157,14 @@ def dealt(release, relation):
 
         return log_ratio
 
-    return lambda noise: [world(table, noise) for table in signs], score
+    return lambda noise: [world(i, noise) for i in range(2)], score
 
 
 def attack_a_scheme(sampling, relation, n_draws):
     release = run_of(sampling)
     found = BUDGET.calibrate(release, RecordScenario(relation=relation))
     view = dealt if sampling == "shuffled_epochs" else sums_only
-    worlds, score = view(release, relation)
+    worlds, score = view(release, relation, found.noise)
     assert_tight(
         found.certificate, found.noise, worlds, score=score, seed=0, n_draws=n_draws
     )
@@ -177,9 +202,8 @@ def test_no_household_beats_the_certificate(how, n_trials):
         masses = stats.binom.pmf(times, times[-1], release.sampling_rate)
         return np.sign(sum(signs)) * times, masses
 
-    def worlds(noise):
-        tables = [(*signs, 0, 0, 0, 0, 0) for signs in households]
-        return [lambda n, rng, s=s: run(release, s, noise, n, rng)[0] for s in tables]
+    tables = [(*signs, 0, 0, 0, 0, 0) for signs in households]
+    worlds = Runs(release, found.noise, tables).worlds
 
     def score(noise):
         of_a_step = bayes_score(noise, *law(households[0]), *law(households[1]))
