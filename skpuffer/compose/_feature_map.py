@@ -92,9 +92,12 @@ class FeatureMap:
             If a column is missing, the number of records changes, or a column of the
             result is not numeric.
         """
+        return self._mapped(self._readable(table))
+
+    def _mapped(self, raw):
+        """Map a table that is as the transformer was fitted to."""
         # the transformer is the user's own code: its errors may quote values, so they
         # are raised anew without them
-        raw = self._readable(table)
         mapped = unquoted(TRANSFORMER, self._transformer.transform, raw)
         # of one kind for the data and the prior, whatever each is given as
         if sparse.issparse(mapped):
@@ -135,7 +138,7 @@ class FeatureMap:
             If they come out different.
         """
         raw = self._readable(table)
-        together = self(raw)
+        together = self._mapped(raw)
         # Some rows alone, and all of them in other company. No test of finitely many
         # tables proves it, so the certificate states it as an assumption as well. The
         # seed is fixed: whether a map passes depends on the map and the table only.
@@ -147,7 +150,7 @@ class FeatureMap:
             rows = raw.iloc[part] if is_frame(raw) else raw[part]
             if len(rows) == 0:
                 continue
-            apart, expected = self(rows), together[part]
+            apart, expected = self._mapped(rows), together[part]
             # matrix products of another length may round differently in the last digits
             same = apart.shape == expected.shape and np.allclose(
                 apart, expected, rtol=1e-6, atol=1e-9, equal_nan=True
@@ -169,11 +172,12 @@ class FeatureMap:
                 "The public preprocessing reads columns by name "
                 f"({list(self._columns)!r}). Pass a data frame."
             )
-        missing = [c for c in self._columns if c not in column_names(table)]
+        known = column_names(table)
+        missing = [column for column in self._columns if column not in known]
         if missing:
             raise ValueError(
                 f"The table lacks the columns {missing!r} that the public "
-                f"preprocessing reads; it has {list(column_names(table))!r}."
+                f"preprocessing reads; it has {list(known)!r}."
             )
         return to_pandas(table, self._columns)
 

@@ -165,11 +165,12 @@ def bound_arrays(
         )
     if is_frame(X):
         if names is not None:
-            missing = [name for name in names if name not in column_names(X)]
+            known = column_names(X)
+            missing = [name for name in names if name not in known]
             if missing:
                 raise ScenarioError(
                     f"The public rows lack the columns {missing!r} of the data; they "
-                    f"have {list(column_names(X))!r}. Give the prior the columns and "
+                    f"have {list(known)!r}. Give the prior the columns and "
                     "units that reach the model, or put the steps between into "
                     "compose.PublicPreprocessing."
                 )
