@@ -165,7 +165,8 @@ def _check_release(release, blocks, dtype):
             f"The parameter 'blocks' of the release must be {blocks}, the parts these "
             f"gradients can be clipped by, or None. Got {release.blocks}."
         )
-    if np.min(release.clip_norm) < least_norm(dtype):
+    norm = release.clip_norm
+    if (min(norm) if isinstance(norm, tuple) else norm) < least_norm(dtype):
         raise ValueError(
             f"The parameter 'clip_norm' must be at least {least_norm(dtype):.3g} for "
             f"gradients in {np.dtype(dtype).name}. Got {release.clip_norm}."

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils import gen_batches
 
 from skpuffer.utils._clipping import clip_rows, joint_norms, row_norms, row_parts
+from skpuffer.utils._slices import slices
 
 if TYPE_CHECKING:
     from skpuffer.utils._types import Array, Floats, Indices, Matrix, Table
@@ -165,14 +165,14 @@ class Rows:
             if n_rows <= size:
                 yield (self.X, slice(None)) if index is None else (self.X[index], index)
                 return
-            for part in gen_batches(n_rows, size):
+            for part in slices(n_rows, size):
                 select = part if index is None else index[part]
                 yield self.X[select], select
             return
         if index is None:
             # whole blocks are views; what is left over is padded to the alignment
             whole = n_rows // size * size
-            for part in gen_batches(whole, size) if whole else ():
+            for part in slices(whole, size):
                 self._padded = self.X[part]
                 yield self._padded, part
             if whole < n_rows:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import linalg as sparse_linalg
-from sklearn.utils import gen_batches
 
 from ._checks import check_positive
+from ._slices import slices
 from ._types import Floats, Numbers
 
 __all__ = [
@@ -43,7 +43,7 @@ def row_parts(X: NDArray[Any]) -> Iterator[slice]:
     ------
     slice
     """
-    yield from gen_batches(len(X), max(1, _PART_ENTRIES // max(1, X.shape[1])))
+    yield from slices(len(X), max(1, _PART_ENTRIES // max(1, X.shape[1])))
 
 
 def row_norms(X: Any, order: float) -> Floats:
