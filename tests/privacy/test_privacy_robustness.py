@@ -24,7 +24,7 @@ from skpuffer.privacy_loss import RenyiCurve, hockey_stick_divergence, renyi_div
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario, RecordScenario
 
-from ..attack import attack, bayes_score
+from ..attack import assert_beaten, assert_tight, noisy_laws
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "rpp_mechanisms.json").read_text("utf-8")
@@ -343,20 +343,18 @@ def test_mechanisms_that_do_not_only_cover_the_longest_move():
 
 def test_an_attacker_with_another_belief():
     """Noise calibrated for the priors is not enough; what is promised beyond holds."""
-    rng = np.random.default_rng(4)
     found = GeneralWasserstein(0.3, alpha=4).calibrate(RELEASE, apart(1.0))
     shifted = found.certificate.under_prior_shift(0.5)
     assert shifted.epsilon == pytest.approx(1.2)
-    ends = (-0.5, 1.5)
-
-    def world(mean):
-        return lambda n, rng: mean + found.noise.sample((n, 1), rng)
-
-    score = bayes_score(found.noise, [ends[0]], [1.0], [ends[1]], [1.0])
-    worlds = [world(mean) for mean in ends]
-    for certificate, broken in ((shifted, False), (found.certificate, True)):
-        report = attack(*worlds, certificate, n_draws=60_000, rng=rng, score=score)
-        assert report.broken is broken, str(report)
+    # each prior half as far away as the two are from each other
+    attacked = noisy_laws(PointMass(-0.5), PointMass(1.5))
+    assert_tight(shifted, found.noise, **attacked, seed=4, n_draws=30_000)
+    assert_beaten(
+        found.certificate,
+        *attacked["worlds"](found.noise),
+        n_draws=30_000,
+        rng=np.random.default_rng(4),
+    )
 
 
 # -- refusals --------------------------------------------------------------------------
