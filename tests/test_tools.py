@@ -1,12 +1,12 @@
 """The tools by which the tests and the shape of the code are judged."""
 
 import ast
-import os
 
 import pytest
 
+from .tools import fault_runs
 from .tools.fault_kinds import blocks, find_faults, inject
-from .tools.fault_runs import instrumented, run
+from .tools.fault_runs import instrumented
 from .tools.inject_faults import Coverage, draw, sessions
 from .tools.trace_fit import count, first_calls
 
@@ -177,13 +177,13 @@ def project(tmp_path):
     return tmp_path
 
 
-@pytest.mark.skipif(
-    "PYTEST_XDIST_WORKER" in os.environ,
-    reason="forks under limits of memory and time that busy processes meet",
-)
-def test_a_known_fault_is_caught_and_an_unseen_one_survives(project):
+def test_a_known_fault_is_caught_and_an_unseen_one_survives(project, monkeypatch):
+    # the project imports no more than these, and none of these faults asks for much:
+    # limits are only there to end, so that a busy machine does not meet them
+    monkeypatch.setattr(fault_runs, "LIBRARIES", ["hypothesis", "pytest"])
+    limits = {"limit": 1800.0, "memory": 2**40}
     file = "tests/test_pkg.py"
-    passed, failed = run(project, "pkg", None, [(file, None)], 120.0)
+    passed, failed = fault_runs.run(project, "pkg", None, [(file, None)], **limits)
     assert failed is None
     assert [(test, hit) for test, _, hit in passed] == [
         (f"{file}::test_double", ["pkg/__init__.py:2"]),
@@ -193,11 +193,11 @@ def test_a_known_fault_is_caught_and_an_unseen_one_survives(project):
     faults = {f.key: f for f in find_faults(source, "pkg/__init__.py")}
     sign = faults["double | sign | a + a -> a - a | return a + a"]
     wanted = [(file, [f"{file}::test_half", f"{file}::test_double"])]
-    passed, failed = run(project, "pkg", sign, wanted, 120.0)
+    passed, failed = fault_runs.run(project, "pkg", sign, wanted, **limits)
     assert [test for test, _, _ in passed] == [f"{file}::test_half"]
     assert failed[0] == f"{file}::test_double"
     factor = faults["half | factor | a / 2 -> 2 * (a / 2) | return a / 2"]
-    assert run(project, "pkg", factor, wanted, 120.0)[1] is None
+    assert fault_runs.run(project, "pkg", factor, wanted, **limits)[1] is None
 
 
 def test_returns_are_steps_to_a_file_that_was_left():

@@ -23,7 +23,7 @@ from .fault_kinds import blocks, inject
 
 #: What every test run imports; the package under test is not among them.
 LIBRARIES = ["hypothesis", "numpy", "pandas", "pytest", "scipy.stats", "sklearn.base"]
-#: Bytes of memory that a run may take: a fault may ask for any amount.
+#: Bytes of memory that a run may take, unless told: a fault may ask for any amount.
 MEMORY = 6 * 2**30
 #: Name under which a module finds the set of blocks that were run.
 _HITS = "__hits__"
@@ -127,9 +127,9 @@ class _Listener:
                 self.send.send(("test", item.nodeid, seconds, sorted(self.hits)))
 
 
-def _child(send, root, package, fault, tests):
+def _child(send, root, package, fault, tests, memory):
     """Run sessions of tests, up to the first failure if there is a fault."""
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
     os.dup2(silent, 2)
@@ -158,7 +158,7 @@ def _child(send, root, package, fault, tests):
     send.close()
 
 
-def run(root, package, fault, tests, limit):
+def run(root, package, fault, tests, limit, memory=MEMORY):
     """Run tests in a process of their own.
 
     Parameters
@@ -172,6 +172,8 @@ def run(root, package, fault, tests, limit):
         Files of tests, and which of theirs in which order; None for all.
     limit : float
         Seconds after which it is stopped.
+    memory : int
+        Bytes that it may take.
 
     Returns
     -------
@@ -182,7 +184,8 @@ def run(root, package, fault, tests, limit):
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(LIBRARIES)
     receive, send = context.Pipe(duplex=False)
-    process = context.Process(target=_child, args=(send, root, package, fault, tests))
+    arguments = send, root, package, fault, tests, memory
+    process = context.Process(target=_child, args=arguments)
     process.start()
     send.close()
     passed, failed, ended = [], None, False
