@@ -14,7 +14,7 @@ from skpuffer.utils._solve import root_above
 from skpuffer.utils._types import Floats
 
 from ._conversions import renyi_to_approximate, renyi_to_delta
-from ._grid import GridTooLargeError, Sum, excess, on_grid, tail_quantile
+from ._grid import GridTooLargeError, Sum, excess, loss_range, on_grid, tail_quantile
 from ._protocols import Pair, Step, TradeOffs
 from ._renyi import renyi_of_pair
 
@@ -234,7 +234,7 @@ def _spread(pair: Pair) -> tuple[float, float]:
     of two Gaussians at distance mu is exp(mu²) - 1, which is solved for mu.
     """
     # the loss rarely falls below minus the first end or rises above the second
-    ends = tail_quantile(pair.reverse, 1e-12), tail_quantile(pair.delta, 1e-12)
+    ends = loss_range(pair, 1e-12)
     if math.isinf(sum(ends)):
         return math.inf, math.inf
     marks = [np.geomspace(1e-6, 1.0, 200) * max(end, 1e-9) for end in ends]

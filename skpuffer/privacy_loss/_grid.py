@@ -18,6 +18,7 @@ discrete approximations of privacy loss distributions. Koskela, Jälkö and Honk
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
@@ -34,6 +35,7 @@ __all__ = [
     "Sum",
     "Tail",
     "excess",
+    "loss_range",
     "on_grid",
     "tail_quantile",
 ]
@@ -75,7 +77,7 @@ class LossGrid:
     masses: Floats
     infinity: float
 
-    @property
+    @cached_property
     def losses(self) -> Floats:
         """The points, in nats."""
         return self.step * np.arange(
@@ -99,14 +101,13 @@ class LossGrid:
         """Masses times exp(tilt * loss), normalised."""
         return self.masses * np.exp(tilt * self.losses - self.cumulant(tilt))
 
-    def mean(self, tilt: float) -> float:
-        """Mean of the tilted loss."""
-        return float(self.tilted(tilt) @ self.losses)
+    def moments(self, tilt: float) -> tuple[float, float]:
+        """Mean and variance of the tilted loss."""
+        return self._moments(self.tilted(tilt))
 
-    def variance(self, tilt: float) -> float:
-        """Variance of the tilted loss."""
-        masses, losses = self.tilted(tilt), self.losses
-        return float(masses @ (losses - masses @ losses) ** 2)
+    def _moments(self, masses: Floats) -> tuple[float, float]:
+        mean = float(masses @ self.losses)
+        return mean, float(masses @ (self.losses - mean) ** 2)
 
 
 def excess(pair: TradeOffs, epsilon: Floats) -> Floats:
@@ -173,6 +174,27 @@ def tail_quantile(
     return found
 
 
+@lru_cache(maxsize=1024)
+def loss_range(pair: Pair, tail: float) -> tuple[float, float]:
+    """Tail quantiles of a pair's loss and of that in the other order.
+
+    Parameters
+    ----------
+    pair : Pair
+        As for :func:`on_grid`, hashable: finer grids ask for the same again.
+    tail : float
+
+    Returns
+    -------
+    start : float
+        Minus this is about the smallest loss.
+    end : float
+        About the largest one.
+    """
+    end = tail_quantile(pair.delta, tail)
+    return end if pair.symmetric else tail_quantile(pair.reverse, tail), end
+
+
 def on_grid(pair: Pair, step: float, tail: float, max_points: float) -> LossGrid:
     """Discretise a pair's privacy loss by connecting the dots of its trade-off.
 
@@ -199,8 +221,7 @@ def on_grid(pair: Pair, step: float, tail: float, max_points: float) -> LossGrid
     """
     # points from -start to end and one more on either side; the trade-off that is left
     # at the last becomes mass at infinity
-    end = tail_quantile(pair.delta, tail)
-    start = end if pair.symmetric else tail_quantile(pair.reverse, tail)
+    start, end = loss_range(pair, tail)
     if not (start + end) / step + 4 <= max_points:
         raise GridTooLargeError
     first, last = -math.ceil(start / step) - 1, math.ceil(end / step) + 1
@@ -312,10 +333,9 @@ class Sum:
         """Tilt of the best Chernoff bound on delta at an epsilon."""
         return self._tilt(lambda t: self.cumulant(t) - t * epsilon)
 
-    def _window(self, tilt: float) -> tuple[int, int]:
+    def _window(self, tilt: float, here: float, variance: float) -> tuple[int, int]:
         """Grid indices beyond which Chernoff bounds leave a tilted sum little mass."""
-        here, need = self.cumulant(tilt), -math.log(_OUTSIDE)
-        variance = sum(count * grid.variance(tilt) for grid, count in self.parts)
+        need = -math.log(_OUTSIDE)
         # the tilted mass beyond e is at most exp(K(tilt + s) - K(tilt) - s e), K the
         # cumulant: `_OUTSIDE` at each of the bounds below. The best s of a normal sum
         # is the guess
@@ -350,21 +370,26 @@ class Sum:
         GridTooLargeError
             If more than `max_points` points would be needed.
         """
-        low, high = self._window(tilt)
+        tilted = [grid.tilted(tilt) for grid, _ in self.parts]
+        variance = sum(
+            count * grid._moments(masses)[1]
+            for (grid, count), masses in zip(self.parts, tilted, strict=True)
+        )
+        here = self.cumulant(tilt)
+        low, high = self._window(tilt, here, variance)
         if not high - low + 2 <= max_points:
             raise GridTooLargeError
         # The distribution of the sum is the product of the transforms of all terms;
         # with each term tilted, that of the tilted sum.
         n = next_fast_len(high - low + 2, real=True)
         transform = 1.0
-        for grid, count in self.parts:
-            masses = grid.tilted(tilt)
+        for (_, count), masses in zip(self.parts, tilted, strict=True):
             # indices wrap around: fold what is longer than the window
-            masses = np.pad(masses, (0, -len(masses) % n)).reshape(-1, n).sum(axis=0)
-            transform = transform * rfft(masses) ** count
+            folded = np.pad(masses, (0, -len(masses) % n)).reshape(-1, n).sum(axis=0)
+            transform = transform * rfft(folded) ** count
         # entry 0 is the smallest sum: move it to its place in the window, modulo n
-        masses = np.roll(irfft(transform, n), self._smallest - low)
-        return Tail(self, tilt, low, masses)
+        summed = np.roll(irfft(transform, n), self._smallest - low)
+        return Tail(self, tilt, here, low, summed)
 
 
 class Tail:
@@ -378,17 +403,21 @@ class Tail:
     ----------
     total : Sum
     tilt : float
+    cumulant : float
+        Of the total, at the tilt.
     low : int
         Index of the first point of the window.
     masses : ndarray
         Tilted, over the window.
     """
 
-    def __init__(self, total: Sum, tilt: float, low: int, masses: Floats) -> None:
+    def __init__(
+        self, total: Sum, tilt: float, cumulant: float, low: int, masses: Floats
+    ) -> None:
         self.infinity, self.step = total.infinity, total.step
         losses = self.step * np.arange(low, low + len(masses), dtype=float)
         # everything below is in units of exp(unit), as far down as a float can follow
-        self._unit = total.cumulant(tilt) - tilt * losses[-1]
+        self._unit = cumulant - tilt * losses[-1]
         exponent = tilt * (losses[-1] - losses)
         # p(l) = exp(unit) masses(l) weights(l); far below, weights would overflow
         start = int(np.searchsorted(-exponent, -600.0))

@@ -14,7 +14,7 @@ import numpy as np
 
 from skpuffer.privacy_loss._envelopes import Hull, hull
 from skpuffer.privacy_loss._gaussian import gaussian_delta
-from skpuffer.privacy_loss._grid import Sum, on_grid, tail_quantile
+from skpuffer.privacy_loss._grid import Sum, loss_range, on_grid, tail_quantile
 from skpuffer.privacy_loss._tradeoff import log_delta_of_orders
 from skpuffer.utils._types import Floats
 
@@ -139,7 +139,7 @@ def _equal_split(u: float, times: int, beta: float, epsilons: Floats) -> Floats:
     pair, tail = _OneCoordinate(u, beta), math.exp(_DEEP - 7) / times
     # the loss has a standard deviation of about sqrt(I) u for small u
     step = math.sqrt(fisher_information(beta)) * u / _FINENESS
-    step = max(min(step, 0.02), 2 * tail_quantile(pair.delta, tail) / _MAX_POINTS)
+    step = max(min(step, 0.02), sum(loss_range(pair, tail)) / _MAX_POINTS)
     # close to beta = 1 there is almost a point mass at u^beta: let a grid point meet it
     most = u**beta
     if most > step:
@@ -147,14 +147,16 @@ def _equal_split(u: float, times: int, beta: float, epsilons: Floats) -> Floats:
     grid = on_grid(pair, step, tail, math.inf)
     total = Sum([(grid, times)])
     best = np.zeros(len(epsilons))
-    tilt, mean, spread = 0.0, grid.mean(0.0), math.sqrt(grid.variance(0.0))
+    tilt, (mean, variance) = 0.0, grid.moments(0.0)
     while tilt * step < 5:
         # so small a step that the likely losses of successive tilts overlap
+        spread = math.sqrt(variance)
         more = _OVERLAP / (math.sqrt(times) * spread)
-        while math.sqrt(times) * (grid.mean(tilt + more) - mean) > _OVERLAP * spread:
+        further, variance = grid.moments(tilt + more)
+        while math.sqrt(times) * (further - mean) > _OVERLAP * spread:
             more /= 1.5
-        tilt += more
-        mean, spread = grid.mean(tilt), math.sqrt(grid.variance(tilt))
+            further, variance = grid.moments(tilt + more)
+        tilt, mean = tilt + more, further
         # each tilt gives an upper bound at every epsilon
         np.minimum(best, total.tail(tilt, math.inf).log_deltas(epsilons), out=best)
         if not math.isfinite(mean):
