@@ -18,7 +18,8 @@ discrete approximations of privacy loss distributions. Koskela, Jälkö and Honk
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
@@ -174,7 +175,11 @@ def tail_quantile(
     return found
 
 
-@lru_cache(maxsize=1024)
+#: Ranges of losses by pair, and by tail. A pair may hold what a scenario stated of
+#: records, so nothing here keeps it alive.
+_RANGES: WeakKeyDictionary[Pair, dict[float, tuple[float, float]]] = WeakKeyDictionary()
+
+
 def loss_range(pair: Pair, tail: float) -> tuple[float, float]:
     """Tail quantiles of a pair's loss and of that in the other order.
 
@@ -191,8 +196,12 @@ def loss_range(pair: Pair, tail: float) -> tuple[float, float]:
     end : float
         About the largest one.
     """
-    end = tail_quantile(pair.delta, tail)
-    return end if pair.symmetric else tail_quantile(pair.reverse, tail), end
+    ranges = _RANGES.setdefault(pair, {})
+    if tail not in ranges:
+        end = tail_quantile(pair.delta, tail)
+        start = end if pair.symmetric else tail_quantile(pair.reverse, tail)
+        ranges[tail] = start, end
+    return ranges[tail]
 
 
 def on_grid(pair: Pair, step: float, tail: float, max_points: float) -> LossGrid:
