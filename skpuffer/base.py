@@ -1,10 +1,12 @@
 """The template every private estimator is fitted by."""
 
+from __future__ import annotations
+
 import functools
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -32,6 +34,14 @@ from skpuffer.utils._reading import (
 from skpuffer.utils._sklearn import SETTINGS, fit_context
 from skpuffer.utils._warn import warn
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
+
+    from skpuffer.noise import Noise
+    from skpuffer.privacy import Certificate
+    from skpuffer.utils._types import Array, Floats, Table
+
 __all__ = [
     "DEFAULT_DELTA",
     "DEFAULT_EPSILON",
@@ -49,6 +59,7 @@ DEFAULT_EPSILON = 1.0
 #: Delta of an estimator that was told nothing.
 DEFAULT_DELTA = 1e-5
 
+# made anew at each call, since a default value in a signature must be None
 _default_accountant = functools.partial(
     PrivacyLoss, epsilon=DEFAULT_EPSILON, delta=DEFAULT_DELTA
 )
@@ -76,7 +87,7 @@ PUBLIC_TARGET = (
 )
 
 
-#: Where a fit finds the parameters that the one before has released, to go on from.
+#: Attributes that hold the parameters an earlier fit released, for a warm start.
 RELEASED = ("_released",)
 
 Estimator = TypeVar("Estimator", bound=BaseEstimator)
@@ -86,7 +97,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What one fit was given: all that its hooks are told, checked and validated.
+    """Input of one fit, checked and validated: all that its hooks are told.
 
     Parameters
     ----------
@@ -99,7 +110,7 @@ class Task:
     reading : object
         Public: how the table was read, as `_validate` says.
     start : ndarray or None
-        What the fit before released, where this one is to go on from it.
+        Parameters that an earlier fit released, where this one goes on from them.
     """
 
     scenario: Scenario
@@ -123,6 +134,7 @@ def forget(estimator: BaseEstimator, keep: Iterable[str] = ()) -> None:
     keep : iterable of str, default=()
         Names that stay.
     """
+    # parameters are the user's, and settings such as callbacks outlive any one fit
     keep = {*keep, *SETTINGS, *estimator.get_params(deep=False)}
     for name in list(vars(estimator)):
         if (name.startswith("_") or name.endswith("_")) and name not in keep:
@@ -134,9 +146,10 @@ def all_or_nothing(
 ) -> Callable[Concatenate[Estimator, Parameters], Result]:
     """Decorate a method that fits to begin from nothing, and leave nothing on failure.
 
-    What the fit before has set is removed first, but for what was released, in
-    `RELEASED`. What raises, an interrupt included, leaves nothing fitted. It goes
-    around all that calls callbacks, which may raise when the fit is done.
+    What an earlier fit has set is removed first, except what it released, in
+    `RELEASED`. A fit that raises, by an interrupt too, leaves nothing fitted. The
+    decorator goes around all that calls callbacks, which may raise when the fit is
+    done.
 
     Parameters
     ----------
@@ -152,8 +165,11 @@ def all_or_nothing(
         estimator: Estimator, *args: Parameters.args, **kwargs: Parameters.kwargs
     ) -> Result:
         try:
+            # before the first check: a call that is refused must not leave the
+            # certificate of an earlier one beside parameters it was not made for
             forget(estimator, keep=RELEASED)
             return fit(estimator, *args, **kwargs)
+        # an interrupt as well: some attributes may be set by then, and the others not
         except BaseException:
             forget(estimator)
             raise
@@ -162,7 +178,7 @@ def all_or_nothing(
 
 
 class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
-    """Fits a private estimator: validate, bind, calibrate, announce, run, publish.
+    """Template of a private fit: validate, bind, calibrate, announce, run, publish.
 
     A subclass has the parameters `scenario`, `accountant` and `random_state` and
     writes two methods, :meth:`_release` and :meth:`_publish`. It contains no formula
@@ -183,7 +199,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         Names of the features, if the data had names that are all strings.
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "scenario": [Scenario, None],
         "accountant": [Accountant, None],
         "random_state": ["random_state", np.random.Generator],
@@ -195,7 +211,14 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
     # -- the template -------------------------------------------------------------
 
     @all_or_nothing
-    def fit(self, X, y=None, *, secret=None, **refused):
+    def fit(
+        self,
+        X: Table,
+        y: ArrayLike | None = None,
+        *,
+        secret: ArrayLike | None = None,
+        **refused: Any,
+    ) -> Self:
         """Fit under the scenario, adding the noise its accountant calibrates.
 
         Parameters
@@ -229,41 +252,61 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         refuse_arguments(self, refused)
         return self._fit_validated(X, y, secret)
 
-    @fit_context(prefer_skip_nested_validation=False)
-    def _fit_validated(self, X, y, secret):
+    @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def _fit_validated(
+        self, X: Table, y: ArrayLike | None, secret: ArrayLike | None
+    ) -> Self:
         return self._fit_private(X, y, secret)
 
     @all_or_nothing
-    @with_callbacks
-    def _fit_private(self, X, y, secret, feature_map=None):
+    @with_callbacks  # type: ignore[untyped-decorator]
+    def _fit_private(
+        self,
+        X: Table,
+        y: ArrayLike | None,
+        secret: ArrayLike | None,
+        feature_map: Any = None,
+    ) -> Self:
         """`fit`, with public preprocessing between the raw columns and the model."""
         self._fit_steps(X, y, secret, feature_map)
         return self
 
-    def _fit_steps(self, X, y, secret, feature_map):
+    def _fit_steps(self, X: Any, y: Any, secret: Any, feature_map: Any) -> None:
+        # Parameters first, as plain code can check them: what is refused here is
+        # refused before any row is read, so that the refusal tells nothing of the data.
         scenario, accountant = scenario_and_accountant(self)
         rng, seeded = noise_generator(self.random_state)
         self._check_parameters(scenario)
-        released = vars(self).pop("_released", None)
+        # already released and paid for: going on from it is post-processing
+        released = vars(self).pop("_released", None)  # type: ignore[attr-defined]
+        # listeners may end the fit here, when nothing has been read yet
         callback = self._init_callback_context(max_subtasks=1)
         callback.call_on_fit_task_begin(estimator=self)
 
+        # The secret is no feature: it is out before preprocessing or a query could read
+        # it. Names are those of the raw columns, by which a prior knows them.
         X, secret = self._split_secret(scenario, X, secret)
         raw, names = X, matching_names(X)
         if feature_map is not None:
             X = feature_map(X)
         target_name = getattr(y, "name", None)
+        # kept as given: validation turns class labels into codes, a prior knows the
+        # labels
         raw_y = y
         X, y, reading = self._validate(X, y)
         if secret is not None:
             check_consistent_length(X, secret)
             scenario.check_secret(secret)
+        # All that a scenario may know of this table. The number of records and the
+        # classes are public by assumption, and the certificate says so; rows are in it
+        # only where the scenario asks for the private data as its prior.
         context = PublicContext(
             n_records=X.shape[0],
             feature_names=names,
             n_features=self.n_features_in_,
             target_name=target_name,
             classes=None
+            # known to classifiers alone, from the parameter or from the labels in `y`
             if not hasattr(self, "classes_")
             else tuple(np.asarray(self.classes_).tolist()),
             feature_map=feature_map,
@@ -278,9 +321,14 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
             reading=reading,
             start=released if getattr(self, "warm_start", False) else None,
         )
+        # what a parameter such as bounds='empirical' takes from the rows, in words
         leaks = self._leaks()
+        # complete here: what is accounted for below is executed from this same object
         release = self._release(task)
+        # bound to the release's context, where the estimator may have added its bounds
         bound = scenario.bind(release.context)
+        # rows that the scenario rules out are refused before anything is calibrated: no
+        # promise would hold for them
         task = replace(task, X=bound.check_rows(X))
         leaks = (*leaks, *bound.leaks(task.X, secret))
         assumed = [] if y is None else [bound.target_assumption]
@@ -290,8 +338,10 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
             leaks = (*leaks, *feature_map.leaks)
         assumed.append(SEEDED if seeded else None)
 
+        # from facts about the release: only an empirical prior puts rows among them
         calibration = accountant.calibrate(release, bound, rng)
         certificate = calibration.certificate.assuming(*filter(None, assumed))
+        # one value read off the rows outside of the promise is enough to void it
         for leak in leaks:
             certificate = certificate.as_estimate(leak)
 
@@ -300,8 +350,11 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         metadata = {"certificate": certificate}
         ledger.call_on_fit_task_begin(estimator=self, metadata=metadata)
         exact = calibration.noise.is_zero
+        # still before the noise: where warnings are errors, nothing has left
         announce(self, certificate, seeded, exact, leaks)
         value = self._execute(task, release, calibration.noise, rng)
+        # attributes are set only after this, and from noisy values and public facts
+        # alone
         self._check_released(value)
         self.certificate_ = certificate
         self.noise_ = calibration.noise
@@ -310,7 +363,9 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         ledger.call_on_fit_task_end(estimator=self, metadata=metadata)
         callback.call_on_fit_task_end(estimator=self, metadata=metadata)
 
-    def _execute(self, task, release, noise, rng):
+    def _execute(
+        self, task: Task, release: Any, noise: Noise, rng: np.random.Generator
+    ) -> Floats:
         """Run what was accounted, with the noise it was accounted for.
 
         Parameters
@@ -325,6 +380,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         value : ndarray of shape (dim,)
             All that leaves.
         """
+        # exact, and seen by nobody outside of this method
         exact = release.run(task.X, task.y)
         if not np.all(np.isfinite(exact)):
             raise ValueError(
@@ -333,7 +389,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
             )
         return exact + noise.sample(exact.shape, rng)
 
-    def _check_released(self, value):
+    def _check_released(self, value: Any) -> None:
         """Refuse to publish what is not finite.
 
         By then noise has been drawn, and where the release is a run of many steps it
@@ -349,7 +405,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
             )
 
     @abstractmethod
-    def _release(self, task):
+    def _release(self, task: Task) -> Any:
         """Describe what will leave, completely: it is accounted for as it is.
 
         Parameters
@@ -362,7 +418,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         """
 
     @abstractmethod
-    def _publish(self, value, release):
+    def _publish(self, value: Any, release: Any) -> None:
         """Set the fitted attributes from the noisy vector alone.
 
         Parameters
@@ -372,7 +428,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         release : the object that :meth:`_release` made
         """
 
-    def _validate(self, X, y):
+    def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         """Validate the private data.
 
         Returns
@@ -385,22 +441,24 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
 
     # -- its parts ----------------------------------------------------------------
 
-    def _check_parameters(self, scenario):
+    def _check_parameters(self, scenario: Scenario) -> None:
         """Check by plain code what the privacy of a subclass rests on."""
 
-    def _split_secret(self, scenario, X, secret):
+    def _split_secret(self, scenario: Scenario, X: Any, secret: Any) -> tuple[Any, Any]:
         """Drop the secret column from the data, if it is there."""
         table = as_table(X)
         refuse_mask(secret, "secret")
+        # not a table: validation refuses it later, and in scikit-learn's words
         if len(table.shape) != 2:
             return X, secret
         position = scenario.secret_position(matching_names(table), table.shape[1])
         if position is None:
             return X, secret
         X, column = drop_position(table, position)
+        # values given apart win over the column
         return X, column if secret is None else np.asarray(secret)
 
-    def _without_secret(self, X):
+    def _without_secret(self, X: Any) -> Any:
         """Drop the secret column from data to predict for, if it is there."""
         shape = getattr(X, "shape", ())
         if matching_names(X) is None and shape[1:] == (self.n_features_in_,):
@@ -408,20 +466,21 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         scenario = RecordScenario() if self.scenario is None else self.scenario
         return self._split_secret(scenario, X, None)[0]
 
-    def _names_without_secret(self, names):
+    def _names_without_secret(self, names: Array) -> Array:
         """Leave the secret column's name out of a list of names."""
         scenario = RecordScenario() if self.scenario is None else self.scenario
         position = scenario.secret_position(tuple(names), len(names))
         return names if position is None else np.delete(names, position)
 
-    def _leaks(self):
+    def _leaks(self) -> tuple[str, ...]:
         """Sentences on what was taken from the private data outside the promise."""
         return ()
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
+        # a fit sets all or nothing, so one of its attributes stands for the others
         return hasattr(self, "certificate_")
 
-    def set_params(self, **params):
+    def set_params(self, **params: Any) -> Self:
         """Set parameters, also those of the default scenario and accountant.
 
         ``accountant__epsilon`` on an estimator whose accountant is None is read as a
@@ -437,43 +496,47 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         -------
         self : object
         """
-        defaults = {
+        defaults: dict[str, Callable[[], Any]] = {
             "accountant": _default_accountant,
             "scenario": RecordScenario,
         }
         for name, make in defaults.items():
+            # a nested name is the wish for the default object, unless another one is
+            # given in the same call
             nested = any(key.startswith(f"{name}__") for key in params)
             if nested and getattr(self, name) is None and params.get(name) is None:
                 params[name] = make()
         return super().set_params(**params)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = bool(self._accept_sparse)
         return tags
 
 
 class PrivateClassifierMixin(ClassifierMixin):
-    """What private classifiers share: public labels, encoded for the query."""
+    """Mixin of private classifiers: public class labels, encoded for the query."""
 
-    def _validate(self, X, y):
+    def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         return *validate_labels(self, X, y), None
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         return mark_noisy(super().__sklearn_tags__())
 
 
-def mark_noisy(tags):
+def mark_noisy(tags: Tags) -> Tags:
     """Say in the tags of an estimator that it scores poorly, at the default budget."""
     for kind in (tags.classifier_tags, tags.regressor_tags):
+        # scikit-learn's own checks would else ask for scores that the noise rules out
+        # on the small tables they fit
         if kind is not None:
             kind.poor_score = True
     return tags
 
 
-def scenario_and_accountant(estimator):
+def scenario_and_accountant(estimator: Any) -> tuple[Scenario, Accountant]:
     """Return the scenario and a private copy of the accountant, both checked."""
-    found = []
+    found: list[Any] = []
     for name, kind, default in (
         ("scenario", Scenario, RecordScenario),
         ("accountant", Accountant, _default_accountant),
@@ -486,13 +549,15 @@ def scenario_and_accountant(estimator):
                 f"The parameter {name!r} must be an instance of {kind.__name__} or "
                 f"None. Got {held!r}."
             )
+        # by plain code: scikit-learn's validation of parameters can be switched off
         held.check()
         found.append(held)
     scenario, accountant = found
+    # a copy: changing the parameter after the fit must not change `accountant_`
     return scenario, clone(accountant)
 
 
-def refuse_arguments(estimator, arguments):
+def refuse_arguments(estimator: Any, arguments: Iterable[str]) -> None:
     """Refuse keyword arguments that `fit` does not take, and weights with the reason.
 
     They are not in the signature, by which scikit-learn finds out what `fit` takes.
@@ -511,7 +576,13 @@ def refuse_arguments(estimator, arguments):
         )
 
 
-def announce(estimator, certificate, seeded, exact, leaks=()):
+def announce(
+    estimator: Any,
+    certificate: Certificate,
+    seeded: bool,
+    exact: bool,
+    leaks: Iterable[str] = (),
+) -> None:
     """Warn of what weakens a promise, before anything leaves."""
     name = type(estimator).__name__
     if seeded:
@@ -522,6 +593,7 @@ def announce(estimator, certificate, seeded, exact, leaks=()):
         )
     if exact:
         why = "under the scenario no pair of secrets moves it"
+        # no noise, yet a cost: the output's own spread under the prior hides the secret
         if certificate.epsilon:
             why = "the promise rests on what it varies by under the prior"
         warn(
@@ -531,6 +603,7 @@ def announce(estimator, certificate, seeded, exact, leaks=()):
         )
     for leak in leaks:
         warn(f"{name}: {leak}.", PrivacyLeakWarning)
+    # a leak is the better reason, and has just been given
     if not certificate.notion.certified and not leaks:
         warn(
             f"{name} set its noise from laws that are only known through samples: the "
