@@ -1,4 +1,4 @@
-"""What every accountant is: it meets a release and a scenario, and sets the noise."""
+"""Base of accountants: from a release and a scenario to noise and a certificate."""
 
 import math
 from abc import ABC, abstractmethod
@@ -51,7 +51,7 @@ FAMILIES: dict[str, type[Noise]] = {
 
 @dataclass(frozen=True)
 class Calibration:
-    """What calibration returns.
+    """Noise that keeps a promise, and the certificate of the promise.
 
     Parameters
     ----------
@@ -67,7 +67,7 @@ class Calibration:
 
 @dataclass(frozen=True)
 class Account:
-    """How one release is accounted for under one bound scenario.
+    """Calibration and certification of one release under one bound scenario.
 
     Parameters
     ----------
@@ -93,6 +93,8 @@ def accounts_for(*kinds: type[Release]) -> Callable[[Method], Method]:
     """
 
     def mark(method: Method) -> Method:
+        # collected by `__init_subclass__`, so that a new kind of release is one new
+        # method
         method.accounts_for = kinds  # type: ignore[attr-defined]
         return method
 
@@ -123,7 +125,7 @@ RELATIONS = ("add_remove", "replace")
 
 
 class Accountant(BaseEstimator, ABC):
-    """A way of accounting for the privacy loss of a release.
+    """Base of accountants: privacy-loss accounting for releases.
 
     An accountant holds parameters only. It never sees a data frame: it works from the
     facts a scenario offers about a release. A subclass has the parameters `epsilon`,
@@ -160,6 +162,8 @@ class Accountant(BaseEstimator, ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        # A subclass keeps the methods it inherits and replaces those of the same kind;
+        # the mapping of its base stays as it is.
         own = {
             kind: method
             for method in vars(cls).values()
@@ -194,11 +198,14 @@ class Accountant(BaseEstimator, ABC):
         UnsupportedError
             If this accountant cannot work with what the scenario offers.
         """
+        # By plain code and at every call: whatever scikit-learn's switches for
+        # validation say, no noise is set from a budget that is none.
         self.check()
         bound = bind(scenario, release)
         noise = self._chosen_noise()
         check_values(noise, release)
         found = self._account(release, bound, noise.norm).calibrate(noise, random_state)
+        # a scale found numerically spends the budget to its last digits only
         return Calibration(found.noise, found.certificate.as_asked(self.epsilon))
 
     def certify(
@@ -216,6 +223,7 @@ class Accountant(BaseEstimator, ABC):
         -------
         Certificate
         """
+        # an order or a delta of the promise is read off the parameters
         self.check()
         check_values(noise, release)
         bound = bind(scenario, release)
@@ -238,6 +246,7 @@ class Accountant(BaseEstimator, ABC):
             True where it can; otherwise it holds the reason, with the names of
             accountants that would do.
         """
+        # by the checks of calibration itself, so that the two do not drift apart
         try:
             self._check_support(release, bind(scenario, release))
         except UnsupportedError as error:
@@ -252,13 +261,19 @@ class Accountant(BaseEstimator, ABC):
 
     def _account(self, release: Any, bound: BoundScenario, norm: float = 2) -> Account:
         """The account of a release, by its kind and the first fact that is known."""
+        # exact type, as in `reads`: what a subclass of a release adds is not accounted
+        # for
         fact = self._fact(release, bound, norm)
         return self._accounts[type(release)](self, fact, release, bound)
 
     def _need(self, release: Any, bound: BoundScenario) -> type:
         """The first kind of fact that both sides know, which is not computed."""
         provided = bound.provides(release)
+        # Fails closed: a field that the accountant was never written for may change
+        # what leaves, so the release is refused before any fact is looked at.
         if unread_fields(self.reads, release) is None:
+            # distributions of the output bound its sensitivity more tightly than what
+            # holds for any records, so they come first where both are offered
             for need in self.needs:
                 if need in provided:
                     return need
@@ -287,8 +302,11 @@ class Accountant(BaseEstimator, ABC):
         need = self._need(release, bound)
         fact: Any = bound.fact(need, release, norm)
         new = None
+        # a subclass of a fact may mean less than the fact by which noise is set
         if type(fact) is not need:
             new = f"a {type(fact).__name__} where a {need.__name__} is read"
+        # facts about distributions speak of secrets, not of tables: they have no
+        # relation
         relation = getattr(fact, "relation", RELATIONS[0])
         if relation not in RELATIONS:
             new = f"the relation {relation!r}"
@@ -304,6 +322,7 @@ class Accountant(BaseEstimator, ABC):
         """Say why there is no account of a release, and what would do."""
         unread = unread_fields(self.reads, release)
         provided = bound.provides(release)
+        # named only if it reads the release and some fact for it is there
         others = [
             kind.__name__
             for kind in known_accountants()
@@ -319,6 +338,7 @@ class Accountant(BaseEstimator, ABC):
                 "give what bounds one record's influence (an estimator's bounds, "
                 f"data_norm or sensitivity), or {remedy}"
             )
+        # the release is to blame before the scenario: no other scenario would help
         if unread is not None:
             return UnsupportedError(
                 f"{type(self).__name__} {unread}, so it does not answer for the "
@@ -344,6 +364,8 @@ class Accountant(BaseEstimator, ABC):
             is given to a family without that shape or is missing where one is needed.
         """
         noise, beta = self.noise, self.beta
+        # The family and its shape are taken from it, and the scale is set anew: one
+        # that the user chose might not keep the promise.
         if isinstance(noise, Noise):
             if beta is not None:
                 raise ValueError(
@@ -351,6 +373,7 @@ class Accountant(BaseEstimator, ABC):
                     "noise that is given as one has its own shape. "
                     f"Got {beta!r}; omit it."
                 )
+            # proportions of coordinates are the release's to say, in its units
             if np.ndim(noise.scale):
                 raise ValueError(
                     "The parameter 'noise' must have a single scale, which calibration "
@@ -359,6 +382,7 @@ class Accountant(BaseEstimator, ABC):
             return noise.with_scale(1.0)
         check_option(tuple(FAMILIES), noise=noise)
         family = FAMILIES[noise]
+        # beta would be ignored without a word
         if family is not GeneralizedGaussianNoise:
             if beta is not None:
                 raise ValueError(
@@ -366,6 +390,7 @@ class Accountant(BaseEstimator, ABC):
                     f"Got noise={noise!r} and beta={beta!r}."
                 )
             return family(1.0)
+        # no default: the shape decides in which norm the sensitivity is bounded
         if beta is None:
             raise ValueError(
                 "The parameter 'beta', the shape of generalised Gaussian noise, is "
@@ -397,6 +422,7 @@ def unread_fields(reads: dict[type, frozenset[str]], release: Release) -> str | 
         A clause with the accountant as its subject.
     """
     kind: type = type(release)
+    # fields may be inherited from a kind that is read
     known = next((base for base in kind.__mro__ if base in reads), None)
     if known is None:
         kinds = " or ".join(f"a {kind.__name__}" for kind in reads)
@@ -405,6 +431,7 @@ def unread_fields(reads: dict[type, frozenset[str]], release: Release) -> str | 
     if new:
         names = ", ".join(map(repr, new))
         return f"does not read {names} of a {kind.__name__}"
+    # no new field, but perhaps another meaning of an old one
     if known is not kind:
         return f"knows a {known.__name__}, and not what a {kind.__name__} makes of it"
     return None
@@ -413,6 +440,7 @@ def unread_fields(reads: dict[type, frozenset[str]], release: Release) -> str | 
 def bind(scenario: Scenario | BoundScenario, release: Any) -> BoundScenario:
     """Return a bound scenario, binding to the release's own public facts if need be."""
     if isinstance(scenario, BoundScenario):
+        # bound to another table: its facts are about other numbers of records
         if scenario.context.n_records != release.n_records:
             raise ValueError(
                 f"The scenario was bound to a table of {scenario.context.n_records} "
@@ -446,6 +474,8 @@ def check_values(noise: Noise, release: Release) -> None:
         raise TypeError(
             f"The parameter 'noise' must be a noise of skpuffer.noise. Got {noise!r}."
         )
+    # Values off the integers would show through: noise on the integers leaves their
+    # fractional parts as they are.
     if noise.integer and not release.is_integer:
         raise UnsupportedError(
             f"{noise.family} noise hides whole numbers only, and the release "
@@ -458,6 +488,7 @@ def known_accountants(kind: type[Accountant] = Accountant) -> list[type[Accounta
     """Public accountant classes of this library, by name."""
     found: list[type[Accountant]] = []
     for sub in kind.__subclasses__():
+        # classes that users or tests define are not recommended to anybody
         ours = sub.__module__.partition(".")[0] == __name__.partition(".")[0]
         if ours and not sub.__name__.startswith("_"):
             found.append(sub)
@@ -477,6 +508,8 @@ def check_pure(noise: Noise) -> None:
     ValueError
         If no scale of the noise has a finite pure-epsilon cost.
     """
+    # one shift stands for all: if the loss of this one has no bound, no larger scale
+    # gives it one
     if math.isinf(noise.pure_epsilon(1.0)):
         raise ValueError(
             "The parameter 'alpha' is infinite (a pure promise), which "

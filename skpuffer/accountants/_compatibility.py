@@ -30,6 +30,7 @@ from ._base import bind, known_accountants
 __all__ = ["compatibility_table"]
 
 
+# at module level: contributions are hashed, and a lambda is another one at each call
 def _identity(X: ArrayLike, y: Any) -> Floats:
     return np.asarray(X, dtype=float)
 
@@ -41,6 +42,8 @@ def _mean(X: ArrayLike, y: Any) -> Floats:
 
 def _releases() -> dict[str, QueryRelease | GradientRelease | VoteRelease]:
     """One small release of each kind that estimators make."""
+    # Two records and one coordinate: the table shows which facts meet, not how large
+    # they are, and every cell of it asks an accountant.
     known = Sensitivity(add_remove={1: 0.5, 2: 0.5})
     return {
         "sum over records (mean, histogram, …)": QueryRelease(
@@ -80,12 +83,14 @@ def _releases() -> dict[str, QueryRelease | GradientRelease | VoteRelease]:
 
 def _scenarios() -> dict[str, Scenario]:
     """One small scenario of each kind."""
+    # one row a pair of secret and value: small, with every secret in it
     table = pd.DataFrame({"secret": [0, 0, 1, 1], "value": [0.0, 0.5, 0.5, 1.0]})
 
     def draw(secret: int, rng: np.random.Generator) -> Floats:
         return rng.normal(secret, size=(2, 1))
 
     def draw_pair(a: int, b: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        # one noise for both secrets: the two draws are coupled
         noise = rng.normal(size=(2, 1))
         return noise + a, noise + b
 
@@ -117,6 +122,7 @@ def _scenarios() -> dict[str, Scenario]:
     }
 
 
+# some accounts are made in full to find out whether they can be: asked once
 @lru_cache(maxsize=1)
 def compatibility_table() -> tuple[dict[str, Any], ...]:
     """Return which accountant answers for which release under which scenario.
@@ -140,9 +146,11 @@ def compatibility_table() -> tuple[dict[str, Any], ...]:
     for kind in (kind for kind in known_accountants() if kind.recommended):
         for scenario_name, scenario in _scenarios().items():
             for release_name, release in _releases().items():
+                # default parameters, as the table is about kinds of accountants
                 accountant = kind()
                 answer = accountant.supports(release, scenario)
                 reason = answer.reason
+                # the fact is found by the accountant's own rule, not by a copy of it
                 if answer:
                     bound = bind(scenario, release)
                     reason = accountant._need(release, bound).__name__

@@ -28,7 +28,7 @@ from skpuffer.utils._plain import Plain
 from skpuffer.utils._solve import largest_argument, raise_until, smallest_argument
 from skpuffer.utils._types import Floats, Number, Numbers
 
-#: Sentences on what is not proved: of Rényi costs, and of trade-offs.
+#: Unproved assumptions, in sentences: those of Rényi costs, and those of trade-offs.
 Evidence = tuple[tuple[str, ...], tuple[str, ...]]
 
 
@@ -67,6 +67,7 @@ class Shift(Plain, kind="shift"):
     weights: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
+        # plain numbers and tuples only: a shift is hashable, and so is what holds one
         weights, dim = self.weights, self.dim
         if dim is not None:
             dim = check_count(dim=dim)
@@ -113,14 +114,18 @@ class Shift(Plain, kind="shift"):
             If `scale` has another length than the shift, or if the answer depends on
             an unknown dimension.
         """
+        # below order one there is no triangle inequality, and moves would not add up
         norm = check_at_least_one(norm=norm)
         scale = np.asarray(scale, dtype=float)
         dim = self.common_dim(None if scale.ndim == 0 else scale.size)
         weights = 1.0 if self.weights is None else np.asarray(self.weights)
         with np.errstate(divide="ignore"):  # a scale of zero
             ratio = np.divide(weights, scale)
+        # before the ratio is used: without noise it is infinite, and 0 * inf is NaN
         if self.radius == 0:
             return 0.0
+        # the whole move on the one coordinate where it weighs most: for p <= q no other
+        # point of the unit ball goes further
         if self.structure == "scalar" or self.norm <= norm:
             return self.radius * float(np.max(ratio))
         if dim is None:
@@ -129,6 +134,7 @@ class Shift(Plain, kind="shift"):
                 f"bound in the {norm:g}-norm that holds in every dimension. Bound it "
                 f"in that norm (norm={norm:g}), or state its dimension (dim=...)."
             )
+        # 1/r of Hölder's inequality; positive, as p > q here
         power = 1 / norm - 1 / self.norm
         # the r-norm of equal entries is one of them times dim^(1/r)
         if ratio.ndim == 0:
@@ -148,6 +154,7 @@ class Shift(Plain, kind="shift"):
         -------
         int or None
         """
+        # what is not known agrees with anything
         if self.dim is None or dim is None:
             return dim if self.dim is None else self.dim
         if self.dim != dim:
@@ -244,6 +251,8 @@ class Noise(Plain, ABC):
 
     def _u_for(self, alpha: float, epsilon: float) -> float:
         """Largest u that costs at most epsilon at order alpha, rounded down."""
+        # Any positive start would do; for Laplace noise at the order inf this one is
+        # the answer. Less u is more noise, so rounding down is safe.
         return largest_argument(partial(self._renyi, alpha), epsilon, start=epsilon)
 
     def _u_for_delta(self, epsilon: float, delta: float) -> float:
@@ -252,6 +261,7 @@ class Noise(Plain, ABC):
 
     def _epsilon(self, delta: float, u: float) -> float:
         """Smallest epsilon >= 0 with `_delta` at most delta (> 0), rounded up."""
+        # the divergence is one at every epsilon, and a search for less would not end
         if math.isinf(u):
             return math.inf
         return smallest_argument(lambda epsilon: self._delta(epsilon, u), delta)
@@ -265,6 +275,7 @@ class Noise(Plain, ABC):
         """
         if isinstance(shift, Shift):
             return shift.magnitude(self.scale, self.norm)
+        # a norm is homogeneous: what one unit costs gives all others
         per_unit = self._magnitude(one_coordinate(1.0))
         # 0 * inf: a shift of zero costs nothing, even without noise
         with np.errstate(invalid="ignore"):
@@ -283,6 +294,8 @@ class Noise(Plain, ABC):
         costs : Costs
         magnitude : float or ndarray
         """
+        # most families: the worst displacement is the longest, whatever else there is
+        # to it
         return self, self._magnitude(shift)
 
     # -- what a shift costs ----------------------------------------------------------
@@ -335,6 +348,7 @@ class Noise(Plain, ABC):
             If an order is not above one, a shift is negative, or its norm does not fit
             the family and the dimension is unknown.
         """
+        # every answer is read off one curve, so that no two of them can disagree
         return self.curve(shift).renyi(alpha)
 
     @overload
@@ -345,6 +359,7 @@ class Noise(Plain, ABC):
 
     def pure_epsilon(self, shift: Shift | Numbers) -> Numbers:
         """Return the pure-epsilon cost, `renyi` at the order inf."""
+        # the Rényi divergence of order inf is the largest privacy loss (Mironov 2017)
         return self.renyi(math.inf, shift)
 
     @overload
@@ -440,6 +455,8 @@ class Noise(Plain, ABC):
         InfiniteDistanceError
             If the shift is infinite.
         """
+        # At scale one, whatever scale this noise has: calibration starts from the
+        # family.
         return self._proportions().curve(shift).scale_for(alpha, epsilon)
 
     def scale_for_delta(
@@ -488,12 +505,15 @@ class Noise(Plain, ABC):
         enough : callable of a ShiftCurve
             Whether the same shift meets the target under noise of another scale.
         """
+        # a zero proportion is zero at every scale: that coordinate would leave exactly
         if isinstance(self.scale, tuple) and 0.0 in self.scale:
             raise ValueError(
                 "The parameter 'scale' gives the proportions of the noise to "
                 f"calibrate, so each must be positive. Got {self.scale!r}."
             )
         proportions = np.asarray(self.scale) if isinstance(self.scale, tuple) else 1.0
+        # asked for before the shift is looked at, so that a promise which the family
+        # can never keep is refused for a zero shift as well
         largest = u()
         if curve.magnitude == 0:
             return 0.0 * proportions
@@ -503,6 +523,9 @@ class Noise(Plain, ABC):
                 "the output, or use an accountant that does not need the worst shift."
             )
 
+        # The cost is evaluated once more at the very scale that is returned, as a
+        # certificate will do it: a promise must hold as it is computed, last digit
+        # included.
         def is_enough(c: float) -> bool:
             return math.isfinite(c) and enough(
                 self.with_scale(c * proportions).curve(curve.shift)
@@ -531,6 +554,7 @@ class Noise(Plain, ABC):
         """
         shape = shape if isinstance(shape, tuple) else (shape,)
         shape = tuple(check_count(least=0, shape=n) for n in shape)
+        # a wrong last axis would spread the scales over the wrong coordinates
         if self.dim is not None and shape[-1:] != (self.dim,):
             raise ValueError(
                 f"The last axis of 'shape' must be the {self.dim} coordinates of the "
@@ -541,6 +565,7 @@ class Noise(Plain, ABC):
 
     def _draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         """Draws of this scale."""
+        # noise of scale s is s times unit noise, except on the integers
         return self._sample_unit(shape, rng) * np.asarray(self.scale)
 
     @property
@@ -551,6 +576,7 @@ class Noise(Plain, ABC):
     @property
     def is_zero(self) -> bool:
         """Whether nothing is added at all: an exact release."""
+        # only if every coordinate is exact: some noise elsewhere is no exact release
         return not np.any(self.scale)
 
     def with_scale(self, scale: ArrayLike) -> Self:
@@ -576,10 +602,12 @@ class Noise(Plain, ABC):
                 raise ValueError(
                     f"The noise has {self.dim} coordinates. Got dim={dim}; omit it."
                 )
+        # a broadcast view is read-only, and callers may write, hence the copy
         variance = self._variance()
         return variance if dim is None else np.broadcast_to(variance, (dim,)).copy()
 
     def _variance(self) -> Numbers:
+        # infinite for families whose tails have no second moment
         return self.unit_variance * plain(np.square(self.scale))
 
     def std(self, dim: int | None = None) -> Numbers:
@@ -623,6 +651,7 @@ class ShiftCurve(Plain, kind="shifted_noise"):
             shift = check_each(check_non_negative, shift=shift)
             shift = shift if np.ndim(shift) else one_coordinate(shift)
             object.__setattr__(self, "shift", shift)
+        # found here, once: searches for a scale ask the curve many times
         costs, magnitude = self.noise._resolved(shift)
         object.__setattr__(self, "_costs", costs)
         object.__setattr__(self, "magnitude", plain(magnitude))
@@ -640,10 +669,14 @@ class ShiftCurve(Plain, kind="shifted_noise"):
     def epsilon(self, delta: Number) -> Number:
         """Return the smallest epsilon >= 0 with (epsilon, delta), rounded up."""
         delta = check_each(_check_delta, delta=delta)
+        # delta = 0 asks for the largest privacy loss; where that is infinite, a search
+        # along the curve would not end
         pure = np.equal(delta, 0)
         if np.all(pure):
+            # zeros added, for the shape that both have together
             return plain(np.add(delta, self.renyi(math.inf)))
         # a stand-in for delta = 0, whose epsilon is the pure cost below
+        # root finders take one number at a time
         find = np.vectorize(self._costs._epsilon, otypes=[float])
         usual = find(np.where(pure, 0.5, delta), self.magnitude)
         if np.any(pure):
@@ -662,6 +695,7 @@ class ShiftCurve(Plain, kind="shifted_noise"):
     def scale_for_delta(self, epsilon: float, delta: float) -> Numbers:
         """Return the smallest scale that obeys (epsilon, delta); see :class:`Noise`."""
         epsilon, delta = check_positive(epsilon=epsilon), _check_delta(delta=delta)
+        # no event is left out, so this is a pure promise
         if delta == 0:
             return self.scale_for(math.inf, epsilon)
         return self.noise._least_scale(
@@ -681,6 +715,8 @@ class ShiftCurve(Plain, kind="shifted_noise"):
         For Gaussian noise this is the shift in standard deviations, and the whole
         curve follows from it (Dong, Roth and Su, 2022).
         """
+        # the magnitude of Gaussian noise is the l2 norm in standard deviations: that is
+        # mu
         mu = self.noise._mu_per_unit
         return None if mu is None else mu * self.magnitude
 
@@ -693,12 +729,14 @@ class ShiftCurve(Plain, kind="shifted_noise"):
 
 def one_coordinate(shift: float) -> Shift:
     """Return the shift of any one coordinate by at most the number `shift`."""
+    # of unknown dimension: coordinates that do not move cost nothing
     radius = check_non_negative(shift=shift)
     return Shift(radius, dim=None, structure="scalar")
 
 
 def _checked_scale(scale: ArrayLike) -> float | tuple[float, ...]:
     """Return a finite scale >= 0 as a float, or one for each coordinate as a tuple."""
+    # each distinct value once: there may be a scale for each of many coordinates
     array = check_each(check_non_negative, scale=scale)
     for value in np.unique(array):
         check_extent(scale=float(value))
@@ -717,6 +755,7 @@ def _checked_scale(scale: ArrayLike) -> float | tuple[float, ...]:
 def _check_delta(**named: Any) -> float:
     """Return the one named value as a float in [0, 1)."""
     ((name, value),) = named.items()
+    # exactly zero is another kind of promise; what is merely tiny is refused
     return 0.0 if check_real(**named) == 0 else check_probability(**named)
 
 

@@ -51,23 +51,28 @@ class CorrelatedGaussianNoise(GaussianNoise):
                 "The parameter 'scale' must be one number where 'covariance' is given: "
                 "put the scales of the coordinates into the covariance."
             )
+        # nested tuples: noise is hashable, and equal where its numbers are
         covariance = check_covariance(least=_LEAST, covariance=self.covariance)
         object.__setattr__(self, "covariance", tuple(map(tuple, covariance.tolist())))
 
     @cached_property
     def _factor(self) -> Floats:
         """Lower Cholesky factor of the covariance."""
+        # kept after the first call: neither scale nor shift changes it
         return np.linalg.cholesky(np.asarray(self.covariance))
 
     def _magnitude(self, shift: Shift | Floats) -> Numbers:
         if not isinstance(shift, Shift):
             return super()._magnitude(shift)
         shift.common_dim(self.dim)
+        # no cost without a move, not even without noise; then no noise hides a move
         if shift.radius == 0 or self.scale == 0:
             return 0.0 if shift.radius == 0 else math.inf
         weights = np.ones(self.dim) if shift.weights is None else shift.weights
         # with covariance L L^T the Mahalanobis norm of x is the l2 norm of L^-1 x
         whitened = solve_triangular(self._factor, np.diag(weights), lower=True)
+        # single coordinates moved are the corners of the l1 ball, and a norm, being
+        # convex, is largest at a corner of a ball
         order = 1.0 if shift.structure == "scalar" else shift.norm
         return shift.radius / self._multiplier * _norm_to_l2(whitened, order)
 
@@ -78,10 +83,12 @@ class CorrelatedGaussianNoise(GaussianNoise):
 
     def whitened(self, displacements: Floats) -> Floats:
         """Return displacements, one a row, in standard deviations of the noise."""
+        # solved for instead of inverted: the error stays that of the condition number
         solved = solve_triangular(self._factor, displacements.T, lower=True).T
         return np.asarray(solved / self._multiplier)
 
     def _draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        # rows z with z L^T have the covariance L L^T
         return self._multiplier * self._sample_unit(shape, rng) @ self._factor.T
 
     @property
@@ -110,9 +117,11 @@ def _norm_to_l2(matrix: Floats, order: float) -> float:
     """
     if order == 1:
         return float(np.max(np.linalg.norm(matrix, axis=0)))
+    # largest singular value: the l2 norm's own operator norm
     spectral = float(np.linalg.norm(matrix, ord=2))
     if order <= 2:
         return spectral
+    # ||y||_2 <= d^(1/2 - 1/p) ||y||_p for p >= 2
     ball = spectral * len(matrix) ** (1 / 2 - 1 / order)
     # |y^T G y| <= ||G||_dual ||y y^T||_order, and ||y y^T||_order = ||y||_order² <= 1
     dual = 1 / (1 - 1 / order)

@@ -48,6 +48,8 @@ class GaussianNoise(Noise):
     _mu_per_unit = 1.0
 
     def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
+        # in floating point, where theorems take a real number: a fit's certificate
+        # names it as an assumption
         return rng.standard_normal(shape)
 
     def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
@@ -60,11 +62,13 @@ class GaussianNoise(Noise):
         return gaussian_delta(epsilon, u)
 
     def _u_for(self, alpha: float, epsilon: float) -> float:
+        # the loss is linear in the noise, hence unbounded
         if math.isinf(alpha):
             raise ValueError(
                 "Gaussian noise has no finite pure-epsilon cost. Use LaplaceNoise, a "
                 "finite order 'alpha', or a positive 'delta'."
             )
+        # alpha u² / 2 = epsilon; the last digit is seen to where a scale is made of it
         return math.sqrt(2 * epsilon / alpha)
 
     def _u_for_delta(self, epsilon: float, delta: float) -> float:
@@ -75,8 +79,10 @@ class GaussianNoise(Noise):
 
     def covariance_matrix(self, dim: int) -> Floats:
         """Return the covariance of the noise in `dim` coordinates."""
+        # independent coordinates are uncorrelated
         return np.diag(np.broadcast_to(self.variance(dim), (dim,)))
 
     def whitened(self, displacements: Floats) -> Floats:
         """Return displacements, one a row, in standard deviations of the noise."""
+        # after which the worst displacement is simply the longest
         return np.asarray(displacements / np.asarray(self.scale))

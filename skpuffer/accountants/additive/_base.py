@@ -129,6 +129,7 @@ def sensitivity_bound(
     Pierquin et al. (2024), Theorem 3.3, for output distributions (W_inf). For coupled
     samples and adjacency: any coupling bounds W_inf from above.
     """
+    # a new kind of fact is refused until a bound by it is registered
     raise TypeError(f"No sensitivity bound is known for {type(fact).__name__}.")
 
 
@@ -136,6 +137,7 @@ def _trusted_bound(
     fact: Fact, radius: float, norm: float, **known: Any
 ) -> SensitivityBound:
     """Return a bound as certain as its fact, except for what is known better."""
+    # `known` takes precedence: what is bounded without the prior is certain anyhow
     trust: dict[str, Any] = {
         "certified": fact.certified,
         "delta": fact.delta,
@@ -152,6 +154,8 @@ def _record_ceiling(
     fact: OutputDistributions, release: QueryRelease, norm: float
 ) -> float:
     """Sensitivity to an arbitrary record, which bounds W_inf of one record's part."""
+    # The other records cancel where they are independent of the secret, so what is left
+    # moves by no more than replacing this record by any other would move it.
     if fact.common_part_removed and release.sensitivity is not None:
         return release.sensitivity.value("replace", norm, release.dim)
     return math.inf
@@ -182,6 +186,7 @@ def distribution_sensitivity(
         At most the sensitivity to replacing one arbitrary record.
     """
     ceiling = _record_ceiling(fact, release, norm)
+    # the smaller of two bounds that both hold
     if ceiling <= radius and ceiling < math.inf:
         # and that is certain, however little is known of the distributions
         radius = ceiling
@@ -195,12 +200,15 @@ def _(
 ) -> SensitivityBound:
     ceiling = _record_ceiling(fact, release, norm)
     pairs = list(fact.pairs_of_distributions())
+    # in the distributions' own coordinates, as is the ceiling beyond which no search
+    # pays
     distance, at = largest_distance(
         [(u, v) for *_, u, v in pairs],
         norm,
         release.units,
         ceiling / fact.scale if fact.scale else math.inf,
     )
+    # a norm is homogeneous; times zero, an infinite distance is no move
     radius = fact.scale * distance if fact.scale else 0.0
     prior, i, j, *_ = pairs[at]
     worst = (prior, fact.secrets[i], fact.secrets[j])
@@ -216,12 +224,15 @@ def _(fact: CoupledSamples, release: QueryRelease, norm: float) -> SensitivityBo
         )
         for prior, i, j, u, v in fact.draws
     ]
+    # Any coupling bounds W_inf from above by its largest displacement. No slack: the
+    # samples are outputs of the query as it is run, its optimiser included.
     radius, worst = max(distances, key=lambda pair: pair[0])
     return _trusted_bound(fact, radius, norm, worst=worst)
 
 
 @sensitivity_bound.register
 def _(fact: OutputSensitivity, release: QueryRelease, norm: float) -> SensitivityBound:
+    # the radius is of exact minimisers, the slack of what the optimiser may leave
     radius = fact.radius + release.total_slack(norm)
     return _trusted_bound(fact, radius, norm, coupling_id=fact.coupling_id)
 
@@ -235,9 +246,12 @@ def _(fact: Adjacency, release: QueryRelease, norm: float) -> SensitivityBound:
     if fact.moves is not None:
         values, times = np.unique(fact.moves, return_counts=True)
         moves = [release.record_move(v, norm, fact.relation) for v in values.tolist()]
+        # records with bounds of their own: again one after the other
         total = float(times @ moves)
         each_as_far = total >= radius
         radius = min(radius, total)
+    # once, not once a record: the optimiser runs on the first table and on the last
+    # alone
     radius += slack
     known: dict[str, Any] = {
         "relation": fact.relation,
@@ -248,6 +262,8 @@ def _(fact: Adjacency, release: QueryRelease, norm: float) -> SensitivityBound:
     if not (fact.count_is_certain and each_as_far):
         # the bound rests on the prior, however far the first record moves
         return _trusted_bound(fact, radius, norm, **known)
+    # arbitrary records in any tables: differential privacy, if nothing else is
+    # uncertain
     if math.isinf(fact.move):
         return _trusted_bound(fact, radius, norm, arbitrary=fact.certified, **known)
     if one >= release.record_move(math.inf, norm, "replace"):
@@ -266,6 +282,7 @@ def record_sensitivity_bound(release: QueryRelease, norm: float) -> float | None
         return None
     value = release.sensitivity.value("replace", norm, release.dim)
     value += release.total_slack(norm)
+    # nothing to compare with where plain differential privacy has no finite noise
     return None if math.isinf(value) else value
 
 
@@ -307,6 +324,8 @@ class _AdditiveAccountant(Accountant):
         noise = self._chosen_noise()
         if self.delta is not None:
             check_probability(delta=self.delta)
+            # one promise a certificate: with both it would be unclear which one the
+            # noise is for
             if self.alpha is not None:
                 raise ValueError(
                     "The parameters 'alpha' and 'delta' name two kinds of promise: "
@@ -344,6 +363,7 @@ class _AdditiveAccountant(Accountant):
     ) -> Calibration:
         """Set the scale of noise to the least that keeps the promise."""
         sensitivity = self._sensitivity_bound(fact, release, bound, noise.norm)
+        # no noise at all only for what is known: in a sample, rare moves are missing
         if sensitivity.radius == 0 and not sensitivity.certified:
             raise UnsupportedError(
                 f"By the samples at hand the secret does not move the release "
@@ -351,8 +371,10 @@ class _AdditiveAccountant(Accountant):
                 "are no ground for that. Use more of them, or declare what is known "
                 "(prior_as='law', 'support' or 'confidence')."
             )
+        # a budget too small for the event is refused before any scale is searched for
         delta = None if self.delta is None else self._noise_delta(sensitivity)
         shift = self._shift(sensitivity, release)
+        # proportions first: calibration multiplies them all by one factor
         if release.units is not None:
             noise = noise.with_scale(release.units)
         scale: float | Floats
@@ -363,6 +385,7 @@ class _AdditiveAccountant(Accountant):
         else:
             scale = noise.scale_for_delta(self.epsilon, delta, shift)
         noise = noise.with_scale(scale)
+        # read off the noise as it is, not off the target: they cannot differ unnoticed
         certificate = self._certificate(noise, sensitivity, release, bound)
         return Calibration(noise, certificate)
 
@@ -380,6 +403,7 @@ class _AdditiveAccountant(Accountant):
     ) -> SensitivityBound:
         """Bound the sensitivity of the output; an infinite one is refused."""
         sensitivity = sensitivity_bound(fact, release, norm)
+        # refused with words of its own, before a family finds that no scale will do
         if math.isinf(sensitivity.radius):
             raise InfiniteDistanceError(self._infinite(sensitivity, release, bound))
         return sensitivity
@@ -392,6 +416,7 @@ class _AdditiveAccountant(Accountant):
     ) -> str:
         """Say why the sensitivity is infinite, and what would do."""
         what = f"the release {release.name!r}"
+        # known in another norm, but the factor between the two depends on the dimension
         if sensitivity.worst is None and release.sensitivity is not None:
             return (
                 f"Nothing bounds how far one record moves {what} in the "
@@ -416,6 +441,8 @@ class _AdditiveAccountant(Accountant):
 
     def _shift(self, sensitivity: SensitivityBound, release: QueryRelease) -> Shift:
         """The sensitivity as what the noise has to cover."""
+        # weighted by the units: each coordinate's noise is in proportion to its unit,
+        # and the radius is in these units
         return Shift(
             sensitivity.radius,
             norm=sensitivity.norm,
@@ -426,6 +453,8 @@ class _AdditiveAccountant(Accountant):
     def _noise_delta(self, sensitivity: SensitivityBound) -> float:
         """Return the part of delta that the fact's event leaves to the noise."""
         assert self.delta is not None
+        # outside of the event nothing is promised: no noise buys that part of delta
+        # back
         if sensitivity.delta >= self.delta:
             raise ValueError(
                 f"The parameter 'delta' ({self.delta:g}) must exceed "
@@ -440,7 +469,9 @@ class _AdditiveAccountant(Accountant):
         # a bound for any neighbouring tables needs no prior: differential privacy
         dp = sensitivity.arbitrary
         if self.delta is not None:
+            # the event's mass is part of this delta already
             return Notion.APPROXIMATE_DP if dp else Notion.APPROXIMATE_PUFFERFISH
+        # an order holds on an event only: neither a Rényi nor a pure promise follows
         if sensitivity.delta:
             return Notion.APPROXIMATE_RENYI_PUFFERFISH
         if math.isinf(self._order):
@@ -451,6 +482,7 @@ class _AdditiveAccountant(Accountant):
         self, noise: Noise, sensitivity: SensitivityBound, release: QueryRelease
     ) -> float:
         """Rényi-Pufferfish epsilon for secrets about records' values, or infinity."""
+        # follows from what holds for certain only
         if not sensitivity.certified or sensitivity.delta:
             return math.inf
         if sensitivity.relation == "add_remove":

@@ -32,6 +32,8 @@ class Accounting:
         What the release takes for granted, in sentences.
     """
 
+    # Bounds the true curve from above in any case; whether it does so from below as
+    # well, `tight` says.
     curve: GaussianCurve | PrivacyLossCurve
     shift: Shift
     source: str
@@ -59,16 +61,19 @@ class StepsOfRelease(ABC):
         single record, or any group under differential privacy.
     """
 
+    # Hashable, with the release: scales are remembered by them, see `_memoised_scale`.
     release: Release
     relation: str
     count: int
     independent: bool = True
 
     #: Subclasses by the kind of release they read.
+    # filled by `__init_subclass__`, so that accountants need no list of releases
     kinds: ClassVar[dict[type, type["StepsOfRelease"]]] = {}
 
     def __init_subclass__(cls, kind: type | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        # a subclass without a kind is a step towards one, and is asked by nobody
         if kind is not None:
             StepsOfRelease.kinds[kind] = cls
 

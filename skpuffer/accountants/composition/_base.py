@@ -48,11 +48,14 @@ def steps_of(release: Release, adjacency: Adjacency) -> StepsOfRelease:
     UnsupportedError
         If nothing is known of such steps, with a clause that says why.
     """
+    # by exact type: what a subclass of a release adds may cost more
     kind = StepsOfRelease.kinds.get(type(release))
     if kind is None:
         raise UnsupportedError(
             f"nothing is known of the steps of a {type(release).__name__}"
         )
+    # In the event that more records differ nothing would be promised: its mass would
+    # have to come off delta, which no account of steps does.
     if not adjacency.count_is_certain:
         raise UnsupportedError(
             f"only with probability 1 - {adjacency.delta:g} do no more than "
@@ -73,6 +76,8 @@ class _CompositionAccountant(_AdditiveAccountant):
     A subclass says what the curve of many steps is, and how epsilon is read off it.
     """
 
+    # The one fact that speaks of records: clipping bounds each one's gradient, whatever
+    # the prior, and adaptive steps leave no output distribution to compare.
     needs = (Adjacency,)
     reads: ClassVar = {
         QueryRelease: QUERY_FIELDS,
@@ -91,6 +96,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         release: GradientRelease | VoteRelease,
         bound: BoundScenario,
     ) -> Account:
+        # refused here, when support is asked for, and not only when noise is set
         steps = self._steps(fact, release, bound)
         return Account(
             partial(self._calibrate_steps, steps, fact, bound),
@@ -168,6 +174,7 @@ class _CompositionAccountant(_AdditiveAccountant):
 
     def _least_scale(self, steps: StepsOfRelease) -> float:
         """Scale of the least noise that keeps the promise."""
+        # of scale one: only its family and its shape matter here
         unit = self._chosen_noise()
 
         def under(scale: float) -> Accounting:
@@ -205,6 +212,7 @@ class _CompositionAccountant(_AdditiveAccountant):
             low, high = high, high + 3
         while miss(low) < 0 and low > -10:
             low, high = low - 3, low
+        # coarse, as `least_scale` goes on from there with the true loss
         guess = brentq(miss, low, high, xtol=0.02)
         return least_scale(loss, self.epsilon, size * math.exp(guess), TOLERANCE)
 
@@ -216,6 +224,8 @@ class _CompositionAccountant(_AdditiveAccountant):
         noise: Noise,
     ) -> Certificate:
         """Find what a given noise of each step promises."""
+        # from the noise itself, as calibrated or as given: the certificate's own
+        # account
         release, found = steps.release, steps.under(noise, self.max_memory)
         epsilon, lower, curve, remarks = self._read(found.curve)
         # Rényi costs of subsampled steps are read off the noise's trade-off, so the
@@ -229,6 +239,8 @@ class _CompositionAccountant(_AdditiveAccountant):
         if not math.isinf(fact.move):
             # the bound takes clipped gradients of any records, not how far each moves
             coupling = arbitrary_coupling(steps.relation, steps.count)
+        # one record against one; under differential privacy the two are the same by
+        # definition
         compared = steps.count == 1 and not fact.any_records
         return Certificate(
             notion=self._composed_notion if fact.certified else Notion.ESTIMATED,
@@ -237,6 +249,8 @@ class _CompositionAccountant(_AdditiveAccountant):
             delta=0.0 if self.delta is None else float(self.delta),
             relation=steps.relation,
             curve=curve,
+            # a lower bound of the dominating pair is one of the run only if tables
+            # attain it
             epsilon_lower=lower if found.tight and fact.certified else None,
             coupling_id=coupling,
             composable=fact.certified and coupling is not None,
@@ -260,10 +274,12 @@ def _memoised_scale(accountant: _CompositionAccountant, steps: StepsOfRelease) -
     # without the facts of the table, which hold private rows under an empirical prior
     release: Any = steps.release
     steps = replace_fields(steps, release=replace_fields(release, context=None))
+    # by value: equal parameters of two accountants give the same scale
     params = tuple(sorted(accountant.get_params(deep=False).items()))
     return _scale_of(type(accountant), params, steps)
 
 
+# no data enters: keys are parameters, public sizes and relations
 @lru_cache(maxsize=1024)
 def _scale_of(
     kind: type[_CompositionAccountant],

@@ -111,6 +111,8 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
     def check(self) -> None:
         """Refuse unknown schemes and correlated noise; see :class:`StepsOfRelease`."""
         scheme = self.release.sampling
+        # fails closed, before any noise is looked at: an unknown scheme has no known
+        # cost
         if type(scheme) not in self.schemes:
             raise UnsupportedError(
                 f"the sampling scheme {scheme} ({type(scheme).__name__}) is new to "
@@ -121,6 +123,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                 "its noise is correlated across steps, and independent noise is what "
                 "is accounted for; use noise_correlation=None"
             )
+        # no chance is counted on, so the records may depend on each other as they like
         if type(scheme) not in self.amplified:
             return
         if not self.independent:
@@ -143,6 +146,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         pair, times, source, tight = self.dominated(noise)
         cost = cast(ShiftCurve, pair.curve)
         evidence = cost.evidence(renyi=True), cost.evidence()
+        # subsampled pairs are mixtures of Gaussians, and no mu describes them
         mu = cost.gaussian_mu if isinstance(pair, ShiftPair) else None
         curve: GaussianCurve | PrivacyLossCurve
         if mu is None:
@@ -179,6 +183,8 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             # the batches' p-norms, each at most the norm of a lower order.
             order = max(order, noise.norm)
             dim = None if dim is None else len(moves) * dim
+        # each step's sum moves by so many clipped gradients, each no longer than this
+        # norm
         radius = float(np.linalg.norm(moves, ord=order)) * self.release.total_clip_norm
         return Shift(radius, norm=order, dim=dim)
 
@@ -208,6 +214,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         # the other's once. A replaced record stays in its batch.
         k = self.count
         moves = (2 * k, k) if self.relation == "add_remove" else (2 * k,)
+        # two batches, stacked, have twice the coordinates that such a noise has scales
         if noise.dim is not None and len(moves) > 1:
             raise UnsupportedError(
                 f"The release {self.release.name!r}: batches that are dealt take noise "
@@ -226,6 +233,8 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         replaced = self.relation == "replace"
         once = self._curve(noise, 1)
         pair: Pair
+        # Gaussian noise has worst pairs that tables attain; other families are bounded
+        # from above, by what holds for any noise
         if once.gaussian_mu is not None and (replaced or 1 < k <= _MOST_DIRECTIONS):
             source = (
                 "worst pairs of groups in Poisson batches (Ganesh 2024; Kahane 1986)"
@@ -258,6 +267,8 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             # a batch of all records cannot have another in the place of one that is
             # gone
             return Dominated(ShiftPair(twice), steps, source, tight=False)
+        # Under either relation the sum moves by two clipped gradients where the record
+        # is drawn. Of the other table, the output is a mixture only under replacement.
         kind = PoissonPair if self.relation == "add_remove" else SubsetPair
         pair = kind(twice, rate)
         return Dominated(pair, steps, source, tight=pair.tight)

@@ -51,6 +51,7 @@ def least_scale(
         elif tolerance <= fine or miss > tolerance:
             # too small for certain, however roughly the loss was found
             low = max(low, at)
+        # the loss jumps at this scale: `high` is the least that is known to be enough
         if high - low < 1e-12:
             break
         if last is not None and abs(at - last[0]) > 1e-9:
@@ -70,4 +71,5 @@ def least_scale(
                 at = (low + high) / 2
             elif at >= high and tolerance <= fine:
                 at = high - max(1e-6, abs(step))
+    # the side that keeps the promise
     return math.exp(high)

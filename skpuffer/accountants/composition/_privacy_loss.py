@@ -70,6 +70,7 @@ class PrivacyLoss(_CompositionAccountant):
     1.41
     """
 
+    # no order of its own: the promise is always an (epsilon, delta) one
     alpha: None = None
     delta: float
     _composed_notion = Notion.APPROXIMATE_DP
@@ -93,6 +94,7 @@ class PrivacyLoss(_CompositionAccountant):
         """Check the parameters; see the class."""
         check_positive(epsilon=self.epsilon)
         check_probability(delta=self.delta)
+        # for its checks of `noise` and `beta`, also where no noise is set
         self._chosen_noise()
         check_positive(max_memory=self.max_memory)
 
@@ -101,8 +103,11 @@ class PrivacyLoss(_CompositionAccountant):
             epsilon = float(curve.epsilon(self.delta))
             # exact, up to rounding
             return epsilon, epsilon * (1 - 1e-9), curve, ()
+        # an interval: the upper end is promised, the lower one only reported
         found = curve.account(self.delta)
         remarks: tuple[str, ...] = ()
+        # sound all the same, but whoever reads the certificate should know why it is
+        # large
         if found.engine == "renyi":
             remarks = (
                 f"a grid of privacy losses would take more than {self.max_memory:g} "
@@ -114,7 +119,9 @@ class PrivacyLoss(_CompositionAccountant):
     def _loss(self, curve: GaussianCurve | PrivacyLossCurve, tolerance: float) -> float:
         if isinstance(curve, GaussianCurve):
             return float(curve.epsilon(self.delta))
+        # the upper end again, which is at most the tolerance above the truth
         return float(curve.account(self.delta, tolerance).epsilon)
 
     def _fair_mu(self) -> float:
+        # of Gaussian steps the answer itself; for others, where the search begins
         return float(gaussian_mu(float(self.epsilon), float(self.delta)))

@@ -89,6 +89,7 @@ class RenyiDP(_CompositionAccountant):
         self.noise = noise
         self.beta = beta
 
+    # of the two kinds of evidence, a certificate names that of Rényi costs
     _by_renyi_costs = True
 
     def check(self) -> None:
@@ -108,6 +109,8 @@ class RenyiDP(_CompositionAccountant):
                 "The parameters 'alpha' and 'delta' name two kinds of promise: give "
                 "one of them (delta=None to promise at an order)."
             )
+        # Gaussian noise has no largest loss, and to add up those of other noise would
+        # be basic composition, which needs no accountant
         if math.isinf(check_order(alpha=self.alpha)):
             raise ValueError(
                 "The parameter 'alpha' must be finite. For a pure promise about a "
@@ -121,19 +124,24 @@ class RenyiDP(_CompositionAccountant):
     @property
     def _orders(self) -> tuple[float, ...]:
         """Orders at which costs are added, with the one that is promised."""
+        # the order that is promised is computed, not bounded by a larger one
         extra = () if self.alpha is None else (float(self.alpha),)
         return tuple(sorted({*map(float, ORDERS), *extra}))
 
     def _read(self, curve: GaussianCurve | PrivacyLossCurve) -> Reading:
         costs = _costs(curve, self._orders)
+        # The table is what the certificate holds: finitely many orders, of which any
+        # one gives a promise, and the best one the epsilon.
         table = RenyiCurve(self._orders, costs)
         if self.alpha is not None:
             return float(table.renyi(self.alpha)), None, table, ()
         assert self.delta is not None  # one of the two is given
+        # no lower bound: how much the conversion gives away is not known
         return float(table.epsilon(self.delta)), None, table, ()
 
     def _loss(self, curve: GaussianCurve | PrivacyLossCurve, tolerance: float) -> float:
         if self.alpha is not None:
+            # the one order that is promised, however rough an answer would do
             return float(_costs(curve, (float(self.alpha),))[0])
         assert self.delta is not None
         costs = _costs(curve, self._orders)
@@ -152,4 +160,5 @@ def _costs(
     """Rényi costs at each order, in nats."""
     if isinstance(curve, GaussianCurve):
         return tuple(curve.renyi(alpha) for alpha in orders)
+    # of independent noise the costs of adaptive steps add up (Mironov 2017, Prop 1)
     return tuple(curve.renyi_costs(orders))

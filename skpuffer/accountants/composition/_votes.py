@@ -79,11 +79,13 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
             several records differ.
         """
         release = self.release
+        # any class may gain or lose votes, and one coordinate stands for all below
         if noise.dim is not None:
             raise UnsupportedError(
                 f"The release {release.name!r} takes noise of one scale for all "
                 f"classes. Got {noise!r}."
             )
+        # a record changes the vote of the one teacher who holds it
         k = min(self.count, release.n_teachers)
         if k > 1 and not noise.log_concave:
             raise UnsupportedError(
@@ -100,6 +102,7 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
         cost = noise.curve(one)
         steps = [(ShiftPair(cost), answers)]
         if release.threshold is not None:
+            # charged on every query, as which of them pass is itself read off the votes
             test = release.test_noise(noise).curve(one)
             steps.append((ShiftPair(test), release.n_queries))
         mus = [pair.curve.gaussian_mu for pair, _ in steps]
@@ -108,6 +111,7 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
             n * mu**2 for mu, (_, n) in zip(mus, steps, strict=True) if mu is not None
         ]
         curve: GaussianCurve | PrivacyLossCurve
+        # counts and test have noise of one family: both are Gaussian or neither is
         if len(squares) < len(steps):
             curve = PrivacyLossCurve(tuple(steps), float(max_memory))
         else:
@@ -119,6 +123,7 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
                 f"{release.n_queries} queries, and at most {release.max_answers} are "
                 "answered"
             )
+        # the test is of the same family, so nothing further is unproved
         evidence = cost.evidence(renyi=True), cost.evidence()
         return Accounting(curve, one, _SOURCE, False, evidence, (statement,))
 
