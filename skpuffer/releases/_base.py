@@ -38,10 +38,13 @@ class Release:
 
     def _meet_context(self) -> None:
         """Take the public facts of the table, making them where none are given."""
+        # a release on its own, as in accounting without an estimator, knows its size at
+        # least
         context = self.context
         if context is None:
             context = PublicContext(n_records=self.n_records)
             object.__setattr__(self, "context", context)
+        # noise is set by the release's number and the scenario bound to the context's
         if context.n_records != self.n_records:
             raise ValueError(
                 f"The parameter 'n_records' is {self.n_records}, but the context is of "

@@ -31,11 +31,15 @@ class PublicContext:
         The private rows ``(X, y, secret)``: only under ``prior='empirical'``.
     """
 
+    # Except for `empirical` every field is public: to add one is to publish it.
     n_records: int
     feature_names: tuple[str, ...] | None = None
     n_features: int | None = None
     target_name: str | None = None
     classes: tuple[Any, ...] | None = None
+    # as parameters say it, or read off the data where the certificate says so
     bounds: Any = None
     feature_map: Callable[[Any], Any] | None = None
+    # Left out of comparisons and of the text: arrays do not compare to one truth value,
+    # and a printed context must not show private rows.
     empirical: tuple[Any, ...] | None = field(default=None, repr=False, compare=False)

@@ -93,17 +93,21 @@ class GradientRelease(Release):
     n_records: int
     n_steps: int
     batch_size: int | None = None
+    # frozen and without parameters, so one instance can be everybody's default
     sampling: str | SamplingScheme = PoissonSampling()
     clip_norm: float | tuple[float, ...] = 1.0
     clip_order: float = 2.0
     blocks: tuple[int, ...] | None = None
     dim: int | None = None
+    # a field though it has one value only: accountants must say that they read it
     noise_correlation: Any = None
     optimiser: Optimiser | None = None
     name: str = "gradients"
+    # Two runs are the same, and take the same noise, whatever is known of their tables.
     context: PublicContext | None = field(default=None, compare=False)
     assumptions: tuple[str, ...] = field(default=(), compare=False)
 
+    # by clipping, for any record whatever
     is_bounded = True
 
     def __post_init__(self) -> None:
@@ -113,6 +117,7 @@ class GradientRelease(Release):
         scheme = sampling_scheme(self.sampling)
         n, size = self.n_records, scheme.batch_size(self.n_records, self.batch_size)
         norm, per_epoch = self.clip_norm, scheme.steps_per_epoch(n, size)
+        # blocks stand side by side: the norm of the whole is that of the blocks' norms
         if isinstance(norm, tuple):
             norm = float(np.linalg.norm(norm, ord=self.clip_order))
         # what follows from the fields is found once, and is none of them
@@ -128,13 +133,18 @@ class GradientRelease(Release):
             "sampling_rate": scheme.rate(n, size),
             "divisor": scheme.divisor(n, size),
             "steps_per_epoch": per_epoch,
+            # rounded up: an epoch that was begun may have read any record
             "n_epochs": -(-self.n_steps // per_epoch),
             "total_clip_norm": norm,
         }
+        # a frozen dataclass is complete once made: accounting and execution read the
+        # same
         for name, value in resolved.items():
             object.__setattr__(self, name, value)
+        # after the rest, which it quotes
         statement = scheme.statement(self)
         object.__setattr__(self, "sampling_statement", statement)
+        # last: the context is compared with a number of records that has been checked
         self._meet_context()
 
     def _check_clipping(self) -> None:
@@ -157,6 +167,7 @@ class GradientRelease(Release):
             )
         norms = tuple(check_positive(clip_norm=c) for c in norms)
         object.__setattr__(self, "clip_norm", norms)
+        # a parameter outside of every block would be clipped by none
         if self.dim is not None and sum(self.blocks) != self.dim:
             raise ValueError(
                 f"The parameter 'blocks' must add up to dim={self.dim}. "
@@ -166,4 +177,5 @@ class GradientRelease(Release):
     @property
     def sensitivity(self) -> Sensitivity:
         """Sensitivity of one step's sum to an arbitrary record."""
+        # replacement follows: one clipped gradient out, another one in
         return Sensitivity(add_remove={self.clip_order: self.total_clip_norm})

@@ -92,6 +92,7 @@ class Optimiser:
                 f"Got {self.learning_rate!r}."
             )
         check_option(tuple(SCHEDULES), schedule=self.schedule)
+        # at one, no gradient would ever be forgotten
         if not 0 <= check_real(momentum=self.momentum) < 1:
             raise ValueError(
                 "The parameter 'momentum' must be in the range [0, 1). "
@@ -102,11 +103,13 @@ class Optimiser:
                 "The parameter 'average' must be in the range [0, 1]: a share of the "
                 f"run. Got {self.average!r}."
             )
+        # a negative penalty divides by zero at some step size, or turns the step around
         check_non_negative(l2=self.l2)
         if self.radius is not None:
             check_positive(radius=self.radius)
 
     def step_sizes(self, n_steps: int) -> list[float]:
         """Return the learning rate at each step of a run, by the schedule."""
+        # by the step's number alone, never by a loss: the data has no say in it
         schedule = SCHEDULES[self.schedule]
         return [self.learning_rate * schedule(step, n_steps) for step in range(n_steps)]

@@ -67,6 +67,8 @@ class QueryRelease(Release):
     """
 
     n_records: int
+    # Callables say how to compute, and hold no rows: a release may be printed, kept and
+    # asked about before any table is read.
     query: Callable[[Any, Any], ArrayLike] | None = None
     dim: int | None = None
     name: str = "query"
@@ -86,13 +88,18 @@ class QueryRelease(Release):
 
     def __post_init__(self) -> None:
         check_count(n_records=self.n_records)
+        # accounting takes the contributions, execution the query: a sum must have the
+        # former
         if self.is_sum and self.contribution is None:
             raise ValueError("A release that is a sum needs its 'contribution'.")
         if self.query is None and not self.is_sum:
             raise ValueError("A release that is not a sum needs its 'query'.")
+        # positive, as each is divided by: a unit of zero would leave its coordinate
+        # unnoised
         if self.units is not None:
             units = tuple(check_positive(units=float(u)) for u in self.units)
             object.__setattr__(self, "units", units)
+        # without a sensitivity an arbitrary record may move the vector without end
         object.__setattr__(self, "is_bounded", self.sensitivity is not None)
         self._meet_context()
 
@@ -108,8 +115,10 @@ class QueryRelease(Release):
         -------
         ndarray of shape (dim,)
         """
+        # one vector of floats, whatever shape the callable returns
         if self.query is not None:
             return np.asarray(self.query(X, y), dtype=float).ravel()
+        # contributions are in the units, the vector is not
         total = self.factor * self._sum_of_contributions(X, y)
         return total if self.units is None else total * np.asarray(self.units)
 
@@ -118,6 +127,7 @@ class QueryRelease(Release):
         contribution = self.contribution
         assert contribution is not None  # a sum has one
         n, step = len(X), max(1, _BLOCK // (self.dim or _BLOCK))
+        # data frames and sparse matrices are not sliced by position here
         if n <= step or not isinstance(X, np.ndarray):
             return contribution(X, y).sum(axis=0)
         return sum(
@@ -145,11 +155,14 @@ class QueryRelease(Release):
         float
             Without `slack`; infinite if nothing is known.
         """
+        # A move is bounded in two ways, as of a record that may become any other and by
+        # how far its contribution moves; both hold, so the smaller one does.
         arbitrary = math.inf
         if self.sensitivity is not None:
             arbitrary = self.sensitivity.value(relation, norm, self.dim)
         if math.isinf(shift):
             return arbitrary
+        # the other contributions are the same in both tables, and cancel
         if self.is_sum:
             bound = abs(self.factor) * shift
         elif self.modulus is not None:
@@ -161,10 +174,12 @@ class QueryRelease(Release):
 
     def shift_norm(self, norm: float) -> float:
         """Norm in which contributions must be compared for a result in `norm`."""
+        # a sum keeps the norm; a modulus of continuity was proved in one norm only
         return norm if self.is_sum else self.modulus_norm
 
     def total_slack(self, norm: float) -> float:
         """The optimiser's tolerance, in `norm`."""
+        # so that an unknown dimension does not make infinity of nothing
         if self.slack == 0:
             return 0.0
         return convert_norm(self.slack, self.modulus_norm, norm, self.dim)

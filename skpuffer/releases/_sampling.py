@@ -68,6 +68,7 @@ class SamplingScheme(ABC):
         ValueError
             If it is missing, or larger than the table allows.
         """
+        # no default: the rate decides what a step costs, so somebody has to choose it
         if asked is None:
             raise ValueError(
                 f"The parameter 'batch_size' is needed under {self.name!r} sampling: "
@@ -88,10 +89,13 @@ class SamplingScheme(ABC):
 
     def divisor(self, n_records: int, batch_size: int) -> float:
         """Public number a step's sum is divided by: the expected size of a batch."""
+        # The batch that was drawn is never counted: its size under Poisson sampling
+        # tells of the table, and a divisor that depends on it would leak unnoised.
         return float(batch_size)
 
     def rate(self, n_records: int, batch_size: int) -> float:
         """Probability that a record is in a step's batch."""
+        # exact where each record is as likely as any other to be in a batch
         return self.divisor(n_records, batch_size) / n_records
 
     @abstractmethod
@@ -118,6 +122,8 @@ class SamplingScheme(ABC):
             in memory so); a row drawn twice appears twice. A batch may be empty. None
             stands for all rows.
         """
+        # an iterator without end, cut off: the number of steps is the release's, and
+        # public
         return islice(self._batches(release, rng), release.n_steps)
 
     @abstractmethod
@@ -153,6 +159,7 @@ class FullBatchSampling(SamplingScheme):
     def _batches(
         self, release: GradientRelease, rng: np.random.Generator
     ) -> Iterator[Indices | None]:
+        # nothing is drawn, so the generator stays as it is
         return repeat(None)
 
 
@@ -178,11 +185,13 @@ class PoissonSampling(SamplingScheme):
         self, release: GradientRelease, rng: np.random.Generator
     ) -> Iterator[Indices | None]:
         n, rate = release.n_records, release.sampling_rate
+        # whole steps to a block, and about as many to each
         n_blocks = math.ceil(release.n_steps * release.divisor / _POISSON_BLOCK)
         n_steps = math.ceil(release.n_steps / n_blocks)
         while True:
             # the trials of several steps, one after the other
             hits = _successes(n * n_steps, rate, rng)
+            # trial number step * n + i is record i at that step
             ends = hits.searchsorted(n * np.arange(1, n_steps + 1))
             start = 0
             for step, end in enumerate(ends.tolist()):
@@ -212,11 +221,14 @@ def _successes(n_trials: int, probability: float, rng: np.random.Generator) -> I
         positions = np.empty(size, np.int64)
         np.multiply(gaps, -mean_gap, out=positions, casting="unsafe")  # rounds down
         positions += 1
+        # gaps follow each other: positions are their sums, on from the last of the part
+        # before
         positions[0] += last
         np.cumsum(positions, out=positions)
         last = positions[-1]
         parts.append(positions)
     hits = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    # the last part runs on beyond the trials
     return hits[: hits.searchsorted(n_trials)]
 
 
@@ -243,6 +255,7 @@ class FixedSizeSampling(SamplingScheme):
     ) -> Iterator[Indices | None]:
         n, size = release.n_records, release.batch_size
         while True:
+            # sorted anyway, so no time is spent on an order
             yield np.sort(rng.choice(n, size, replace=False, shuffle=False))
 
 
@@ -264,8 +277,10 @@ class WithReplacementSampling(SamplingScheme):
 
     def rate(self, n_records: int, batch_size: int) -> float:
         """Probability that a record is in a step's batch, once or more often."""
+        # log1p(-1) below would be minus infinity
         if n_records == 1:
             return 1.0
+        # 1 - (1 - 1/n)^size, without the cancellation of a small rate
         return -math.expm1(batch_size * math.log1p(-1 / n_records))
 
     def statement(self, release: GradientRelease) -> str:
@@ -290,6 +305,7 @@ class ShuffledEpochsSampling(SamplingScheme):
 
     def divisor(self, n_records: int, batch_size: int) -> float:
         """Public number a step's sum is divided by: the mean size of a batch."""
+        # sizes differ by at most one, and which batch has which is public
         return n_records / self.steps_per_epoch(n_records, batch_size)
 
     def statement(self, release: GradientRelease) -> str:
@@ -303,6 +319,7 @@ class ShuffledEpochsSampling(SamplingScheme):
         self, release: GradientRelease, rng: np.random.Generator
     ) -> Iterator[Indices | None]:
         while True:
+            # a new order each epoch, so that a step's records do not stay together
             order = rng.permutation(release.n_records)
             for batch in np.array_split(order, release.steps_per_epoch):
                 yield np.sort(batch)
@@ -339,6 +356,7 @@ def sampling_scheme(sampling: str | SamplingScheme) -> SamplingScheme:
     ValueError
         If the name is unknown.
     """
+    # any scheme is executed; whether it can be accounted for, accountants say
     if isinstance(sampling, SamplingScheme):
         return sampling
     if isinstance(sampling, str) and sampling in _BY_NAME:

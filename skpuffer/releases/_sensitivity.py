@@ -48,10 +48,14 @@ def convert_norm(
     >>> convert_norm(1.0, from_norm=2, to_norm=1, dim=4)
     2.0
     """
+    # norms do not grow with their order
     if value == 0 or to_norm >= from_norm or dim == 1:
         return value
+    # no factor holds in every dimension
     if dim is None:
         return math.inf
+    # ||x||_p <= d^(1/p - 1/q) ||x||_q for p < q, with equality where all entries are
+    # equal
     inverse = 0.0 if math.isinf(from_norm) else 1 / from_norm
     return value * dim ** (1 / to_norm - inverse)
 
@@ -82,10 +86,12 @@ class Sensitivity:
         for name in ("add_remove", "replace"):
             given = getattr(self, name)
             if given is not None:
+                # by floats, so that 2 and 2.0 are one key and values hash alike
                 held = {float(n): check_extent(sensitivity=v) for n, v in given.items()}
                 object.__setattr__(self, name, held)
 
     def __hash__(self) -> int:
+        # written out, as dicts have no hash; equal where the fields are equal
         return hash(
             tuple(
                 None if held is None else tuple(sorted(held.items()))
@@ -95,15 +101,19 @@ class Sensitivity:
 
     def value(self, relation: str, norm: float, dim: int | None) -> float:
         """Return the sensitivity in `norm` under `relation`."""
+        # a relation that is misspelt must not be read as the cheaper one
         check_option(("add_remove", "replace"), relation=relation)
 
         def best(held: dict[float, float]) -> float:
+            # each norm that is held gives a bound in the one asked for; the least is
+            # taken
             bounds = [convert_norm(v, n, float(norm), dim) for n, v in held.items()]
             return min(bounds, default=math.inf)
 
         added = best(self.add_remove)
         if relation == "add_remove":
             return added
+        # removing one record and adding another: two steps by the triangle inequality
         return min(2 * added, best(self.replace or {}))
 
     def times(self, factor: float) -> Sensitivity:
@@ -112,6 +122,7 @@ class Sensitivity:
         def scaled(held: dict[float, float]) -> dict[float, float]:
             return {norm: factor * value for norm, value in held.items()}
 
+        # None stays None: twice the scaled move is the scaled double
         replace = None if self.replace is None else scaled(self.replace)
         return Sensitivity(scaled(self.add_remove), replace)
 
@@ -133,6 +144,7 @@ def stacked_sensitivity(sensitivities: Iterable[Sensitivity]) -> Sensitivity:
     """
     blocks = list(sensitivities)
     return Sensitivity(
+        # one record moves all blocks at once, at worst each by its own largest move
         add_remove=_side_by_side([block.add_remove for block in blocks]),
         replace=_side_by_side([block.replace or {} for block in blocks]),
     )
@@ -165,6 +177,8 @@ def grouped_sensitivity(block: Sensitivity) -> Sensitivity:
     ----------
     McSherry (2009), Privacy integrated queries, Theorem 4 (parallel composition).
     """
+    # a record that changes its cell leaves one block and joins another: two moves, side
+    # by side, each as of a record that is removed or added
     within, across = block.replace or {}, _side_by_side([block.add_remove] * 2)
     return Sensitivity(
         add_remove=dict(block.add_remove),

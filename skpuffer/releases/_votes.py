@@ -89,6 +89,7 @@ class VoteRelease(Release):
     context: PublicContext | None = field(default=None, compare=False)
     assumptions: tuple[str, ...] = field(default=(), compare=False)
 
+    # one record, one teacher, one vote: whatever the record becomes
     is_bounded = True
 
     def __post_init__(self) -> None:
@@ -107,6 +108,8 @@ class VoteRelease(Release):
                 "own. Use fewer teachers."
             )
         check_option(VOTE_RELATIONS, relation=self.relation)
+        # a removed record leaves its teacher with less data, and the vote moves: it is
+        # not gone
         if self.relation == "add_remove_vote" and self.n_records != self.n_teachers:
             raise ValueError(
                 "The parameter 'relation' is 'add_remove_vote', under which each "
@@ -126,6 +129,7 @@ class VoteRelease(Release):
                 "The parameter 'threshold' must be a finite number of votes, or None "
                 "to answer every query."
             )
+        # filled in here, so that accounting and execution read the same number
         if self.max_answers is None:
             object.__setattr__(self, "max_answers", self.n_queries)
         answers = check_count(max_answers=self.max_answers)
@@ -134,6 +138,7 @@ class VoteRelease(Release):
                 f"The parameter 'max_answers' ({answers}) must not exceed the number "
                 f"of queries ({self.n_queries})."
             )
+        # without a test, nothing but the exact votes could say which go unanswered
         if self.threshold is None and answers < self.n_queries:
             raise ValueError(
                 f"The parameter 'max_answers' ({answers}) is below the number of "
@@ -153,13 +158,16 @@ class VoteRelease(Release):
     @property
     def sensitivity(self) -> Sensitivity:
         """Sensitivity of one query's counts to the data of one teacher."""
+        # one count falls by one and another rises by one
         changed = {1: 2.0, 2: math.sqrt(2), math.inf: 1.0}
         if self.relation == "replace_vote":
             return Sensitivity(add_remove=changed, replace=changed)
+        # one count changes by one; replaced, the vote leaves one class for another
         return Sensitivity(add_remove={1: 1.0}, replace=changed)
 
     def test_noise(self, noise: Any) -> Any:
         """Return the noise of the threshold's test, given that of the counts."""
+        # one place for accounting and execution, which must not differ
         return noise.with_scale(noise.scale * self.threshold_noise_ratio)
 
     def check_votes(self, votes: ArrayLike) -> Indices:
@@ -185,6 +193,8 @@ class VoteRelease(Release):
                 "The parameter 'votes' must have one row a query and one column for "
                 f"each of the {self.n_classes} classes. Got shape {votes.shape}."
             )
+        # Shares of votes come of a mistake, and noise on the integers would leave
+        # their fractions as they are.
         kind = votes.dtype.kind
         if not (kind in "iub" or (kind == "f" and np.all(votes == np.floor(votes)))):
             raise ValueError(
@@ -204,6 +214,8 @@ class VoteRelease(Release):
                     "The rows of the parameter 'votes' must add up to at most "
                     f"n_teachers={self.n_teachers}: each teacher votes at most once."
                 )
+        # A teacher who may abstain joins and leaves, which is the other relation; under
+        # this one the accounting takes every vote for cast.
         elif np.any(totals != self.n_teachers):
             raise ValueError(
                 "The rows of the parameter 'votes' must each add up to "

@@ -82,6 +82,7 @@ class Scenario(BaseEstimator, ABC):
     #: Whether calibration reads the private rows; only an empirical prior does.
     needs_empirical: bool = False
 
+    # called at every binding, whatever scikit-learn's switches for validation say
     @abstractmethod
     def check(self) -> None:
         """Check the parameters by plain code; an error names the parameter."""
@@ -155,6 +156,7 @@ def offers(kind: type[Fact]) -> Callable[[Method], Method]:
     """
 
     def mark(method: Method) -> Method:
+        # read by `__init_subclass__`: a fact is offered where its method stands
         method.offers = kind  # type: ignore[attr-defined]
         return method
 
@@ -171,6 +173,7 @@ class BoundScenario(ABC):
     """
 
     def __init__(self, scenario: Any, context: PublicContext) -> None:
+
         self.scenario = scenario
         self.context = context
 
@@ -179,11 +182,13 @@ class BoundScenario(ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        # by the mark alone: names of methods are free
         own = {
             method.offers: method
             for method in vars(cls).values()
             if hasattr(method, "offers")
         }
+        # a new mapping: the facts of the base class stay its own
         cls._facts = cls._facts | own
 
     @property
@@ -259,6 +264,7 @@ class BoundScenario(ABC):
         Fact
             Not certified if the scenario reads the private rows.
         """
+        # asked again here, as what is offered depends on the release
         if kind not in self.provides(release):
             raise ScenarioError(
                 f"{type(self.scenario).__name__} does not offer {kind.__name__} for "
@@ -266,12 +272,14 @@ class BoundScenario(ABC):
             )
         fact = self._facts[kind](self, release, norm)
         assert isinstance(fact, Fact)
+        # in one place for all facts, so that no scenario can forget it
         if self.scenario.needs_empirical:
             fact = replace(fact, certified=False, reads_private_rows=True)
         return cast(Kind, fact)
 
     def describe(self) -> str:
         """Return one line for the certificate."""
+        # parameters are public; the text of a long one may run over several lines
         return " ".join(repr(self.scenario).split())
 
 
@@ -306,7 +314,10 @@ def matched_rows(X: Floats, rows: Floats) -> Indices:
     near = np.maximum(
         _ROUNDING * np.ptp(rows, axis=0), _DIGITS * np.abs(rows).max(axis=0)
     )
+    # every row against every declared one: only small tables are declared whole
     apart = np.abs(X[:, None] - rows)
+    # A constant feature of zeros has no tolerance: then equal is near, and all else is
+    # infinitely far.
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.where(apart == 0, 0.0, apart / near).max(axis=2, initial=0.0)
     return np.where(apart.min(axis=1) <= 1, apart.argmin(axis=1), -1)
@@ -331,15 +342,18 @@ def protected_records(given: ArrayLike | None, n: int | None = None) -> list[int
     ScenarioError
         If there is none, or one that the table does not have.
     """
+    # all records, as many as there are known to be
     if given is None:
         return list(range(n or 0))
     times = np.asarray(given)
+    # booleans would be read as the records 0 and 1, hence integers only
     whole = times.ndim == 1 and times.size and times.dtype.kind in "iu"
     if not whole or times.min() < 0 or (n is not None and times.max() >= n):
         raise ScenarioError(
             "The parameter 'protected' must list records of the table, as integers "
             f"from 0 {'up' if n is None else f'to {n - 1}'}. Got {given!r}."
         )
+    # sorted and each once: a record given twice is still one record
     return [int(record) for record in np.unique(times)]
 
 
@@ -364,6 +378,7 @@ def resolve_pairs(
     """
     try:
         secrets = list(secrets)
+        # by equality and hash, so 1 and 1.0 and True are one secret
         index = {secret: i for i, secret in enumerate(secrets)}
     except TypeError:
         raise ScenarioError(
@@ -371,13 +386,16 @@ def resolve_pairs(
         ) from None
     if len(index) < len(secrets):
         raise ScenarioError(f"A secret is there twice; {owner} has {secrets!r}.")
+    # with a single secret nothing is kept apart, and any release would pass
     if len(secrets) < 2:
         raise ScenarioError(
             f"A scenario needs at least two secrets to keep apart; {owner} has "
             f"{secrets!r}. Add the others: rows of them to the parameter 'prior', or "
             "values to 'secrets'."
         )
+    # unordered: noise and divergences are taken in both directions of a pair
     if isinstance(pairs, str):
+        # a text is a sequence too, whose letters are no pairs
         check_option(("all",), pairs=pairs)
         n = len(secrets)
         return tuple((i, j) for i in range(n) for j in range(i + 1, n))
@@ -400,8 +418,10 @@ def resolve_pairs(
                     f"The parameter 'pairs' names the secret {value!r}, which {owner} "
                     f"does not have. It has {secrets!r}."
                 )
+        # a secret looks like itself: such a pair would ask for nothing
         if a == b:
             raise ScenarioError(f"A pair needs two different secrets. Got {(a, b)!r}.")
         i, j = sorted((index[a], index[b]))
         out.append((i, j))
+    # each once, in the order given, so that two ways of writing it are equal
     return tuple(dict.fromkeys(out))

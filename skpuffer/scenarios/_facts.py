@@ -54,6 +54,8 @@ class Fact:
         the rows.
     """
 
+    # Defaults are those of a fact that is proved for all tables; whatever is estimated
+    # or holds on an event only has to say so.
     certified: bool = True
     delta: float = 0.0
     confidence: float = 1.0
@@ -93,8 +95,13 @@ class OutputDistributions(Fact):
     distributions: tuple[tuple[Distribution | None, ...], ...]
     secrets: tuple[Any, ...]
     pairs: tuple[tuple[int, int], ...]
+    # for accountants that weigh secrets: a Pufferfish promise holds pair by pair
+    # without
     probabilities: tuple[tuple[float, ...] | None, ...] | None = None
+    # An independent summand makes no W_inf larger; an information measure is another
+    # one without it.
     common_part_removed: bool = False
+    # kept apart from the distributions: distances found once serve every factor
     scale: float = 1.0
     corners: bool = False
 
@@ -109,9 +116,12 @@ class OutputDistributions(Fact):
             (prior, i, j, distribution of i, distribution of j), with i and j as indices
             of secrets.
         """
+        # prior by prior: a promise is about beliefs, and an attacker holds one of them
         for prior, given in enumerate(self.distributions):
             for i, j in self.pairs:
                 u, v = given[i], given[j]
+                # a secret that a prior rules out is not compared under it (Kifer and
+                # Machanavajjhala)
                 if u is not None and v is not None:
                     yield prior, i, j, u, v
 
@@ -130,6 +140,7 @@ class CoupledSamples(Fact):
         As in :class:`Fact`.
     """
 
+    # row against row is the coupling: to sort either side would make another one
     draws: tuple[tuple[int, int, int, Floats, Floats], ...]
     secrets: tuple[Any, ...]
 
@@ -166,11 +177,17 @@ class Adjacency(Fact):
     count: int
     move: float
     relation: str
+    # Promises add up only if one coupling of the tables serves all of them (Pierquin et
+    # al. 2024, Corollary 3.1); without a name that cannot be known.
     coupling_id: str | None
+    # amplification by sampling rests on it: the other records must be the same
     any_records: bool = False
+    # not the same as `delta == 0`: no more than all records can differ
     count_is_certain: bool = True
+    # a refinement of `count` and `move`, which hold without it
     moves: Floats | None = field(default=None, repr=False)
 
+    # one place for the infinite move and the name of the coupling: they go together
     @classmethod
     def arbitrary(
         cls,
@@ -196,6 +213,7 @@ class Adjacency(Fact):
         return cls(
             count=count,
             any_records=any_records,
+            # no bound by the prior: the release's own sensitivity takes its place
             move=float("inf"),
             relation=relation,
             coupling_id=arbitrary_coupling(relation, count),
@@ -218,6 +236,7 @@ class OutputSensitivity(Fact):
         As in :class:`Fact`.
     """
 
+    # by any coupling, not the best one: an upper bound is all that noise needs
     radius: float
     coupling_id: str | None
 
@@ -237,6 +256,7 @@ class OutputSamples(Fact):
         As in :class:`Fact`.
     """
 
+    # samples under an empirical prior are private rows' outputs: never in a text
     draws: Floats = field(repr=False)
     weights: Floats = field(repr=False)
     groups: Indices = field(repr=False)
@@ -268,6 +288,7 @@ class MaxInfluence(Fact):
 
     quilts: tuple[Quilts, ...] = field(repr=False)
     move: float = float("inf")
+    # two meanings of a size, told apart here and not by the quilts
     of_output: bool = False
 
     def worst(
@@ -300,9 +321,12 @@ class MaxInfluence(Fact):
         QuiltChoice
         """
         quilts: Iterable[Quilts] = self.quilts
+        # from bounds of the influence that are quicker to find, and never below it
         if method == "approximate":
             quilts = [of_prior.approximate() for of_prior in quilts]
         found = [
             of_prior.worst(order, cost, max_distance, ceiling) for of_prior in quilts
         ]
+        # the worst prior's, as the promise is made for each; within a prior the worst
+        # record's
         return max(found, key=lambda choice: choice.price)

@@ -31,6 +31,8 @@ class RecordScenario(Scenario):
     RecordScenario(k=4, relation='replace')
     """
 
+    # no prior is stated, so none can be used: only the release bounds a record's
+    # influence
     any_records = True
 
     def __init__(self, k: int = 1, relation: str = "add_remove") -> None:
@@ -44,17 +46,21 @@ class RecordScenario(Scenario):
 
     def bind(self, context: PublicContext) -> BoundScenario:
         """Bind to the public facts of a table; see :class:`Scenario`."""
+        # parameters may have been set since they were last checked
         self.check()
         return _BoundRecord(self, context)
 
 
 class _BoundRecord(BoundScenario):
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
+        # where nothing bounds one record's influence, no noise hides it
         return frozenset({Adjacency} if release.is_bounded else ())
 
     @offers(Adjacency)
     def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
         k, relation = int(self.scenario.k), self.scenario.relation
+        # what is taken as public, in the words of the relation: the certificate quotes
+        # it
         what = "added or removed" if relation == "add_remove" else "replaced"
         who = "one record is" if k == 1 else f"up to {k} records are"
         public = (
@@ -62,4 +68,6 @@ class _BoundRecord(BoundScenario):
             f"({self.context.n_records}), of features, the class labels and every "
             "divisor are public"
         )
+        # a record may become any other: only the release's own sensitivity bounds the
+        # move
         return Adjacency.arbitrary(k, (public,), relation, any_records=True)
