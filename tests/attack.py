@@ -14,6 +14,7 @@ share of it, which the same attacker must catch.
 
 import math
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 from scipy import special
@@ -330,6 +331,23 @@ def bayes_score(noise, points_p, masses_p, points_q, masses_q):
     on_a_line = np.ndim(points_p) == 1 or np.shape(points_p)[1] == 1
     many = len(points_p) + len(points_q) > 16
     return tabulated if on_a_line and many else log_ratio
+
+
+def promise_of(curve):
+    """Return what a privacy curve alone promises, as a certificate for an attack.
+
+    Parameters
+    ----------
+    curve : PrivacyCurve
+    """
+    return SimpleNamespace(
+        notion=Notion.APPROXIMATE_DP,
+        epsilon=0.0,
+        delta=1.0,
+        alpha=None,
+        event_delta=0.0,
+        curve=curve,
+    )
 
 
 def noisy_laws(first, second):

@@ -19,6 +19,7 @@ from skpuffer.exceptions import InfiniteDistanceError
 from skpuffer.noise import Noise, Shift, ShiftCurve
 from skpuffer.utils._plain import from_plain
 
+from ..attack import assert_tight, promise_of
 from .quadrature import hockey_stick_by_quadrature, renyi_by_quadrature
 
 examples = settings(
@@ -339,30 +340,18 @@ class NoiseContract:
         finally:
             np.random.set_state(kept)  # noqa: NPY002
 
-    def _attack(self, noise, z, epsilon, rng, n=40_000):
-        """99 % lower bound on the advantage of the best threshold at exp(epsilon)."""
-
-        def draw():
-            return noise.sample(n, rng), noise.sample(n, rng) + z
-
-        still, moved = draw()
-        grid = np.quantile(moved, np.linspace(0, 1, 501))
-        above = [1 - np.searchsorted(np.sort(x), grid) / n for x in (still, moved)]
-        best = grid[np.argmax(above[1] - math.exp(epsilon) * above[0])]
-        still, moved = (int((x > best).sum()) for x in draw())  # on fresh draws
-        low = stats.binomtest(moved, n).proportion_ci(0.99, "exact").low
-        high = stats.binomtest(still, n).proportion_ci(0.99, "exact").high
-        return low - math.exp(epsilon) * high
-
-    @pytest.mark.parametrize("epsilon", [0.0, 0.5])
-    @pytest.mark.parametrize("z", [0.5, 1.5])
-    def test_no_attacker_beats_delta_but_with_half_the_noise(self, epsilon, z):
-        rng = np.random.default_rng(3)
+    @pytest.mark.parametrize("z", [0.75, 2.25])
+    def test_no_attacker_beats_delta_but_with_less_noise(self, z):
         noise = self.make(1.5)
-        allowed = noise.delta(epsilon, 1.5 * z)
-        assert self._attack(noise, 1.5 * z, epsilon, rng) <= allowed
-        half = noise.with_scale(0.75)
-        assert self._attack(half, 1.5 * z, epsilon, rng) > allowed
+        assert_tight(
+            promise_of(noise.curve(z)),
+            noise,
+            lambda noise: [
+                lambda n, rng, at=at: at + noise.sample(n, rng) for at in (z, 0.0)
+            ],
+            seed=3,
+            n_draws=40_000,
+        )
 
     # -- plain data --------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from skpuffer.exceptions import InfiniteDistanceError
 from skpuffer.noise import DiscreteLaplaceNoise, LaplaceNoise, Noise, Shift
 from skpuffer.noise._discrete_laplace import LARGEST_SCALE
 
+from ..attack import assert_tight, promise_of
 from .contract import at_most, examples
 
 ORACLES = json.loads(
@@ -229,25 +230,18 @@ def test_sample_follows_the_law(scale):
     assert noise.variance() == pytest.approx(mass @ x**2, rel=1e-9)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize("z, scale", [(1, 1.0), (3, 2.0)])
-def test_no_attacker_beats_delta_but_with_half_the_noise(epsilon, z, scale):
-    rng = np.random.default_rng(3)
-    n = 60_000
-
-    def advantage(noise):
-        # the best rule: above the least integer whose loss exceeds epsilon
-        cut = (epsilon * noise.scale + z) / 2
-        moved = int((noise.sample(n, rng) + z > cut).sum())
-        still = int((noise.sample(n, rng) > cut).sum())
-        low = stats.binomtest(moved, n).proportion_ci(0.99, "exact").low
-        high = stats.binomtest(still, n).proportion_ci(0.99, "exact").high
-        return low - math.exp(epsilon) * high
-
+def test_no_attacker_beats_delta_but_with_less_noise(z, scale):
     noise = DiscreteLaplaceNoise(scale)
-    allowed = noise.delta(epsilon, z)
-    assert advantage(noise) <= allowed
-    assert advantage(noise.with_scale(scale / 2)) > allowed
+    assert_tight(
+        promise_of(noise.curve(z)),
+        noise,
+        lambda noise: [
+            lambda n, rng, at=at: at + noise.sample(n, rng) for at in (z, 0)
+        ],
+        seed=3,
+        n_draws=30_000,
+    )
 
 
 def test_says_that_the_query_must_be_an_integer():
