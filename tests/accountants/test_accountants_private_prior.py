@@ -27,7 +27,7 @@ def private_scenarios():
         else:
             private = copy(scenario)
             if isinstance(private, SimulatorScenario):
-                private.set_params(n_draws=100)
+                private.set_params(n_draws=20)
             private.needs_empirical = True
             yield private
 

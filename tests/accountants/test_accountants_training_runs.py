@@ -84,13 +84,11 @@ def test_calibrated_noise_keeps_the_budget(accountant, sampling, relation):
 @pytest.mark.parametrize("rate, n_steps", [(0.001, 1000), (0.01, 10_000), (0.1, 100)])
 def test_as_dp_accounting_has_it_and_never_below(scale, rate, n_steps):
     pld = pytest.importorskip("dp_accounting.pld.privacy_loss_distribution")
-    theirs = pld.from_gaussian_mechanism(
-        scale, value_discretization_interval=1e-4, sampling_prob=rate
-    )
+    options = {"value_discretization_interval": 2e-4 / scale, "sampling_prob": rate}
+    theirs = pld.from_gaussian_mechanism(scale, **options)
     optimistic = pld.from_gaussian_mechanism(
         scale,
-        value_discretization_interval=1e-4,
-        sampling_prob=rate,
+        **options,
         pessimistic_estimate=False,
         use_connect_dots=False,
     )
