@@ -275,7 +275,10 @@ def test_no_canary_beats_the_certificate(relation):
     worlds = [release_of(model, *world) for world in ((X2, y2), (X, y))]
     one, other = (release.run(*rows) for release, *rows in worlds)
 
-    def sees(world, noise):
+    n_draws, rng = 1000, np.random.default_rng(0)
+
+    def drawn(world, exact):
+        """The noise on what was released, so many times."""
         release, X, y = world
         task = Task(
             scenario=model.scenario,
@@ -285,21 +288,23 @@ def test_no_canary_beats_the_certificate(relation):
             y=y,
         )
 
-        def draw(n, rng):
-            return [model._execute(task, release, noise, rng) for _ in range(n)]
+        execute = model._execute
+        outputs = [execute(task, release, model.noise_, rng) for _ in range(n_draws)]
+        return np.array(outputs) - exact
 
-        return draw
+    def sees(exact, drawn, share):
+        return lambda n, rng: exact + share * drawn
 
+    noise_of_one, noise_of_other = drawn(worlds[0], one), drawn(worlds[1], other)
     broken = {}
     for share in (1.0, 0.7, 0.5):
-        noise = model.noise_.with_scale(share * model.noise_.scale)
         report = attack(
-            sees(worlds[0], noise),
-            sees(worlds[1], noise),
+            sees(one, noise_of_one, share),
+            sees(other, noise_of_other, share),
             model.certificate_,
-            n_draws=1000,
+            n_draws=n_draws,
             score=lambda values: values @ (one - other),
-            rng=np.random.default_rng(0),
+            rng=rng,
         )
         broken[share] = report.broken
     # a record that leaves is found at once by less noise; the bound on one replaced is
