@@ -520,8 +520,9 @@ def _fit_with_raising_call(estimator, at, error):
     # a profiler sees every call, so that no method of the template is left out
     def count(frame, event, _):
         nonlocal left
-        names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
-        if event == "call" and names and frame.f_locals.get(names[0]) is estimator:
+        if event != "call" or not frame.f_code.co_argcount:
+            return
+        if frame.f_locals.get(frame.f_code.co_varnames[0]) is estimator:
             left -= 1
             if left == 0:
                 sys.setprofile(None)
