@@ -6,8 +6,8 @@ from functools import lru_cache
 from typing import NamedTuple, cast
 
 import numpy as np
+from sklearn.utils import gen_batches
 
-from skpuffer.utils._slices import slices
 from skpuffer.utils._types import Floats
 
 from ._dominating_pairs import DominatingPair, participation
@@ -130,7 +130,7 @@ class GaussianPoissonPair(DominatingPair, kind="gaussian_poisson_pair"):
         # at zero
         inside = np.flatnonzero(epsilon < (math.inf if ahead else -q.rest))
         size = max(1, _BLOCK // max(1, len(p.means), len(q.means)))
-        for part in slices(len(inside), size):
+        for part in gen_batches(len(inside), size) if len(inside) else ():
             at = inside[part]
             value[at] = _mixed_delta(epsilon[at, np.newaxis], p, q)
         return value

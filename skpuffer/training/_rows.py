@@ -8,8 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from skpuffer.utils._clipping import clip_rows, joint_norms, row_norms, row_parts
-from skpuffer.utils._slices import slices
+from skpuffer.utils._clipping import (
+    clip_rows,
+    joint_norms,
+    row_norms,
+    row_parts,
+    slices,
+)
 
 if TYPE_CHECKING:
     from skpuffer.utils._types import Array, Floats, Indices, Matrix, Table

@@ -13,7 +13,6 @@ from scipy import sparse
 from scipy.sparse import linalg as sparse_linalg
 
 from ._checks import check_positive
-from ._slices import slices
 from ._types import Floats, Numbers
 
 __all__ = [
@@ -23,6 +22,7 @@ __all__ = [
     "least_norm",
     "row_norms",
     "row_parts",
+    "slices",
 ]
 
 # Length of a row from which on squares that underflow are below its round-off.
@@ -30,6 +30,25 @@ _LEAST_LENGTH = 2.0**-480
 
 # Number of entries of a temporary that stays in cache.
 _PART_ENTRIES = 2**16
+
+
+def slices(n: int, size: int) -> Iterator[slice]:
+    """Yield slices of so many entries each that cover a range; the last may be short.
+
+    Parameters
+    ----------
+    n : int
+        Entries in all.
+    size : int
+        At least one.
+
+    Yields
+    ------
+    slice
+    """
+    # scikit-learn's gen_batches checks its parameters at every call: as long as a step
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
 
 
 def row_parts(X: NDArray[Any]) -> Iterator[slice]:
