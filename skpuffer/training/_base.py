@@ -56,13 +56,16 @@ class Gradients(ABC):
     ):
         self.loss = loss
         self.rows = Rows(X)
+        # read off `y`, it would tell whether the rarest class has a record
         if loss.indexed and n_classes is None:
             raise ValueError(
                 f"The parameter 'n_classes' is needed by {type(loss).__name__}, which "
                 "has one score for each class."
             )
         self.n_outputs = n_classes if loss.indexed else 1
+        # checked once: an index beyond the scores would fail in the middle of a run
         self.y = self._check_targets(y, n_classes or 2)
+        # from public sizes: two tables of one shape have the same parameters
         self.blocks = self._sizes()
         self.dim = sum(self.blocks)
 
@@ -74,6 +77,7 @@ class Gradients(ABC):
                 f"The targets must have shape ({self.rows.n_records},), one for each "
                 f"row of X. Got {y.shape}."
             )
+        # NaN passes every comparison of norms, and so every clipping
         if not np.all(np.isfinite(y)):
             raise ValueError("The targets contain NaN or infinity.")
         if self.loss.classification:
@@ -81,6 +85,8 @@ class Gradients(ABC):
                 raise ValueError(
                     f"The targets must be class indices from 0 to {n_classes - 1}."
                 )
+            # of the rows' dtype where it is computed with, so that float32 stays
+            # float32
             return y.astype(np.intp if self.loss.indexed else self.rows.dtype)
         # as with the features, a fixed map of each record, so it costs no privacy; it
         # keeps errors finite
@@ -131,12 +137,14 @@ class Gradients(ABC):
         may be moved as one likes; a sum that overflowed would be what it is for all
         records at once.
         """
+        # before any gradient: what is executed is what was accounted for
         _check_release(release, self.blocks, self.rows.dtype)
         limit = self.rows.limit
         # the norm is quicker than a look at each entry; NaN and overflow fail as well
         if not parameters.dot(parameters) <= limit * limit:
             parameters = parameters.clip(-limit, limit)
         layers = self._prepare(parameters.astype(self.rows.dtype))
+        # float64 across blocks, whatever the rows: see `Rows.slack`
         total = np.zeros(self.dim)
         for rows, select in self.rows.blocks(index):
             total += self._block_sum(layers, rows, select, release)
@@ -160,12 +168,14 @@ def _check_release(release, blocks, dtype):
         If it clips other parts than the whole vector or those a model has, or to a norm
         so short that numbers of `dtype` would be rounded by more than the slack.
     """
+    # other blocks would clip other parts than the noise was calibrated for
     if release.blocks not in (None, blocks):
         raise ValueError(
             f"The parameter 'blocks' of the release must be {blocks}, the parts these "
             f"gradients can be clipped by, or None. Got {release.blocks}."
         )
     norm = release.clip_norm
+    # below, rounding is a large share of the norm that clipping leaves
     if (min(norm) if isinstance(norm, tuple) else norm) < least_norm(dtype):
         raise ValueError(
             f"The parameter 'clip_norm' must be at least {least_norm(dtype):.3g} for "

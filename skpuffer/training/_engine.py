@@ -115,7 +115,10 @@ def train(
     >>> bool(coef[0, 0] > 10 * abs(coef[0, 1]))
     True
     """
+    # nothing is drawn and no gradient taken before release and model fit each other
     _check(gradients, release, noise, initial)
+    # Streams of their own: how much one of them is read depends on settings, and must
+    # not shift the others.
     start_rng, batch_rng, noise_rng = rng.spawn(3)
     if initial is None:
         initial = gradients.initial(start_rng)
@@ -123,16 +126,23 @@ def train(
     run = OptimiserRun(release.optimiser, initial, release.n_steps, gradients.penalised)
     # what overflows is looked for at the end
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        # public and fixed: never the size of the batch that was drawn, which tells of
+        # the table
         divisor = release.divisor
+        # the last axis is the coordinates: one row of noise a step
         draws = _draws(noise, gradients.dim, release.n_steps, noise_rng)
         batches = release.sampling.batches(release, batch_rng)
+        # an empty batch is a step as well: that it was empty must not show
         for index in _shown(batches, release) if verbose else batches:
             total = gradients.clipped_sum(run.parameters, index, release)
             draw = next(draws)
             if record is not None:
                 record.append(Step(index, total, draw))
+            # The optimiser sees the noisy sum alone. Whatever it makes of it is
+            # post-processing.
             run.step((total + draw) / divisor)
         parameters = run.result()
+    # of noisy numbers alone, so the refusal tells no more than they do
     if not np.all(np.isfinite(parameters)):
         raise ValueError(
             "The parameters overflowed. Use a smaller 'learning_rate', or bound them "
@@ -143,6 +153,7 @@ def train(
 
 def _draws(noise, dim, n_steps, rng):
     """Yield the noise of each step, drawn for several small steps at a time."""
+    # by the number of parameters, which is public
     at_once = max(1, _NOISE_BLOCK // dim)
     for start in range(0, n_steps, at_once):
         yield from noise.sample((min(at_once, n_steps - start), dim), rng)
@@ -150,17 +161,22 @@ def _draws(noise, dim, n_steps, rng):
 
 def _check(gradients, release, noise, initial):
     """Check that release, gradients, noise and initial parameters belong together."""
+    # optional in a release, as accounting needs none; execution does
     if release.optimiser is None:
         raise ValueError(
             f"The release {release.name!r} names no optimiser to make parameters of "
             "its sums. Give it optimiser=Optimiser(learning_rate=...)."
         )
+    # accounted for as correlated, it must not be executed as independent, nor the
+    # reverse
     if release.noise_correlation is not None:
         raise ValueError(
             f"The release {release.name!r} asks for noise that is correlated across "
             "steps, which is not executed here. Use noise_correlation=None."
         )
+    # the larger of the two, as a batch drawn with replacement may exceed the table
     gradients.rows.check_size(max(release.n_records, release.batch_size))
+    # rates and divisors, and so the noise, rest on this number
     if gradients.rows.n_records != release.n_records:
         raise ValueError(
             f"The release is of {release.n_records} records, but the gradients are of "

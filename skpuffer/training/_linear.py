@@ -77,19 +77,23 @@ class LinearGradients(Gradients):
     ):
         self.intercept_scale = check_non_negative(intercept_scale=intercept_scale)
         super().__init__(loss, X, y, n_classes=n_classes)
+        # by what a release clips to: lengths of rows do not change from step to step
         self._known_caps = {}
 
     def _sizes(self):
+        # without an intercept there is one block, and nothing to clip apart
         weights = self.rows.n_features * self.n_outputs
         return (weights, self.n_outputs) if self.intercept_scale else (weights,)
 
     @property
     def penalised(self) -> Booleans:
         """Which parameters are weights, booleans of shape (dim,)."""
+        # the intercepts come last, and are not penalised
         return np.arange(self.dim) < self.blocks[0]
 
     def initial(self, rng: np.random.Generator) -> Floats:
         """Return zeros, of shape (dim,)."""
+        # the loss is convex: any start will do, and this one is public
         return np.zeros(self.dim)
 
     def split(self, parameters: Floats) -> tuple[Floats, Floats]:
@@ -106,6 +110,7 @@ class LinearGradients(Gradients):
             To be added to the scores: the intercept scale is in it.
         """
         weights = self.blocks[0]
+        # copies: what is published must not change with the next step
         coef = parameters[:weights].reshape(self.rows.n_features, self.n_outputs).T
         if not self.intercept_scale:
             return coef.copy(), np.zeros(self.n_outputs)
@@ -114,6 +119,8 @@ class LinearGradients(Gradients):
     def _prepare(self, parameters):
         weights = self.blocks[0]
         matrix, intercept = parameters[:weights], parameters[weights:]
+        # a vector where there is one output, as products by a vector are quicker to
+        # call
         if self.n_outputs > 1:
             matrix = matrix.reshape(self.rows.n_features, self.n_outputs)
         if self.intercept_scale:
@@ -129,6 +136,7 @@ class LinearGradients(Gradients):
         # backward: residuals are scaled down so that residual times row is clipped
         residual = self.loss.derivative(scores, self.y[select])
         inner, constant = self._clip(residual, select, release)
+        # the sum of outer products of rows and residuals is one product of matrices
         gradient = self.rows.add_up(rows, inner)
         if not self.intercept_scale:
             return gradient.ravel()
@@ -140,9 +148,12 @@ class LinearGradients(Gradients):
 
     def _clip(self, residual, select, release):
         """Return the residuals, clipped, for the weights and for the intercepts."""
+        # clipped whole, the constant counts with the row: one norm for both
         order, whole = release.clip_order, release.blocks is None
         constant = self.intercept_scale if whole else 0.0
         caps = self._caps(release, constant)[select]
+        # || row ⊗ residual || = || row || · || residual ||, so a cap on the residual
+        # clips it
         inner = clip_factors(residual, caps, order)
         if whole or not self.intercept_scale:
             return inner, inner
@@ -157,6 +168,8 @@ class LinearGradients(Gradients):
         key = norm, release.clip_order, constant
         if key not in self._known_caps:
             norm = norm if release.blocks is None else norm[0]
+            # rounded up, and the caps down: a gradient is never longer than the clip
+            # norm
             lengths = self.rows.norms(release.clip_order, constant)
             self._known_caps[key] = largest_factor(norm, lengths, self.rows.slack)
         return self._known_caps[key]

@@ -76,6 +76,7 @@ class Logistic(Loss):
 
     def value(self, scores: Array, y: Array) -> Array:
         """Return the loss of each example, of shape (n,)."""
+        # log(1 + e^s) - y s, without the overflow of e^s
         return np.logaddexp(0, scores) - y * scores
 
     def derivative(self, scores: Array, y: Array) -> Array:
@@ -110,6 +111,7 @@ class Multinomial(Loss):
 
     def derivative(self, scores: Array, y: Array) -> Array:
         """Return the derivative by the scores, of shape (n, n_outputs)."""
+        # scikit-learn's, which takes the largest score off first: no overflow
         residual = softmax(scores)
         residual[np.arange(len(residual)), y] -= 1
         return residual
@@ -131,11 +133,13 @@ class _Margin(Loss):
 
     def value(self, scores, y):
         """Return the loss of each example, of shape (n,)."""
+        # classes 0 and 1 are the signs -1 and 1
         return self._loss((2 * y - 1) * scores)
 
     def derivative(self, scores, y):
         """Return the derivative by the score, of shape (n,)."""
         sign = 2 * y - 1
+        # by the chain rule, as the margin is the score times the sign
         return (-sign * self._slope(sign * scores)).astype(scores.dtype, copy=False)
 
 
@@ -149,6 +153,7 @@ class Hinge(_Margin):
         return np.maximum(0, 1 - margin)
 
     def _slope(self, margin):
+        # a subgradient: at the corner itself the slope is taken as zero
         return (margin < 1).astype(margin.dtype)
 
 
@@ -175,6 +180,7 @@ class HuberHinge(_Margin):
     @property
     def smoothness(self) -> float:
         """Lipschitz constant of the derivative."""
+        # the slope falls from one to zero on an interval of length 2 width
         return 1 / (2 * self.width)
 
     def _loss(self, margin):
@@ -183,6 +189,7 @@ class HuberHinge(_Margin):
         return np.where(slope < 1, self.width * slope**2, 1 - margin)
 
     def _slope(self, margin):
+        # zero from 1 + width on, one up to 1 - width
         return np.clip((1 + self.width - margin) / (2 * self.width), 0, 1)
 
 
@@ -212,6 +219,7 @@ class MulticlassHinge(Loss):
     def _rival(self, scores, y):
         """Return the class of the largest other score, and the margin over it."""
         others = scores.copy()
+        # the own score never is its own rival
         others[np.arange(len(others)), y] = -np.inf
         rival = others.argmax(axis=1)
         return rival, _own(scores, y) - _own(scores, rival)
@@ -225,7 +233,10 @@ class MulticlassHinge(Loss):
         rival, margin = self._rival(scores, y)
         slope = self.margin._slope(margin)
         rows = np.arange(len(scores))
+        # all scores except the own one and the largest other stay at zero
         residual = np.zeros_like(scores)
+        # two entries of opposite sign, no larger than one: an l2 norm of at most
+        # sqrt(2)
         residual[rows, y] = -slope
         residual[rows, rival] = slope
         return residual
@@ -282,6 +293,7 @@ class Huber(Loss):
     def derivative(self, scores: Array, y: Array) -> Array:
         """Return the derivative by the score, of shape (n,)."""
         error = scores - y
+        # into the array of errors, which is new: one copy less
         return np.clip(error, -self.width, self.width, out=error)
 
 
@@ -324,6 +336,7 @@ def make_loss(name: str, n_classes: int | None = None, **parameters: float) -> L
     ValueError
         If the name is not known, or does not fit a classifier or a regressor.
     """
+    # two classes have one score: a second would say the same, and move the sum as well
     single, multiple = LOSSES[check_option(tuple(LOSSES), loss=name)]
     classifier = n_classes is not None
     if single.classification != classifier:
@@ -335,6 +348,7 @@ def make_loss(name: str, n_classes: int | None = None, **parameters: float) -> L
             f"The parameter 'loss' must be one of {', '.join(map(repr, fitting))} for "
             f"{kind}. Got {name!r}."
         )
+    # the number of classes is public, so it may decide how many scores there are
     if n_classes is not None and n_classes > 2:
         return multiple(**parameters)
     return single(**parameters)

@@ -67,10 +67,12 @@ class OptimiserRun:
         self._optimiser = optimiser
         self._done = 0
         #: Current iterate, of shape (dim,).
+        # into the ball, as a start outside of it would count in an average
         self.parameters = self._project(np.array(initial, dtype=np.float64))
         self._velocity = np.zeros_like(self.parameters)
         weight = 1.0 if penalised is None else np.asarray(penalised, dtype=np.float64)
         self._l2 = optimiser.l2 * weight
+        # rounded up, so that any positive share averages one iterate at least
         n_averaged = math.ceil(float(optimiser.average) * n_steps)
         self._first_averaged = n_steps - n_averaged
         self._sum = np.zeros_like(self.parameters)
@@ -90,6 +92,8 @@ class OptimiserRun:
             A new array.
         """
         optimiser = self._optimiser
+        # Sutskever et al. (2013), with the velocity in units of gradients and not of
+        # steps
         if optimiser.momentum:
             self._velocity = optimiser.momentum * self._velocity + gradient
             if optimiser.nesterov:
@@ -102,7 +106,9 @@ class OptimiserRun:
             # implicitly, so that no penalty is too strong for the learning rate; over
             # 1 - momentum, as much as momentum makes of the other gradient
             moved = moved / (1 + rate / (1 - optimiser.momentum) * self._l2)
+        # after the penalty, so that the iterate is in the ball whatever came before
         self.parameters = self._project(moved)
+        # added up as they come: no iterate has to be kept
         if self._done >= self._first_averaged:
             self._sum += self.parameters
         self._done += 1
@@ -111,6 +117,7 @@ class OptimiserRun:
     def result(self) -> Floats:
         """Return the last iterate, or the mean of the last ones."""
         n_averaged = self._done - self._first_averaged
+        # asked before the average begins, or of a run that averages nothing
         if n_averaged <= 0:
             return self.parameters.copy()
         return self._sum / n_averaged
@@ -120,6 +127,8 @@ class OptimiserRun:
         radius = self._optimiser.radius
         if radius is not None:
             length = np.linalg.norm(parameters)
+            # scaled, not cut: the nearest point of the ball lies on the way to the
+            # origin
             if length > radius:
                 parameters = parameters * (radius / length)
         return parameters
@@ -207,6 +216,8 @@ def run_defaults(
     """
     check_count(n_records=n_records)
     check_positive(multiplier=multiplier)
+    # nothing counts as more curved than the squared loss: a corner, which is sharp at
+    # one score alone, says little of steps that go far
     smoothness = min(check_positive(smoothness=min(smoothness, 1.0)), 1.0)
     # R of the notes, solved for the noise that a score may have
     distance = _SCORE_NOISE * min(1.0, 0.5 / smoothness) * n_records / multiplier
@@ -220,9 +231,11 @@ def run_defaults(
         most = max(_MANY_STEPS, min(_AFFORDABLE // n_records, _MOST_STEPS))
         wanted = min(distance / (_LEAST_CLIP_NORM * usual), most)
         n_steps = max(_FEWEST_STEPS, math.ceil(wanted))
+    # what the distance needs at the longest step, within the two norms of the notes
     if clip_norm is None:
         least = max(_LEAST_CLIP_NORM, distance / (n_steps * longest))
         clip_norm = min(_LARGEST_CLIP_NORM, least)
+    # R = C * rate * n_steps of the notes, solved for the rate
     rate = min(distance / (clip_norm * n_steps), longest)
     # steps longer than is stable are made of shorter ones that follow each other
     momentum = max(0.0, 1 - stable / rate)

@@ -31,6 +31,8 @@ def _relu(scores):
 #: Activations by scikit-learn's names: the function, and its derivative as a function
 #: of its own value.
 ACTIVATIONS = {
+    # At the corner of relu the slope is zero, as scikit-learn has it. By the value,
+    # since a slope by the score would need the scores kept as well.
     "relu": (_relu, lambda value: value > 0),
     "tanh": (np.tanh, lambda value: 1 - value * value),
     "logistic": (expit, lambda value: value * (1 - value)),
@@ -91,12 +93,14 @@ class PerceptronGradients(Gradients):
         n_hidden: int = 100,
         activation: str = "relu",
     ):
+        # before the base class, which asks for the sizes
         self.n_hidden = check_count(n_hidden=n_hidden)
         self.activation = check_option(tuple(ACTIVATIONS), activation=activation)
         super().__init__(loss, X, y, n_classes=n_classes)
 
     def _sizes(self):
         return (
+            # the bias is the weight of a constant one: a further row of the layer
             (self.rows.n_features + 1) * self.n_hidden,
             (self.n_hidden + 1) * self.n_outputs,
         )
@@ -104,6 +108,7 @@ class PerceptronGradients(Gradients):
     @property
     def penalised(self) -> Booleans:
         """Which parameters are weights, booleans of shape (dim,)."""
+        # biases are the last of each layer
         mask = np.ones(self.dim, dtype=bool)
         first, _ = self.blocks
         mask[first - self.n_hidden : first] = False
@@ -128,6 +133,7 @@ class PerceptronGradients(Gradients):
         parts = []
         for n_in, n_out in zip(sizes[:-1], sizes[1:], strict=True):
             bound = math.sqrt(factor / (n_in + n_out))
+            # random, as units that start alike stay alike; public, as no data is read
             parts += [rng.uniform(-bound, bound, n_in * n_out), np.zeros(n_out)]
         return np.concatenate(parts)
 
@@ -165,6 +171,7 @@ class PerceptronGradients(Gradients):
         hidden = hidden[:n_rows]
         # backward: derivatives by what leaves the output layer, and the hidden one
         outer = self._derivative(scores, self.y[select])
+        # by the chain rule, through the weights and then the activation
         inner = products(outer, np.ascontiguousarray(V.T)) * slope(hidden)
 
         order, dtype = release.clip_order, rows.dtype
@@ -173,6 +180,7 @@ class PerceptronGradients(Gradients):
             self.rows.norms(order, 1.0)[select],
             joint_norms(row_norms(hidden, order), 1.0, order).astype(dtype),
         )
+        # clipped are the derivatives, which scales the outer products by as much
         factors = (inner, outer)
         inner, outer = _clip_layers(entering, factors, release, self.rows.slack)
         return np.concatenate(
@@ -185,6 +193,7 @@ class PerceptronGradients(Gradients):
         )
 
     def _derivative(self, scores, y):
+        # losses of one score take a vector of them
         if self.loss.indexed:
             return self.loss.derivative(scores, y)
         return self.loss.derivative(scores[:, 0], y)[:, None]
@@ -211,6 +220,7 @@ def _clip_layers(entering, leaving, release, slack):
         once.
     """
     order, norm = release.clip_order, release.clip_norm
+    # each layer to its own norm; the noise is set by the norm of the norms
     if release.blocks is not None:
         caps = [
             largest_factor(own, length, slack)
@@ -226,5 +236,6 @@ def _clip_layers(entering, leaving, release, slack):
         for factor, norm in zip(leaving, entering, strict=True)
     ]
     total = joint_norms(*lengths, order).astype(leaving[0].dtype)
+    # one share for both layers: the gradient keeps its direction
     shares = np.minimum(largest_factor(norm, total, slack), 1)
     return [factor * shares[:, None] for factor in leaving]

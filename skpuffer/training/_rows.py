@@ -76,12 +76,15 @@ class Rows:
         self._lengths = {(2.0, 0.0): self._measure(2.0)}
         # a length that overflows, and NaN, fail the comparison as well
         if not np.all(self._lengths[2.0, 0.0] <= self.limit):
+            # a fixed map of each record on its own, so no other record's influence
+            # changes
             self.X = clip_rows(X, self.limit, np.inf)
             self._lengths = {(2.0, 0.0): self._measure(2.0)}
         row_bytes = self.dtype.itemsize * max(1, self.n_features)
         size = _SPARSE_ROWS
         if not self._sparse:
             size = min(_BLOCK_ROWS, max(1, _BLOCK_BYTES // row_bytes))
+        # rounded up to the alignment: whole blocks then need no padding
         self._block_size = -(-size // _ALIGNED) * _ALIGNED
         self._slice_rows = 0
         self._buffer = self._tail = np.zeros((0, self.n_features), self.dtype)
@@ -129,7 +132,10 @@ class Rows:
     def _measure(self, order):
         """Norm of each row, rounded up; with no copy of all dense rows."""
         if self._sparse:
+            # up, as a length too short would leave its gradient longer than the clip
+            # norm
             return self._rounded_up(row_norms(self.X, order))
+        # part by part, so that powers of entries are never held for all rows
         lengths = np.empty(self.n_records, self.dtype)
         for part in row_parts(self.X):
             lengths[part] = self._rounded_up(row_norms(self.X[part], order))
@@ -161,11 +167,14 @@ class Rows:
         n_rows = self.n_records if index is None else len(index)
         # how many float32 rows may be summed before they go to float64; 0 for none
         self._slice_rows = 0
+        # by the size of the batch alone: which of its rows they are must not change
+        # rounding
         if n_rows <= _BLOCK_ROWS and not self._sparse:
             self._slice_rows = _FLOAT32_TERMS // max(1, n_rows)
         if n_rows == 0:
             return
         size = self._block_size
+        # a CSR matrix copies the rows it selects, so its blocks are few and long
         if self._sparse:
             if n_rows <= size:
                 yield (self.X, slice(None)) if index is None else (self.X[index], index)
@@ -199,6 +208,7 @@ class Rows:
     def _last_rows(self, start):
         """Rows from `start` on, copied once to where there is room behind them."""
         n_rows = self.n_records - start
+        # the same rows at every full batch
         if not len(self._tail):
             room = -(-n_rows // _ALIGNED) * _ALIGNED
             self._tail = np.zeros((room, self.n_features), self.dtype)
@@ -218,6 +228,7 @@ class Rows:
         {ndarray, CSR matrix} of shape (at_least_n, n_features)
             The first n are those given.
         """
+        # sparse products go row by row, so no row's rounding depends on its neighbours
         return rows if self._sparse else self._padded
 
     def add_up(self, rows: Matrix, factors: Array) -> Floats:
@@ -234,6 +245,7 @@ class Rows:
         ndarray of shape (n_features,) or (n_features, m)
         """
         size = self._slice_rows
+        # float64: the wide slack covers any order of addition within a block
         if rows.dtype != np.float32:
             return rows.T.dot(factors)
         if size == 0:  # too many, or sparse
@@ -261,6 +273,8 @@ class Rows:
         for all tables: if it depended on the table, so would the clip norm, and each
         record would move the sum by it.
         """
+        # for two tables u m (s + 1), and 2 u m from the products, where s m is no more
+        # than the terms and m no more than a block's rows
         few = 2.0**-24 * (_FLOAT32_TERMS + 4 * _BLOCK_ROWS)
         return _WIDE_SLACK + (few if self.dtype == np.float32 else 0.0)
 
@@ -273,6 +287,7 @@ class Rows:
             If they are not.
         """
         size = self._block_size
+        # the same bound for float64, with the block sums added up one after the other
         if 2.0**-53 * n_rows * (size + n_rows / size + 4) > _WIDE_SLACK:
             raise ValueError(
                 f"A sum over {n_rows} records would round too much for the privacy "
@@ -297,9 +312,11 @@ def products(rows: Matrix, matrix: Array) -> Array:
     ndarray of shape (n,) or (n, n_outputs)
     """
     if sparse.issparse(rows):
+        # one row at a time, by its own entries alone
         return rows.dot(matrix)
     n_rows = len(rows)
     if n_rows % _ALIGNED:
+        # zeros for rows: their products are cut off again
         rows = np.pad(rows, [(0, -n_rows % _ALIGNED), (0, 0)])
     if matrix.ndim == 1:
         return rows.dot(matrix)[:n_rows]  # quicker to call than `@`
