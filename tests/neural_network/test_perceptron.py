@@ -272,25 +272,32 @@ def test_no_canary_beats_the_certificate(clip_by):
     pull = gradients.clipped_sum(start, None, release) - rest
     assert np.linalg.norm(pull) > 0.99 * release.total_clip_norm
 
-    def sees(release, n_records, noise):
-        def draw(n, rng):
-            # the steps of so many runs are those of a longer one
-            long = replace(release, n_steps=2 * n)
-            rows, targets = X[:n_records], y[:n_records]
-            task = replace(model.task, X=rows, y=targets, start=start)
-            model._execute(task, long, noise, rng)
-            sums = np.array([s.clipped_sum + s.noise - rest for s in model.steps])
-            return sums.reshape(n, 2, -1).sum(axis=1)
+    n_draws = 1500
 
-        return draw
+    def runs(release, n_records):
+        """What was pulled in each run, and the noise on it."""
+        # the steps of so many runs are those of a longer one
+        long = replace(release, n_steps=2 * n_draws)
+        rows, targets = X[:n_records], y[:n_records]
+        task = replace(model.task, X=rows, y=targets, start=start)
+        model._execute(task, long, noise, rng)
+        parts = [(step.clipped_sum - rest, step.noise) for step in model.steps]
+        return np.array(parts).reshape(n_draws, 2, 2, -1).sum(axis=1).swapaxes(0, 1)
+
+    worlds = runs(release, 6), runs(without, 5)
+
+    def sees(less):
+        # what was drawn does not change what is pulled
+        share = less.scale / noise.scale
+        return [lambda n, rng, w=w: w[0] + share * w[1] for w in worlds]
 
     assert_tight(
         model.certificate_,
         noise,
-        lambda noise: [sees(release, 6, noise), sees(without, 5, noise)],
+        sees,
         score=lambda noise: lambda sums: sums @ pull,
         seed=0,
-        n_draws=1500,
+        n_draws=n_draws,
     )
 
 
