@@ -8,6 +8,7 @@ by `times(k)`.
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from scipy.stats import binom
@@ -32,6 +33,7 @@ __all__ = [
 _RARE = 1e-30
 
 
+@lru_cache(maxsize=16)
 def participation(trials: int, chance: float) -> tuple[Integers, Floats]:
     """Support and weights of Binomial(trials, chance), the tail lumped at `trials`.
 
@@ -64,7 +66,10 @@ def participation(trials: int, chance: float) -> tuple[Integers, Floats]:
             np.append(times, trials),
             np.append(weights, distribution.sf(last)),
         )
-    return times[weights > 0], weights[weights > 0]
+    times, weights = times[weights > 0], weights[weights > 0]
+    for shared in (times, weights):
+        shared.flags.writeable = False
+    return times, weights
 
 
 #: Below, the exponential of a loss is no float to fear for.

@@ -53,6 +53,10 @@ _ROUNDED = 1e-9
 _FACTORS = (0.05, 0.2, 0.5, 0.8, 1.1, 2.0, 5.0)
 
 
+#: Losses, in nats, among which a tail quantile is looked for first.
+_MARKS = np.concatenate([[0.0], np.geomspace(1e-9, 1e9, 73)])
+
+
 class GridTooLargeError(MemoryError):
     """The grid would need more memory than allowed."""
 
@@ -161,7 +165,7 @@ def tail_quantile(
     """
     # Four marks a decade, then 32 between the last two. The mark returned is one at
     # which the curve is small enough: rounded up.
-    marks = np.concatenate([[0.0], np.geomspace(1e-9, 1e9, 73)])
+    marks = _MARKS
     for left in range(rounds, -1, -1):
         small = np.flatnonzero(curve(marks) <= tail)
         if not len(small):

@@ -81,7 +81,8 @@ def _beyond(rest: Floats, epsilon: Floats, height: Floats) -> Floats:
 def _table(pair: TradeOffs) -> Floats:
     """Table of epsilons: geometric near zero, and even out to the far tail."""
     sides = []
-    for curve in (pair.reverse, pair.delta):
+    same = getattr(pair, "symmetric", False)  # one side stands for both
+    for curve in (pair.delta,) if same else (pair.reverse, pair.delta):
         end = tail_quantile(curve, 1e-300)
         if end == 0:
             end = 1e-9
@@ -93,4 +94,4 @@ def _table(pair: TradeOffs) -> Floats:
             np.linspace(near, end, 800),
         ]
         sides.append(np.unique(np.concatenate(marks)))
-    return np.concatenate([-sides[0][:0:-1], sides[1]])
+    return np.concatenate([-sides[0][:0:-1], sides[-1]])
