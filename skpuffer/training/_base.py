@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.releases import GradientRelease
-    from skpuffer.utils._types import Booleans, Floats, Indices, Table
+    from skpuffer.utils._types import Array, Booleans, Floats, Indices, Matrix, Table
 
     from ._losses import Loss
 
@@ -62,14 +62,14 @@ class Gradients(ABC):
                 f"The parameter 'n_classes' is needed by {type(loss).__name__}, which "
                 "has one score for each class."
             )
-        self.n_outputs = n_classes if loss.indexed else 1
+        self.n_outputs: int = n_classes if loss.indexed else 1  # type: ignore[assignment]
         # checked once: an index beyond the scores would fail in the middle of a run
         self.y = self._check_targets(y, n_classes or 2)
         # from public sizes: two tables of one shape have the same parameters
         self.blocks = self._sizes()
         self.dim = sum(self.blocks)
 
-    def _check_targets(self, y, n_classes):
+    def _check_targets(self, y: ArrayLike, n_classes: int) -> Array:
         """Targets as the loss reads them: indices, or numbers that stay finite."""
         y = np.asarray(y)
         if y.shape != (self.rows.n_records,):
@@ -94,7 +94,7 @@ class Gradients(ABC):
         return np.clip(y.astype(np.float64), -limit, limit).astype(self.rows.dtype)
 
     @abstractmethod
-    def _sizes(self):
+    def _sizes(self) -> tuple[int, ...]:
         """Return the sizes of the parts of the parameter vector."""
 
     @property
@@ -151,15 +151,19 @@ class Gradients(ABC):
         return total
 
     @abstractmethod
-    def _prepare(self, parameters):
+    def _prepare(self, parameters: Array) -> Any:
         """Return the parameters in the shapes of the computation."""
 
     @abstractmethod
-    def _block_sum(self, layers, rows, select, release):
+    def _block_sum(
+        self, layers: Any, rows: Matrix, select: Any, release: GradientRelease
+    ) -> Floats:
         """Return the sum over a block, of shape (dim,), float64."""
 
 
-def _check_release(release, blocks, dtype):
+def _check_release(
+    release: GradientRelease, blocks: tuple[int, ...], dtype: np.dtype[Any]
+) -> None:
     """Check that a release clips what a model has, to what its numbers can hold.
 
     Raises

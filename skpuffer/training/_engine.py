@@ -9,11 +9,13 @@ import numpy as np
 from ._optimiser import OptimiserRun
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import ArrayLike
 
     from skpuffer.noise import Noise
     from skpuffer.releases import GradientRelease
-    from skpuffer.utils._types import Floats
+    from skpuffer.utils._types import Floats, Indices
 
     from ._base import Gradients
 
@@ -34,9 +36,9 @@ class Step(NamedTuple):
     noise : ndarray of shape (dim,)
     """
 
-    index: np.ndarray | None
-    clipped_sum: np.ndarray
-    noise: np.ndarray
+    index: Indices | None  # type: ignore[assignment] # for `tuple.index`
+    clipped_sum: Floats
+    noise: Floats
 
 
 def train(
@@ -123,7 +125,7 @@ def train(
     if initial is None:
         initial = gradients.initial(start_rng)
     # post-processing: it sees nothing but noisy sums
-    run = OptimiserRun(release.optimiser, initial, release.n_steps, gradients.penalised)
+    run = OptimiserRun(release.optimiser, initial, release.n_steps, gradients.penalised)  # type: ignore[arg-type] # not None
     # what overflows is looked for at the end
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         # public and fixed: never the size of the batch that was drawn, which tells of
@@ -131,7 +133,7 @@ def train(
         divisor = release.divisor
         # the last axis is the coordinates: one row of noise a step
         draws = _draws(noise, gradients.dim, release.n_steps, noise_rng)
-        batches = release.sampling.batches(release, batch_rng)
+        batches = release.sampling.batches(release, batch_rng)  # type: ignore[union-attr] # a scheme
         # an empty batch is a step as well: that it was empty must not show
         for index in _shown(batches, release) if verbose else batches:
             total = gradients.clipped_sum(run.parameters, index, release)
@@ -151,7 +153,9 @@ def train(
     return parameters
 
 
-def _draws(noise, dim, n_steps, rng):
+def _draws(
+    noise: Noise, dim: int, n_steps: int, rng: np.random.Generator
+) -> Iterator[Floats]:
     """Yield the noise of each step, drawn for several small steps at a time."""
     # by the number of parameters, which is public
     at_once = max(1, _NOISE_BLOCK // dim)
@@ -159,7 +163,12 @@ def _draws(noise, dim, n_steps, rng):
         yield from noise.sample((min(at_once, n_steps - start), dim), rng)
 
 
-def _check(gradients, release, noise, initial):
+def _check(
+    gradients: Gradients,
+    release: GradientRelease,
+    noise: Noise,
+    initial: ArrayLike | None,
+) -> None:
     """Check that release, gradients, noise and initial parameters belong together."""
     # optional in a release, as accounting needs none; execution does
     if release.optimiser is None:
@@ -175,7 +184,7 @@ def _check(gradients, release, noise, initial):
             "steps, which is not executed here. Use noise_correlation=None."
         )
     # the larger of the two, as a batch drawn with replacement may exceed the table
-    gradients.rows.check_size(max(release.n_records, release.batch_size))
+    gradients.rows.check_size(max(release.n_records, release.batch_size))  # type: ignore[type-var, arg-type] # not None
     # rates and divisors, and so the noise, rest on this number
     if gradients.rows.n_records != release.n_records:
         raise ValueError(
@@ -198,7 +207,9 @@ def _check(gradients, release, noise, initial):
         )
 
 
-def _shown(steps, release):
+def _shown(
+    steps: Iterator[Indices | None], release: GradientRelease
+) -> Iterator[Indices | None]:
     """The steps, with a progress bar."""
     from tqdm.auto import tqdm  # a display, wanted by few: not at import
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from ._rows import clip_factors, largest_factor, products
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Booleans, Floats, Table
+    from skpuffer.releases import GradientRelease
+    from skpuffer.utils._types import Array, Booleans, Floats, Matrix, Table
 
     from ._losses import Loss
 
@@ -78,9 +79,9 @@ class LinearGradients(Gradients):
         self.intercept_scale = check_non_negative(intercept_scale=intercept_scale)
         super().__init__(loss, X, y, n_classes=n_classes)
         # by what a release clips to: lengths of rows do not change from step to step
-        self._known_caps = {}
+        self._known_caps: dict[tuple[Any, float, float], Array] = {}
 
-    def _sizes(self):
+    def _sizes(self) -> tuple[int, ...]:
         # without an intercept there is one block, and nothing to clip apart
         weights = self.rows.n_features * self.n_outputs
         return (weights, self.n_outputs) if self.intercept_scale else (weights,)
@@ -116,7 +117,7 @@ class LinearGradients(Gradients):
             return coef.copy(), np.zeros(self.n_outputs)
         return coef.copy(), self.intercept_scale * parameters[weights:]
 
-    def _prepare(self, parameters):
+    def _prepare(self, parameters: Array) -> tuple[Array, Array]:
         weights = self.blocks[0]
         matrix, intercept = parameters[:weights], parameters[weights:]
         # a vector where there is one output, as products by a vector are quicker to
@@ -127,7 +128,13 @@ class LinearGradients(Gradients):
             intercept = self.intercept_scale * intercept
         return matrix, intercept
 
-    def _block_sum(self, layers, rows, select, release):
+    def _block_sum(
+        self,
+        layers: tuple[Array, Array],
+        rows: Matrix,
+        select: Any,
+        release: GradientRelease,
+    ) -> Floats:
         matrix, intercept = layers
         # forward: the same rounding for a record in whatever batch it stands
         scores = products(self.rows.padded(rows), matrix)[: rows.shape[0]]
@@ -146,7 +153,9 @@ class LinearGradients(Gradients):
         total[weights:] = self.intercept_scale * constant.sum(axis=0, dtype=np.float64)
         return total
 
-    def _clip(self, residual, select, release):
+    def _clip(
+        self, residual: Array, select: Any, release: GradientRelease
+    ) -> tuple[Array, Array]:
         """Return the residuals, clipped, for the weights and for the intercepts."""
         # clipped whole, the constant counts with the row: one norm for both
         order, whole = release.clip_order, release.blocks is None
@@ -159,12 +168,12 @@ class LinearGradients(Gradients):
             return inner, inner
         # clipped apart: the intercept's gradient is the residual times one constant
         scale = self.rows.dtype.type(self.intercept_scale)
-        caps = largest_factor(release.clip_norm[1], scale, self.rows.slack)
+        caps = largest_factor(release.clip_norm[1], scale, self.rows.slack)  # type: ignore[index] # one for each block
         return inner, clip_factors(residual, caps, order)
 
-    def _caps(self, release, constant):
+    def _caps(self, release: GradientRelease, constant: float) -> Array:
         """Largest norm of each record's residuals, of shape (n_records,)."""
-        norm = release.clip_norm
+        norm: Any = release.clip_norm
         key = norm, release.clip_order, constant
         if key not in self._known_caps:
             norm = norm if release.blocks is None else norm[0]

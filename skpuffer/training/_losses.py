@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import logsumexp
@@ -14,7 +14,7 @@ from sklearn.utils.extmath import softmax
 from skpuffer.utils._checks import check_option, check_positive
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Array
+    from skpuffer.utils._types import Array, Indices
 
 __all__ = [
     "LOSSES",
@@ -63,7 +63,8 @@ class Loss(ABC):
 
     def n_outputs(self, n_classes: int | None = None) -> int:
         """Return the number of scores an example has."""
-        return n_classes if self.indexed else 1
+        # whoever trains by an indexed loss has the number of classes
+        return n_classes if self.indexed else 1  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -124,19 +125,19 @@ class _Margin(Loss):
     lipschitz = 1.0
 
     @abstractmethod
-    def _loss(self, margin):
+    def _loss(self, margin: Array) -> Array:
         """Return the loss of a margin, elementwise."""
 
     @abstractmethod
-    def _slope(self, margin):
+    def _slope(self, margin: Array) -> Array:
         """Return minus the derivative by the margin, in [0, 1], elementwise."""
 
-    def value(self, scores, y):
+    def value(self, scores: Array, y: Array) -> Array:
         """Return the loss of each example, of shape (n,)."""
         # classes 0 and 1 are the signs -1 and 1
         return self._loss((2 * y - 1) * scores)
 
-    def derivative(self, scores, y):
+    def derivative(self, scores: Array, y: Array) -> Array:
         """Return the derivative by the score, of shape (n,)."""
         sign = 2 * y - 1
         # by the chain rule, as the margin is the score times the sign
@@ -149,10 +150,10 @@ class Hinge(_Margin):
 
     smoothness = math.inf
 
-    def _loss(self, margin):
+    def _loss(self, margin: Array) -> Array:
         return np.maximum(0, 1 - margin)
 
-    def _slope(self, margin):
+    def _slope(self, margin: Array) -> Array:
         # a subgradient: at the corner itself the slope is taken as zero
         return (margin < 1).astype(margin.dtype)
 
@@ -174,7 +175,7 @@ class HuberHinge(_Margin):
 
     width: float = 0.5
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "width", check_positive(width=self.width))
 
     @property
@@ -183,12 +184,12 @@ class HuberHinge(_Margin):
         # the slope falls from one to zero on an interval of length 2 width
         return 1 / (2 * self.width)
 
-    def _loss(self, margin):
+    def _loss(self, margin: Array) -> Array:
         slope = self._slope(margin)
         # the quadratic part is width * slope**2; left of it the hinge itself
         return np.where(slope < 1, self.width * slope**2, 1 - margin)
 
-    def _slope(self, margin):
+    def _slope(self, margin: Array) -> Array:
         # zero from 1 + width on, one up to 1 - width
         return np.clip((1 + self.width - margin) / (2 * self.width), 0, 1)
 
@@ -208,7 +209,7 @@ class MulticlassHinge(Loss):
     kernel-based vector machines.
     """
 
-    margin: Loss = Hinge()
+    margin: _Margin = Hinge()
 
     classification = True
     indexed = True
@@ -216,7 +217,7 @@ class MulticlassHinge(Loss):
     # the largest other score has a corner wherever two scores tie
     smoothness = math.inf
 
-    def _rival(self, scores, y):
+    def _rival(self, scores: Array, y: Array) -> tuple[Indices, Array]:
         """Return the class of the largest other score, and the margin over it."""
         others = scores.copy()
         # the own score never is its own rival
@@ -274,7 +275,7 @@ class Huber(Loss):
     classification = False
     smoothness = 1.0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         object.__setattr__(self, "width", check_positive(width=self.width))
 
     @property
@@ -297,13 +298,13 @@ class Huber(Loss):
         return np.clip(error, -self.width, self.width, out=error)
 
 
-def _own(scores, y):
+def _own(scores: Array, y: Array) -> Array:
     """Return each example's score of one class."""
     return scores[np.arange(len(scores)), y]
 
 
 #: Losses by name: of one score, and of one score for each class where there is one.
-LOSSES = {
+LOSSES: dict[str, tuple[Any, Any]] = {
     "log_loss": (Logistic, Multinomial),
     "hinge": (Hinge, MulticlassHinge),
     "huber_hinge": (

@@ -122,7 +122,7 @@ class OptimiserRun:
             return self.parameters.copy()
         return self._sum / n_averaged
 
-    def _project(self, parameters):
+    def _project(self, parameters: Floats) -> Floats:
         """Project onto the l2 ball of the optimiser's radius, if it has one."""
         radius = self._optimiser.radius
         if radius is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy.special import expit
@@ -15,22 +15,30 @@ from ._base import Gradients
 from ._rows import clip_factors, largest_factor, products
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Booleans, Floats, Table
+    from skpuffer.releases import GradientRelease
+    from skpuffer.utils._types import Array, Booleans, Floats, Matrix, Table
 
     from ._losses import Loss
+
+    Activation: TypeAlias = Callable[[Array], Array]
+
+    #: Weights and biases of the two layers.
+    Layers: TypeAlias = tuple[tuple[Array, Array], tuple[Array, Array]]
 
 __all__ = ["ACTIVATIONS", "PerceptronGradients"]
 
 
-def _relu(scores):
+def _relu(scores: Array) -> Array:
     return np.maximum(scores, 0)
 
 
 #: Activations by scikit-learn's names: the function, and its derivative as a function
 #: of its own value.
-ACTIVATIONS = {
+ACTIVATIONS: dict[str, tuple[Activation, Activation]] = {
     # At the corner of relu the slope is zero, as scikit-learn has it. By the value,
     # since a slope by the score would need the scores kept as well.
     "relu": (_relu, lambda value: value > 0),
@@ -98,7 +106,7 @@ class PerceptronGradients(Gradients):
         self.activation = check_option(tuple(ACTIVATIONS), activation=activation)
         super().__init__(loss, X, y, n_classes=n_classes)
 
-    def _sizes(self):
+    def _sizes(self) -> tuple[int, ...]:
         return (
             # the bias is the weight of a constant one: a further row of the layer
             (self.rows.n_features + 1) * self.n_hidden,
@@ -152,16 +160,18 @@ class PerceptronGradients(Gradients):
         (first, b), (second, c) = self._layers(parameters)
         return [first, second], [b, c]
 
-    def _layers(self, parameters):
+    def _layers(self, parameters: Array) -> Layers:
         first, _ = self.blocks
         one = parameters[:first].reshape(-1, self.n_hidden)
         two = parameters[first:].reshape(-1, self.n_outputs)
         return (one[:-1], one[-1]), (two[:-1], two[-1])
 
-    def _prepare(self, parameters):
+    def _prepare(self, parameters: Array) -> Layers:
         return self._layers(parameters)
 
-    def _block_sum(self, layers, rows, select, release):
+    def _block_sum(
+        self, layers: Layers, rows: Matrix, select: Any, release: GradientRelease
+    ) -> Floats:
         (W, b), (V, c) = layers
         activate, slope = ACTIVATIONS[self.activation]
         # forward; rows beyond n_rows are padding, see `products`
@@ -192,14 +202,19 @@ class PerceptronGradients(Gradients):
             ]
         )
 
-    def _derivative(self, scores, y):
+    def _derivative(self, scores: Array, y: Array) -> Array:
         # losses of one score take a vector of them
         if self.loss.indexed:
             return self.loss.derivative(scores, y)
         return self.loss.derivative(scores[:, 0], y)[:, None]
 
 
-def _clip_layers(entering, leaving, release, slack):
+def _clip_layers(
+    entering: tuple[Array, Array],
+    leaving: tuple[Array, Array],
+    release: GradientRelease,
+    slack: float,
+) -> list[Array]:
     """Clip the gradients of two layers, each an outer product.
 
     Parameters
@@ -219,6 +234,7 @@ def _clip_layers(entering, leaving, release, slack):
         Derivatives scaled down, together where the release clips the whole vector at
         once.
     """
+    norm: Any  # for the whole vector, or one for each layer
     order, norm = release.clip_order, release.clip_norm
     # each layer to its own norm; the noise is set by the norm of the norms
     if release.blocks is not None:
@@ -235,7 +251,7 @@ def _clip_layers(entering, leaving, release, slack):
         row_norms(factor, order) * norm
         for factor, norm in zip(leaving, entering, strict=True)
     ]
-    total = joint_norms(*lengths, order).astype(leaving[0].dtype)
+    total = joint_norms(*lengths, order).astype(leaving[0].dtype)  # type: ignore[call-arg, arg-type] # of two
     # one share for both layers: the gradient keeps its direction
     shares = np.minimum(largest_factor(norm, total, slack), 1)
     return [factor * shares[:, None] for factor in leaving]

@@ -17,7 +17,7 @@ from skpuffer.utils._clipping import (
 )
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Array, Floats, Indices, Matrix, Table
+    from skpuffer.utils._types import Array, Floats, Indices, Matrix
 
 __all__ = ["Rows", "products"]
 
@@ -62,7 +62,7 @@ class Rows:
     gains any further influence.
     """
 
-    def __init__(self, X: Table):
+    def __init__(self, X: Any) -> None:
         self._sparse = sparse.issparse(X)
         X = X.tocsr() if self._sparse else np.asarray(X, order="C")
         if X.dtype not in (np.float32, np.float64):
@@ -88,7 +88,7 @@ class Rows:
         self._block_size = -(-size // _ALIGNED) * _ALIGNED
         self._slice_rows = 0
         self._buffer = self._tail = np.zeros((0, self.n_features), self.dtype)
-        self._padded = None
+        self._padded: Any = None
 
     @property
     def dtype(self) -> np.dtype:
@@ -129,7 +129,7 @@ class Rows:
                 self._lengths[key] = self._rounded_up(joint)
         return self._lengths[key]
 
-    def _measure(self, order):
+    def _measure(self, order: float) -> Array:
         """Norm of each row, rounded up; with no copy of all dense rows."""
         if self._sparse:
             # up, as a length too short would leave its gradient longer than the clip
@@ -141,7 +141,7 @@ class Rows:
             lengths[part] = self._rounded_up(row_norms(self.X[part], order))
         return lengths
 
-    def _rounded_up(self, lengths):
+    def _rounded_up(self, lengths: Array) -> Array:
         """Lengths of the rows' dtype, no less than the exact ones."""
         info = np.finfo(self.dtype)
         with np.errstate(over="ignore"):
@@ -205,7 +205,7 @@ class Rows:
             self._padded = self._buffer[: -(-len(select) // _ALIGNED) * _ALIGNED]
             yield rows, select
 
-    def _last_rows(self, start):
+    def _last_rows(self, start: int) -> Array:
         """Rows from `start` on, copied once to where there is room behind them."""
         n_rows = self.n_records - start
         # the same rows at every full batch
