@@ -257,9 +257,9 @@ class Accountant(BaseEstimator, ABC):
         """Raise an UnsupportedError with the reason if it cannot answer."""
         # other facts take simulation or transport to compute
         if self._need(release, bound) is Adjacency:
-            self._account(release, bound)
+            self._account(release, bound, self._chosen_noise().norm)
 
-    def _account(self, release: Any, bound: BoundScenario, norm: float = 2) -> Account:
+    def _account(self, release: Any, bound: BoundScenario, norm: float) -> Account:
         """The account of a release, by its kind and the first fact that is known."""
         # exact type, as in `reads`: what a subclass of a release adds is not accounted
         # for
@@ -279,14 +279,14 @@ class Accountant(BaseEstimator, ABC):
                     return need
         raise self._refusal(release, bound)
 
-    def _fact(self, release: Any, bound: BoundScenario, norm: float = 2) -> Any:
+    def _fact(self, release: Any, bound: BoundScenario, norm: float) -> Any:
         """The first fact that both sides know, if all it says is read here.
 
         Parameters
         ----------
         release : QueryRelease, GradientRelease or VoteRelease
         bound : BoundScenario
-        norm : float, default=2
+        norm : float
             In which the noise measures the sensitivity of the output.
 
         Returns

@@ -229,7 +229,7 @@ class SampledPrivacyLoss(Accountant):
         """Fact that both sides know, and the steps whose losses can be sampled."""
         # The same dominating pairs that PrivacyLoss composes exactly: what differs
         # between the two is how, not what.
-        fact = self._fact(release, bound)
+        fact = self._fact(release, bound, self._chosen_noise().norm)
         try:
             steps = steps_of(release, fact)
             self._check_sampled(steps)
