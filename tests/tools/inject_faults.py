@@ -2,10 +2,11 @@
 
 Faults are drawn by a seed, over the modules of `PARTS` in proportion to their lines,
 and within a module over the kinds of fault. Each meets the tests that run its block of
-statements, the quick ones first, up to the first failure; what those leave of the time
-goes to the other tests of the same files, for a value once computed may be kept. Which
-test runs what is measured once for each file of tests and kept in a file, until the
-package or the tests' helpers change.
+statements, the quick ones first, up to the first failure. What those leave of the time
+goes to tests that run other blocks of its file, for some run at import only, and then
+to the other tests of the same files, for a value once computed may be kept. Which test
+runs what is measured once for each file of tests and kept in a file, until the package
+or the tests' helpers change.
 
 Survivors that cannot be told from the code as it is are argued, one by one, in
 `equivalent_faults.json`, under the description printed for them.
@@ -101,7 +102,11 @@ class Coverage:
         """Tests that run the fault's block, or any of its file if it has none."""
         if fault.block is not None:
             return set(self.runs.get(f"{fault.file}:{fault.block}", ()))
-        start = f"{fault.file}:"
+        return self.running(fault.file)
+
+    def running(self, file):
+        """Tests that run anything of a file of the package."""
+        start = f"{file}:"
         return {
             test
             for block, tests in self.runs.items()
@@ -165,10 +170,12 @@ def sessions(fault, covered, cap):
     """Choose the tests for a fault: sessions of one file, their seconds, those left."""
     rounds = defaultdict(list)
     for file, known in covered.items():
-        covering = known.covering(fault)
-        if covering:
-            rounds[0].append((file, known, covering))
-            rounds[1].append((file, known, set(known.seconds) - covering))
+        covering, near = known.covering(fault), known.running(fault.file)
+        others = set(known.seconds) - near if near else set()
+        # what runs at import is run by one test only, and matters to many
+        for which, tests in enumerate((covering, near - covering, others)):
+            if tests:
+                rounds[which].append((file, known, tests))
 
     part = Path(fault.file).parent.name
 
