@@ -255,16 +255,31 @@ class Accountant(BaseEstimator, ABC):
 
     def _check_support(self, release: Any, bound: BoundScenario) -> None:
         """Raise an UnsupportedError with the reason if it cannot answer."""
+        need = self._need(release, bound)
+        self._method(release)
         # other facts take simulation or transport to compute
-        if self._need(release, bound) is Adjacency:
+        if need is Adjacency:
             self._account(release, bound, self._chosen_noise().norm)
 
     def _account(self, release: Any, bound: BoundScenario, norm: float) -> Account:
         """The account of a release, by its kind and the first fact that is known."""
+        fact = self._fact(release, bound, norm)
+        account: Account = self._method(release)(fact, release, bound)
+        return account
+
+    def _method(self, release: Any) -> Callable[..., Account]:
+        """Method that makes the account of a release, or an UnsupportedError."""
         # exact type, as in `reads`: what a subclass of a release adds is not accounted
         # for
-        fact = self._fact(release, bound, norm)
-        return self._accounts[type(release)](self, fact, release, bound)
+        method = self._accounts.get(type(release))
+        if method is None:
+            raise UnsupportedError(
+                f"{type(self).__name__} reads a {type(release).__name__}, but none of "
+                "its methods is marked by accounts_for() to account for one."
+            )
+        # looked up by its name, so that a subclass replaces it as any other method
+        found: Callable[..., Account] = getattr(self, method.__name__)
+        return found
 
     def _need(self, release: Any, bound: BoundScenario) -> type:
         """The first kind of fact that both sides know, which is not computed."""

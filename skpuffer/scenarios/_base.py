@@ -173,7 +173,6 @@ class BoundScenario(ABC):
     """
 
     def __init__(self, scenario: Any, context: PublicContext) -> None:
-
         self.scenario = scenario
         self.context = context
 
@@ -270,7 +269,8 @@ class BoundScenario(ABC):
                 f"{type(self.scenario).__name__} does not offer {kind.__name__} for "
                 f"the release {release.name!r}."
             )
-        fact = self._facts[kind](self, release, norm)
+        # looked up by its name, so that a subclass replaces it as any other method
+        fact = getattr(self, self._facts[kind].__name__)(release, norm)
         assert isinstance(fact, Fact)
         # in one place for all facts, so that no scenario can forget it
         if self.scenario.needs_empirical:
