@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skpuffer.distributions import Distribution
+from skpuffer.utils._checks import check_count
 from skpuffer.utils._types import Floats, Indices
 
 from .quilts._base import QuiltChoice, Quilts
@@ -186,6 +187,11 @@ class Adjacency(Fact):
     count_is_certain: bool = True
     # a refinement of `count` and `move`, which hold without it
     moves: Floats | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        # a mean number of records, say, would be cut off to a smaller group of them
+        count = check_count(least=0, count=self.count)
+        object.__setattr__(self, "count", count)
 
     # one place for the infinite move and the name of the coupling: they go together
     @classmethod

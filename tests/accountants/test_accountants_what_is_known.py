@@ -15,7 +15,7 @@ from skpuffer.noise import GaussianNoise, Shift
 from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.privacy_loss._poisson_groups import GaussianPoissonGroup
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import CoupledSamples, LawsScenario
+from skpuffer.scenarios import Adjacency, CoupledSamples, LawsScenario
 from skpuffer.transport import near_radius
 
 # The support of a law that may be any, and a law that is known, on the same points.
@@ -59,6 +59,13 @@ def test_no_more_mass_is_left_out_than_the_share_covers(event, left_out, dim):
     v = np.zeros((10, dim))
     v[:, 0] = np.arange(1.0, 11.0)
     assert near_radius(0 * v, v, event) == pytest.approx(10 - left_out)
+
+
+@pytest.mark.parametrize("count", [1.9, float("nan"), float("inf"), -1])
+def test_records_that_differ_are_a_whole_number(count):
+    """Cut off to an integer, as a number of steps is, it would be too small."""
+    with pytest.raises(ValueError, match="'count'"):
+        Adjacency.arbitrary(count, ())
 
 
 @pytest.mark.parametrize("count", [1, 2, 5])
