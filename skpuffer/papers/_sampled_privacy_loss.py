@@ -384,8 +384,9 @@ def _unit_shift(noise, shift):
     if isinstance(noise, LaplaceNoise):
         return 1.0, u
     if isinstance(noise, GaussianNoise):
-        # exp(-x^2 / (2 s^2)) is exp(-|x / (s sqrt(2))|^2)
-        return 2.0, u / math.sqrt(2)
+        # exp(-x^2 / (2 s^2)) is exp(-|x / (s sqrt(2))|^2), with s the standard
+        # deviation, which need not be the scale alone
+        return 2.0, noise.curve(shift).gaussian_mu / math.sqrt(2)
     raise UnsupportedError(
         f"The losses of {noise.family} noise cannot be sampled here. Use Laplace, "
         "Gaussian or generalised Gaussian noise."

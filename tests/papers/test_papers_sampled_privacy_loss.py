@@ -9,7 +9,12 @@ import pytest
 
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss, compatibility_table
 from skpuffer.exceptions import CompositionError, UncertifiedError, UnsupportedError
-from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
+from skpuffer.noise import (
+    CorrelatedGaussianNoise,
+    GaussianNoise,
+    GeneralizedGaussianNoise,
+    LaplaceNoise,
+)
 from skpuffer.papers import SampledPrivacyLoss
 from skpuffer.privacy import Notion, compose
 from skpuffer.releases import GradientRelease
@@ -56,8 +61,9 @@ def test_estimates_scatter_about_the_exact_number(case):
     [
         (LaplaceNoise(2.0), GeneralizedGaussianNoise(2.0, beta=1)),
         (GaussianNoise(2.0), GeneralizedGaussianNoise(2 * math.sqrt(2), beta=2)),
+        (CorrelatedGaussianNoise(0.5, covariance=[[16.0]]), GaussianNoise(2.0)),
     ],
-    ids=["laplace", "gaussian"],
+    ids=["laplace", "gaussian", "covariance"],
 )
 def test_families_and_their_twins(noise, twin):
     ours, theirs = (
