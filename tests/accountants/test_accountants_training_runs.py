@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from skpuffer.accountants import PrivacyLoss, RenyiDP
+from skpuffer.accountants.composition._gradients import GradientSteps
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise, Shift
 from skpuffer.privacy import Notion, compose
 from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.privacy_loss._dominating_pairs import ShiftPair
 from skpuffer.privacy_loss._gaussian import gaussian_epsilon
-from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease
-from skpuffer.scenarios import RecordScenario
+from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease, PoissonSampling
+from skpuffer.scenarios import JointTableScenario, RecordScenario
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "training_runs.json").read_text()
@@ -319,3 +320,25 @@ def test_gradients_are_no_integers():
         PrivacyLoss(noise="discrete_laplace").calibrate(
             run("full_batch", clip_order=1), RecordScenario()
         )
+
+
+class Registered(PoissonSampling):
+    """A scheme whose account was registered, and of which nothing else is said."""
+
+
+@pytest.mark.parametrize(
+    "scenario, match",
+    [
+        (JointTableScenario([[0, 0], [1, 1]], [0.5, 0.5]), "drawn by chance"),
+        (RecordScenario(k=2), "group of 2"),
+    ],
+    ids=["dependent", "group"],
+)
+def test_an_account_of_a_new_scheme_counts_on_chance(scenario, match, monkeypatch):
+    """Until somebody says that it does not: records that depend on it are refused."""
+    account = GradientSteps.schemes[PoissonSampling]
+    monkeypatch.setitem(GradientSteps.schemes, Registered, account)
+    release = run(Registered(), n_records=2, rate=0.5)
+    assert PrivacyLoss().supports(release, RecordScenario())
+    support = PrivacyLoss().supports(release, scenario)
+    assert not support and match in support.reason

@@ -101,11 +101,11 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
     #: Functions of these steps and a noise that return what dominates them.
     schemes: ClassVar[dict[type, Callable[[Any, Noise], Dominated]]] = {}
 
-    #: Schemes in which only some steps' batches hold a record, by chance.
-    amplified: ClassVar[tuple[type, ...]] = (
-        PoissonSampling,
-        FixedSizeSampling,
-        WithReplacementSampling,
+    #: Schemes whose accounts count on no chance. The others count on it that a record
+    #: is in some batches only, and so does a scheme that is registered but not here.
+    unamplified: ClassVar[tuple[type, ...]] = (
+        FullBatchSampling,
+        ShuffledEpochsSampling,
     )
 
     def check(self) -> None:
@@ -124,7 +124,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                 "is accounted for; use noise_correlation=None"
             )
         # no chance is counted on, so the records may depend on each other as they like
-        if type(scheme) not in self.amplified:
+        if type(scheme) in self.unamplified:
             return
         if not self.independent:
             raise UnsupportedError(
