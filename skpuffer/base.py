@@ -206,7 +206,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
     }
 
     #: Formats of sparse tables that are read, as scikit-learn's `accept_sparse`.
-    _accept_sparse = False
+    _accept_sparse: str | bool = False
 
     # -- the template -------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -14,6 +14,9 @@ from skpuffer.utils._checks import check_interval, check_real
 from skpuffer.utils._reading import validate_rows
 
 if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+    from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import Floats, Matrix, Table
 
 __all__ = [
@@ -26,15 +29,18 @@ __all__ = [
 class LinearRegressorMixin(RegressorMixin):
     """Mixin of linear regressors: a target that is clipped to public bounds."""
 
-    _accept_sparse = "csr"
+    _accept_sparse: str | bool = "csr"
 
-    def _check_parameters(self, scenario):
+    def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
+        # missing or wrong bounds are refused before the data is read
         target_scale(self.target_bounds)
 
-    def _validate(self, X, y):
+    def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         """Validate, and map the bounds of the target to [-1, 1]."""
         X, y = validate_rows(self, X, y, y_numeric=True)
+        # To [-1, 1] by public numbers, and clipped: one record's target moves the loss
+        # by a known amount, whatever it is.
         centre, half = target_scale(self.target_bounds)
         return X, np.clip((y - centre) / half, -1.0, 1.0), None
 
@@ -50,9 +56,11 @@ class LinearRegressorMixin(RegressorMixin):
         -------
         y : ndarray of shape (n_records,)
         """
+        # not clipped: outside of the bounds a prediction tells no more than its
+        # coefficients
         return linear_scores(self, X)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         return mark_noisy(super().__sklearn_tags__())
 
 
@@ -60,6 +68,7 @@ def with_intercept(rows: Matrix, value: float) -> Matrix:
     """Append a constant column to rows, dense or sparse; zero is for none."""
     if not value:
         return rows
+    # part of the row: bounds and norms of rows count it in
     column = np.full((rows.shape[0], 1), value)
     if sparse.issparse(rows):
         return sparse.hstack([rows, column], format="csr")
@@ -74,6 +83,7 @@ def target_scale(bounds: tuple[float, float] | None) -> tuple[float, float]:
     ValueError
         If they are not two finite numbers in increasing order.
     """
+    # no default, and never read off the targets: their ends are those of two records
     if bounds is None:
         raise ValueError(
             "The parameter 'target_bounds' is missing: give public bounds (low, high) "
@@ -88,4 +98,5 @@ def target_scale(bounds: tuple[float, float] | None) -> tuple[float, float]:
         )
     low, high = ends
     check_interval(low, high, "target_bounds")
+    # public numbers, by which released coefficients are mapped back
     return (low + high) / 2, (high - low) / 2

@@ -1,9 +1,12 @@
 """Bases of estimators trained by noisy gradients: a plan, a run, a warm start."""
 
+from __future__ import annotations
+
 from abc import abstractmethod
 from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -22,6 +25,14 @@ from skpuffer.utils._checks import check_count, check_positive
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import Interval, StrOptions
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.base import Task
+    from skpuffer.scenarios import Scenario
+    from skpuffer.training import Gradients, Loss, RunDefaults, Step
+    from skpuffer.utils._types import Floats, Table
+
 __all__ = ["LinearClassifier", "LinearTraining", "PrivateTrainingMixin"]
 
 #: What a certificate says of a warm start.
@@ -31,7 +42,8 @@ WARM_STARTED = (
 )
 
 
-def _refuse_partial_fit(estimator):
+def _refuse_partial_fit(estimator: Any) -> NoReturn:
+    # hidden instead of refused: scikit-learn asks for the attribute before it calls it
     raise AttributeError(
         f"{type(estimator).__name__} has no partial_fit: the noise of a run is set "
         "before it starts, from its number of steps, and another call would be another "
@@ -47,7 +59,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
     parameters are published.
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **PrivateEstimatorMixin._parameter_constraints,
         "sampling": [StrOptions(set(SAMPLING_SCHEMES)), None],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
@@ -64,25 +76,26 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
     # -- what a subclass says -----------------------------------------------------
 
     @abstractmethod
-    def _gradients(self, X, y):
+    def _gradients(self, X: Any, y: Any) -> Gradients:
         """Return what is differentiated, of :mod:`skpuffer.training`."""
 
     @abstractmethod
-    def _loss(self):
+    def _loss(self) -> Loss:
         """Return the loss of one record's scores, of :mod:`skpuffer.training`."""
 
-    def _l2(self, context):
+    def _l2(self, context: PublicContext) -> float:
         """Weight of ``|w|**2 / 2`` next to the mean loss."""
         return 0.0
 
-    def _clipping(self, default, order):
+    def _clipping(self, default: float, order: float) -> dict[str, Any]:
         """Clip norm or norms of the release, and sizes of the blocks if apart."""
         clip = default if self.clip_norm is None else float(self.clip_norm)
         return {"clip_norm": clip, "clip_order": order}
 
     # -- the plan: from public facts alone ----------------------------------------
 
-    def _check_parameters(self, scenario):
+    def _check_parameters(self, scenario: Scenario) -> None:
+        # by plain code as well, since scikit-learn's own validation can be switched off
         for check, names in (
             (check_count, ("batch_size", "n_steps", "max_iter")),
             (check_positive, ("clip_norm", "learning_rate")),
@@ -91,7 +104,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
                 if getattr(self, name) is not None:
                     check(**{name: getattr(self, name)})
 
-    def _probe(self, task):
+    def _probe(self, task: Task) -> GradientRelease:
         """Describe a single look at all gradients, of clip norm one."""
         return GradientRelease(
             n_records=task.context.n_records,
@@ -102,7 +115,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             name=self._release_name,
         )
 
-    def _release(self, task):
+    def _release(self, task: Task) -> Any:
         probe = self._probe(task)
         context, order = task.context, probe.clip_order
         # how much noise one look at all gradients would take: what the budget buys
@@ -129,10 +142,13 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             ),
             **self._clipping(defaults.clip_norm * width, order),
         )
+        # one step at first: an epoch's length follows from the release, the steps from
+        # that
         n_steps = self._steps(release, defaults)
+        # once more, for the steps and the norm that were decided, whoever decided them
         fitted = rule(n_steps=n_steps, clip_norm=release.total_clip_norm / width)
         # how noisy gradients become parameters: post-processing of what is public
-        chosen = {
+        chosen: dict[str, Any] = {
             "learning_rate": fitted.learning_rate,
             # the rule's momentum belongs to the rule's step
             "momentum": fitted.momentum if self.learning_rate is None else 0.0,
@@ -142,31 +158,44 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             if getattr(self, name) is not None:
                 chosen[name] = float(getattr(self, name))
         optimiser = Optimiser(l2=l2, **chosen)
+        # complete: calibrated as it is, and executed from this same object
         return replace(release, n_steps=n_steps, optimiser=optimiser)
 
-    def _batches(self, n_records):
+    def _batches(self, n_records: int) -> tuple[Any, int | None]:
         """The sampling scheme, and the size of a batch where it has one."""
         sampling, batch_size = self.sampling, self.batch_size
+        # a batch size is asked for by whoever wants smaller steps
         if sampling is None:
             sampling = "full_batch" if batch_size is None else "poisson"
         if sampling == "full_batch":
             return sampling, None
         if batch_size is None:
+            # public: it follows from the number of records alone
             batch_size = min(n_records, max(1, n_records // 10))
+        # draws with replacement may exceed the table, other batches may not
         if sampling != "with_replacement":
             batch_size = min(batch_size, n_records)
         return sampling, batch_size
 
-    def _steps(self, release, defaults):
+    def _steps(self, release: GradientRelease, defaults: RunDefaults) -> int:
         if self.n_steps is not None:
             return int(self.n_steps)
         if self.max_iter is not None:
             return int(self.max_iter) * release.steps_per_epoch
+        # an epoch at least, so that every record is read about once
         return max(defaults.n_steps, release.steps_per_epoch)
 
     # -- the run ------------------------------------------------------------------
 
-    def _execute(self, task, release, noise, rng, record=None):
+    def _execute(
+        self,
+        task: Task,
+        release: Any,
+        noise: Any,
+        rng: np.random.Generator,
+        record: list[Step] | None = None,
+    ) -> Floats:
+        # a subclass may perturb the output instead of the gradients
         if isinstance(release, QueryRelease):
             return super()._execute(task, release, noise, rng)
         gradients = self._gradients(task.X, task.y)
@@ -182,15 +211,17 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             record=record,
         )
 
-    def _publish(self, value, release):
+    def _publish(self, value: Any, release: Any) -> None:
+        # a release on a fitted object is public: the context it had may hold private
+        # rows
         public = PublicContext(n_records=release.n_records)
         self.release_ = replace(release, context=public)
         self.n_steps_ = release.n_steps
         self.n_iter_ = np.array([release.n_epochs])
         self._released = value  # for a warm start of the next fit
 
-    @available_if(_refuse_partial_fit)
-    def partial_fit(self, X, y=None):
+    @available_if(_refuse_partial_fit)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Table, y: ArrayLike | None = None) -> None:
         """Not available; the error says why."""
 
 
@@ -202,16 +233,16 @@ class LinearTraining(PrivateTrainingMixin):
     """
 
     _release_name = "gradients of a linear model"
-    _accept_sparse = "csr"
+    _accept_sparse: str | bool = "csr"
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **PrivateTrainingMixin._parameter_constraints,
         "data_norm": [Interval(Real, 0, None, closed="neither")],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
     }
 
-    def _check_parameters(self, scenario):
+    def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
         if self.intercept_scaling is not None:
             check_positive(intercept_scaling=self.intercept_scaling)
@@ -219,14 +250,15 @@ class LinearTraining(PrivateTrainingMixin):
             check_positive(data_norm=self.data_norm)
 
     @property
-    def _intercept_scale(self):
+    def _intercept_scale(self) -> float:
         """Value of the intercept's column in units of `data_norm`; 0 for none."""
         if not self.fit_intercept:
             return 0.0
         return 0.5 if self.intercept_scaling is None else float(self.intercept_scaling)
 
-    def _gradients(self, X, y):
+    def _gradients(self, X: Any, y: Any) -> Gradients:
         """Clipped gradients of the model on rows in units of `data_norm`."""
+        # of the public labels, not of those that this table happens to hold
         n_classes = len(self.classes_) if hasattr(self, "classes_") else None
         intercept_scale = self._intercept_scale
         # in units of the public norm, so that one rule fits every scale of the data
@@ -241,9 +273,10 @@ class LinearTraining(PrivateTrainingMixin):
             intercept_scale=intercept_scale,
         )
 
-    def _publish(self, value, release):
+    def _publish(self, value: Any, release: Any) -> None:
         super()._publish(value, release)
         # trained on rows in units of `data_norm`, published for rows as they are
+        # from the length of what was released: nothing else is told to publish
         n_outputs = value.size // (self.n_features_in_ + bool(self.fit_intercept))
         weights = self.n_features_in_ * n_outputs
         self.coef_ = value[:weights].reshape(self.n_features_in_, -1).T / self.data_norm
@@ -255,14 +288,15 @@ class LinearTraining(PrivateTrainingMixin):
 class LinearClassifier(PrivateClassifierMixin, LinearLabelsMixin, LinearTraining):
     """Base of linear classifiers; a subclass has the parameter `classes` as well."""
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **LinearTraining._parameter_constraints,
         "classes": ["array-like", None],
     }
 
 
-def _check_start(start, gradients):
+def _check_start(start: Floats, gradients: Gradients) -> None:
     """Refuse to go on from parameters of another shape."""
+    # another table's features or classes: parameters would be read in the wrong places
     if start.shape != (gradients.dim,):
         raise ValueError(
             f"The parameter 'warm_start' needs released parameters of the same "

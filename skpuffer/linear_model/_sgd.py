@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.metaestimators import available_if
@@ -20,13 +20,16 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.accountants import Accountant
+    from skpuffer.releases import PublicContext
     from skpuffer.scenarios import Scenario
+    from skpuffer.training import Loss
     from skpuffer.utils._types import Floats, RandomState, Table
 
 __all__ = ["PrivateSGDClassifier", "PrivateSGDRegressor"]
 
 
-def _has_probabilities(estimator):
+def _has_probabilities(estimator: Any) -> bool:
+    # a hinge loss is no likelihood, so its scores are no log-odds
     if estimator.loss == "log_loss":
         return True
     raise AttributeError(
@@ -144,7 +147,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **LinearClassifier._parameter_constraints,
         "loss": [StrOptions({"log_loss", "hinge", "huber_hinge"})],
         "alpha": [Interval(Real, 0, None, closed="left")],
@@ -193,17 +196,19 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _check_parameters(self, scenario):
+    def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
         check_non_negative(alpha=self.alpha)
 
-    def _loss(self):
+    def _loss(self) -> Loss:
+        # as many scores as there are public classes
         return make_loss(self.loss, len(self.classes_))
 
-    def _l2(self, context):
+    def _l2(self, context: PublicContext) -> float:
+        # a term of the objective that no record enters, so no noise is needed for it
         return float(self.alpha)
 
-    @available_if(_has_probabilities)
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Table) -> Floats:
         """Return the probability of each class; only with ``loss='log_loss'``.
 
@@ -217,7 +222,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         """
         return super().predict_proba(X)
 
-    @available_if(_has_probabilities)
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Table) -> Floats:
         """Return the logarithm of :meth:`predict_proba`.
 
@@ -232,6 +237,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         return np.log(self.predict_proba(X))
 
 
+# the mixin of regressors first: its validation, which clips targets, is the one to run
 class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
     """A linear regressor trained by noisy clipped gradients.
 
@@ -333,7 +339,7 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
     (10,)
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **LinearTraining._parameter_constraints,
         "loss": [StrOptions({"squared_error", "huber"})],
         "epsilon": [Interval(Real, 0, None, closed="neither")],
@@ -386,21 +392,25 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _check_parameters(self, scenario):
+    def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
         check_non_negative(alpha=self.alpha)
         check_positive(epsilon=self.epsilon)
 
-    def _loss(self):
+    def _loss(self) -> Loss:
+        # targets are in units of half their range by now, and so is the width
         if self.loss == "huber":
             return make_loss("huber", width=float(self.epsilon))
         return make_loss(self.loss)
 
-    def _l2(self, context):
+    def _l2(self, context: PublicContext) -> float:
         return float(self.alpha)
 
-    def _publish(self, value, release):
+    def _publish(self, value: Any, release: Any) -> None:
         super()._publish(value, release)
         centre, half = target_scale(self.target_bounds)
+        # back from [-1, 1] to the unit of the target, by public numbers
         self.coef_ = self.coef_.ravel() * half
+        # the centre belongs to the intercept: targets were centred before they were
+        # scaled
         self.intercept_ = self.intercept_ * half + centre

@@ -97,16 +97,21 @@ class Certificate:
     2.943
     """
 
+    # Defaults promise nothing: an infinite epsilon for values, no curve, not
+    # composable.
     notion: Notion
     epsilon: float | None = None
     alpha: float | None = None
     delta: float = 0.0
+    # apart from `delta`, which a conversion may raise: this part stays as it is
     event_delta: float = 0.0
+    # a field of its own: a bound on it implies no epsilon, and must not be read as one
     mutual_information: float | None = None
     confidence: float = 1.0
     relation: str | None = None
     curve: Curve | None = None
     epsilon_lower: float | None = None
+    # infinity says that nothing is known to follow
     rpp_epsilon: float = math.inf
     coupling_id: str | None = None
     composable: bool = False
@@ -124,6 +129,7 @@ class Certificate:
         if not isinstance(self.notion, Notion):
             # for mypy a notion is never given by its name
             object.__setattr__(self, "notion", Notion.of(self.notion))  # type: ignore[unreachable]
+        # a tuple, also of what is read back from JSON: certificates compare by value
         object.__setattr__(self, "assumptions", tuple(self.assumptions))
 
     @property
@@ -138,8 +144,11 @@ class Certificate:
         1.0 or less: the scenario gained nothing over plain differential privacy.
         None where the comparison makes no sense.
         """
+        # a secret about many records, or about no bounded ones, has no record to
+        # compare
         if self.record_sensitivity is None or self.sensitivity is None:
             return None
+        # no noise at all, where plain differential privacy would need some
         if self.sensitivity == 0:
             return math.inf
         return self.record_sensitivity / self.sensitivity
@@ -164,6 +173,7 @@ class Certificate:
             # Another value of a record is two steps of this relation away, a removal
             # and an addition, so nothing follows for replaced values at these numbers.
             return notion.differential and self.notion.implies(notion)
+        # read off an explicit table: a notion that is new implies nothing but itself
         return self.notion.implies(notion)
 
     def to_approximate(self, delta: float) -> "Certificate":
@@ -187,10 +197,14 @@ class Certificate:
         ValueError
             If `delta` is not in the range.
         """
+        # the number first, then what is held: neither can make up for the other
         delta = check_probability(delta=delta)
         self._refuse_estimate("an (epsilon, delta) promise")
+        # without a curve one order would have to stand for all of them
         if self.curve is None:
             raise UncertifiedError("This certificate holds no curve to convert.")
+        # from an average over subsamples or projections, say, no (epsilon, delta)
+        # follows
         if self.notion.approximate is None:
             raise UncertifiedError(
                 f"No (epsilon, delta) promise is known to follow from "
@@ -291,11 +305,13 @@ class Certificate:
         (1.0, 4.0)
         """
         self._refuse_estimate("a promise about another belief")
+        # it averages over a prior, so nothing is left of it under another one
         if self.mutual_information is not None or self.epsilon is None:
             raise UncertifiedError(
                 "This certificate bounds a mutual information under its own prior; "
                 "nothing is known under another."
             )
+        # another belief is a Pufferfish question, whatever notion the promise began in
         notion = _PUFFERFISH.get(self.notion, self.notion)
         if not self.implies(notion):
             raise ValueError(
@@ -308,6 +324,7 @@ class Certificate:
             "divergence": divergence,
             "variation": variation,
         }
+        # the formulas stand in `_robustness`, one for each method
         return shifted(self, notion, method, given, orders)
 
     def _refuse_estimate(self, what: str) -> None:
@@ -332,8 +349,11 @@ class Certificate:
         """
         assert self.epsilon is not None  # every accountant here states one
         spent = self.epsilon / epsilon
+        # such as an exact release, which spends nothing, or a noise that is more than
+        # enough
         if not 1 - _BELOW <= spent <= 1 + _ABOVE:
             return self
+        # the two go on being equal where they were
         same = self.rpp_epsilon == self.epsilon
         asked = float(epsilon)
         return replace(
@@ -344,6 +364,8 @@ class Certificate:
         """Return this certificate demoted to an estimate, for a stated reason."""
         return replace(
             self,
+            # an estimate is no promise, so that nothing may follow from it or be added
+            # to it
             notion=Notion.ESTIMATED,
             rpp_epsilon=math.inf,
             composable=False,
@@ -352,6 +374,7 @@ class Certificate:
 
     def assuming(self, *assumptions: str) -> "Certificate":
         """Return this certificate with further assumptions written into it."""
+        # appended, never replaced: what was assumed before still has to hold
         return replace(self, assumptions=(*self.assumptions, *assumptions))
 
     def to_dict(self) -> dict[str, Any]:
@@ -363,9 +386,12 @@ class Certificate:
             All fields and the `gain`. The curve of an estimate is left out: there is
             nothing to convert it to, and private rows may have gone into it.
         """
+        # every field, whichever there are: none can be forgotten by a list of them
         out = {f.name: to_plain(getattr(self, f.name)) for f in fields(self)}
         out["notion"] = str(self.notion)
+        # for readers; it follows from two fields and is not read back
         out["gain"] = to_plain(self.gain)
+        # the curve of an estimate may have been made of private rows
         if not self.certified:
             out["curve"] = None
         return out
@@ -413,6 +439,7 @@ class Certificate:
             )
         return cls(
             **{
+                # a text such as 'inf' is a number elsewhere, and stays a text in these
                 name: value if name in _TEXTS else from_plain(value)
                 for name, value in plain.items()
                 if name in names
@@ -426,8 +453,10 @@ class Certificate:
         parts = [f"notion={self.notion.name!r}"]
         for name in ("epsilon", "alpha", "delta", "mutual_information"):
             value = getattr(self, name)
+            # what is zero or unknown is left out: a line has to be short
             if value is not None and not (name == "delta" and value == 0):
                 parts.append(f"{name}={value:.6g}")
+        # the notion and its numbers; `str` says the rest, assumptions above all
         return f"Certificate({', '.join(parts)})"
 
     def _repr_html_(self) -> str:

@@ -63,6 +63,8 @@ def gaussian_delta(epsilon: Numbers, mu: Numbers) -> Numbers:
             return 0.0 if epsilon > 0 else 1.0
         return float(_difference(epsilon, mu))
     epsilon, mu = np.asarray(epsilon, float), np.asarray(mu, float)
+    # limits are put in afterwards: where mu or epsilon is infinite or zero, NaN comes
+    # out
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         value = _difference(epsilon, mu)
         value = np.where(np.isinf(epsilon), np.where(epsilon > 0, 0.0, 1.0), value)
@@ -73,9 +75,12 @@ def gaussian_delta(epsilon: Numbers, mu: Numbers) -> Numbers:
 
 def _difference(epsilon: Numbers, mu: Numbers) -> Floats:
     """Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu)."""
+    # Theorem 8 of Balle and Wang with mu the sensitivity over the standard deviation.
     first = log_ndtr(mu / 2 - epsilon / mu)
     # exp(epsilon) * Phi(...) in logarithms: the product is tame, its factors are not
     second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
+    # as exp(first) (1 - exp(second - first)), without the cancellation of two small
+    # terms
     return np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
 
 
@@ -84,6 +89,7 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
 
     Rounded up: the value returned never promises more than holds.
     """
+    # no epsilon is needed where delta covers the total variation already
     if mu == 0 or gaussian_delta(0.0, mu) <= delta:
         return 0.0
     if math.isinf(mu):
@@ -92,12 +98,14 @@ def gaussian_epsilon(delta: float, mu: float) -> float:
     upper = mu**2 / 2 + mu * math.sqrt(2 * math.log(1 / delta)) + 1.0
     if mu > 1e8:  # it is as good as exact, and the curve has lost its digits
         return upper * (1 + 1e-12)
+    # bracketed by a point that misses delta and one that meets it
     return root_above(partial(gaussian_delta, mu=mu), delta, 0.0, upper)
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """Largest mu with ``gaussian_delta(epsilon, mu) <= delta``, rounded down."""
     mu = largest_argument(partial(gaussian_delta, epsilon), delta, 1.0)
+    # evaluated once more, as it is by whoever asks the curve: down is the safe side
     while gaussian_delta(epsilon, mu) > delta:
         mu *= 1 - 1e-12
     return mu
@@ -113,6 +121,8 @@ class GaussianCurve(Plain, kind="gaussian"):
         Distance of the means in standard deviations.
     """
 
+    # one number for the whole curve: composed steps are again Gaussian (Dong et al.
+    # 2022)
     mu: float
 
     def __post_init__(self) -> None:
@@ -126,6 +136,7 @@ class GaussianCurve(Plain, kind="gaussian"):
     def renyi(self, alpha: float) -> float:
         """Rényi cost at order `alpha`, in nats."""
         alpha = check_order(alpha=alpha)
+        # else 0 * inf at the order inf
         return 0.0 if self.mu == 0 else alpha * self.mu**2 / 2
 
     def delta(self, epsilon: float) -> float:

@@ -26,7 +26,9 @@ class BoundedColumnsMixin:
     """Mixin for estimators with the parameter `bounds` that release moments."""
 
     def _check_parameters(self, scenario):
+        # as far as parameters go: how many columns there are is not known yet
         check_bounds(self.bounds)
+        # before the data is read, as nothing in it could help
         if self.bounds is None and scenario.any_records:
             raise UnsupportedError(
                 f"{type(self).__name__} needs public bounds of the features: without, "
@@ -36,6 +38,7 @@ class BoundedColumnsMixin:
             )
 
     def _leaks(self):
+        # only 'empirical' is a text: the range of a column is its two outermost records
         return (BOUNDS_LEAK,) if isinstance(self.bounds, str) else ()
 
     def _moment_release(self, task, *, order, name, query):
@@ -46,16 +49,22 @@ class BoundedColumnsMixin:
         """
         scenario, context = task.scenario, task.context
         d, n = context.n_features, context.n_records
+        # the data is passed for 'empirical' alone, which voids the promise: see
+        # `_leaks`
         bounds = resolve_bounds(
             self.bounds, d, scenario=scenario, context=context, X=task.X
         )
+        # what publishes the vector has no data, so the bounds travel with the release
         context = replace(context, bounds=bounds)
+        # distributions that a user states are of one output, and this would be another
         if bounds is not None and order > 1 and isinstance(scenario, LawsScenario):
             raise ScenarioError(
                 "The parameter 'laws' of the scenario speaks of means and deviations, "
                 "but with 'bounds' it is means and second moments that leave. Leave "
                 "'bounds' out."
             )
+        # Nothing bounds a record: only the distributions of the output can set noise.
+        # The matrix lets a Gaussian prior find them.
         if bounds is None:
             return QueryRelease(
                 query=query,
@@ -69,6 +78,7 @@ class BoundedColumnsMixin:
         return QueryRelease(
             contribution=moments,
             is_sum=True,
+            # the number of records is public, so the mean is a sum times a constant
             factor=1 / n,
             dim=moments.dim,
             units=moments.units,
@@ -159,6 +169,7 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
 
     def _publish(self, value, release):
         bounds = release.context.bounds
+        # released about the middles of the bounds, which are public and added back
         if bounds is not None:
             value = bounds.middle + value
         self.mean_ = value

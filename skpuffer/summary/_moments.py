@@ -77,6 +77,7 @@ class Moments:
     @property
     def units(self) -> tuple[float, ...]:
         """Units of the coordinates: half-ranges, then their squares."""
+        # second moments are in squared units; noise is in proportion to both
         half = self.bounds.half
         return tuple(
             np.concatenate([half**k for k in range(1, self.order + 1)]).tolist()
@@ -85,10 +86,13 @@ class Moments:
     @property
     def sensitivity(self) -> Sensitivity:
         """See :class:`Sensitivity`."""
+        # one record is in every column
         return stacked_sensitivity([_SENSITIVITY[self.order]] * len(self.positions))
 
     def __call__(self, X: Floats, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
+        # clipped, whatever the record holds: the table of sensitivities rests on [-1,
+        # 1]
         u = self.bounds.normalise(np.asarray(X)[:, list(self.positions)])
         return u if self.order == 1 else np.hstack([u, u**2 - 0.5])
 
@@ -107,17 +111,20 @@ class Moments:
         """
         # clipping moves no two values apart, and u lies in an interval of length 2
         gaps = np.minimum(gaps[:, list(self.positions)] / self.bounds.half, 2.0)
+        # the norm of a stacked vector is that of its columns' norms
         columns = gaps if self.order == 1 else _pair_move(gaps, norm)
         return np.linalg.norm(columns, norm, axis=1)
 
     def means(self, first: Floats) -> Floats:
         """Means in data units from first moments, of shape (..., n_columns)."""
+        # post-processing by public numbers
         return self.bounds.middle + self.bounds.half * first
 
     def variances(
         self, first: Floats, second: Floats, least: float | Floats = 0.0
     ) -> Floats:
         """Variances in data units from moments; see :func:`bounded_variance`."""
+        # in units of the squared half-range
         share = bounded_variance(first, second, least)
         return self.bounds.half**2 * share
 
@@ -140,6 +147,7 @@ def _pair_move(gaps, norm):
     ndarray
         As `gaps`.
     """
+    # d (2 - d) is largest at d = 1, so a larger move allows for one as large as that
     first, second = gaps, np.where(gaps < 1, gaps * (2 - gaps), 1.0)
     in_l1 = np.where(gaps < 1.5, gaps * (3 - gaps), 2.25)
     if norm == 1:
@@ -167,6 +175,7 @@ class Averages:
 
     def __array__(self, dtype=None, copy=None):
         """Return the matrix, of shape (n_features, n_records * n_features)."""
+        # the same block for each record, side by side
         one = np.eye(self.n_features, dtype=dtype or float) / self.n_records
         return np.tile(one, self.n_records)
 
@@ -196,6 +205,7 @@ def bounded_variance(
     >>> float(bounded_variance(0.5, 0.0))
     0.25
     """
+    # E u² - (E u)², and no variance on [-1, 1] exceeds one; noise may leave that range
     return np.clip(second + 0.5 - np.square(first), np.minimum(least, 1.0), 1.0)
 
 
