@@ -55,6 +55,7 @@ class Bounds:
     array([[1. , 0.5]])
     """
 
+    # tuples, so that bounds have a hash; the arrays below are computed from them once
     low: tuple[float, ...]
     high: tuple[float, ...]
     #: Midpoints, and half the lengths, of shape (n_features,).
@@ -62,6 +63,7 @@ class Bounds:
     half: Floats = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        # halved first: a sum or difference of two large ends could overflow
         low, high = np.asarray(self.low) / 2, np.asarray(self.high) / 2
         object.__setattr__(self, "middle", low + high)
         object.__setattr__(self, "half", high - low)
@@ -117,6 +119,7 @@ def check_bounds(bounds: Any, name: str = "bounds") -> tuple[Floats, Floats] | N
     """
     if bounds is None:
         return None
+    # each pair by itself; whether the columns exist is seen when the table is
     if isinstance(bounds, dict):
         for column, pair in bounds.items():
             found = check_bounds(pair, f"{name}[{column!r}]")
@@ -148,6 +151,7 @@ def check_bounds(bounds: Any, name: str = "bounds") -> tuple[Floats, Floats] | N
             f"The parameter {name!r} has {low.size} lower and {high.size} upper "
             "bounds: give as many."
         )
+    # an infinite bound would clip nothing, and leave the sensitivity infinite
     if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high))):
         raise ValueError(
             f"The parameter {name!r} must be finite: one record could move the result "
@@ -158,7 +162,9 @@ def check_bounds(bounds: Any, name: str = "bounds") -> tuple[Floats, Floats] | N
             f"The parameter {name!r} must be a pair (low, high) with low < high for "
             f"each feature. Got {bounds!r}."
         )
+    # half a range is a unit of the noise: it must be of a size that can be squared
     check_interval(low, high, name)
+    # the one case in which both readings have the right shape: better to ask
     if low.shape == high.shape == (2,) and _looks_like_pairs(bounds):
         raise ValueError(
             f"The parameter {name!r} can be read as lows and highs, or as a pair for "
@@ -215,9 +221,11 @@ def resolve_bounds(
     >>> resolve_bounds((0, [1, 5]), n_features=2)
     Bounds(low=(0.0, 0.0), high=(1.0, 5.0))
     """
+    # what is given outright wins over what the scenario declares
     given = check_bounds(bounds)
     if given is not None:
         return _of_length(*given, n_features, "The parameter 'bounds' has")
+    # the only way to the data, and the caller writes it in the certificate
     if are_empirical(bounds):
         return data_bounds(cast(ArrayLike, X))
     if isinstance(bounds, dict):
@@ -234,6 +242,7 @@ def _by_column(
     context: "PublicContext",
 ) -> Bounds:
     """Bounds in the order of the columns, from a dict by column and the scenario."""
+    # after preprocessing, columns have other meanings than their raw names
     named = context.feature_names if context.feature_map is None else None
     names: Sequence[Any] = range(n_features) if named is None else named
     missing = [name for name in names if name not in bounds]
@@ -246,6 +255,7 @@ def _by_column(
                 f"the data; it names {list(bounds)!r}. Columns go by name in a data "
                 "frame, by position in an array and after public preprocessing."
             )
+        # the dict wins where both speak of a column
         pairs = zip(declared.low, declared.high, strict=True)
         bounds = dict(zip(names, pairs, strict=True)) | bounds
     low, high = zip(*(map(float, bounds[name]) for name in names), strict=True)
@@ -266,10 +276,12 @@ def declared_bounds(
     A feature that is constant over a public prior gets an interval of length two around
     its value: a unit of the noise must be positive.
     """
+    # of the model's own columns: preprocessing may have made more or fewer
     declared = scenario.declared_bounds(replace(context, n_features=n_features))
     if declared is None:
         return None
     low, high = (np.asarray(side, dtype=float) for side in declared)
+    # a prior is checked here, as it was not given as bounds
     if not (np.all(np.isfinite(low)) and np.all(np.isfinite(high))):
         raise ValueError(
             "The prior of the scenario has NaN or infinity, so its range cannot bound "
@@ -281,6 +293,7 @@ def declared_bounds(
 
 def _of_length(low: Floats, high: Floats, n_features: int, what: str) -> Bounds:
     """Bounds of `n_features` features, from numbers or arrays of that length."""
+    # a single number stands for all features
     for side in (low, high):
         if side.ndim and side.size != n_features:
             raise ValueError(
@@ -293,5 +306,6 @@ def _of_length(low: Floats, high: Floats, n_features: int, what: str) -> Bounds:
 
 
 def _widened(low: Floats, high: Floats) -> Bounds:
+    # only where the range is a point; outwards, so that the values stay inside
     spread = np.where(low < high, 0.0, np.maximum(1.0, 1e-6 * np.abs(low)))
     return Bounds(tuple((low - spread).tolist()), tuple((high + spread).tolist()))

@@ -53,6 +53,7 @@ def check_real(**named: Any) -> float:
     """
     name, value = _one(named)
     # for mypy no boolean is a real number
+    # True is an integer to Python, and a mistake as a budget
     if not isinstance(value, Real) or isinstance(value, (bool, np.bool_)):  # type: ignore[unreachable]
         raise TypeError(
             f"The parameter {name!r} must be a real number. "
@@ -61,12 +62,14 @@ def check_real(**named: Any) -> float:
     try:
         number = float(value)
     except OverflowError:
+        # refused outside of `except`, so that no second error is chained to it
         number = None
     if number is None:
         raise ValueError(
             f"The parameter {name!r} must be a number within the range of floats, "
             "which end at 1.8e308."
         )
+    # it would pass every comparison by which ranges are checked
     if math.isnan(number):
         raise ValueError(f"The parameter {name!r} must be a number. Got nan.")
     return number
@@ -86,6 +89,7 @@ def check_positive(*, finite: bool = True, **named: Any) -> float:
         raise ValueError(
             f"The parameter {name!r} must be in the range (0, inf{end}. Got {raw!r}."
         )
+    # in the user's own words, `raw`, also where a float has rounded them
     return _workable(name, value, raw, _LEAST_SIZE, finite)
 
 
@@ -93,6 +97,7 @@ def check_extent(**named: Any) -> float:
     """Return the one named sensitivity or scale: zero, infinity, or a workable size."""
     name, raw = _one(named)
     value = check_non_negative(**named)
+    # each with a meaning of its own: no move at all, and no bound on it
     if value == 0 or math.isinf(value):
         return value
     return _workable(name, value, raw, _LEAST_EXTENT, finite=True)
@@ -110,6 +115,7 @@ def check_interval(low: Numbers, high: Numbers, name: str) -> None:
     name : str
         Of the parameter, for the message.
     """
+    # an end may be zero, half a length may not
     for end in np.unique(np.abs([*np.ravel(low), *np.ravel(high)])):
         check_extent(**{name: float(end)})
     for half in np.unique(high / 2 - low / 2):
@@ -119,6 +125,7 @@ def check_interval(low: Numbers, high: Numbers, name: str) -> None:
 def _workable(
     name: str, value: float, raw: object, least: float, finite: bool
 ) -> float:
+    # beyond these, squares or their quotients overflow or vanish, and noise with them
     if value < least or (finite and value > _LARGEST_SIZE):
         raise ValueError(
             f"The parameter {name!r} must be in the range [{least:g}, "
@@ -143,6 +150,7 @@ def check_order(**named: Any) -> float:
     """Return the one named value as a Rényi order in (1, inf]."""
     name, raw = _one(named)
     value = check_real(**named)
+    # the Rényi divergence of order one is a limit with other formulas
     if value <= 1:
         raise ValueError(
             f"The Rényi order {name!r} must be in the range (1, inf]. Got {raw!r}."
@@ -154,6 +162,7 @@ def check_probability(**named: Any) -> float:
     """Return the one named value as a float in the open interval (0, 1)."""
     name, raw = _one(named)
     value = check_real(**named)
+    # zero is a pure promise, asked for in other ways; at one nothing is promised
     if not 0 < value < 1:
         raise ValueError(
             f"The parameter {name!r} must be in the range (0, 1). Got {raw!r}."
@@ -198,6 +207,7 @@ def check_each(check: Callable[..., float], **named: Any) -> Any:
     if isinstance(value, Real) or not hasattr(value, "__len__"):
         return check(**named)
     array = np.asarray(value)
+    # text would be read as numbers by the cast below, and booleans as zeros and ones
     if array.dtype.kind not in "iuf":
         raise TypeError(
             f"The parameter {name!r} must hold real numbers. Got {value!r}."
@@ -215,6 +225,7 @@ def check_count(*, least: int = 1, **named: Any) -> int:
     """Return the one named value as an int no smaller than `least`."""
     name, raw = _one(named)
     value = check_real(**named)
+    # a float such as 10.0 counts as well, as read from a file
     if math.isinf(value) or value != math.floor(value) or value < least:
         raise ValueError(
             f"The parameter {name!r} must be an integer of at least {least}. "
@@ -231,6 +242,7 @@ def check_count(*, least: int = 1, **named: Any) -> int:
 def check_option(options: Iterable[object], **named: Any) -> Any:
     """Return the one named value if it is among `options`, or raise."""
     name, value = _one(named)
+    # by type too: True equals 1, and an array has no single truth value
     if not any(type(value) is type(o) and value == o for o in options):
         listed = ", ".join(repr(o) for o in options)
         raise ValueError(
@@ -273,6 +285,7 @@ def check_masses(
             f"The parameter {name!r} must have one entry for each of the {n} points. "
             f"Got shape {values.shape}."
         )
+    # counts sum to any number, masses to one: a sum that is neither is a mistake
     read_as_counts = counts and np.issubdtype(values.dtype, np.integer)
     values = values.astype(float)
     total = float(values.sum())
@@ -287,6 +300,7 @@ def check_masses(
             f"{' (integers are taken as counts)' if counts else ''}. "
             f"Got a sum of {total!r}."
         )
+    # again, as a sum within the tolerance is not yet one
     return values / total
 
 
@@ -316,6 +330,7 @@ def check_covariance(*, least: float = -1e-10, **named: Any) -> Floats:
     try:
         array = np.asarray(raw, dtype=float)
     except (TypeError, ValueError, OverflowError):
+        # refused below with the same words as any other shape that does not fit
         array = np.empty(0)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
         raise ValueError(
@@ -324,12 +339,16 @@ def check_covariance(*, least: float = -1e-10, **named: Any) -> Floats:
         )
     if not np.all(np.isfinite(array)):
         raise ValueError(f"The parameter {name!r} must be finite.")
+    # by standard deviations, so that large units of one coordinate excuse nothing
+    # elsewhere
     spreads = np.sqrt(np.maximum(np.diag(array), 0))
     slack = 1e-9 * np.outer(spreads, spreads) + 1e-12 * np.abs(array).max()
     if np.any(np.abs(array - array.T) > slack):
         raise ValueError(f"The parameter {name!r} must be symmetric.")
+    # exactly symmetric from here on: factorisations read one half only
     array = (array + array.T) / 2
     low, high = np.linalg.eigvalsh(array)[[0, -1]].tolist()
+    # relative to the largest, as the matrix may be in any unit
     if low < least * high or (least > 0 and low <= least * high):
         kind = "semi-definite"
         if least > 0:
@@ -362,6 +381,7 @@ def noise_generator(
     """
     if random_state is None:
         return np.random.default_rng(), False
+    # whoever made it may know its state, so noise from it counts as seeded
     if isinstance(random_state, np.random.Generator):
         return random_state, True
     if isinstance(random_state, np.random.RandomState):

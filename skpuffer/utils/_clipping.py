@@ -88,12 +88,16 @@ def row_norms(X: Any, order: float) -> Floats:
     if not sparse.issparse(X):
         X = np.asarray(X, order="C")  # else entries are added up in another order
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        # powers of other orders may overflow or vanish for moderate entries
         if order not in (1, 2, math.inf):
             return _scaled_norms(X, order)
         lengths = _plain_norms(X, order)
         if order == 2 and X.dtype != np.float32:  # float64 holds any square of those
+            # also where a square vanished beside larger ones: it was below their
+            # round-off
             sure = (lengths >= _LEAST_LENGTH) & (lengths < math.inf)
             if not sure.all():
+                # NaN is not sure either, and stays NaN
                 again = np.flatnonzero(~sure)
                 lengths[again] = _scaled_norms(X[again], order)
         return lengths
@@ -104,6 +108,7 @@ def _plain_norms(X: Any, order: float) -> Floats:
         return sparse_linalg.norm(X.astype(np.float64), ord=order, axis=1)
     X = np.asarray(X, np.float64)
     if order == 2:
+        # without a table of all squares
         return np.sqrt(np.einsum("ij,ij->i", X, X))
     return np.linalg.norm(X, ord=order, axis=1)
 
@@ -111,12 +116,15 @@ def _plain_norms(X: Any, order: float) -> Floats:
 def _scaled_norms(X: Any, order: float) -> Floats:
     """Norms of the rows divided by their largest entries, times these."""
     largest = _plain_norms(X, math.inf)
+    # a row of zeros, or with a NaN, is divided by one
     scale = np.where(largest > 0, largest, 1.0)
     if sparse.issparse(X):
         shares = X.astype(np.float64)
         shares.data = np.abs(shares.data) / np.repeat(scale, np.diff(X.indptr))
         powers = np.asarray(shares.power(order).sum(axis=1)).ravel()
     else:
+        # entries of at most one, one of which is one: no power overflows, nor does
+        # their sum
         powers = ((np.abs(X) / scale[:, None]) ** order).sum(axis=1)
     return largest * powers ** (1 / order)
 
@@ -231,6 +239,7 @@ def clip_rows(X: Any, norm: float, ord: float = 2) -> Any:
             X = X.copy()
             X.sum_duplicates()  # entries stored in parts would be measured too short
         return _clipped(X, norm, ord)
+    # copied only if a row is too long: most tables are within their bound
     result = X
     for part in row_parts(X):
         clipped = _clipped(X[part], norm, ord)
@@ -243,22 +252,27 @@ def clip_rows(X: Any, norm: float, ord: float = 2) -> Any:
 def _clipped(X: Any, norm: float, ord: float) -> Any:
     """Clipped rows of a small table; the table itself if no row exceeds the bound."""
     lengths, dtype = row_norms(X, ord), X.dtype
+    # what is not known to be short, NaN included, is long
     long = ~(lengths <= norm)
     if not np.any(long):
         return X
     factors = np.ones(len(lengths))
     with np.errstate(invalid="ignore"):
         np.divide(norm, lengths, out=factors, where=long)
+    # subnormal, zero or NaN: the quotient has lost its digits, or the row is not finite
     far = np.flatnonzero(~(factors >= np.finfo(float).tiny))
     if len(far):
         largest = row_norms(X[far], np.inf)
+        # quoting nothing: the row is private
         if not np.all(np.isfinite(largest)):
             raise ValueError("X contains NaN or infinity: its rows cannot be clipped.")
         # a power of two that brings any length into range, exactly
         units = np.ones(len(lengths))
         units[far] = np.ldexp(1.0, np.frexp(largest)[1] - 1)
         X = _scaled(X.astype(np.float64), 1 / units)
+        # measured anew, in the units by which the rows have been divided
         factors[far] = norm / row_norms(X[far], ord)
+    # rounded once, to the dtype the table came in
     return _scaled(X, factors).astype(dtype, copy=False)
 
 

@@ -27,12 +27,15 @@ class Plain:
 
     def __init_subclass__(cls, kind: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        # the first class of a name keeps it: a later one could make data mean something
+        # else
         if kind is None or _KINDS.setdefault((cls.kind_key, kind), cls) is not cls:
             kind = cls.__qualname__
         cls.kind = kind
 
     def to_dict(self) -> dict[str, Any]:
         """Return kind and fields as plain data that strict JSON can hold."""
+        # all fields, so that what is read back is the same in every one
         return {self.kind_key: self.kind} | {
             f.name: to_plain(getattr(self, f.name))
             for f in fields(self)  # type: ignore[arg-type]
@@ -66,6 +69,7 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [to_plain(part) for part in value]
     if isinstance(value, float):
+        # strict JSON has no infinity; 'inf' is read back as one
         return float(value) if math.isfinite(value) else str(float(value))
     return value
 
@@ -88,10 +92,12 @@ def from_plain(value: Any) -> Any:
     """
     if isinstance(value, list):
         return tuple(map(from_plain, value))
+    # texts that may be just these are kept away from here by whoever reads them
     if value in ("inf", "-inf", "nan"):
         return float(value)
     if not isinstance(value, dict):
         return value
+    # noise goes by its family, all else by its kind
     for key in ("kind", "family"):
         if isinstance(value.get(key), str):
             return _of_kind(key, value)
@@ -100,6 +106,7 @@ def from_plain(value: Any) -> Any:
 
 def _of_kind(key: str, plain: dict[str, Any]) -> Any:
     kind = _KINDS.get((key, plain[key]))
+    # only classes that declared themselves are made, never one named by the data
     if kind is None:
         names = ", ".join(sorted(repr(name) for at, name in _KINDS if at == key))
         raise ValueError(
@@ -108,6 +115,8 @@ def _of_kind(key: str, plain: dict[str, Any]) -> Any:
         )
     values = {name: from_plain(part) for name, part in plain.items() if name != key}
     try:
+        # through the constructor, so that fields are checked as they were the first
+        # time
         return kind.read_back(values)  # type: ignore[attr-defined]
     except (TypeError, KeyError) as error:
         raise ValueError(

@@ -62,6 +62,7 @@ def as_table(X: Any) -> Any:
 
 def refuse_mask(values: object, name: str) -> None:
     """Refuse a masked array, whose masked values would be read."""
+    # `asarray` drops the mask, and what was hidden would be computed with
     if np.ma.is_masked(values):
         raise ValueError(
             f"The parameter {name!r} is a masked array, whose masked values would be "
@@ -90,6 +91,7 @@ def matching_names(X: Any) -> tuple[Any, ...] | None:
 
 def row_count(X: Any) -> int:
     """Return the number of records of a frame, an array or a sparse matrix."""
+    # sparse matrices have no length
     shape = getattr(X, "shape", None)
     return int(shape[0]) if shape else len(X)
 
@@ -123,6 +125,7 @@ def drop_position(X: Any, position: int) -> tuple[Any, NDArray[Any]]:
         name = frame.columns[position]
         # not frame[name]: a name that is a number would be read as a row
         return frame.drop(name).to_native(), frame.get_column(name).to_numpy()
+    # columns are cheap to take in this format; rows, in the one it goes back to
     if hasattr(X, "tocsc"):
         keep = np.delete(np.arange(X.shape[1]), position)
         column = X.tocsc()
@@ -184,12 +187,16 @@ def read_numbers(X: Any) -> Any:
         If a column holds other objects.
     """
     X = read_table(X)
+    # column by column: one of text must not turn the others into objects
     if is_frame(X):
         return _numeric_frame(X)
+    # by its type alone: no cell is looked at
     if sparse.issparse(X) or X.dtype.kind in "biuf":
         return X
+    # scikit-learn refuses it later, in words that tests of its API expect
     if X.ndim > 2:
         return as_numbers(X, "The parameter 'X'")
+    # by column, so that the message can name the one to look at, and no cell of it
     columns = [
         as_numbers(column, f"The column {i} of the parameter 'X'")
         for i, column in enumerate(X.T)
@@ -214,11 +221,13 @@ def read_labels(y: Any, *, numeric: bool = False) -> Any:
     ValueError, TypeError
         As :func:`read_numbers`, and if a target is missing.
     """
+    # left as it is: scikit-learn refuses sparse targets by itself
     if y is None or sparse.issparse(y):
         return y
     y = _as_array(y, "y")
     if numeric:
         y = as_numbers(y, "The parameter 'y'")
+    # infinity is missing as well: no loss of it is finite
     missing = ~np.isfinite(y) if y.dtype.kind == "f" else _missing(y)
     if np.any(missing):
         raise ValueError(
@@ -251,16 +260,19 @@ def as_numbers(values: NDArray[Any], where: str) -> NDArray[Any]:
     TypeError
         On other objects.
     """
+    # first, as a cast to floats would drop the imaginary parts
     _refuse_complex(values, where)
     kind = values.dtype.kind
     if kind in "biuf":
         return values
+    # the dtype helps to find the cause, and quotes no cell
     where = f"{where} (dtype {values.dtype})"
     missing = _missing(values)
     present = values[~missing]
     if kind == "O":
         held = {type(value) for value in present}
         others = [h for h in held if not issubclass(h, (Real, Decimal, str, bytes))]
+        # dates first: their remedy is another one than that of other objects
         if any(issubclass(h, (np.datetime64, np.timedelta64)) for h in others):
             kind = "M"
         elif others:
@@ -274,6 +286,7 @@ def as_numbers(values: NDArray[Any], where: str) -> NDArray[Any]:
             "them by a public rule, or leave the column out."
         )
     numbers = np.full(values.shape, np.nan)
+    # without the missing ones, such as pandas' NA, which no cast takes
     read = floats(present)
     if read is None:
         raise ValueError(
@@ -300,6 +313,7 @@ def floats(values: Any) -> Floats | None:
     """Return values as an array of floats, or None if they are not."""
     try:
         values = np.asarray(values)
+        # complex numbers and dates can be cast, and must not be
         return None if values.dtype.kind in "cmM" else values.astype(float)
     except (TypeError, ValueError, ArithmeticError):
         return None
@@ -340,6 +354,7 @@ def _plain_array(values: Any) -> NDArray[Any] | None:
         if array.dtype.kind in "US" and not hasattr(values, "dtype"):
             # a list that mixes numbers and text: none becomes the other
             array = np.asarray(values, dtype=object)
+    # whatever foreign code raises may quote a cell, so no word of it is passed on
     except Exception:
         return None
     return array
@@ -349,6 +364,7 @@ def _refuse_complex(array: Any, where: str) -> None:
     kinds = {array.dtype.type}
     if array.dtype.kind == "O":
         kinds = set(map(type, array.flat))
+    # every real number is a complex one to Python
     if any(issubclass(k, Complex) and not issubclass(k, Real) for k in kinds):
         raise ValueError(
             f"Complex data not supported: {where} (dtype {array.dtype}) holds complex "
@@ -358,6 +374,7 @@ def _refuse_complex(array: Any, where: str) -> None:
 
 def _numeric_frame(X: Any) -> Any:
     """The frame; with all columns as numbers where the dtype of one is not a number."""
+    # the usual case without narwhals
     if isinstance(X, pd.DataFrame) and all(map(_is_pandas_number, X.dtypes)):
         return X
     frame = nw.from_native(X, eager_only=True)
@@ -405,8 +422,11 @@ def validate_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     ValueError
         As there, but quoting nothing. Of NaN the remedy is named that does not leak.
     """
+    # float32 stays float32: the caller's own options win
     options = {"dtype": [np.float64, np.float32]} | options
+    # finiteness is asked below: what scikit-learn advises, an imputer, would leak
     options |= {"accept_sparse": estimator._accept_sparse, "ensure_all_finite": False}
+    # before scikit-learn: what it refuses, it quotes
     X = read_numbers(X)
     numeric = options.get("y_numeric", False)
     targets = [read_labels(v, numeric=numeric) for v in y]
@@ -428,17 +448,20 @@ def validate_labels(estimator: Any, X: Any, y: Any) -> tuple[Any, Indices]:
     given = estimator.classes
     present = _ordered(y, "y")
     check_classification_targets(y)
+    # by default the labels of the table are taken as public, which the certificate says
     classes = present if given is None else _ordered(given, "classes")
     if len(classes) < 2:
         raise ValueError(
             f"{type(estimator).__name__} needs at least 2 classes; there is one class "
             "only. Give all labels as classes=[...]."
         )
+    # the public labels are quoted, the private ones are not
     if not set(present.tolist()) <= set(classes.tolist()):
         raise ValueError(
             f"The target has labels that the parameter 'classes' does not name "
             f"({given!r})."
         )
+    # last: an attribute that only a sound target sets
     estimator.classes_ = classes
     return X, np.searchsorted(classes, y)
 

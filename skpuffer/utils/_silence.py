@@ -37,7 +37,9 @@ def muted(estimator: Any) -> Any:
     estimator : estimator
         Unfitted.
     """
+    # the user's own object keeps its callbacks and its verbosity
     fresh = clone(estimator)
+    # by identity, each once: parameters may share an estimator, or hold each other
     for part in _parts(fresh, set()):
         if hasattr(part, "_skl_callbacks"):
             del part._skl_callbacks  # the list, which clones share, is left alone
@@ -65,6 +67,7 @@ def _parts(value: Any, seen: set[int]) -> Iterator[Any]:
 @contextmanager
 def silence() -> Iterator[None]:
     """Let no warning, log or printed text out."""
+    # counted, as a thread may begin its silence while another one keeps its own
     with _LOCK:
         if not _SHARED["depth"]:
             _SHARED["stack"] = _silenced()
@@ -74,18 +77,22 @@ def silence() -> Iterator[None]:
     finally:
         with _LOCK:
             _SHARED["depth"] -= 1
+            # what was printed in between by others is lost: that costs less than a
+            # value let out
             if not _SHARED["depth"]:
                 _SHARED["stack"].close()
 
 
 def _silenced() -> ExitStack:
     """Silence the process until the stack that is returned is closed."""
+    # closed on the way out if a step fails; handed over whole otherwise, by `pop_all`
     with ExitStack() as stack:
         nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
         stack.enter_context(redirect_stdout(nowhere))
         stack.enter_context(redirect_stderr(nowhere))
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")
+        # back to what was disabled before, and not to everything enabled
         stack.callback(logging.disable, logging.root.manager.disable)
         logging.disable(logging.CRITICAL)
         return stack.pop_all()

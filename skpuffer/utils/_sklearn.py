@@ -4,6 +4,7 @@ Every contributed package needs these; when scikit-learn moves them, this is the
 file to change.
 """
 
+# under public names here, so that a search for the private ones finds this file alone
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils._param_validation import (
     HasMethods,

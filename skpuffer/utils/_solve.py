@@ -36,15 +36,18 @@ def largest_argument(
         # relative, as targets span hundreds of decades
         return function(u) / target - 1
 
+    # a bracket that grows by factors reaches any scale in few steps
     low = high = start
     # a bracket with excess(low) <= 0 < excess(high)
     while excess(low) > 0:
         low, high = low / 4, low
     while excess(high) <= 0:
         low, high = high, high * 4
+        # the target is met as far as floats go
         if math.isinf(high):
             return low
     root = brentq(excess, low, high, xtol=low * 1e-15, rtol=1e-15)
+    # down: a smaller shift per unit of noise is more noise
     return root * (1 - MARGIN)
 
 
@@ -67,6 +70,7 @@ def root_below(
     low = high = most
     while function(low) > target:
         low, high = 0.9 * low, low
+    # nothing to search: even the most is within the target
     if low == high:
         return most
     root = brentq(
@@ -76,6 +80,7 @@ def root_below(
         xtol=1e-7 * low,
         rtol=1e-7,
     )
+    # down, until the target is met as it is evaluated
     while function(root) > target:
         root *= 1 - 2e-7
     return root
@@ -96,6 +101,7 @@ def smallest_argument(function: Callable[[float], Numbers], target: float) -> fl
     high = 1.0
     while function(high) > target:
         high *= 2
+        # no float is enough: infinity is the only safe answer
         if math.isinf(high):
             return high
     return root_above(function, target, 0.0, high)
@@ -127,6 +133,7 @@ def root_above(
     while found < high and function(found) > target:
         # a function read off a grid is smooth to the width of its cells only
         step *= 4
+        # up, and never beyond the end at which the target is known to be met
         found = min(high, max(root, 1e-15 * high) * (1 + step))
     return found
 
@@ -150,5 +157,6 @@ def raise_until(holds: Callable[[float], object], value: float) -> float:
                 "No finite scale meets this target in double precision. Choose a "
                 "larger epsilon, or change the unit of the output."
             )
+        # by doubling steps: a few units in the last place, if the closed form is right
         value = value * (1 + step)
     return value

@@ -38,14 +38,17 @@ def unquoted(owner: str, call: Callable[..., Any], *args: Any) -> Any:
         If it raises.
     """
     raised = kind = None
+    # warnings and prints may quote a cell as well as errors may
     with silence():
         try:
             returned = call(*args)
         except Exception as error:
+            # the class alone: its text and its attributes may hold values
             kind = type(error).__name__
             if _is_ours(error):
                 raised = error
     if raised is not None:
+        # a chained error of foreign code would be printed with it
         raised.__cause__ = raised.__context__ = None
         raise raised
     if kind is not None:
@@ -62,6 +65,7 @@ _WITHHELD = (
 
 def _given(args: tuple[Any, ...]) -> str:
     """Public description of the table that the call was given."""
+    # the number of records and of features is public by assumption
     shape: tuple[int, ...] = getattr(args[0], "shape", ())
     if len(shape) != 2:
         return ""
@@ -72,5 +76,7 @@ def _given(args: tuple[Any, ...]) -> str:
 def _is_ours(error: Exception) -> bool:
     if isinstance(error, NotFittedError):
         return True  # said before data is looked at
+    # by where it was raised, the innermost frame, not by its class: any code may raise
+    # a ValueError
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     return frame.f_globals.get("__name__", "").startswith("skpuffer.")

@@ -11,6 +11,7 @@ _MOVED = ("check_private_estimator", "privacy_checks")
 
 def __getattr__(name: str) -> Any:
     """Hand out what has moved, with a warning that says where it is."""
+    # whatever else is asked for, such as by inspection, is answered as by any module
     if name not in _MOVED:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     warnings.warn(
@@ -19,4 +20,5 @@ def __getattr__(name: str) -> Any:
         FutureWarning,
         stacklevel=2,
     )
+    # imported on demand: this package stands below the one that holds them
     return getattr(importlib.import_module("skpuffer.testing"), name)
