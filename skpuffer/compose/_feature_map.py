@@ -181,13 +181,13 @@ class FeatureMap:
             )
         return to_pandas(table, self._columns)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, FeatureMap) and self._digest == other._digest
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._digest)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"FeatureMap({type(self._transformer).__name__}, {self._digest[:8]})"
 
 

@@ -33,6 +33,7 @@ from ._record_point import RecordPoint
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
 
     from skpuffer.accountants import Accountant
     from skpuffer.scenarios import Scenario
@@ -392,7 +393,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
         check_is_fitted(self)
         return self.estimator_.get_feature_names_out(input_features)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = inherit_tags(super().__sklearn_tags__(), self.estimator)
         theirs = get_tags(self.estimator).input_tags
         tags.input_tags.positive_only = theirs.positive_only

@@ -34,6 +34,7 @@ from ._public_rows import rows_like
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
 
     from skpuffer.utils._types import Array, Table
 
@@ -309,10 +310,10 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
             dash_wrapped=False,
         )
 
-    def __sklearn_is_fitted__(self):
+    def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "certificate_")
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = inherit_tags(super().__sklearn_tags__(), self.estimator)
         theirs = get_tags(self.transformer).input_tags
         tags.input_tags.categorical = theirs.categorical

@@ -68,12 +68,12 @@ class VoteSession:
         self.n_queries_left = release.n_queries
         self.n_answers_left = release.max_answers
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         # a copy must not draw the same noise for other votes: their difference would
         # show the votes without noise
         return vars(self) if self._seeded else {**vars(self), "_rng": None}
 
-    def __setstate__(self, state):
+    def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         if self._rng is None:
             self._rng = np.random.default_rng()

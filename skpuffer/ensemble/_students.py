@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -28,6 +28,7 @@ from ._session import leading
 from ._teachers import constant_classifier, fit_classifier
 
 if TYPE_CHECKING:
+    from skpuffer.releases import VoteRelease
     from skpuffer.utils._types import Array, Floats
 
 __all__ = ["STUDENTS", "make_student"]
@@ -62,14 +63,16 @@ class _Student(ABC):
         Group of each such row, if a whole group is one question.
     """
 
-    def __init__(self, estimator, rows, n_queries, rng):
+    def __init__(
+        self, estimator: Any, rows: Array, n_queries: int, rng: np.random.Generator
+    ):
         self.estimator, self.rows = estimator, rows
         self.seed = int(rng.integers(2**31 - 1))
         self.groups = None
         # drawn at random, as public rows may be sorted; no private row has a part in it
         self.asked = np.sort(rng.permutation(len(rows))[:n_queries])
 
-    def learn(self, noisy, release, noise):
+    def learn(self, noisy: Floats, release: VoteRelease, noise: Any) -> Any:
         """Fit a classifier.
 
         Parameters

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from skpuffer.accountants import Accountant
     from skpuffer.scenarios import Scenario
-    from skpuffer.utils._types import RandomState
+    from skpuffer.utils._types import Floats, Matrix, RandomState
 
 __all__ = ["PrivateLogisticRegression"]
 
@@ -44,14 +44,14 @@ class _Rows:
     data_norm: float
     intercept: float
 
-    def move(self, gaps):
+    def move(self, gaps: Floats) -> Floats:
         """Sensitivity of model rows, in l2, to moves of their features."""
         # Clipping projects onto a ball, which moves no two rows apart, and two rows of
         # a ball are no further apart than it is wide. The intercept's column does not
         # move.
         return np.minimum(np.linalg.norm(gaps, axis=1), 2 * self.data_norm)
 
-    def __call__(self, X):
+    def __call__(self, X: Matrix) -> Matrix:
         return with_intercept(clip_rows(X, self.data_norm), self.intercept)
 
 

@@ -18,9 +18,11 @@ from skpuffer.utils._sklearn import Interval
 from ._base_linear import LinearRegressorMixin, target_scale, with_intercept
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from skpuffer.accountants import Accountant
     from skpuffer.scenarios import Scenario
-    from skpuffer.utils._types import RandomState
+    from skpuffer.utils._types import Floats, Indices, Matrix, RandomState
 
 __all__ = ["PrivateRidge"]
 
@@ -41,7 +43,7 @@ class _Moments:
     needs_target = True
     move_assumptions = (PUBLIC_TARGET,)
 
-    def move(self, gaps, norm):
+    def move(self, gaps: Floats, norm: float) -> Floats:
         """Sensitivity of the moments to moves of the features, targets staying.
 
         Of rows z and w that are d apart, ``|z z' - w w'|**2`` is half of ``d**2 *
@@ -73,7 +75,7 @@ class _Moments:
         moves = d * np.sqrt(np.maximum(surface, radius))
         return moves * convert_norm(1.0, 2, norm, self.dim)
 
-    def __call__(self, X, y):
+    def __call__(self, X: Matrix, y: ArrayLike) -> Floats:
         """Contributions, of shape (n, dim)."""
         z = np.asarray(self.rows(X))
         i, j = self.triangle
@@ -82,30 +84,30 @@ class _Moments:
         return np.hstack([products, z * np.asarray(y)[:, None]])
 
     @property
-    def width(self):
+    def width(self) -> int:
         return self.n_features + bool(self.intercept)
 
     @property
-    def triangle(self):
+    def triangle(self) -> tuple[Indices, Indices]:
         return np.triu_indices(self.width)
 
     @property
-    def dim(self):
+    def dim(self) -> int:
         return self.width * (self.width + 1) // 2 + self.width
 
     @property
-    def norm(self):
+    def norm(self) -> float:
         """Largest l2 norm of one record's moments: of ``|z|**2`` beside ``|z| |t|``."""
         # |z| is at most sqrt(1 + intercept^2) and |t| at most one
         squared = 1.0 + self.intercept**2
         return float(np.sqrt(squared**2 + squared))
 
-    def rows(self, X):
+    def rows(self, X: Matrix) -> Matrix:
         # the unit ball, whatever the units of the data: the sensitivity is a constant
         rows = clip_rows(X, self.data_norm) / self.data_norm
         return with_intercept(rows, self.intercept)
 
-    def total(self, X, y):
+    def total(self, X: Matrix, y: ArrayLike) -> Floats:
         """Sum over all records by matrix products, without one row for each."""
         z = self.rows(X).astype(np.float64, copy=False)  # long sums round in float32
         square = safe_sparse_dot(z.T, z, dense_output=True)
@@ -113,7 +115,7 @@ class _Moments:
         weights = np.where(i == j, 1.0, np.sqrt(2))
         return np.concatenate([square[i, j] * weights, safe_sparse_dot(z.T, y)])
 
-    def unpack(self, value):
+    def unpack(self, value: Floats) -> tuple[Floats, Floats]:
         """Return the symmetric matrix and the vector of a sum."""
         i, j = self.triangle
         # symmetric by construction: noise was drawn for one triangle

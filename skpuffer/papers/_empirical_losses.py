@@ -1,7 +1,10 @@
 """Empirical privacy-loss distributions: sampled, put on a grid, and composed."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
@@ -10,13 +13,21 @@ from skpuffer.noise import GeneralizedGaussianNoise
 from skpuffer.noise.generalized_gaussian._loss import loss as privacy_loss
 from skpuffer.privacy_loss._dominating_pairs import PoissonPair, log_mixed
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from skpuffer.privacy_loss._dominating_pairs import ShiftPair
+    from skpuffer.utils._types import Floats
+
 __all__ = ["EmpiricalLosses", "samplers", "width_for"]
 
 #: Log of the probability that a sum of sampled losses leaves the grid made for it.
 _RARE = math.log(1e-20)
 
 
-def samplers(pair, beta, u):
+def samplers(
+    pair: ShiftPair | PoissonPair, beta: float, u: float
+) -> tuple[Callable[[int, np.random.Generator], Floats], ...]:
     """Samplers of one step's privacy loss, one for each direction.
 
     Parameters
@@ -51,7 +62,7 @@ def samplers(pair, beta, u):
     return (full,) if q == 1 else (leaves, joins)
 
 
-def width_for(losses, n_steps):
+def width_for(losses: Floats, n_steps: int) -> float:
     """Half width of a grid that the sum of such losses hardly ever leaves."""
     # Bernstein, for deviations of at most 2 M = 2 largest: P(sum - mean > t) is at most
     # exp(-t^2 / (2 n v + 4 M t / 3)), solved for the t at which that is exp(_RARE)
@@ -83,7 +94,9 @@ class EmpiricalLosses:
     infinity: float
 
     @classmethod
-    def on(cls, losses, half_width, mesh, rejected):
+    def on(
+        cls, losses: Floats, half_width: float, mesh: float, rejected: float
+    ) -> EmpiricalLosses:
         """Put the first half of losses on a grid; the second half corrects its mean."""
         first, second = np.array_split(losses, 2)
         # the half width is an odd number of half meshes, so that every cell is whole
@@ -93,7 +106,7 @@ class EmpiricalLosses:
         off = float(np.mean(second) - mesh * (masses @ np.arange(-m, m + 1)))
         return cls(mesh, min(max(off, -mesh / 2), mesh / 2), masses, rejected)
 
-    def composed(self, n_steps):
+    def composed(self, n_steps: int) -> EmpiricalLosses:
         """Return the distribution of the sum of so many losses, modulo the grid."""
         if n_steps == 1:
             return self
@@ -113,7 +126,7 @@ class EmpiricalLosses:
             -math.expm1(n_steps * math.log1p(-self.infinity)),
         )
 
-    def epsilon(self, delta):
+    def epsilon(self, delta: float) -> float:
         """Smallest epsilon >= 0 whose delta is at most so much, or infinity."""
         if delta <= self.infinity:
             return math.inf

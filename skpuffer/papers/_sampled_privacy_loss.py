@@ -1,7 +1,9 @@
 """Monte Carlo accounting: the distribution of privacy losses, from samples."""
 
+from __future__ import annotations
+
 import math
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -24,6 +26,11 @@ from skpuffer.utils._checks import (
 )
 
 from ._empirical_losses import EmpiricalLosses, samplers, width_for
+
+if TYPE_CHECKING:
+    from skpuffer.noise import Noise
+    from skpuffer.scenarios import BoundScenario, Scenario
+    from skpuffer.utils._types import RandomState
 
 __all__ = ["SampledPrivacyLoss"]
 
@@ -119,15 +126,15 @@ class SampledPrivacyLoss(Accountant):
 
     def __init__(
         self,
-        epsilon=1.0,
-        delta=1e-5,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
         *,
-        noise="gaussian",
-        beta=None,
-        n_samples=1_000_000,
-        half_width=None,
-        mesh=None,
-        random_state=None,
+        noise: str | Noise = "gaussian",
+        beta: float | None = None,
+        n_samples: int = 1_000_000,
+        half_width: float | None = None,
+        mesh: float | None = None,
+        random_state: RandomState = None,
     ):
         self.epsilon = epsilon
         self.delta = delta
@@ -138,7 +145,7 @@ class SampledPrivacyLoss(Accountant):
         self.mesh = mesh
         self.random_state = random_state
 
-    def check(self):
+    def check(self) -> None:
         """Check the parameters; see the class."""
         check_positive(epsilon=self.epsilon)
         check_probability(delta=self.delta)
@@ -149,14 +156,21 @@ class SampledPrivacyLoss(Accountant):
                 check_positive(**{name: getattr(self, name)})
 
     @property
-    def clip_order(self):
+    def clip_order(self) -> float:
         """Order of the norm by which the noise wants gradients clipped."""
         return self._chosen_noise().norm
 
     @staticmethod
     def error_bound(
-        n_steps, mesh, half_width, n_samples, *, slack, deviation, outside=0.0
-    ):
+        n_steps: int,
+        mesh: float,
+        half_width: float,
+        n_samples: float,
+        *,
+        slack: float,
+        deviation: float,
+        outside: float = 0.0,
+    ) -> tuple[float, float]:
         """Evaluate the published bound on the error of a sampled account.
 
         For any slack and deviation it claims that the curve read at ``epsilon + tau``
@@ -240,7 +254,9 @@ class SampledPrivacyLoss(Accountant):
             ) from None
         return fact, steps
 
-    def calibrate(self, release, scenario, random_state=None):
+    def calibrate(
+        self, release: Any, scenario: Scenario | BoundScenario, random_state: Any = None
+    ) -> Calibration:
         """Find noise whose estimated cost is the budget.
 
         Parameters
@@ -281,7 +297,9 @@ class SampledPrivacyLoss(Accountant):
         certificate = self._certificate(noise, steps, fact, bound, seed)
         return Calibration(noise, certificate)
 
-    def certify(self, noise, release, scenario):
+    def certify(
+        self, noise: Noise, release: Any, scenario: Scenario | BoundScenario
+    ) -> Certificate:
         """Estimate what a given noise costs; see :class:`Accountant`."""
         self.check()
         check_values(noise, release)

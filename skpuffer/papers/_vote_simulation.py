@@ -1,10 +1,20 @@
 """Utility of noisy votes: the probability that the noisy argmax is the leader."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.special import gammainccinv
 
 from skpuffer.inspection._noise_family import density
 from skpuffer.utils._checks import check_count, check_non_negative, noise_generator
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.noise import GeneralizedGaussianNoise
+    from skpuffer.utils._types import Floats, RandomState
 
 __all__ = ["argmax_law", "hardmax_auc", "hardmax_utility", "make_vote_histograms"]
 
@@ -21,7 +31,7 @@ _RIVALS = 3
 _THIRD = 0.95
 
 
-def argmax_law(votes, noise):
+def argmax_law(votes: ArrayLike, noise: GeneralizedGaussianNoise) -> Floats:
     """Return the distribution of the noisy argmax: each class's probability.
 
     Parameters
@@ -49,7 +59,7 @@ def argmax_law(votes, noise):
     return np.column_stack(columns)
 
 
-def hardmax_utility(votes, noise):
+def hardmax_utility(votes: ArrayLike, noise: GeneralizedGaussianNoise) -> Floats:
     """Return the probability that the noisy argmax is the class that leads.
 
     Parameters
@@ -86,15 +96,15 @@ def hardmax_utility(votes, noise):
 
 
 def hardmax_auc(
-    noise,
+    noise: GeneralizedGaussianNoise,
     *,
-    n_votes=1000,
-    n_classes=2,
-    gaps=(0.0, 10.0),
-    n_gaps=16,
-    n_histograms=100,
-    random_state=0,
-):
+    n_votes: int = 1000,
+    n_classes: int = 2,
+    gaps: tuple[float, float] = (0.0, 10.0),
+    n_gaps: int = 16,
+    n_histograms: int = 100,
+    random_state: RandomState = 0,
+) -> float:
     """Return the mean probability to name the leader over a range of gaps.
 
     Parameters
@@ -148,7 +158,14 @@ def hardmax_auc(
     return float(weights @ utilities / 2)
 
 
-def make_vote_histograms(n_votes, n_classes, gap, *, n_histograms=1, random_state=None):
+def make_vote_histograms(
+    n_votes: int,
+    n_classes: int,
+    gap: float,
+    *,
+    n_histograms: int = 1,
+    random_state: RandomState = None,
+) -> Floats:
     """Make up histograms of votes whose runner-up is behind by a given part.
 
     The first class leads, the second has ``1 - gap / 100`` times its votes, the third

@@ -1,5 +1,9 @@
 """Display of the utility of noisy votes against the shape of the noise."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
 import numpy as np
 
 from skpuffer.inspection._drawing import line_options, pyplot
@@ -7,6 +11,11 @@ from skpuffer.inspection._noise_family import check_betas, equivalent_noises
 from skpuffer.utils._checks import check_count, check_option
 
 from ._vote_simulation import hardmax_auc, hardmax_utility, make_vote_histograms
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.utils._types import Floats, RandomState
 
 __all__ = ["VoteUtilityDisplay"]
 
@@ -81,7 +90,15 @@ class VoteUtilityDisplay:
     array([1., 2.])
     """
 
-    def __init__(self, *, betas, n_queries, utilities, scales=None, promise=None):
+    def __init__(
+        self,
+        *,
+        betas: ArrayLike,
+        n_queries: ArrayLike,
+        utilities: ArrayLike,
+        scales: ArrayLike | None = None,
+        promise: str | None = None,
+    ):
         self.betas = betas
         self.n_queries = n_queries
         self.utilities = utilities
@@ -89,7 +106,7 @@ class VoteUtilityDisplay:
         self.promise = promise
 
     @property
-    def best_betas_(self):
+    def best_betas_(self) -> Floats:
         """Shape of the largest utility of each curve."""
         return np.asarray(self.betas)[np.argmax(self.utilities, axis=1)]
 
@@ -97,19 +114,19 @@ class VoteUtilityDisplay:
     def from_budget(
         cls,
         *,
-        epsilon=1.0,
-        delta=1e-5,
-        betas=(1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4),
-        n_queries=(1, 100),
-        n_votes=1000,
-        n_classes=2,
-        relation="replace_vote",
-        gaps=(0.0, 10.0),
-        n_histograms=100,
-        random_state=0,
-        ax=None,
-        line_kw=None,
-    ):
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        betas: ArrayLike = (1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4),
+        n_queries: ArrayLike = (1, 100),
+        n_votes: ArrayLike = 1000,
+        n_classes: int = 2,
+        relation: str = "replace_vote",
+        gaps: float | tuple[float, float] = (0.0, 10.0),
+        n_histograms: int = 100,
+        random_state: RandomState = 0,
+        ax: Any = None,
+        line_kw: dict[str, Any] | None = None,
+    ) -> Self:
         """Find the noises that keep a promise, and draw how often the leader wins.
 
         Parameters
@@ -188,7 +205,7 @@ default=(1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4)
         )
         return display.plot(ax, line_kw=line_kw)
 
-    def plot(self, ax=None, *, line_kw=None):
+    def plot(self, ax: Any = None, *, line_kw: dict[str, Any] | None = None) -> Self:
         """Draw utility against the shape, a curve for each number of queries.
 
         Parameters

@@ -14,6 +14,7 @@ from skpuffer.utils._reading import all_finite, read_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
 
     from skpuffer.utils._types import Matrix, Table
 
@@ -104,7 +105,7 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             )
         return X
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         # nothing to learn, so `PublicPreprocessing` takes it as it is
         tags.requires_fit = False

@@ -24,6 +24,7 @@ from skpuffer.utils._reading import (
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
+    from sklearn.utils import Tags
 
     from skpuffer.utils._types import Array, Matrix, Table
 
@@ -309,7 +310,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
             codes += width
         return order
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
         tags.input_tags.allow_nan = True

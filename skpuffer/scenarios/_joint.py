@@ -160,7 +160,7 @@ class JointTableScenario(Scenario):
         self.check()
         return _BoundJointTable(self, context)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         shape = np.shape(self.tables)
         return (
             f"JointTableScenario(<{shape[0]} tables of {shape[1]} records>, "

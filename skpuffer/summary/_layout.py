@@ -269,18 +269,24 @@ class SummaryLayout:
 class _NoisyBlocks:
     """Noisy vector, split into blocks, and its ratios to usable group sizes."""
 
-    def __init__(self, shares, noise, n_records, grouped):
+    def __init__(
+        self,
+        shares: dict[str, Floats],
+        noise: dict[str, Floats],
+        n_records: int,
+        grouped: bool,
+    ):
         self.shares, self.noise, self.n_records = shares, noise, n_records
         self._grouped = grouped
 
     @property
-    def counts(self):
+    def counts(self) -> Floats:
         """Group sizes; the public number of records without groups."""
         if not self._grouped:
             return np.array([float(self.n_records)])
         return self.n_records * self.shares["count"][:, 0]
 
-    def ratio(self, key):
+    def ratio(self, key: str) -> Floats:
         """Means within groups."""
         if not self._grouped:
             return self.shares[key]

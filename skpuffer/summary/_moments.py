@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -129,7 +129,7 @@ class Moments:
         return self.bounds.half**2 * share
 
 
-def _pair_move(gaps, norm):
+def _pair_move(gaps: Floats, norm: float) -> Floats:
     """Sensitivity of (u, u^2 - 1/2) to moves of u in [-1, 1] by at most `gaps`.
 
     With d = |u - v| the second part moves by d |u + v| <= d (2 - d), which is attained.
@@ -173,7 +173,7 @@ class Averages:
     n_records: int
     n_features: int
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
         """Return the matrix, of shape (n_features, n_records * n_features)."""
         # the same block for each record, side by side
         one = np.eye(self.n_features, dtype=dtype or float) / self.n_records

@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import joblib
 import numpy as np
@@ -451,20 +452,24 @@ class _Recorder:
 
     max_propagation_depth = None
 
-    def __init__(self, refuse=False):
+    def __init__(self, refuse: bool = False):
         self.refuse, self.certificates = refuse, []
 
-    def setup(self, estimator, context): ...
+    def setup(self, estimator: Any, context: Any) -> None: ...
 
-    def teardown(self, estimator, context): ...
+    def teardown(self, estimator: Any, context: Any) -> None: ...
 
-    def on_fit_task_begin(self, estimator, context, *, metadata=None):
+    def on_fit_task_begin(
+        self, estimator: Any, context: Any, *, metadata: Any = None
+    ) -> None:
         if context.task_name == "release":
             self.certificates.append(metadata["certificate"])
             if self.refuse:
                 raise RuntimeError("the ledger refuses")
 
-    def on_fit_task_end(self, estimator, context, *, metadata=None): ...
+    def on_fit_task_end(
+        self, estimator: Any, context: Any, *, metadata: Any = None
+    ) -> None: ...
 
 
 def check_release_is_announced(estimator: BaseEstimator) -> None:
@@ -482,7 +487,7 @@ def check_release_is_announced(estimator: BaseEstimator) -> None:
 class _Interrupter(_Recorder):
     """A callback that raises at its n-th hook, whichever that is."""
 
-    def __init__(self, at, error):
+    def __init__(self, at: int, error: BaseException):
         self.at, self.error = at, error
 
     def _count(self):
@@ -490,16 +495,16 @@ class _Interrupter(_Recorder):
         if self.at == 0:
             raise self.error
 
-    def setup(self, estimator, context):
+    def setup(self, estimator: Any, context: Any) -> None:
         self._count()
 
-    def teardown(self, estimator, context):
+    def teardown(self, estimator: Any, context: Any) -> None:
         self._count()
 
-    def on_fit_task_begin(self, estimator, context):
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
         self._count()
 
-    def on_fit_task_end(self, estimator, context):
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
         self._count()
 
 

@@ -246,7 +246,7 @@ class AttributeScenario(Scenario):
         self.check()
         return BoundAttribute(self, context)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         if self.needs_empirical:
             prior = "'empirical'"
         else:

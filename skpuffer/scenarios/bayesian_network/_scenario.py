@@ -212,7 +212,7 @@ class BayesianNetworkScenario(Scenario):
         self.check()
         return BoundNetwork(self, context)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         beliefs = 1 if isinstance(self.tables, dict) else len(self.tables)
         parts = [f"<{len(self.parents)} nodes>", f"level={self.level!r}"]
         if beliefs > 1:

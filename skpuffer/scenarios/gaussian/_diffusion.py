@@ -149,7 +149,7 @@ class DiffusionScenario(Scenario):
             )
         return _BoundDiffusion(self, context)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         times = f"<{len(self.times)} times>"
         table = "" if self.table is None else f", table={self.table!r}"
         return (

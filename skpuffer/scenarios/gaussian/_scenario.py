@@ -283,7 +283,7 @@ class GaussianScenario(Scenario):
         self.check()
         return BoundGaussian(self, context)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         size = len(np.asarray(self.covariance)) if self.covariance is not None else 0
         parts = [f"covariance=<{size} x {size}, of {self.covariance_of}>"]
         if self.secret is not None:

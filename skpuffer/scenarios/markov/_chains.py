@@ -35,10 +35,10 @@ class Chains:
         self.chains, self.n = chains, n
         self._key = (n, *(part.tobytes() for chain in chains for part in chain))
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Chains) and self._key == other._key
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self._key)
 
 

@@ -12,7 +12,7 @@ from skpuffer.scenarios.quilts._influences import (
     relative_error,
 )
 from skpuffer.scenarios.quilts._sides import SideQuilts
-from skpuffer.utils._types import Floats
+from skpuffer.utils._types import Floats, Numbers
 
 from ._chains import irreducible_stationary
 
@@ -89,16 +89,16 @@ class MixingQuilts(SideQuilts):
 class _PureBound:
     """Bound of an influence in another measure from one of the max-divergence."""
 
-    def __init__(self, measure):
+    def __init__(self, measure: Any):
         self.measure = measure
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, _PureBound) and self.measure == other.measure
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash((_PureBound, self.measure))
 
-    def one(self, bound):
+    def one(self, bound: Numbers) -> Numbers:
         """Return the bound in the measure wanted."""
         if not isinstance(self.measure, RenyiInfluence):
             # randomised response with this max-divergence has the most total variation
@@ -112,11 +112,11 @@ class _PureBound:
         value = np.logaddexp(alpha * e, (1 - alpha) * e) - np.logaddexp(0, e)
         return np.where(bound < 1e6, np.minimum(value / (alpha - 1), bound), bound)
 
-    def joint(self, first, second):
+    def joint(self, first: Numbers, second: Numbers) -> Numbers:
         """Return the bound of two independent parts in the measure wanted."""
         return self.one(first + second)
 
-    def error(self, n_states, steps):
+    def error(self, n_states: int, steps: float) -> float:
         """Bound of the round-off of a value."""
         return self.measure.error(n_states, steps)
 

@@ -261,7 +261,7 @@ class MarkovChainScenario(Scenario):
         self.check()
         return BoundMarkovChain(self, context)
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         try:
             shape = np.shape(self.transition) or (0,)
         except ValueError:  # ragged

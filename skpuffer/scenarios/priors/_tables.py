@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Iterable
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import joblib
 import numpy as np
@@ -74,23 +74,23 @@ class ReferenceTable:
         """Return a copy as a pandas frame."""
         return self._frame.copy()
 
-    def __len__(self):
+    def __len__(self) -> int:
         return len(self._frame)
 
-    def __eq__(self, other):
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, ReferenceTable) and self.digest == other.digest
 
-    def __hash__(self):
+    def __hash__(self) -> int:
         return hash(self.digest)
 
     # without the cached digest: whoever hashes a table must not see that it was used
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {"_names": self._names, "_frame": self._frame}
 
-    def __sklearn_clone__(self):
+    def __sklearn_clone__(self) -> Self:
         return self
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         names = ", ".join(str(c) for c in self.columns[:6])
         more = ", …" if len(self.columns) > 6 else ""
         return f"ReferenceTable({len(self)} rows: {names}{more})"

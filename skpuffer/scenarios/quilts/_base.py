@@ -135,7 +135,7 @@ class ListedQuilts(Quilts, kind="listed_quilts"):
         self._influences = {}
 
     # influences are computed again rather than pickled
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_influences": {}}
 
     def influences(self, order: float | str) -> list[tuple[Floats, Floats]]:

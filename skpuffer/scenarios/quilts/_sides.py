@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.distributions._weak_cache import MEMORY
-from skpuffer.utils._types import Floats
+from skpuffer.utils._types import Floats, Indices
 
 from ._base import QuiltChoice, Quilts
 from ._influences import measure_of
@@ -49,7 +49,7 @@ class SideQuilts(Quilts):
             self._protected[np.asarray(protected, dtype=int)] = True
         self._known = {}  # quilts that were the best of some record
 
-    def __getstate__(self):
+    def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_known": {}}
 
     @property
@@ -310,11 +310,11 @@ class SideQuilts(Quilts):
 class _Remembered:
     """Cache of a cost over whole sizes up to n."""
 
-    def __init__(self, cost, n):
+    def __init__(self, cost: Callable[[Floats], Floats], n: int):
         self._cost = cost
         self._known = np.full(n + 1, math.nan)
 
-    def __call__(self, sizes):
+    def __call__(self, sizes: Indices) -> Floats:
         new = np.isnan(self._known[sizes])
         if new.any():
             asked = np.unique(np.asarray(sizes)[new])
