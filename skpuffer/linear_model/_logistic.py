@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.accountants import Accountant
+    from skpuffer.base import Task
+    from skpuffer.releases import PublicContext
     from skpuffer.scenarios import Scenario
-    from skpuffer.utils._types import Floats, Matrix, RandomState
+    from skpuffer.training import Loss
+    from skpuffer.utils._types import Array, Floats, Matrix, RandomState
 
 __all__ = ["PrivateLogisticRegression"]
 
@@ -193,7 +196,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
     Certificate(notion='approximate_dp', epsilon=2, delta=1e-05)
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **LinearClassifier._parameter_constraints,
         "solver": [StrOptions({"auto", "gradient", "output"})],
         "C": [Interval(Real, 0, None, closed="neither"), None],
@@ -250,7 +253,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _check_parameters(self, scenario):
+    def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
         if self.C is not None:
             check_positive(C=self.C)
@@ -262,10 +265,10 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
             )
 
     @property
-    def _norm_from_data(self):
+    def _norm_from_data(self) -> bool:
         return isinstance(self.data_norm, str) and self.data_norm == "empirical"
 
-    def _leaks(self):
+    def _leaks(self) -> tuple[str, ...]:
         if self._norm_from_data:
             return (
                 "data_norm was read from the private data and is not covered by any "
@@ -275,21 +278,21 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
 
     # -- by gradients -------------------------------------------------------------
 
-    def _loss(self):
+    def _loss(self) -> Loss:
         return make_loss("log_loss", len(self.classes_))
 
-    def _l2(self, context):
+    def _l2(self, context: PublicContext) -> float:
         # C * sum of losses + |w|^2 / 2, divided by C n: the mean loss and |w|^2 / (2 C
         # n)
         return 0.0 if self.C is None else 1.0 / (self.C * context.n_records)
 
-    def _release(self, task):
-        """Gradient release or query release, by the solver and the scenario."""
+    def _release(self, task: Task) -> Any:
+        """A gradient release or a query release, by the solver and the scenario."""
         if self._by_gradients(task):
             return super()._release(task)
         return self._output_release(task)
 
-    def _by_gradients(self, task):
+    def _by_gradients(self, task: Task) -> bool:
         # 'auto' is gradients under differential privacy, where the accountant takes
         # them, and the output elsewhere: the minimiser moves by a bounded multiple of
         # how far a secret moves the records, however little that is. The choice reads
@@ -304,9 +307,10 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
 
     # -- by output perturbation ---------------------------------------------------
 
-    def _output_release(self, task):
+    def _output_release(self, task: Task) -> QueryRelease:
         # The largest norm is read off private rows by that word only: `_leaks` turns
         # the certificate into an estimate.
+        context: Any  # of a fit, which knows the number of features
         context, norm = task.context, self.data_norm
         if self._norm_from_data:
             norm = float(row_norms(task.X, 2).max())
@@ -336,7 +340,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         max_iter = self._output_iterations
 
         # deterministic, from zero: one table has one answer, whatever was fitted before
-        def query(X, y):
+        def query(X: Matrix, y: Array) -> Floats:
             return minimise(prepare(X), y, constants, tol, max_iter)
 
         # two classes need one vector of weights, k of them one for each
@@ -360,16 +364,16 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         )
 
     @property
-    def _output_intercept(self):
+    def _output_intercept(self) -> float:
         if self.fit_intercept and self.intercept_scaling is None:
             return 1.0
         return self._intercept_scale
 
     @property
-    def _output_iterations(self):
+    def _output_iterations(self) -> int:
         return _OUTPUT_MAX_ITER if self.max_iter is None else int(self.max_iter)
 
-    def _publish(self, value, release):
+    def _publish(self, value: Any, release: Any) -> None:
         if not isinstance(release, QueryRelease):
             super()._publish(value, release)
             return

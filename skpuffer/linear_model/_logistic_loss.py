@@ -25,6 +25,7 @@ from skpuffer.training import make_loss
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from skpuffer.training import Loss
     from skpuffer.utils._types import Array, Floats, Matrix
 
 __all__ = ["LogisticConstants", "LogisticRecord", "minimise"]
@@ -61,7 +62,7 @@ class LogisticConstants:
     C: float
 
     @property
-    def _loss(self):
+    def _loss(self) -> Loss:
         return make_loss("log_loss", self.n_classes)
 
     @property
@@ -160,7 +161,9 @@ class LogisticRecord:
         return np.hstack([rows, labels * (self.label_distance / math.sqrt(2))])
 
 
-def _objective(w, rows, y, n_classes, C):
+def _objective(
+    w: Floats, rows: Matrix, y: Array, n_classes: int, C: float
+) -> tuple[float, Floats]:
     """Value and gradient of ``C * sum of losses + |w|**2 / 2``."""
     # sparse rows stay sparse: scores and gradients are the only dense arrays
     loss = make_loss("log_loss", n_classes)
@@ -172,7 +175,9 @@ def _objective(w, rows, y, n_classes, C):
     return C * value + w @ w / 2, C * gradient + w
 
 
-def _hessian_product(w, v, rows, y, n_classes, C):
+def _hessian_product(
+    w: Floats, v: Floats, rows: Matrix, y: Array, n_classes: int, C: float
+) -> Floats:
     """Hessian of the objective at `w`, times `v`."""
     if n_classes == 2:
         # X' diag(p (1 - p)) X v
@@ -241,7 +246,13 @@ def minimise(
     return _descent(np.zeros(size), args, gradient_tol, constants, tol)
 
 
-def _descent(w, args, gradient_tol, constants, tol):
+def _descent(
+    w: Floats,
+    args: tuple[Any, ...],
+    gradient_tol: float,
+    constants: LogisticConstants,
+    tol: float,
+) -> Floats:
     """Accelerated gradient descent from zero, as long as it may take at most.
 
     Of an objective between 1- and L-strongly curved, k steps leave a gradient of
@@ -266,7 +277,7 @@ def _descent(w, args, gradient_tol, constants, tol):
     return ahead  # where the gradient was measured
 
 
-def _newton(w, args, gradient_tol):
+def _newton(w: Floats, args: tuple[Any, ...], gradient_tol: float) -> Floats:
     """Newton steps that are judged by the gradient's norm.
 
     SciPy's minimisers compare values of the objective, whose last digits run out long
@@ -299,5 +310,5 @@ def _newton(w, args, gradient_tol):
     return w
 
 
-def _hessian_product_at(w, args, v):
+def _hessian_product_at(w: Floats, args: tuple[Any, ...], v: Floats) -> Floats:
     return _hessian_product(w, v.ravel(), *args)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.accountants import Accountant
+    from skpuffer.base import Task
     from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import Floats, Indices, Matrix, RandomState
 
@@ -194,7 +195,7 @@ class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
     Certificate(notion='approximate_dp', epsilon=1, delta=1e-05)
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **PrivateEstimatorMixin._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="left")],
         "data_norm": [Interval(Real, 0, None, closed="neither")],
@@ -224,20 +225,20 @@ class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
         self.intercept_scaling = intercept_scaling
         self.random_state = random_state
 
-    def _check_parameters(self, scenario):
+    def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
         check_non_negative(alpha=self.alpha)
         check_positive(data_norm=self.data_norm)
         check_positive(intercept_scaling=self.intercept_scaling)
 
-    def _moments(self, n_features):
+    def _moments(self, n_features: int) -> _Moments:
         intercept = float(self.intercept_scaling) if self.fit_intercept else 0.0
         return _Moments(float(self.data_norm), intercept, n_features)
 
-    def _release(self, task):
-        context = task.context
+    def _release(self, task: Task) -> Any:
+        context: Any = task.context
         moments = self._moments(context.n_features)
-        low, high = map(float, self.target_bounds)
+        low, high = map(float, self.target_bounds)  # type: ignore[arg-type] # given
         return QueryRelease(
             # the same sum as of the contributions, without an array of them
             query=moments.total,
@@ -254,7 +255,7 @@ class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
             ),
         )
 
-    def _publish(self, value, release):
+    def _publish(self, value: Any, release: Any) -> None:
         # everything below is post-processing of the noisy moments and public scales
         moments = self._moments(self.n_features_in_)
         square, cross = moments.unpack(value)

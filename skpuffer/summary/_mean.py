@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError, UnsupportedError
@@ -15,7 +15,10 @@ from skpuffer.utils._sklearn import StrOptions
 from ._moments import Averages, Moments, column_means
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from skpuffer.accountants import Accountant
+    from skpuffer.base import Task
     from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import BoundsLike, RandomState
 
@@ -25,7 +28,9 @@ __all__ = ["BoundedColumnsMixin", "PrivateMean"]
 class BoundedColumnsMixin:
     """Mixin for estimators with the parameter `bounds` that release moments."""
 
-    def _check_parameters(self, scenario):
+    bounds: BoundsLike
+
+    def _check_parameters(self, scenario: Scenario) -> None:
         # as far as parameters go: how many columns there are is not known yet
         check_bounds(self.bounds)
         # before the data is read, as nothing in it could help
@@ -37,16 +42,19 @@ class BoundedColumnsMixin:
                 "high)}; or a scenario whose public prior declares them."
             )
 
-    def _leaks(self):
+    def _leaks(self) -> tuple[str, ...]:
         # only 'empirical' is a text: the range of a column is its two outermost records
         return (BOUNDS_LEAK,) if isinstance(self.bounds, str) else ()
 
-    def _moment_release(self, task, *, order, name, query):
+    def _moment_release(
+        self, task: Task, *, order: int, name: str, query: Callable[..., Any]
+    ) -> QueryRelease:
         """The release of the moments up to an order: a sum, where bounds are known.
 
         Without bounds it is the query itself, whose output distributions the scenario
         has to know.
         """
+        context: Any  # of a fit, which knows the number of features
         scenario, context = task.scenario, task.context
         d, n = context.n_features, context.n_records
         # the data is passed for 'empirical' alone, which voids the promise: see
@@ -68,7 +76,7 @@ class BoundedColumnsMixin:
         if bounds is None:
             return QueryRelease(
                 query=query,
-                linear=Averages(n, d) if order == 1 else None,
+                linear=Averages(n, d) if order == 1 else None,  # type: ignore[arg-type] # an array when asked
                 n_records=n,
                 dim=order * d,
                 name=name,
@@ -146,7 +154,7 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
     0.000141
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **PrivateEstimatorMixin._parameter_constraints,
         "bounds": ["array-like", dict, StrOptions({"empirical"}), None],
     }
@@ -164,10 +172,10 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         self.bounds = bounds
         self.random_state = random_state
 
-    def _release(self, task):
+    def _release(self, task: Task) -> QueryRelease:
         return self._moment_release(task, order=1, name="mean", query=column_means)
 
-    def _publish(self, value, release):
+    def _publish(self, value: Any, release: Any) -> None:
         bounds = release.context.bounds
         # released about the middles of the bounds, which are public and added back
         if bounds is not None:

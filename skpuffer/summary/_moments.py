@@ -15,7 +15,7 @@ from skpuffer.utils._bounds import Bounds
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Floats
+    from skpuffer.utils._types import Floats, Numbers
 
 __all__ = [
     "MINIMAL_VARIANCE",
@@ -180,9 +180,7 @@ class Averages:
         return np.tile(one, self.n_records)
 
 
-def bounded_variance(
-    first: ArrayLike, second: ArrayLike, least: ArrayLike = 0.0
-) -> Floats:
+def bounded_variance(first: Numbers, second: Numbers, least: ArrayLike = 0.0) -> Floats:
     """Variance of u in [-1, 1] from noisy moments, projected to what is possible.
 
     Parameters
