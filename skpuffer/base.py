@@ -1,4 +1,4 @@
-"""The template every private estimator is fitted by."""
+"""Template of private fits: the order of steps that keeps the promise."""
 
 from __future__ import annotations
 
@@ -366,7 +366,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
     def _execute(
         self, task: Task, release: Any, noise: Noise, rng: np.random.Generator
     ) -> Floats:
-        """Run what was accounted, with the noise it was accounted for.
+        """Execute the release as accounted for, with the calibrated noise.
 
         Parameters
         ----------
@@ -406,7 +406,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
 
     @abstractmethod
     def _release(self, task: Task) -> Any:
-        """Describe what will leave, completely: it is accounted for as it is.
+        """Return the release, complete: it is accounted for and executed as it is.
 
         Parameters
         ----------
@@ -442,7 +442,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
     # -- its parts ----------------------------------------------------------------
 
     def _check_parameters(self, scenario: Scenario) -> None:
-        """Check by plain code what the privacy of a subclass rests on."""
+        """Check the parameters that a subclass's privacy rests on, by plain code."""
 
     def _split_secret(self, scenario: Scenario, X: Any, secret: Any) -> tuple[Any, Any]:
         """Drop the secret column from the data, if it is there."""
@@ -473,7 +473,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         return names if position is None else np.delete(names, position)
 
     def _leaks(self) -> tuple[str, ...]:
-        """Sentences on what was taken from the private data outside the promise."""
+        """Leaks, in sentences: what is read off private data outside any promise."""
         return ()
 
     def __sklearn_is_fitted__(self) -> bool:

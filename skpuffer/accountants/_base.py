@@ -83,7 +83,7 @@ class Account:
 
 
 def accounts_for(*kinds: type[Release]) -> Callable[[Method], Method]:
-    """Mark the method of an accountant that makes the account of a kind of release.
+    """Register a method of an accountant for some kinds of release.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class Accountant(BaseEstimator, ABC):
 
     @abstractmethod
     def check(self) -> None:
-        """Check the parameters by plain code; raise an error that names the culprit."""
+        """Check the parameters by plain code; an error names the parameter."""
 
     #: Methods that make the account of a release, by its kind; see `accounts_for`.
     _accounts: ClassVar[dict[type, Callable[..., Account]]] = {}
@@ -262,7 +262,7 @@ class Accountant(BaseEstimator, ABC):
             self._account(release, bound, self._chosen_noise().norm)
 
     def _account(self, release: Any, bound: BoundScenario, norm: float) -> Account:
-        """The account of a release, by its kind and the first fact that is known."""
+        """Account of a release, by its kind and the fact to work from."""
         fact = self._fact(release, bound, norm)
         account: Account = self._method(release)(fact, release, bound)
         return account
@@ -282,7 +282,7 @@ class Accountant(BaseEstimator, ABC):
         return found
 
     def _need(self, release: Any, bound: BoundScenario) -> type:
-        """The first kind of fact that both sides know, which is not computed."""
+        """Kind of the first fact in `needs` that a scenario provides; not computed."""
         provided = bound.provides(release)
         # Fails closed: a field that the accountant was never written for may change
         # what leaves, so the release is refused before any fact is looked at.
@@ -295,7 +295,7 @@ class Accountant(BaseEstimator, ABC):
         raise self._refusal(release, bound)
 
     def _fact(self, release: Any, bound: BoundScenario, norm: float) -> Any:
-        """The first fact that both sides know, if all it says is read here.
+        """First fact in `needs` that a scenario provides, if all it says is read.
 
         Parameters
         ----------
@@ -414,7 +414,7 @@ class Accountant(BaseEstimator, ABC):
         return family(1.0, beta=beta)
 
     def _identity(self, bound: BoundScenario, *releases: Release) -> dict[str, Any]:
-        """Fields of a certificate that say what it is about."""
+        """Fields of a certificate that name release, accountant and scenario."""
         return {
             "release": " + ".join(release.name for release in releases),
             "accountant": " ".join(repr(self).split()),
@@ -423,7 +423,7 @@ class Accountant(BaseEstimator, ABC):
 
 
 def unread_fields(reads: dict[type, frozenset[str]], release: Release) -> str | None:
-    """Say what of a release is new to an accountant, or None if nothing is.
+    """Describe what an accountant does not read of a release; None if it reads all.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What works with what: the table of accountants, scenarios and releases."""
+"""Compatibility table of accountants, scenarios and releases."""
 
 from functools import lru_cache
 from typing import Any

@@ -1,4 +1,4 @@
-"""What linear models share: the column of the intercept, targets of regressors."""
+"""Mixin of linear regressors, the intercept's column, and the scale of a target."""
 
 from __future__ import annotations
 

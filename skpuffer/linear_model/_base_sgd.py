@@ -105,7 +105,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
                     check(**{name: getattr(self, name)})
 
     def _probe(self, task: Task) -> GradientRelease:
-        """Describe a single look at all gradients, of clip norm one."""
+        """Return the release of a single sum of all gradients, at clip norm one."""
         return GradientRelease(
             n_records=task.context.n_records,
             n_steps=1,

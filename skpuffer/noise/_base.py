@@ -1,4 +1,4 @@
-"""Noise families: what each supplies, and what a shift costs under them."""
+"""Base of noise families, and the privacy curve of a noise against a shift."""
 
 import math
 from abc import ABC, abstractmethod
@@ -174,7 +174,7 @@ class Costs(Protocol):
 
     @property
     def _evidence(self) -> Evidence:
-        """Sentences on what is not proved, of Rényi costs and of trade-offs."""
+        """Unproved assumptions, in sentences: of Rényi costs, and of trade-offs."""
 
     def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
         """Rényi divergence in nats; arrays broadcast; alpha and u may be inf."""
@@ -409,7 +409,7 @@ class Noise(Plain, ABC):
         return self.curve(shift).epsilon(delta)
 
     def evidence(self, shift: Shift | float, renyi: bool = False) -> tuple[str, ...]:
-        """Return the assumptions without proof that the costs of a shift rest on.
+        """Return the unproved assumptions that the costs of a shift rest on.
 
         Parameters
         ----------
@@ -424,7 +424,7 @@ class Noise(Plain, ABC):
         """
         return self.curve(shift).evidence(renyi)
 
-    #: Sentences on what is not proved, of Rényi costs and of trade-offs.
+    #: Unproved assumptions, in sentences: of Rényi costs, and of trade-offs.
     _evidence: ClassVar[Evidence] = ((), ())
 
     # -- which scale is enough -------------------------------------------------------
@@ -481,7 +481,7 @@ class Noise(Plain, ABC):
         return self._proportions().curve(shift).scale_for_delta(epsilon, delta)
 
     def _proportions(self) -> Self:
-        """This noise at scale one; scales of coordinates stay, as mere proportions."""
+        """This noise at scale one; scales by coordinate are kept, as proportions."""
         return self if isinstance(self.scale, tuple) else self.with_scale(1.0)
 
     def _least_scale(
@@ -564,7 +564,7 @@ class Noise(Plain, ABC):
         return self._draw(shape, generator)
 
     def _draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
-        """Draws of this scale."""
+        """Draws of noise at this scale."""
         # noise of scale s is s times unit noise, except on the integers
         return self._sample_unit(shape, rng) * np.asarray(self.scale)
 
@@ -705,7 +705,7 @@ class ShiftCurve(Plain, kind="shifted_noise"):
         )
 
     def evidence(self, renyi: bool = False) -> tuple[str, ...]:
-        """Return what is not proved, of Rényi costs or of the trade-off."""
+        """Return the unproved assumptions of the Rényi costs, or of the trade-off."""
         return self._costs._evidence[0 if renyi else 1]
 
     @property

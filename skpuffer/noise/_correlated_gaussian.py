@@ -93,7 +93,7 @@ class CorrelatedGaussianNoise(GaussianNoise):
 
     @property
     def _multiplier(self) -> float:
-        """The scale, which is one number beside a covariance."""
+        """Multiplier of the standard deviations: the scale, as one number."""
         return float(np.asarray(self.scale))
 
     @property

@@ -23,7 +23,7 @@ _ABOVE, _BELOW = 1e-6, 1e-2
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Certificate:
-    """What a release promised, in which notion, under which assumptions.
+    """Privacy guarantee of a release: its notion, its numbers, its assumptions.
 
     Plain data, made by an accountant and never changed. It never upgrades itself.
 
@@ -336,7 +336,7 @@ class Certificate:
             )
 
     def as_asked(self, epsilon: float) -> "Certificate":
-        """State the budget asked for rather than the last digits of the way back.
+        """Return this certificate at the budget asked for, if its epsilon is near it.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What every release is: something computed from a table whose public facts it has."""
+"""Base of releases: a computation on a table, with the table's public facts."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["Release"]
 
 
 class Release:
-    """Something computed from a table, with what is known of no release by default.
+    """Base of releases: a computation on a table, of which nothing is known by default.
 
     A subclass is a frozen dataclass with the fields `n_records`, `dim`, `name`,
     `context` and `assumptions`, and says more of itself where more is known.
@@ -37,7 +37,7 @@ class Release:
     is_integer: bool = False
 
     def _meet_context(self) -> None:
-        """Take the public facts of the table, making them where none are given."""
+        """Check the context against the release, or make one where none is given."""
         # a release on its own, as in accounting without an estimator, knows its size at
         # least
         context = self.context

@@ -41,7 +41,7 @@ _POISSON_BLOCK = 2**14
 
 @dataclass(frozen=True)
 class SamplingScheme(ABC):
-    """How the records of each step are chosen.
+    """Base of sampling schemes: the choice of records for each step.
 
     Schemes have no parameters of their own: the number of records and the size of the
     batches are the release's.
@@ -100,7 +100,7 @@ class SamplingScheme(ABC):
 
     @abstractmethod
     def statement(self, release: GradientRelease) -> str:
-        """What the scheme takes for granted of a release, in a sentence."""
+        """Assumption that the scheme makes of a release, in a sentence."""
 
     def batches(
         self, release: GradientRelease, rng: np.random.Generator
@@ -153,7 +153,7 @@ class FullBatchSampling(SamplingScheme):
         return int(n_records)
 
     def statement(self, release: GradientRelease) -> str:
-        """What the scheme takes for granted of a release, in a sentence."""
+        """Assumption that the scheme makes of a release, in a sentence."""
         return f"every step takes all {release.n_records} records"
 
     def _batches(
@@ -175,7 +175,7 @@ class PoissonSampling(SamplingScheme):
     name = "poisson"
 
     def statement(self, release: GradientRelease) -> str:
-        """What the scheme takes for granted of a release, in a sentence."""
+        """Assumption that the scheme makes of a release, in a sentence."""
         return (
             "every step takes each record independently with probability "
             f"{release.sampling_rate:.6g}, and which ones it took stays secret"
@@ -244,7 +244,7 @@ class FixedSizeSampling(SamplingScheme):
     name = "fixed_size"
 
     def statement(self, release: GradientRelease) -> str:
-        """What the scheme takes for granted of a release, in a sentence."""
+        """Assumption that the scheme makes of a release, in a sentence."""
         return (
             f"every step takes a fresh uniformly random subset of {release.batch_size} "
             f"of the {release.n_records} records, which stays secret"
@@ -284,7 +284,7 @@ class WithReplacementSampling(SamplingScheme):
         return -math.expm1(batch_size * math.log1p(-1 / n_records))
 
     def statement(self, release: GradientRelease) -> str:
-        """What the scheme takes for granted of a release, in a sentence."""
+        """Assumption that the scheme makes of a release, in a sentence."""
         return (
             f"every step draws {release.batch_size} times uniformly from the "
             f"{release.n_records} records, and which ones it drew stays secret"
@@ -309,7 +309,7 @@ class ShuffledEpochsSampling(SamplingScheme):
         return n_records / self.steps_per_epoch(n_records, batch_size)
 
     def statement(self, release: GradientRelease) -> str:
-        """What the scheme takes for granted of a release, in a sentence."""
+        """Assumption that the scheme makes of a release, in a sentence."""
         return (
             f"every epoch deals each of the {release.n_records} records to one batch, "
             "at random but with no amplification claimed for it"

@@ -27,7 +27,7 @@ __all__ = [
 
 
 def arbitrary_coupling(relation: str, count: int) -> str:
-    """Name of what holds for any two tables that differ in `count` records.
+    """Name, as a coupling, of any two tables that differ in `count` records.
 
     Such a statement is about no coupling in particular, so those of one relation and
     count may be added up whichever scenario they come from.
@@ -37,7 +37,7 @@ def arbitrary_coupling(relation: str, count: int) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Fact:
-    """Certainty and assumptions, which every fact carries.
+    """Base of facts: their certainty and their assumptions.
 
     Parameters
     ----------

@@ -100,7 +100,7 @@ class Gradients(ABC):
     @property
     @abstractmethod
     def penalised(self) -> Booleans:
-        """Which parameters a penalty is for, booleans of shape (dim,)."""
+        """Mask of the parameters that a penalty is for, booleans of shape (dim,)."""
 
     @abstractmethod
     def initial(self, rng: np.random.Generator) -> Floats:

@@ -88,7 +88,7 @@ class LinearGradients(Gradients):
 
     @property
     def penalised(self) -> Booleans:
-        """Which parameters are weights, booleans of shape (dim,)."""
+        """Mask of the parameters that are weights, booleans of shape (dim,)."""
         # the intercepts come last, and are not penalised
         return np.arange(self.dim) < self.blocks[0]
 

@@ -115,7 +115,7 @@ class PerceptronGradients(Gradients):
 
     @property
     def penalised(self) -> Booleans:
-        """Which parameters are weights, booleans of shape (dim,)."""
+        """Mask of the parameters that are weights, booleans of shape (dim,)."""
         # biases are the last of each layer
         mask = np.ones(self.dim, dtype=bool)
         first, _ = self.blocks

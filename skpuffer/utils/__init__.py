@@ -1,3 +1,3 @@
-"""What every part leans on, and knows of none of them."""
+"""Utilities that every other package may import, and that import none of them."""
 
 __all__ = []

@@ -30,7 +30,7 @@ BOUNDS_LEAK = (
 
 
 class DeclaresBounds(Protocol):
-    """A scenario, as far as bounds go."""
+    """Protocol of a scenario that may declare bounds."""
 
     def declared_bounds(
         self, context: "PublicContext"

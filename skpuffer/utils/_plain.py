@@ -1,4 +1,4 @@
-"""Frozen data written as what JSON can hold, and read back."""
+"""Serialisation of frozen dataclasses to plain data that JSON can hold, and back."""
 
 import math
 from dataclasses import fields
@@ -13,7 +13,7 @@ _KINDS: dict[tuple[str, str], type] = {}
 
 
 class Plain:
-    """Data that tells its kind and its fields, so that it can be read back.
+    """Base of dataclasses that are written as plain data, and read back by their kind.
 
     A dataclass inherits it with a name, ``class Curve(Plain, kind="curve")``. A
     subclass without a name of its own, or with one that is taken, is another kind and
@@ -43,7 +43,7 @@ class Plain:
 
     @classmethod
     def read_back(cls, values: dict[str, Any]) -> Any:
-        """Make one of the fields it was written with, read back each."""
+        """Return an instance, given the fields it was written with, each read back."""
         return cls(**values)
 
 

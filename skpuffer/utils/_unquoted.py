@@ -1,4 +1,4 @@
-"""Calls of foreign code on private values, whose words are withheld."""
+"""Calls of foreign code on private values, with its messages withheld."""
 
 import traceback
 from collections.abc import Callable

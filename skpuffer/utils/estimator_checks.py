@@ -1,4 +1,4 @@
-"""The old place of :mod:`skpuffer.testing`, which warns."""
+"""Old location of :mod:`skpuffer.testing`; what is imported from here warns."""
 
 import importlib
 import warnings

@@ -1,4 +1,4 @@
-"""Additive noise: the sensitivity bound it covers, by kind of fact, and the target."""
+"""Base additive accountant, and the sensitivity bounds that follow from facts."""
 
 import math
 from abc import abstractmethod
@@ -136,7 +136,7 @@ def sensitivity_bound(
 def _trusted_bound(
     fact: Fact, radius: float, norm: float, **known: Any
 ) -> SensitivityBound:
-    """Return a bound as certain as its fact, except for what is known better."""
+    """Return a bound with the certainty of its fact, except where `known` says more."""
     # `known` takes precedence: what is bounded without the prior is certain anyhow
     trust: dict[str, Any] = {
         "certified": fact.certified,
@@ -287,7 +287,7 @@ def record_sensitivity_bound(release: QueryRelease, norm: float) -> float | None
 
 
 class _AdditiveAccountant(Accountant):
-    """Additive noise that covers the sensitivity of the output.
+    """Base additive accountant: noise that covers the sensitivity of the output.
 
     A subclass says which facts it works from and what the promise is worth; the
     target, the noise and the certificate are the same for all.
@@ -311,7 +311,7 @@ class _AdditiveAccountant(Accountant):
     @property
     @abstractmethod
     def _source(self) -> str:
-        """Where the promise is proved."""
+        """Source of the proof, for the certificate."""
 
     reads: ClassVar[dict[type, frozenset[str]]] = {QueryRelease: QUERY_FIELDS}
 
@@ -440,7 +440,7 @@ class _AdditiveAccountant(Accountant):
         )
 
     def _shift(self, sensitivity: SensitivityBound, release: QueryRelease) -> Shift:
-        """The sensitivity as what the noise has to cover."""
+        """Shift that the noise has to cover, from the sensitivity bound."""
         # weighted by the units: each coordinate's noise is in proportion to its unit,
         # and the radius is in these units
         return Shift(

@@ -1,4 +1,4 @@
-"""The dominating pairs of a release's steps, by the kind of release."""
+"""Dominating pairs of a release's steps, by the kind of release."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ __all__ = ["Accounting", "StepsOfRelease"]
 
 @dataclass(frozen=True)
 class Accounting:
-    """The privacy curve of all steps of a release, composed.
+    """Privacy curve of all steps of a release, composed.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class Accounting:
 
 @dataclass(frozen=True)
 class StepsOfRelease(ABC):
-    """The steps of one release between neighbouring tables, and what dominates them.
+    """Dominating pairs of one release's steps, between neighbouring tables.
 
     A subclass is registered for the one kind of release it reads, by exact type: what a
     subclass of that kind may add is not known to be covered.

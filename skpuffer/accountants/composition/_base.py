@@ -1,4 +1,4 @@
-"""What accountants of composition share: the curve of steps, and a noise for it."""
+"""Base composition accountant: the composed curve of steps, and noise for a target."""
 
 import math
 from abc import abstractmethod
@@ -32,7 +32,7 @@ Reading = tuple[float, float | None, Curve, tuple[str, ...]]
 
 
 def steps_of(release: Release, adjacency: Adjacency) -> StepsOfRelease:
-    """Return how the steps of a release are accounted for between neighbouring tables.
+    """Return the dominating pairs of a release's steps between neighbouring tables.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def steps_of(release: Release, adjacency: Adjacency) -> StepsOfRelease:
 
 
 class _CompositionAccountant(_AdditiveAccountant):
-    """Accounts for a query as every additive accountant, and for steps by composition.
+    """Base composition accountant: additive for a query, by composition for steps.
 
     A subclass says what the curve of many steps is, and how epsilon is read off it.
     """
@@ -118,7 +118,7 @@ class _CompositionAccountant(_AdditiveAccountant):
     def _steps(
         self, fact: Adjacency, release: Any, bound: BoundScenario
     ) -> StepsOfRelease:
-        """The steps of a release between such tables as a fact speaks of."""
+        """Dominating pairs of a release's steps, between tables adjacent by a fact."""
         try:
             return steps_of(release, fact)
         except UnsupportedError as error:
@@ -270,7 +270,7 @@ class _CompositionAccountant(_AdditiveAccountant):
 
 
 def _memoised_scale(accountant: _CompositionAccountant, steps: StepsOfRelease) -> float:
-    """Calibrate once for equal parameters: model selection asks again and again."""
+    """Least scale, remembered by value: model selection asks again and again."""
     # without the facts of the table, which hold private rows under an empirical prior
     release: Any = steps.release
     steps = replace_fields(steps, release=replace_fields(release, context=None))

@@ -1,4 +1,4 @@
-"""The dominating pairs of a gradient release's steps, by sampling scheme."""
+"""Dominating pairs of a gradient release's steps, by sampling scheme."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, cast
@@ -176,7 +176,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         return self.schemes[type(self.release.sampling)](self, noise)
 
     def _shift(self, noise: Noise, *moves: float) -> Shift:
-        """Shift of the sums of batches by so many clip norms, batch by batch."""
+        """Shift of the stacked sums of batches, each moved by so many clip norms."""
         order, dim = self.release.clip_order, self.release.dim
         if len(moves) > 1:
             # The sums of several batches are one stacked vector. Its p-norm is that of

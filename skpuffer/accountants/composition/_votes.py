@@ -1,4 +1,4 @@
-"""The dominating pairs of the answers of a vote."""
+"""Dominating pairs of the answers of a vote."""
 
 import math
 
@@ -67,7 +67,7 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
     release: VoteRelease
 
     def check(self) -> None:
-        """Refuse nothing: which noise will do, :meth:`under` knows."""
+        """Accept every vote; its noise is checked by :meth:`under`."""
 
     def under(self, noise: Noise, max_memory: float = 500.0) -> Accounting:
         """Compose the dominating pairs of all answers; see :class:`StepsOfRelease`.
