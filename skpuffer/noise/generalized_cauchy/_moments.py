@@ -26,8 +26,9 @@ _SERIES_REACH = 30.0
 # k >= 2 and for heavier tails (k >= LEAST_EXPONENT).
 _WIDTH, _NODES, _ROUND_OFF = 3.4, 80, 2e-13
 _WIDE, _WIDE_NODES, _WIDE_ERROR = 6.0, 208, 4e-12
-# Arguments computed at once, and number of them from which duplicates are sought.
-_BLOCK = 4096
+# Arguments computed at once, so few that the arrays of their nodes stay in cache, and
+# number of arguments from which duplicates are sought.
+_BLOCK = 256
 _MANY = 512
 
 
@@ -169,20 +170,29 @@ def _quadrature(n: Floats, k: float, u: Floats) -> Floats:
     )
     # every second node is a rule of its own, with the root of the error of all of them,
     # as errors fall exponentially with the number of nodes
-    fine = _log_sum(powers, logw, n * w)
-    coarse = _log_sum(powers[..., ::2], logw[..., ::2] + np.log(2), n * w)
+    fine, coarse = _log_sums(powers, logw, n * w)
     error = _ROUND_OFF if k >= 2 else _WIDE_ERROR
     # rounded up by both: the round-off, and the error that remains, the square of the
     # relative difference
     return fine * (1 + error) + (fine - coarse) ** 2 / fine
 
 
-def _log_sum(powers: Floats, logw: Floats, largest: Floats) -> Floats:
-    """Log of the sum of exp(powers + logw), where exp(logw) adds up to one."""
-    value = logsumexp(powers + logw, axis=(1, 2))
+def _log_sums(powers: Floats, logw: Floats, largest: Floats) -> tuple[Floats, Floats]:
+    """Logs of the sum of exp(powers + logw), and of twice that over every second node.
+
+    The exp(logw) add up to one.
+    """
+    terms = powers + logw
+    top = terms.max(axis=(1, 2), keepdims=True)
+    parts = np.exp(terms - top)
+    fine, coarse = (
+        top[:, 0, 0] + np.log(total.sum(axis=(1, 2)))
+        for total in (parts, 2 * parts[..., ::2])
+    )
     # near one, log1p of the sum of exp(logw) (exp(powers) - 1) keeps the digits
     low = largest[:, 0] <= 1
     if low.any():
         excess = np.expm1(powers[low]) * np.exp(logw[low])
-        value[low] = np.log1p(excess.sum(axis=(1, 2)))
-    return value
+        fine[low] = np.log1p(excess.sum(axis=(1, 2)))
+        coarse[low] = np.log1p(2 * excess[..., ::2].sum(axis=(1, 2)))
+    return fine, coarse
