@@ -455,7 +455,12 @@ class Tail:
         # made to decrease as well: each is raised to the largest at its right. Raising
         # the lower one is sound, as the trade-off there is at least what it is later.
         self._height = np.maximum.accumulate((height + error + _OUTSIDE)[::-1])[::-1]
-        self._floor = np.maximum.accumulate(np.maximum(0.0, height - error)[::-1])[::-1]
+        self._certain = height - error
+
+    @cached_property
+    def _floor(self) -> Floats:
+        """The trade-off, rounded down."""
+        return np.maximum.accumulate(np.maximum(0.0, self._certain)[::-1])[::-1]
 
     def delta(self, epsilon: float) -> float:
         """Delta at an epsilon, rounded up; below the window, one."""
@@ -496,7 +501,8 @@ class Tail:
         height = left + (right - left) * part
         with np.errstate(divide="ignore", invalid="ignore"):
             value = np.minimum(0.0, np.log(height) + self._unit)
-            value = np.logaddexp(value, np.log(self.infinity))
+            if self.infinity:
+                value = np.logaddexp(value, np.log(self.infinity))
         return np.where(at < 0, 0.0, np.minimum(value, 0.0))
 
     def epsilon(self, delta: float) -> float:
