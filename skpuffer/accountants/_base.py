@@ -255,38 +255,37 @@ class Accountant(BaseEstimator, ABC):
 
     def _check_support(self, release: Any, bound: BoundScenario) -> None:
         """Raise an UnsupportedError with the reason if it cannot answer."""
+        self._method(release, bound)
         need = self._need(release, bound)
-        self._method(release)
         # other facts take simulation or transport to compute
         if need is Adjacency:
             self._account(release, bound, self._chosen_noise().norm)
 
     def _account(self, release: Any, bound: BoundScenario, norm: float) -> Account:
         """Account of a release, by its kind and the fact to work from."""
-        fact = self._fact(release, bound, norm)
-        account: Account = self._method(release)(fact, release, bound)
+        method = self._method(release, bound)
+        account: Account = method(self._fact(release, bound, norm), release, bound)
         return account
 
-    def _method(self, release: Any) -> Callable[..., Account]:
+    def _method(self, release: Any, bound: BoundScenario) -> Callable[..., Account]:
         """Method that makes the account of a release, or an UnsupportedError."""
         # exact type, as in `reads`: what a subclass of a release adds is not accounted
         # for
         method = self._accounts.get(type(release))
         if method is None:
-            raise UnsupportedError(
-                f"{type(self).__name__} reads a {type(release).__name__}, but none of "
-                "its methods is marked by accounts_for() to account for one."
-            )
+            kind = type(release).__name__
+            unmarked = f"has no method marked by accounts_for() to account for a {kind}"
+            raise self._refusal(release, bound, unmarked)
         # looked up by its name, so that a subclass replaces it as any other method
         found: Callable[..., Account] = getattr(self, method.__name__)
         return found
 
     def _need(self, release: Any, bound: BoundScenario) -> type:
         """Kind of the first fact in `needs` that a scenario provides; not computed."""
-        provided = bound.provides(release)
         # Fails closed: a field that the accountant was never written for may change
         # what leaves, so the release is refused before any fact is looked at.
         if unread_fields(self.reads, release) is None:
+            provided = bound.provides(release)
             # distributions of the output bound its sensitivity more tightly than what
             # holds for any records, so they come first where both are offered
             for need in self.needs:
@@ -333,9 +332,11 @@ class Accountant(BaseEstimator, ABC):
             )
         return fact
 
-    def _refusal(self, release: Any, bound: BoundScenario) -> UnsupportedError:
+    def _refusal(
+        self, release: Any, bound: BoundScenario, unread: str | None = None
+    ) -> UnsupportedError:
         """Say why there is no account of a release, and what would do."""
-        unread = unread_fields(self.reads, release)
+        unread = unread_fields(self.reads, release) or unread
         provided = bound.provides(release)
         # named only if it reads the release and some fact for it is there
         others = [
