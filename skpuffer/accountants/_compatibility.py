@@ -94,9 +94,11 @@ def _scenarios() -> dict[str, Scenario]:
         noise = rng.normal(size=(2, 1))
         return noise + a, noise + b
 
+    # the level decides which facts there are, so both have rows of their own
     def attribute(level: str) -> AttributeScenario:
         return AttributeScenario("secret", level=level, prior=table, prior_as="law")
 
+    # blocks are made of the same chain, so that their rows can be compared
     chain = MarkovChainScenario([[0.9, 0.1], [0.2, 0.8]])
     return {
         "RecordScenario": RecordScenario(),
@@ -143,6 +145,7 @@ def compatibility_table() -> tuple[dict[str, Any], ...]:
     ['accountant', 'reason', 'release', 'scenario', 'works']
     """
     rows = []
+    # the same accountants that a refusal names as remedies
     for kind in (kind for kind in known_accountants() if kind.recommended):
         for scenario_name, scenario in _scenarios().items():
             for release_name, release in _releases().items():
@@ -154,6 +157,7 @@ def compatibility_table() -> tuple[dict[str, Any], ...]:
                 if answer:
                     bound = bind(scenario, release)
                     reason = accountant._need(release, bound).__name__
+                # plain values: the table is printed in the documentation
                 rows.append(
                     {
                         "accountant": kind.__name__,

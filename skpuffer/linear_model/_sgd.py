@@ -149,6 +149,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
 
     _parameter_constraints: dict[str, Any] = {
         **LinearClassifier._parameter_constraints,
+        # any loss would do for privacy, as gradients are clipped whatever they are
         "loss": [StrOptions({"log_loss", "hinge", "huber_hinge"})],
         "alpha": [Interval(Real, 0, None, closed="left")],
     }
@@ -176,6 +177,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         verbose: int = 0,
         random_state: RandomState = None,
     ):
+        # stored as given: None is resolved at each fit, so that clones stay equal
         self.scenario = scenario
         self.accountant = accountant
         self.loss = loss
@@ -342,8 +344,10 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
     _parameter_constraints: dict[str, Any] = {
         **LinearTraining._parameter_constraints,
         "loss": [StrOptions({"squared_error", "huber"})],
+        # the width of a loss; the budget of the same name is the accountant's
         "epsilon": [Interval(Real, 0, None, closed="neither")],
         "alpha": [Interval(Real, 0, None, closed="left")],
+        # None passes here, to be refused by `_check_parameters` with the remedy
         "target_bounds": ["array-like", None],
     }
 
@@ -371,6 +375,7 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         verbose: int = 0,
         random_state: RandomState = None,
     ):
+        # stored as given: None is resolved at each fit, so that clones stay equal
         self.scenario = scenario
         self.accountant = accountant
         self.loss = loss

@@ -90,6 +90,8 @@ class GradientRelease(Release):
     ('poisson', 0.01, 10.0)
     """
 
+    # Fields are what accountants have to say they read. What follows from them is set
+    # in `__post_init__`, and is no field.
     n_records: int
     n_steps: int
     batch_size: int | None = None
@@ -148,6 +150,7 @@ class GradientRelease(Release):
         self._meet_context()
 
     def _check_clipping(self) -> None:
+        # below one there is no triangle inequality by which clipped gradients add up
         check_at_least_one(clip_order=self.clip_order)
         norms = self.clip_norm
         if self.blocks is None:

@@ -122,6 +122,7 @@ class VoteRelease(Release):
         self._meet_context()
 
     def _check_threshold(self) -> None:
+        # an infinite one would answer all or none, and still be charged for its tests
         if self.threshold is not None and math.isinf(
             check_real(threshold=self.threshold)
         ):
@@ -153,6 +154,7 @@ class VoteRelease(Release):
     @property
     def dim(self) -> int:
         """Length of one histogram."""
+        # of a single query: its answers are accounted for one by one
         return self.n_classes
 
     @property

@@ -89,7 +89,10 @@ class BoundedColumnsMixin:
             # the number of records is public, so the mean is a sum times a constant
             factor=1 / n,
             dim=moments.dim,
+            # noise in proportion to each column's range, so that no wide column drowns
+            # others
             units=moments.units,
+            # in these units every column is a number in [-1, 1]
             sensitivity=moments.sensitivity.times(1 / n),
             n_records=n,
             name=name,

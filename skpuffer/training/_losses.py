@@ -72,6 +72,8 @@ class Logistic(Loss):
     """Logistic loss of two classes: log(1 + exp(-z)) with z the signed score."""
 
     classification = True
+    # the derivative is expit(s) - y, within (-1, 1), and expit itself rises by 1/4 at
+    # most
     lipschitz = 1.0
     smoothness = 0.25
 
@@ -122,6 +124,7 @@ class _Margin(Loss):
     """Base of losses that fall with the margin, the score signed by the class."""
 
     classification = True
+    # the slope by the margin is in [0, 1], and a sign does not change its size
     lipschitz = 1.0
 
     @abstractmethod
@@ -248,6 +251,7 @@ class Squared(Loss):
     """Half the squared error."""
 
     classification = False
+    # no bound of the loss itself: clipping alone bounds what a record adds
     lipschitz = math.inf
     smoothness = 1.0
 
@@ -311,6 +315,7 @@ LOSSES: dict[str, tuple[Any, Any]] = {
         HuberHinge,
         lambda **width: MulticlassHinge(HuberHinge(**width)),
     ),
+    # regression has one score
     "squared_error": (Squared, None),
     "huber": (Huber, None),
 }

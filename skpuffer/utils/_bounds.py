@@ -130,6 +130,7 @@ def check_bounds(bounds: Any, name: str = "bounds") -> tuple[Floats, Floats] | N
                 )
         return None
     if isinstance(bounds, str):
+        # a word of its own, so that nobody leaks a range by leaving a parameter out
         check_option(("empirical",), **{name: bounds})
         return None
     try:
@@ -258,12 +259,15 @@ def _by_column(
         # the dict wins where both speak of a column
         pairs = zip(declared.low, declared.high, strict=True)
         bounds = dict(zip(names, pairs, strict=True)) | bounds
+    # every pair has been checked by now, whoever gave it
     low, high = zip(*(map(float, bounds[name]) for name in names), strict=True)
     return Bounds(low, high)
 
 
 def data_bounds(X: ArrayLike) -> Bounds:
     """Return the range of each column of private data: a leak, asked for by name."""
+    # the extremes are two records' own values: whoever calls this says so in the
+    # certificate
     X = np.asarray(X, dtype=float)
     return _widened(X.min(axis=0), X.max(axis=0))
 

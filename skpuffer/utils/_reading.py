@@ -380,6 +380,7 @@ def _numeric_frame(X: Any) -> Any:
     frame = nw.from_native(X, eager_only=True)
     if all(_is_number(X, name, dtype) for name, dtype in frame.schema.items()):
         return X
+    # converted only here, where it must be: most tables are numbers already
     columns = {
         name: as_numbers(
             frame.get_column(name).to_numpy(),
@@ -393,11 +394,13 @@ def _numeric_frame(X: Any) -> Any:
 def _is_number(X: Any, name: Any, dtype: Any) -> bool:
     if isinstance(X, pd.DataFrame):
         return _is_pandas_number(X.dtypes[name])
+    # narwhals has them as a type of their own
     return dtype.is_numeric() or dtype == nw.Boolean
 
 
 def _is_pandas_number(dtype: Any) -> bool:
     types = pd.api.types
+    # booleans are numbers to pandas, and are read as zeros and ones
     return types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype)
 
 
@@ -430,6 +433,7 @@ def validate_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     X = read_numbers(X)
     numeric = options.get("y_numeric", False)
     targets = [read_labels(v, numeric=numeric) for v in y]
+    # sets the number and the names of features in a fit, and compares with them later
     checked = validate_data(estimator, X, *targets, **options)
     if not all_finite(checked[0] if targets else checked):
         name = type(estimator).__name__

@@ -65,6 +65,7 @@ class StepsOfRelease(ABC):
     release: Release
     relation: str
     count: int
+    # amplification by sampling rests on it; plain composition does not
     independent: bool = True
 
     #: Subclasses by the kind of release they read.

@@ -72,6 +72,7 @@ class PrivacyLoss(_CompositionAccountant):
 
     # no order of its own: the promise is always an (epsilon, delta) one
     alpha: None = None
+    # always given, unlike in the base class
     delta: float
     _composed_notion = Notion.APPROXIMATE_DP
 
@@ -118,6 +119,7 @@ class PrivacyLoss(_CompositionAccountant):
 
     def _loss(self, curve: GaussianCurve | PrivacyLossCurve, tolerance: float) -> float:
         if isinstance(curve, GaussianCurve):
+            # in closed form, so within any tolerance
             return float(curve.epsilon(self.delta))
         # the upper end again, which is at most the tolerance above the truth
         return float(curve.account(self.delta, tolerance).epsilon)
