@@ -53,7 +53,7 @@ def _refuse_partial_fit(estimator: Any) -> NoReturn:
 
 
 class PrivateTrainingMixin(PrivateEstimatorMixin):
-    """Plans, accounts and runs noisy clipped gradient descent.
+    """Base of estimators trained by noisy clipped gradient descent.
 
     A subclass says what is differentiated (:meth:`_gradients`, :meth:`_loss`) and how
     parameters are published.
@@ -222,7 +222,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
 
     @available_if(_refuse_partial_fit)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Table, y: ArrayLike | None = None) -> None:
-        """Not available; the error says why."""
+        """Raise: a run is accounted for as a whole, before it starts."""
 
 
 class LinearTraining(PrivateTrainingMixin):

@@ -1,4 +1,4 @@
-"""Releases: what is computed from a table and made public with noise.
+"""Releases: vectors, gradient sums and votes, computed from a table and made noisy.
 
 An estimator makes a release and executes it from the same object, so that what is
 accounted cannot differ from what is run. A release knows no scenario, no budget and

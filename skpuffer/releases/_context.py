@@ -9,7 +9,9 @@ __all__ = ["PublicContext"]
 
 @dataclass(frozen=True, kw_only=True)
 class PublicContext:
-    """All that a scenario may know of the table at hand: public facts, no rows.
+    """Public facts of a table: all that a scenario may know of it.
+
+    No rows are among them, unless the scenario takes the private table as its prior.
 
     Parameters
     ----------

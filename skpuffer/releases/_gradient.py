@@ -1,4 +1,4 @@
-"""A training run: many noisy sums of clipped gradients."""
+"""Gradient release: the noisy sums of clipped gradients of a training run."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,7 +18,7 @@ __all__ = ["GradientRelease"]
 
 @dataclass(frozen=True, kw_only=True)
 class GradientRelease(Release):
-    """Noisy sums of clipped per-example gradients, one a step.
+    """Gradient release: noisy sums of clipped per-example gradients, one a step.
 
     At each step some records are chosen, each one's gradient is scaled down to the
     clip norm, their sum is released with noise and divided by the public

@@ -1,4 +1,4 @@
-"""The facts of an optimiser: what is made of noisy gradients, and which iterates leave.
+"""Facts of an optimiser: how noisy gradients become parameters, and what is released.
 
 They belong to the release, because accounting may read them: where only the last
 iterate leaves, or steps contract, less noise may be enough. Those that take every noisy

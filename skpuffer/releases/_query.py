@@ -1,4 +1,4 @@
-"""One vector computed from a table."""
+"""Query release: one vector computed from a table."""
 
 import math
 from collections.abc import Callable
@@ -23,7 +23,7 @@ _BLOCK = 2**22
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class QueryRelease(Release):
-    """One vector computed from a table.
+    """Query release: one vector computed from a table.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class QueryRelease(Release):
         self._meet_context()
 
     def run(self, X: Any, y: Any = None) -> Floats:
-        """Compute the exact vector from a table. Its result must not leave unnoised.
+        """Compute the exact vector from a table; it must not be released without noise.
 
         Parameters
         ----------

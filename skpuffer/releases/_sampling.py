@@ -1,4 +1,4 @@
-"""Sampling schemes: which records each step of a run reads, one class a scheme.
+"""Sampling schemes: the choice of records for each step of a run, one class each.
 
 A scheme says all there is to it: how large batches are, how likely a record is in one,
 what a step's sum is divided by, what the batches take for granted, and how they are
@@ -138,7 +138,7 @@ class SamplingScheme(ABC):
 
 @dataclass(frozen=True)
 class FullBatchSampling(SamplingScheme):
-    """All records at each step."""
+    """Full batches: all records at each step."""
 
     name = "full_batch"
 
@@ -165,7 +165,9 @@ class FullBatchSampling(SamplingScheme):
 
 @dataclass(frozen=True)
 class PoissonSampling(SamplingScheme):
-    """Each record independently with the same probability; a batch may be empty.
+    """Poisson sampling: each record independently with one probability.
+
+    A batch may be empty.
 
     References
     ----------
@@ -234,7 +236,7 @@ def _successes(n_trials: int, probability: float, rng: np.random.Generator) -> I
 
 @dataclass(frozen=True)
 class FixedSizeSampling(SamplingScheme):
-    """A uniformly random subset of one size, drawn afresh at each step.
+    """Sampling without replacement: a uniform subset of fixed size at each step.
 
     References
     ----------
@@ -261,7 +263,7 @@ class FixedSizeSampling(SamplingScheme):
 
 @dataclass(frozen=True)
 class WithReplacementSampling(SamplingScheme):
-    """Independent uniform draws, so that a record may be drawn several times.
+    """Sampling with replacement: a record may be drawn several times in a step.
 
     References
     ----------
@@ -271,7 +273,7 @@ class WithReplacementSampling(SamplingScheme):
     name = "with_replacement"
 
     def batch_size(self, n_records: float, asked: int | None) -> int:
-        """Return the number of draws: any."""
+        """Return the number of draws, which the table does not bound."""
         # so many that no table forbids them
         return super().batch_size(math.inf, asked)
 
@@ -299,7 +301,7 @@ class WithReplacementSampling(SamplingScheme):
 
 @dataclass(frozen=True)
 class ShuffledEpochsSampling(SamplingScheme):
-    """All records dealt, in a new random order each epoch, to batches of like sizes."""
+    """Shuffled epochs: all records are dealt to batches, in a new order each epoch."""
 
     name = "shuffled_epochs"
 

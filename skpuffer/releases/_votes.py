@@ -1,4 +1,4 @@
-"""Answers by vote: noisy counts of what disjoint voters say."""
+"""Vote release: noisy counts of the votes of disjoint voters."""
 
 import math
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ VOTE_RELATIONS = ("replace_vote", "add_remove_vote")
 
 @dataclass(frozen=True, kw_only=True)
 class VoteRelease(Release):
-    """Noisy vote counts of disjoint voters, one histogram a query.
+    """Vote release: noisy vote counts of disjoint voters, one histogram a query.
 
     Each record lies with one teacher, so whatever happens to it changes the votes of
     that teacher alone: in each query one vote moves from one class to another, and two

@@ -70,7 +70,7 @@ class Gradients(ABC):
         self.dim = sum(self.blocks)
 
     def _check_targets(self, y: ArrayLike, n_classes: int) -> Array:
-        """Targets as the loss reads them: indices, or numbers that stay finite."""
+        """Targets in the loss's form: class indices, or numbers that stay finite."""
         y = np.asarray(y)
         if y.shape != (self.rows.n_records,):
             raise ValueError(
@@ -164,7 +164,7 @@ class Gradients(ABC):
 def _check_release(
     release: GradientRelease, blocks: tuple[int, ...], dtype: np.dtype[Any]
 ) -> None:
-    """Check that a release clips what a model has, to what its numbers can hold.
+    """Check the blocks and the clip norm of a release against a model and its dtype.
 
     Raises
     ------

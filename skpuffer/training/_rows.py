@@ -1,4 +1,4 @@
-"""Records of a training run: blocks of a batch, row norms, exact enough sums."""
+"""Records of a training run: blocks of a batch, row norms, sums of bounded error."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ class Rows:
             yield rows, select
 
     def _last_rows(self, start: int) -> Array:
-        """Rows from `start` on, copied once to where there is room behind them."""
+        """Rows from `start` on, copied once into a buffer padded to the alignment."""
         n_rows = self.n_records - start
         # the same rows at every full batch
         if not len(self._tail):
@@ -296,7 +296,7 @@ class Rows:
 
 
 def products(rows: Matrix, matrix: Array) -> Array:
-    """Return ``rows @ matrix``, each row's the same wherever it stands.
+    """Return ``rows @ matrix``, rounded alike for a row wherever it stands.
 
     A record that comes or goes must not change how others are rounded, but a BLAS has
     other instructions for other sizes and for what is left over.
