@@ -257,9 +257,11 @@ class Accountant(BaseEstimator, ABC):
         """Raise an UnsupportedError with the reason if it cannot answer."""
         self._method(release, bound)
         need = self._need(release, bound)
+        noise = self._chosen_noise()
+        check_values(noise, release)
         # other facts take simulation or transport to compute
         if need is Adjacency:
-            self._account(release, bound, self._chosen_noise().norm)
+            self._account(release, bound, noise.norm)
 
     def _account(self, release: Any, bound: BoundScenario, norm: float) -> Account:
         """Account of a release, by its kind and the fact to work from."""

@@ -316,10 +316,12 @@ def test_dealt_batches_take_noise_of_one_scale():
 
 
 def test_gradients_are_no_integers():
+    accountant = PrivacyLoss(noise="discrete_laplace")
+    release = run("full_batch", clip_order=1)
     with pytest.raises(UnsupportedError, match="is_integer"):
-        PrivacyLoss(noise="discrete_laplace").calibrate(
-            run("full_batch", clip_order=1), RecordScenario()
-        )
+        accountant.calibrate(release, RecordScenario())
+    support = accountant.supports(release, RecordScenario())
+    assert not support and "is_integer" in support.reason
 
 
 class Registered(PoissonSampling):
