@@ -464,6 +464,19 @@ def bind(scenario: Scenario | BoundScenario, release: Any) -> BoundScenario:
                 f"The scenario was bound to a table of {scenario.context.n_records} "
                 f"records, the release {release.name!r} is of {release.n_records}."
             )
+        # or of as many records, but about other columns; what one side does not say
+        # may be as the other has it
+        for name in ("feature_names", "n_features", "target_name", "feature_map"):
+            bound, given = (
+                getattr(context, name)
+                for context in (scenario.context, release.context)
+            )
+            if bound is not None and given is not None and bound != given:
+                raise ValueError(
+                    f"The scenario was bound to a table with {name}={bound!r}, but "
+                    f"that of the release {release.name!r} has {given!r}. Bind it to "
+                    "the context of the release."
+                )
         return scenario
     if isinstance(scenario, Scenario):
         return scenario.bind(release.context)

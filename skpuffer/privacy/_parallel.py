@@ -72,6 +72,12 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
                 f"{certificate!r} states no epsilon that is promised, so nothing "
                 "follows for several blocks."
             )
+        # a notion that is new may not bound what each block tells by itself
+        if certificate.notion.approximate is None:
+            raise CompositionError(
+                f"No composition is known for {certificate.notion.title}: "
+                f"{certificate!r}."
+            )
     kinds = {(c.notion, c.alpha, c.relation) for c in certificates}
     if len(kinds) > 1:
         listed = "; ".join(

@@ -429,6 +429,34 @@ class AccountantContract:
             with pytest.raises(TypeError, match="scenario"):
                 self.make().calibrate(release, "a record")
 
+    @pytest.mark.parametrize(
+        "field, ours, theirs",
+        [
+            ("feature_names", ("age",), ("income",)),
+            ("n_features", 1, 2),
+            ("target_name", "age", "income"),
+            ("feature_map", np.abs, np.sqrt),
+        ],
+    )
+    def test_a_scenario_bound_to_other_columns(self, field, ours, theirs):
+        """Of as many records: what it says of one column may be too little here."""
+        release, scenario = self.cases[0]
+        named, other = (
+            replace_fields(release.context, **{field: value})
+            for value in (ours, theirs)
+        )
+        named = replace_fields(release, context=named)
+        bound = Offering(scenario.bind(release.context), Rumour, None)
+        bound.context = other
+        accountant = self.make()
+        for call in (
+            lambda: accountant.calibrate(named, bound),
+            lambda: accountant.certify(accountant._chosen_noise(), named, bound),
+            lambda: accountant.supports(named, bound),
+        ):
+            with pytest.raises(ValueError, match=field):
+                call()
+
     # -- parameters --------------------------------------------------------------------
 
     def test_parameters_are_kept_as_they_are(self, mode):

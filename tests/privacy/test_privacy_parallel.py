@@ -8,7 +8,7 @@ import pytest
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
 from skpuffer.distributions import PointMass, Samples
 from skpuffer.exceptions import CompositionError
-from skpuffer.privacy import Notion, parallel
+from skpuffer.privacy import Notion, compose, parallel
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario, MarkovChainScenario, RecordScenario
 
@@ -80,3 +80,12 @@ def test_what_cannot_be_put_side_by_side():
     estimate = GeneralWasserstein().calibrate(count(10), samples).certificate
     with pytest.raises(CompositionError, match="nothing"):
         parallel([estimate, estimate])
+
+
+@pytest.mark.parametrize("add", [compose, parallel])
+def test_a_notion_that_is_new_is_not_added_up(add):
+    new = Notion("concentrated", "concentrated differential privacy")
+    part = replace(series(10), notion=new, composable=True, coupling_id="one table")
+    assert not any(new.implies(known) for known in Notion.known.values())
+    with pytest.raises(CompositionError, match="concentrated"):
+        add([part, part])
