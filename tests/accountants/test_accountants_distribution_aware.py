@@ -578,6 +578,22 @@ def test_a_mass_within_delta_needs_no_noise():
     assert not Aware(delta=0.005).calibrate(output(), laws).noise.is_zero
 
 
+@pytest.mark.parametrize("noise", [GaussianNoise, LaplaceNoise])
+def test_plans_avoid_a_coordinate_without_noise(noise):
+    """The plan of W_2 moves it by one, so its cost is infinite; another does not."""
+    laws = Discrete([[0, 0], [10, 1]]), Discrete([[0, 1], [10, 0]])
+    found = Aware(alpha=2).certify(noise([10.0, 0.0]), output(2), LawsScenario([laws]))
+    moved = noise(10.0).renyi(2, 10.0)
+    assert found.epsilon == pytest.approx(float(moved), rel=1e-9)
+
+
+def test_the_longest_move_is_stated_beside_the_mean():
+    found = Aware(0.5, alpha=8).calibrate(output(), scenario("flu")).certificate
+    assert (found.sensitivity, found.norm) == (2.0, 1.0)
+    far = Aware(noise="gaussian").calibrate(output(), between_gaussians(1.0, 0.1))
+    assert far.certificate.sensitivity is far.certificate.norm is None
+
+
 def test_certificates_do_not_compose_and_convert_by_the_whole_curve():
     found = Aware(0.5, alpha=8).calibrate(output(), scenario("flu")).certificate
     assert not found.composable and found.coupling_id is None

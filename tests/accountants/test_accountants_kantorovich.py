@@ -88,6 +88,16 @@ def test_in_the_plane_it_never_needs_less(u, v):
     assert ours >= GeneralWasserstein(**PURE).calibrate(*args).noise.scale * (1 - 1e-9)
 
 
+def test_moves_are_measured_in_the_units_of_the_release():
+    # along the second coordinate three units of ten, along the first two of one
+    u, v = Discrete([[0, 0], [100, 0]]), Discrete([[0, 30], [102, 0]])
+    units = output(2, units=(1.0, 10.0))
+    for delta, sensitivity in ((None, 3.0), (0.5, 2.0)):
+        found = Kantorovich(delta=delta).calibrate(units, LawsScenario([(u, v)]))
+        assert found.certificate.sensitivity == sensitivity
+        assert list(found.noise.scale) == [sensitivity, 10 * sensitivity]
+
+
 def test_longest_moves_may_be_left_out():
     args = (output(2), scenario("kantorovich"))
     whole = Kantorovich().calibrate(*args)

@@ -133,6 +133,26 @@ def test_perceptron_gradient_is_the_slope_of_the_loss(loss, activation):
     np.testing.assert_allclose(found, slopes, rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    "activation, factor", [("relu", 6), ("tanh", 6), ("logistic", 2), ("identity", 6)]
+)
+def test_a_perceptron_starts_within_the_bounds_of_scikit_learn(activation, factor):
+    gradients = PerceptronGradients(
+        Multinomial(),
+        np.zeros((N, D)),
+        np.arange(N) % K,
+        n_classes=K,
+        n_hidden=200,
+        activation=activation,
+    )
+    start = gradients.initial(np.random.default_rng(0))
+    for weights, biases in zip(*gradients.split(start), strict=True):
+        bound = np.sqrt(factor / sum(weights.shape))
+        assert 0.98 * bound < np.abs(weights).max() <= bound
+        assert abs(weights.mean()) < bound / 8
+        assert not np.any(biases)
+
+
 @pytest.mark.parametrize("make", [LinearGradients, PerceptronGradients])
 def test_many_blocks_of_rows_make_one_sum(make):
     """Larger than what is read at once, in full and as a batch."""

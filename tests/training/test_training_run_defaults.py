@@ -26,6 +26,15 @@ def test_the_noise_of_a_score_is_never_more_than_stated(n, z, curved):
     assert chosen.learning_rate <= 2 / min(curved, 1.0) * (1 + 1e-9)
 
 
+@given(n=st.integers(201, 399))
+def test_steps_are_as_many_as_keep_the_momentum_at_a_half(n):
+    chosen = run_defaults(n, 1.0, 0.25)
+    assert 50 < chosen.n_steps <= 100
+    assert chosen.momentum <= 0.5 + 1e-12
+    fewer = run_defaults(n, 1.0, 0.25, n_steps=chosen.n_steps - 1)
+    assert fewer.momentum >= 0.5
+
+
 @given(n=st.integers(10, 10**6), z=st.floats(0.1, 100))
 def test_more_records_or_budget_go_as_far(n, z):
     def distance(chosen):

@@ -72,11 +72,9 @@ class StepsOfRelease(ABC):
     # filled by `__init_subclass__`, so that accountants need no list of releases
     kinds: ClassVar[dict[type, type["StepsOfRelease"]]] = {}
 
-    def __init_subclass__(cls, kind: type | None = None, **kwargs: Any) -> None:
+    def __init_subclass__(cls, kind: type, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        # a subclass without a kind is a step towards one, and is asked by nobody
-        if kind is not None:
-            StepsOfRelease.kinds[kind] = cls
+        StepsOfRelease.kinds[kind] = cls
 
     @abstractmethod
     def check(self) -> None:
