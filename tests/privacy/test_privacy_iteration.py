@@ -314,7 +314,7 @@ def test_an_attacker_on_linear_steps_finds_that_noise_is_missing():
 
 def divergence_of_last(data, other, scales, step, alpha, edge=30.0):
     """Rényi divergence of the last iterates on two fixed data sets, on a grid."""
-    grid = np.linspace(-edge, edge, 1501)
+    grid = np.linspace(-edge, edge, 1001)
     width = grid[1] - grid[0]
 
     def law(xs):
