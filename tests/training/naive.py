@@ -7,9 +7,8 @@ from skpuffer.training._perceptron import ACTIVATIONS
 
 
 def row_of(gradients, i):
-    row = gradients.rows.X[
-        i : i + 1
-    ]  # of two dimensions: SciPy 1.14 has no sparse vectors
+    # of two dimensions: SciPy 1.14 has no sparse vectors
+    row = gradients.rows.X[i : i + 1]
     return np.asarray(row.toarray() if sparse.issparse(row) else row, float).ravel()
 
 
