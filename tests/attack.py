@@ -314,7 +314,7 @@ def bayes_score(noise, points_p, masses_p, points_q, masses_q):
         points, masses = points[masses > 0], masses[masses > 0]
         scale = np.asarray(noise.scale)
         exponent = cdist(outputs / scale, points / scale, metric) / power
-        # logsumexp, but for its many copies of the array
+        # logsumexp, except for its many copies of the array
         least = exponent.min(axis=1, keepdims=True)
         return np.log(np.exp(least - exponent) @ masses) - least[:, 0]
 

@@ -496,7 +496,7 @@ def test_in_an_estimator():
 
 
 #: Of the laws of the oracles half of the mass does not move and blurs what does; of the
-#: others all moves as far, but for what the event leaves out.
+#: others all moves as far, except for what the event leaves out.
 ATTACKED = {
     "rare": (pair("rare"), 0.2),
     "far": ((Discrete([0.0, 20.0], [49, 1]), PointMass(2.0)), SHARE),
