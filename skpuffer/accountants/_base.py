@@ -76,10 +76,14 @@ class Account:
         simulates or None; returns the `Calibration`.
     certify : callable
         Takes noise; returns the `Certificate` of what it promises.
+    try_noise : callable or None, default=None
+        Takes noise of any scale; raises an UnsupportedError if its cost is not known
+        here. None where every noise will do.
     """
 
     calibrate: Callable[[Noise, Any], Calibration]
     certify: Callable[[Noise], Certificate]
+    try_noise: Callable[[Noise], object] | None = None
 
 
 def accounts_for(*kinds: type[Release]) -> Callable[[Method], Method]:
@@ -261,7 +265,9 @@ class Accountant(BaseEstimator, ABC):
         check_values(noise, release)
         # other facts take simulation or transport to compute
         if need is Adjacency:
-            self._account(release, bound, noise.norm)
+            account = self._account(release, bound, noise.norm)
+            if account.try_noise is not None:
+                account.try_noise(noise)
 
     def _account(self, release: Any, bound: BoundScenario, norm: float) -> Account:
         """Account of a release, by its kind and the fact to work from."""

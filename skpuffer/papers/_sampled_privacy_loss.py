@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
 
-from skpuffer.accountants._base import Accountant, Calibration, bind, check_values
+from skpuffer.accountants._base import (
+    Account,
+    Accountant,
+    Calibration,
+    accounts_for,
+)
 from skpuffer.accountants.composition._base import steps_of
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
 from skpuffer.exceptions import UnsupportedError
@@ -29,7 +35,6 @@ from ._empirical_losses import EmpiricalLosses, samplers, width_for
 
 if TYPE_CHECKING:
     from skpuffer.noise import Noise
-    from skpuffer.scenarios import BoundScenario, Scenario
     from skpuffer.utils._types import RandomState
 
 __all__ = ["SampledPrivacyLoss"]
@@ -236,14 +241,18 @@ class SampledPrivacyLoss(Accountant):
 
     # -- the protocol -------------------------------------------------------------
 
-    def _check_support(self, release, bound):
-        self._steps(release, bound)
+    @accounts_for(GradientRelease)
+    def _account_of_steps(self, fact, release, bound):
+        steps = self._steps(fact, release, bound)
+        return Account(
+            partial(self._calibrate, steps, fact, bound),
+            partial(self._certify, steps, fact, bound),
+        )
 
-    def _steps(self, release, bound):
-        """Fact that both sides know, and the steps whose losses can be sampled."""
+    def _steps(self, fact, release, bound):
+        """Steps whose losses can be sampled."""
         # The same dominating pairs that PrivacyLoss composes exactly: what differs
         # between the two is how, not what.
-        fact = self._fact(release, bound, self._chosen_noise().norm)
         try:
             steps = steps_of(release, fact)
             self._check_sampled(steps)
@@ -252,31 +261,11 @@ class SampledPrivacyLoss(Accountant):
                 f"{type(self).__name__} cannot sample the losses of the release "
                 f"{release.name!r} under {type(bound.scenario).__name__}: {error}."
             ) from None
-        return fact, steps
+        return steps
 
-    def calibrate(
-        self, release: Any, scenario: Scenario | BoundScenario, random_state: Any = None
-    ) -> Calibration:
-        """Find noise whose estimated cost is the budget.
-
-        Parameters
-        ----------
-        release : GradientRelease
-        scenario : Scenario or BoundScenario
-        random_state : int, RandomState instance, Generator or None, default=None
-            Of the sampled losses, which are the same numbers at every scale that is
-            tried. None is the accountant's own.
-
-        Returns
-        -------
-        Calibration
-            With a certificate that is an estimate.
-        """
-        self.check()
-        bound = bind(scenario, release)
-        fact, steps = self._steps(release, bound)
-        unit, seed = self._chosen_noise(), self._seed(random_state)
-        clip = release.total_clip_norm
+    def _calibrate(self, steps, fact, bound, unit, random_state):
+        """Set the scale of noise to one whose estimated cost is the budget."""
+        seed, clip = self._seed(random_state), steps.release.total_clip_norm
 
         # One seed at every scale (common random numbers): the estimate is then a smooth
         # function of the scale, with a root, not a noisy one.
@@ -297,14 +286,8 @@ class SampledPrivacyLoss(Accountant):
         certificate = self._certificate(noise, steps, fact, bound, seed)
         return Calibration(noise, certificate)
 
-    def certify(
-        self, noise: Noise, release: Any, scenario: Scenario | BoundScenario
-    ) -> Certificate:
-        """Estimate what a given noise costs; see :class:`Accountant`."""
-        self.check()
-        check_values(noise, release)
-        bound = bind(scenario, release)
-        fact, steps = self._steps(release, bound)
+    def _certify(self, steps, fact, bound, noise):
+        """Estimate what a given noise costs."""
         return self._certificate(noise, steps, fact, bound, self._seed(None))
 
     # -- the parts ----------------------------------------------------------------

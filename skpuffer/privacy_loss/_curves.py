@@ -18,7 +18,7 @@ from skpuffer.utils._types import Floats
 from ._conversions import DEFAULT_ORDERS, renyi_to_approximate, renyi_to_delta
 from ._distribution import PrivacyLossCurve
 from ._gaussian import GaussianCurve, gaussian_delta
-from ._protocols import NoiseCurve, PrivacyCurve, Step
+from ._protocols import ComposedPair, NoiseCurve, PrivacyCurve
 
 __all__ = ["RenyiCurve", "compose_curves"]
 
@@ -112,7 +112,9 @@ def _one_after_another(
     curves: Sequence[PrivacyCurve], stepwise: Sequence[PrivacyLossCurve]
 ) -> PrivacyLossCurve:
     """Return the curve of all steps of all curves, none of which is a table."""
-    steps: list[tuple[Step, int]] = [step for curve in stepwise for step in curve.steps]
+    steps: list[tuple[ComposedPair, int]] = [
+        step for curve in stepwise for step in curve.steps
+    ]
     others = [curve for curve in curves if not isinstance(curve, PrivacyLossCurve)]
     # Gaussian ones together are one Gaussian step, exactly
     distances = [c.gaussian_mu for c in others if c.gaussian_mu is not None]

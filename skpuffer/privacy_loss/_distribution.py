@@ -15,7 +15,7 @@ from skpuffer.utils._types import Floats
 
 from ._conversions import renyi_to_approximate, renyi_to_delta
 from ._grid import GridTooLargeError, Sum, excess, loss_range, on_grid, tail_quantile
-from ._protocols import Pair, Step, TradeOffs
+from ._protocols import ComposedPair, Pair, TradeOffs
 from ._renyi import renyi_of_pair
 
 __all__ = ["Accounted", "PrivacyLossCurve", "Reversed"]
@@ -105,14 +105,14 @@ class PrivacyLossCurve(Plain, kind="privacy_loss"):
     characteristic function, Theorems 10 and 27 (dominating pairs and composition).
     """
 
-    steps: tuple[tuple[Step, int], ...]
+    steps: tuple[tuple[ComposedPair, int], ...]
     max_memory: float = 500.0
 
     gaussian_mu: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         # equal pairs together: they are composed by a single power of one transform
-        counts: dict[Step, int] = {}
+        counts: dict[ComposedPair, int] = {}
         for pair, count in self.steps:
             counts[pair] = counts.get(pair, 0) + count
         object.__setattr__(self, "steps", tuple(counts.items()))
@@ -206,7 +206,7 @@ class PrivacyLossCurve(Plain, kind="privacy_loss"):
         return self.max_memory * 2**20 / BYTES_PER_POINT
 
 
-def _directions(pair: Step) -> tuple[Pair, ...]:
+def _directions(pair: ComposedPair) -> tuple[Pair, ...]:
     """Directions of a step: pairs whose `delta` alone counts, each composed apart."""
     if hasattr(pair, "directions"):
         return pair.directions

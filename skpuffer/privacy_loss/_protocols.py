@@ -5,13 +5,13 @@ from typing import Any, Protocol
 from skpuffer.utils._types import Floats, Number
 
 __all__ = [
+    "ComposedPair",
     "DescribedPair",
     "HasDelta",
     "NoiseCurve",
     "Pair",
     "PairFamily",
     "PrivacyCurve",
-    "Step",
     "TradeOffs",
 ]
 
@@ -106,4 +106,4 @@ class PairFamily(Protocol):
 
 
 #: What a step of a composition is dominated by.
-Step = DescribedPair | PairFamily
+ComposedPair = DescribedPair | PairFamily

@@ -116,6 +116,11 @@ class GradientRelease(Release):
         check_count(n_records=self.n_records)
         check_count(n_steps=self.n_steps)
         self._check_clipping()
+        if not isinstance(self.optimiser, Optimiser | None):
+            raise TypeError(
+                "The parameter 'optimiser' must be an Optimiser of skpuffer.releases, "
+                f"or None. Got {self.optimiser!r}."
+            )
         scheme = sampling_scheme(self.sampling)
         n, size = self.n_records, scheme.batch_size(self.n_records, self.batch_size)
         norm, per_epoch = self.clip_norm, scheme.steps_per_epoch(n, size)

@@ -101,6 +101,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         return Account(
             partial(self._calibrate_steps, steps, fact, bound),
             partial(self._certify_steps, steps, fact, bound),
+            steps.under,
         )
 
     def _calibrate_steps(
