@@ -72,6 +72,8 @@ def refuse_mask(values: object, name: str) -> None:
 
 def column_names(X: Any) -> tuple[Any, ...] | None:
     """Return the column names of a frame as a tuple, or None for anything else."""
+    if isinstance(X, pd.DataFrame) and X.columns.is_unique:
+        return tuple(X.columns.tolist())  # as below, which is slow to find out
     if not is_frame(X):
         return None
     return tuple(nw.from_native(X, eager_only=True).columns)
