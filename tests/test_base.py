@@ -1,6 +1,7 @@
 """What fitting says and refuses, whatever the estimator."""
 
 import inspect
+import math
 import subprocess
 import sys
 import warnings
@@ -16,11 +17,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.validation import has_fit_parameter
 
+from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.ensemble import PATEAggregator
 from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
 from skpuffer.linear_model import PrivateLogisticRegression
+from skpuffer.noise import LaplaceNoise
 from skpuffer.preprocessing import PublicOneHotEncoder, RowNormClipper
+from skpuffer.scenarios import (
+    AttributeScenario,
+    MarkovChainScenario,
+    RecordScenario,
+)
 from skpuffer.summary import PrivateMean
 from skpuffer.testing import all_estimators
 from skpuffer.testing._estimator_checks import _arguments
@@ -78,6 +86,35 @@ def test_ensembles_understand_the_refusal():
     vote = VotingClassifier([("a", PrivateLogisticRegression())])
     with pytest.raises(TypeError, match="does not support sample weights"):
         vote.fit(X, y, sample_weight=np.ones(len(X)))
+
+
+def test_what_is_drawn_is_added(monkeypatch):
+    noise = np.array([10.0, 0.0, -20.0])
+    monkeypatch.setattr(LaplaceNoise, "sample", lambda self, shape, rng: noise)
+    accountant = GroupPrivacy(alpha=math.inf, noise="laplace")
+    model = PrivateMean(accountant=accountant, bounds=(-1, 1)).fit(X)
+    assert model.mean_ == pytest.approx(X.mean(axis=0) + noise)
+
+
+def test_targets_are_assumed_of_where_a_scenario_speaks_of_rows_alone():
+    states = np.arange(20)[:, None] % 2
+    chain = MarkovChainScenario([[0.9, 0.1], [0.2, 0.8]])
+    said = [
+        any("targets are no part" in text for text in fitted.certificate_.assumptions)
+        for fitted in (
+            PrivateMean(chain, GroupPrivacy(), bounds=(0, 1)).fit(states),
+            PrivateLogisticRegression(chain, GroupPrivacy()).fit(states, states[:, 0]),
+            PrivateLogisticRegression(RecordScenario(), GroupPrivacy()).fit(X, y),
+        )
+    ]
+    assert said == [False, True, False]
+
+
+def test_a_secret_of_another_length_is_refused():
+    scenario = AttributeScenario("s", level="record", prior="empirical")
+    model = PrivateMean(scenario, GeneralWasserstein(), bounds=(-1, 1))
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        model.fit(X, secret=y[:-1])
 
 
 def line():

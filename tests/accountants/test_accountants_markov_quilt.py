@@ -461,6 +461,10 @@ def test_releases_together_share_their_quilts():
     ]
     with pytest.raises(CompositionError, match="different names"):
         accountant.certify_together([(noise, visit) for visit in visits], CHAIN)
+    # rows without names may be those of a table that has them
+    unnamed = replace(release, context=PublicContext(n_records=60))
+    mixed = accountant.certify_together([(noise, unnamed), (noise, visits[0])], CHAIN)
+    assert mixed.epsilon == two.epsilon
     assert any("same table" in text for text in two.assumptions)
     assert not any("same table" in text for text in one.assumptions)
     with pytest.raises(CompositionError, match="no release"):

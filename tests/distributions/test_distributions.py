@@ -20,6 +20,7 @@ from skpuffer.distributions import (
     Support,
     distribution_distance,
 )
+from skpuffer.distributions._distributions import largest_distance
 from skpuffer.exceptions import InfiniteDistanceError, ScenarioError
 from skpuffer.privacy import Notion
 from skpuffer.releases import QueryRelease
@@ -69,6 +70,16 @@ def test_units_divide_displacements(x, y, norm):
     assert distribution_distance(
         Support(u), Support(u), norm, units=(2.0, 2.0)
     ) == pytest.approx(distribution_distance(Support(u), Support(u), norm) / 2)
+
+
+@pytest.mark.parametrize("law", [Discrete, Support])
+@pytest.mark.parametrize("move", [[5.0], [5.0, 0.0], [0.0, 50.0]], ids=str)
+def test_any_coordinate_may_reach_the_ceiling(law, move):
+    units = (1.0, 10.0)[: len(move)]
+    still = PointMass(np.zeros(len(move)))
+    pairs = [(still, still), (law([[0.0] * len(move)]), law([move]))]
+    assert largest_distance(pairs, units=units, ceiling=5.0) == (math.inf, 1)
+    assert largest_distance(pairs, units=units, ceiling=6.0) == (5.0, 1)
 
 
 def test_gaussian_laws():

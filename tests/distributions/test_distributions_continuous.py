@@ -31,6 +31,7 @@ def test_gaussian_laws_are_continuous():
 def test_supports_bound_the_distance_to_atoms():
     flat, atoms = Continuous(stats.uniform(0, 2)), Discrete([1.0, 5.0])
     assert distribution_distance(flat, atoms) == distribution_distance(atoms, flat) == 5
+    assert distribution_distance(flat, Discrete([-5.0, 1.0])) == 7
     assert distribution_distance(Continuous(stats.expon()), atoms) == math.inf
 
 

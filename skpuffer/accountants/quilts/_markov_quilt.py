@@ -417,9 +417,8 @@ class MarkovQuilt(Accountant):
         # (epsilon, delta) curve each order may rest on another.
         alone = len(parts) == 1
         size = parts[0].largest if choice is None else choice.size
-        # every part of a Rényi promise is one at that order, unless an event is left
-        # out
-        exact = self.delta is None and fact.certified and not delta
+        # every part of a Rényi promise is one at that order, unless a delta is left out
+        exact = fact.certified and not delta
         # a promise with a delta may rest on Rényi costs or on the trade-off
         asked = (True,) if self.delta is None else (True, False)
         evidence = [
