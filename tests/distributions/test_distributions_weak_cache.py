@@ -141,6 +141,13 @@ def test_an_owner_at_the_place_of_a_dead_one_inherits_nothing():
         owner = Owner()
         assert memory.held((owner,), "key") is None
         memory.keep((owner,), "key", 1.0)
+    # nor where the dead one is not forgotten yet, as the memory was busy
+    for _ in range(1000):
+        with memory._lock:
+            del owner
+        owner = Owner()
+        assert memory.held((owner,), "key") is None
+        memory.keep((owner,), "key", 1.0)
 
 
 def test_owners_that_die_while_the_memory_is_busy():

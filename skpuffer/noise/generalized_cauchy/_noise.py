@@ -141,8 +141,8 @@ class GeneralizedCauchyNoise(Noise):
         size = np.abs(epsilon)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             # no loss exceeds the pure-epsilon cost
-            above = self._above(np.minimum(size, self.exponent * np.arcsinh(u / 2)), u)
-            value = np.where(size >= self.exponent * np.arcsinh(u / 2), 0.0, above)
+            pure = self.exponent * np.arcsinh(u / 2)
+            value = np.where(size >= pure, 0.0, self._above(size, u))
         return np.where(np.isinf(u), 1.0, mirrored(epsilon, value))
 
     def _above(self, epsilon: Floats, u: Floats) -> Floats:

@@ -265,8 +265,8 @@ def hockey_stick(epsilon: Numbers, u: Numbers, beta: float) -> Floats:
     value = np.clip(np.where(np.isnan(value), 0.0, value), 0.0, 1.0)
     # two equal distributions where u is zero
     value = mirrored(epsilon, np.where(usual, value, 0.0))
-    value = np.where(np.isinf(u) & (u > 0), 1.0, value)
-    return np.where(np.isinf(epsilon), np.where(epsilon > 0, 0.0, 1.0), value)
+    value = np.where(np.isinf(u), 1.0, value)
+    return np.where(epsilon == math.inf, 0.0, value)
 
 
 def hockey_stick_epsilon(delta: float, u: float, beta: float) -> float:
