@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy import stats
 from sklearn.model_selection import GridSearchCV
 
 from skpuffer.accountants import AttributeGaussian, GeneralWasserstein
-from skpuffer.distributions import Discrete, Gaussian, Samples
+from skpuffer.distributions import Continuous, Discrete, Gaussian, Samples
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
 from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, LaplaceNoise
 from skpuffer.privacy import Notion
@@ -136,9 +137,13 @@ def test_laws_it_cannot_rely_on():
     for accountant in (AttributeGaussian(alpha=2), with_prior(alpha=2)):
         with pytest.raises(InfiniteDistanceError):
             accountant.calibrate(output(), unequal)
+    # finitely far from a Gaussian distribution, and another kind all the same
+    normal, shifted = Continuous(stats.norm()), Gaussian(1.0, 1.0)
     for both in (
         scenario("flu"),
         LawsScenario([(Samples([0.0, 1.0]), Samples([1.0, 3.0]))]),
+        LawsScenario([(normal, shifted)]),
+        LawsScenario([(shifted, normal)]),
     ):
         with pytest.raises(UnsupportedError, match="must be Gaussian"):
             with_prior(alpha=2).calibrate(output(), both)
