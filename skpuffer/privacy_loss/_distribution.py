@@ -437,9 +437,9 @@ def _account(curve: "PrivacyLossCurve", delta: float, tolerance: float) -> Accou
         epsilon, lower, exact = math.inf, 0.0, False
     # Rényi costs bound epsilon too; they are worth it only where the grid fell short
     fallback = math.inf if exact else _renyi_epsilon(curve, delta)
-    if fallback < epsilon:
-        return Accounted(fallback, max(0.0, float(lower)), "renyi")
-    return Accounted(max(0.0, float(epsilon)), max(0.0, float(lower)), "grid")
+    engine = "renyi" if fallback < epsilon else "grid"
+    lower, epsilon = max(0.0, float(lower)), float(min(epsilon, fallback))
+    return Accounted(max(0.0, epsilon), lower, engine)
 
 
 def _single_epsilon(pair: Pair, delta: float) -> float:

@@ -22,9 +22,9 @@ def mirrored(epsilon: Floats, delta: Floats) -> Floats:
     """
     # Where epsilon is negative, 1 - exp(epsilon) (1 - delta(-epsilon)). Exchanging the
     # two distributions gives that identity for any pair; a symmetric one is its own
-    # exchange.
+    # exchange. Elsewhere it leaves delta as it is.
     below = np.minimum(epsilon, 0.0)
-    return np.where(epsilon < 0, -np.expm1(below) + np.exp(below) * delta, delta)
+    return np.exp(below) * delta - np.expm1(below)
 
 
 def log_delta_of_orders(alphas: Floats, costs: Floats, epsilons: Numbers) -> Floats:

@@ -137,6 +137,12 @@ def test_the_best_restart_is_found_wherever_it_lies(best):
     assert found == pytest.approx(4.0 * best, rel=2e-6)
 
 
+def test_the_best_restart_may_leave_out_one_step():
+    shifts = np.append(1e3, np.ones(299))
+    found = joint(shifts, 1.0, 2, diameter=299.0)
+    assert found == pytest.approx(4.0 * 299, rel=2e-6)
+
+
 def test_diameter():
     case = ORACLE["diameter"]
     shifts = np.full(case["n_steps"], case["shift"])
@@ -659,6 +665,11 @@ def test_what_is_refused(options, message):
     options = {"shifts": [1.0, 1.0], "scales": 1.0, "alpha": 2.0} | options
     with pytest.raises(ValueError, match=message):
         iteration_cost(**options, coupling="joint")
+
+
+def test_steps_that_expand_have_no_allocation():
+    with pytest.raises(ValueError, match="'contraction' must be in the range"):
+        allocate_shifts([1.0, 1.0], contraction=1.01)
 
 
 @pytest.mark.parametrize(

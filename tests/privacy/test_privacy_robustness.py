@@ -149,6 +149,8 @@ def test_pure_promises_by_the_divergence_of_the_data():
         wasserstein(LaplaceNoise(2.0), alpha=2).under_prior_shift(
             method="a3", divergence=0.1
         )
+    with pytest.raises(ValueError, match="'divergence'"):
+        pure.under_prior_shift(method="a3", divergence=-0.1)
 
 
 # -- what it needs is said, and is not more --------------------------------------------

@@ -183,6 +183,16 @@ def test_two_tables_cost_what_their_product_does(one, other, delta):
     assert found.epsilon <= exact.epsilon + 5e-2
 
 
+def test_a_loss_below_the_step_that_memory_allows_is_met_by_a_point():
+    one, other = ((coin.truth, 1 - coin.truth) for coin in (Coin(0.02), Coin(3.0)))
+    joint = np.outer(one, other).ravel()
+    product = PrivacyLossCurve(((Table(tuple(joint), tuple(joint[::-1])), 1),))
+    curve = PrivacyLossCurve(((Coin(0.02), 1), (Coin(3.0), 1)), max_memory=0.1)
+    found = curve.account(0.01)
+    assert found.engine == "grid"
+    assert found.epsilon == pytest.approx(product.epsilon(0.01), rel=1e-6)
+
+
 def test_both_directions_are_kept_apart():
     # the first law leaks through a rare outcome, the second does not
     pair = Table((0.9, 0.1), (0.99, 0.01))
@@ -302,6 +312,8 @@ def test_beyond_the_memory_renyi_costs_are_added():
     assert found.engine == "renyi"
     assert full.epsilon(1e-5) < found.epsilon < 1.2 * full.epsilon(1e-5)
     assert small.delta(3.0) > full.delta(3.0)
+    # enough for the grid of one step, not for that of their sum
+    assert PrivacyLossCurve(steps, max_memory=0.03).account(1e-5) == found
 
 
 def test_composing_keeps_all_steps():
