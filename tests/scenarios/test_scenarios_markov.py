@@ -341,6 +341,19 @@ def test_outside_the_event_the_whole_is_as_near_as_the_window(chain, n, width):
                 assert float(getattr(near, "radius", near)) <= radius
 
 
+def test_windows_are_of_the_records_around_the_secret():
+    """Of one state the sum is a count: without the end before, with that behind."""
+    one = np.ones((1, 1))
+    windows, _ = window_sum_distributions(one[0], one, np.array([1]), 5, 2)
+    assert {where: laws[0][0].tolist() for where, laws in windows.items()} == {
+        ("inside", 0, 0): [4],
+        (0, None, 0): [3],
+        (1, None, 0): [4],
+        (3, 0, None): [3],
+        (4, 0, None): [2],
+    }
+
+
 def test_the_event_fades_with_the_width_and_is_the_distance_of_the_ends():
     marginals = marginal_distributions(np.array([2 / 3, 1 / 3]), P, 100)
     found = [window_delta(marginals, P, width) for width in (5, 10, 20)]
@@ -427,8 +440,19 @@ def test_every_chain_counts():
     both = facts(MarkovChainScenario(matrices), release)
     assert len(both.distributions) == 2
     assert largest(both) == max(each)
+    assert any("one of 2 stated Markov chains" in text for text in both.assumptions)
+    alone = facts(MarkovChainScenario(P), release)
+    assert any("a Markov chain with the stated" in text for text in alone.assumptions)
     given = MarkovChainScenario([P, P], ["stationary", [0.5, 0.5]])
     assert len(given.chains()) == 2
+
+
+def test_other_chains_are_not_answered_from_memory():
+    scenario, release = MarkovChainScenario(P), count_release(20)
+    facts(scenario, release)
+    other = [[0.7, 0.3], [0.3, 0.7]]
+    found = largest(facts(scenario.set_params(transition=other), release))
+    assert found == largest(facts(MarkovChainScenario(other), release))
 
 
 def test_more_secrets_are_no_nearer():
@@ -639,8 +663,10 @@ def test_bad_parameters_are_named(options, message):
 
 
 def test_data_of_more_columns_than_the_states_is_refused():
-    with pytest.raises(ScenarioError, match="features"):
-        MarkovChainScenario(P).bind(PublicContext(n_records=5, n_features=2))
+    for names in (None, ("a", "b")):
+        context = PublicContext(n_records=5, feature_names=names, n_features=2)
+        with pytest.raises(ScenarioError, match="features"):
+            MarkovChainScenario(P).bind(context)
 
 
 # -- an attacker ----------------------------------------------------------------------

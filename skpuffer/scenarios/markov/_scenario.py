@@ -247,7 +247,12 @@ class MarkovChainScenario(Scenario):
     def _state_rows(self, context):
         """States in the form the query reads, of shape (n_states, n_features)."""
         rows, names = self._states(), context.feature_names
-        if names is not None and len(names) == rows.shape[1]:
+        if names is not None:
+            if len(names) != rows.shape[1]:
+                raise ScenarioError(
+                    "The parameter 'states' must have the features of the data, "
+                    f"{list(names)!r}. Got {rows.shape[1]} features."
+                )
             rows = pd.DataFrame(rows, columns=list(names))
         return bound_arrays(context, rows)[0]
 
