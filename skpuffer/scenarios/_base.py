@@ -344,7 +344,7 @@ def protected_records(given: ArrayLike | None, n: int | None = None) -> list[int
     """
     # all records, as many as there are known to be
     if given is None:
-        return list(range(n or 0))
+        return [] if n is None else list(range(n))
     times = np.asarray(given)
     # booleans would be read as the records 0 and 1, hence integers only
     whole = times.ndim == 1 and times.size and times.dtype.kind in "iu"

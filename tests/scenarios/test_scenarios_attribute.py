@@ -394,6 +394,16 @@ def test_the_data_as_prior_without_its_secret(table):
         private.bind(context(6))
 
 
+def test_the_data_as_prior_of_too_many_secrets():
+    many = pd.DataFrame(np.ones((65, 2)), columns=["height", "age"])
+    private = AttributeScenario("sex", level="record", prior="empirical")
+    with (
+        pytest.warns(EmpiricalPriorWarning),
+        pytest.raises(ScenarioError, match="65 values"),
+    ):
+        private.bind(context(65, empirical=(many, None, np.arange(65))))
+
+
 @pytest.mark.parametrize("column", ["sex", 0, 1])
 def test_the_data_as_prior_from_arrays(table, column):
     """A secret column named by position must not overwrite a feature."""
@@ -631,7 +641,9 @@ def test_declared_bounds(table):
         )
 
 
-@pytest.mark.parametrize("column", [["sex", "age"], ("sex", "age")])
+@pytest.mark.parametrize(
+    "column", [["sex", "age"], ("sex", "age"), ("sex", "height", "age")]
+)
 def test_several_columns_are_no_secret(table, column):
     with pytest.raises(ScenarioError, match="one column. .*combine them into one"):
         AttributeScenario(column, level="record", prior=table).check()

@@ -325,6 +325,18 @@ def test_sums_and_queries_agree_on_listed_tables():
             assert u.weights.tolist() == v.weights.tolist()
 
 
+def test_a_sum_without_a_number_on_a_listed_table_is_refused():
+    release = QueryRelease(
+        contribution=lambda X, y: np.where(X > 0, np.inf, X),
+        is_sum=True,
+        n_records=2,
+        dim=1,
+    )
+    scenario = JointTableScenario([[0, 1], [1, 0]], [0.5, 0.5])
+    with pytest.raises(ScenarioError, match="infinite on a listed table"):
+        fact(OutputDistributions, scenario, release)
+
+
 @pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
 def test_a_mean_under_a_listed_prior():
     scenario = JointTableScenario(*correlated(0.5, 0.3))
@@ -350,6 +362,7 @@ def test_a_mean_under_a_listed_prior():
         ({"probabilities": [-0.5, 1.5]}, "'probabilities'"),
         ({"probabilities": []}, "'probabilities'"),
         ({"probabilities": [1.0, 0.0]}, "nothing to keep apart"),
+        ({"probabilities": [[1.0, 0.0], [0.0, 1.0]]}, "nothing to keep apart"),
         ({"pairs": "any"}, "'pairs'"),
         ({"protected": [2]}, "'protected'"),
     ],
@@ -428,6 +441,18 @@ def test_a_household_shares_a_value():
     found = fact(Adjacency, scenario, total(400, context=context))
     assert (found.count, found.move) == (4, 3.0)
     assert found.coupling_id.startswith("400 in blocks:")
+
+
+def test_samples_of_all_blocks_must_be_good():
+    public = pd.DataFrame({"sick": [0, 1] * 500, "visits": [0.0, 1, 1, 0] * 250})
+    person = AttributeScenario(
+        "sick", level="record", prior=public, prior_as="confidence", confidence=0.9
+    )
+    context = PublicContext(n_records=10, feature_names=("visits",), n_features=1)
+    for sizes, expected in ((5, 0.9), ([4, 6], 0.8), ([1, 2, 3, 4], 0.6)):
+        scenario = BlocksScenario(person, sizes)
+        found = fact(OutputDistributions, scenario, total(10, context=context))
+        assert found.confidence == pytest.approx(expected)
 
 
 def test_a_household_without_one_value_is_refused():

@@ -188,6 +188,15 @@ def test_a_ball_is_as_far_as_its_furthest_points(seed, norm):
     assert radius(OutputDistributions, domain=points, shape="points") <= ball + 1e-12
 
 
+def test_a_ball_of_secrets_is_said_to_be_one():
+    scenario = GaussianScenario(
+        covariance=SIGMA, secret=[1, 2], domain=1.0, shape="ball"
+    )
+    release = average(4, d=3)
+    fact = scenario.bind(release.context).fact(OutputSensitivity, release)
+    assert "within the stated ball" in fact.assumptions[0]
+
+
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("dim", [1, 3, 15])
 def test_gains(norm, dim):
@@ -298,6 +307,23 @@ def test_round_off_is_no_variance(deviation):
         accountant = AttributeGaussian(1.0, alpha=2, use_prior_variance=True)
         found = accountant.calibrate(linear(matrix, 5), scenario)
         assert found.noise.scale == pytest.approx(matrix[0, record], rel=1e-12)
+
+
+def test_round_off_is_no_variance_where_the_secret_leaves_a_trace_only():
+    """A weighted sum of columns that would be constant without the secret."""
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        weights, common = rng.uniform(-1, 1, size=(2, 3))
+        common -= weights * (weights @ common) / (weights @ weights)
+        root = np.zeros((4, 2))
+        root[0, 0], root[1, 0], root[1:, 1] = 1.0, 1e-9, common
+        scenario = GaussianScenario(covariance=root @ root.T, secret=[0], domain=(0, 1))
+        context = PublicContext(n_records=1, n_features=3)
+        accountant = AttributeGaussian(1.0, alpha=2, use_prior_variance=True)
+        found = accountant.calibrate(
+            linear(weights[None], 1, context=context), scenario
+        )
+        assert found.noise.scale == pytest.approx(1e-9 * abs(weights[0]), rel=1e-6)
 
 
 @given(st.integers(0, 10**6), st.floats(0, 12), st.integers(1, 2))
