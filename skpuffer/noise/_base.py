@@ -196,13 +196,10 @@ class Costs(Protocol):
 class Noise(Plain, ABC):
     """Additive noise with independent coordinates of one symmetric family.
 
-    A family whose worst cost depends on the shift only through its magnitude u, the
-    largest norm of the displacement in units of the scale, supplies the class
-    attributes `family`, `norm` and `unit_variance` and the methods `_sample_unit`,
-    `_renyi` and `_delta` of unit noise; `_u_for`, `_u_for_delta` and `_epsilon` have
-    numeric defaults. A family whose cost depends on more (the dimension, how many
-    coordinates move) overrides `_resolved`, which returns the `Costs` of one shift.
-    :meth:`curve` asks it once; all other answers are read off the curve.
+    A family supplies the class attributes `family`, `norm` and `unit_variance` and the
+    methods `_sample_unit` and `_resolved`, which returns the `Costs` of one shift;
+    where they depend on its magnitude alone, it derives from `MagnitudeNoise`.
+    :meth:`curve` asks `_resolved` once; all other answers are read off the curve.
 
     Parameters
     ----------
@@ -235,52 +232,13 @@ class Noise(Plain, ABC):
         # a subclass of a family without a name of its own is no such noise
         super().__init_subclass__(kind=vars(cls).get("family"), **kwargs)
 
-    # -- what a family supplies, in terms of u = magnitude of the shift / scale ------
+    # -- what a family supplies ------------------------------------------------------
 
     @abstractmethod
     def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         """Independent draws of noise of scale one."""
 
     @abstractmethod
-    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
-        """Rényi divergence in nats; arrays broadcast; alpha and u may be inf."""
-
-    @abstractmethod
-    def _delta(self, epsilon: Numbers, u: Numbers) -> Numbers:
-        """Hockey-stick divergence at exp(epsilon); arrays broadcast."""
-
-    def _u_for(self, alpha: float, epsilon: float) -> float:
-        """Largest u that costs at most epsilon at order alpha, rounded down."""
-        # Any positive start would do; for Laplace noise at the order inf this one is
-        # the answer. Less u is more noise, so rounding down is safe.
-        return largest_argument(partial(self._renyi, alpha), epsilon, start=epsilon)
-
-    def _u_for_delta(self, epsilon: float, delta: float) -> float:
-        """Largest u with a hockey-stick divergence of at most delta, rounded down."""
-        return largest_argument(partial(self._delta, epsilon), delta, start=epsilon)
-
-    def _epsilon(self, delta: float, u: float) -> float:
-        """Smallest epsilon >= 0 with `_delta` at most delta (> 0), rounded up."""
-        # the divergence is one at every epsilon, and a search for less would not end
-        if math.isinf(u):
-            return math.inf
-        return smallest_argument(lambda epsilon: self._delta(epsilon, u), delta)
-
-    # -- from a shift to its magnitude u ---------------------------------------------
-
-    def _magnitude(self, shift: Shift | Floats) -> Numbers:
-        """Magnitude u of a shift: its worst norm in units of the scale.
-
-        An array holds one-coordinate shifts, and so does the result.
-        """
-        if isinstance(shift, Shift):
-            return shift.magnitude(self.scale, self.norm)
-        # a norm is homogeneous: what one unit costs gives all others
-        per_unit = self._magnitude(one_coordinate(1.0))
-        # 0 * inf: a shift of zero costs nothing, even without noise
-        with np.errstate(invalid="ignore"):
-            return np.where(np.equal(shift, 0), 0.0, shift * per_unit)[()]
-
     def _resolved(self, shift: Shift | Floats) -> tuple[Costs, Numbers]:
         """Costs that apply to a shift, and the magnitude u to ask them at.
 
@@ -294,9 +252,6 @@ class Noise(Plain, ABC):
         costs : Costs
         magnitude : float or ndarray
         """
-        # most families: the worst displacement is the longest, whatever else there is
-        # to it
-        return self, self._magnitude(shift)
 
     # -- what a shift costs ----------------------------------------------------------
 
@@ -423,9 +378,6 @@ class Noise(Plain, ABC):
             Sentences for a certificate; none where everything is proved.
         """
         return self.curve(shift).evidence(renyi)
-
-    #: Unproved assumptions, in sentences: of Rényi costs, and of trade-offs.
-    _evidence: ClassVar[Evidence] = ((), ())
 
     # -- which scale is enough -------------------------------------------------------
 
@@ -613,6 +565,62 @@ class Noise(Plain, ABC):
     def std(self, dim: int | None = None) -> Numbers:
         """Return the standard deviation of each coordinate, shaped as `variance`."""
         return plain(np.sqrt(self.variance(dim)))
+
+
+class MagnitudeNoise(Noise):
+    """Noise whose worst cost depends on a shift only through its magnitude u.
+
+    That is the largest norm of the displacement in units of the scale. The noise is its
+    own `Costs`: a family supplies `_renyi` and `_delta` of unit noise, and the other
+    methods have numeric defaults.
+    """
+
+    #: Unproved assumptions, in sentences: of Rényi costs, and of trade-offs.
+    _evidence: ClassVar[Evidence] = ((), ())
+
+    @abstractmethod
+    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
+        """Rényi divergence in nats; arrays broadcast; alpha and u may be inf."""
+
+    @abstractmethod
+    def _delta(self, epsilon: Numbers, u: Numbers) -> Numbers:
+        """Hockey-stick divergence at exp(epsilon); arrays broadcast."""
+
+    def _u_for(self, alpha: float, epsilon: float) -> float:
+        """Largest u that costs at most epsilon at order alpha, rounded down."""
+        # Any positive start would do; for Laplace noise at the order inf this one is
+        # the answer. Less u is more noise, so rounding down is safe.
+        return largest_argument(partial(self._renyi, alpha), epsilon, start=epsilon)
+
+    def _u_for_delta(self, epsilon: float, delta: float) -> float:
+        """Largest u with a hockey-stick divergence of at most delta, rounded down."""
+        return largest_argument(partial(self._delta, epsilon), delta, start=epsilon)
+
+    def _epsilon(self, delta: float, u: float) -> float:
+        """Smallest epsilon >= 0 with `_delta` at most delta (> 0), rounded up."""
+        # the divergence is one at every epsilon, and a search for less would not end
+        if math.isinf(u):
+            return math.inf
+        return smallest_argument(lambda epsilon: self._delta(epsilon, u), delta)
+
+    # -- from a shift to its magnitude u ---------------------------------------------
+
+    def _magnitude(self, shift: Shift | Floats) -> Numbers:
+        """Magnitude u of a shift: its worst norm in units of the scale.
+
+        An array holds one-coordinate shifts, and so does the result.
+        """
+        if isinstance(shift, Shift):
+            return shift.magnitude(self.scale, self.norm)
+        # a norm is homogeneous: what one unit costs gives all others
+        per_unit = self._magnitude(one_coordinate(1.0))
+        # 0 * inf: a shift of zero costs nothing, even without noise
+        with np.errstate(invalid="ignore"):
+            return np.where(np.equal(shift, 0), 0.0, shift * per_unit)[()]
+
+    def _resolved(self, shift: Shift | Floats) -> tuple[Costs, Numbers]:
+        """Return the noise itself: the worst displacement is the longest."""
+        return self, self._magnitude(shift)
 
 
 @dataclass(frozen=True)

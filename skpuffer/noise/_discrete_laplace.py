@@ -10,7 +10,7 @@ import numpy as np
 from skpuffer.utils._solve import largest_argument
 from skpuffer.utils._types import Floats, Numbers
 
-from ._base import Costs, Evidence, Noise, Shift
+from ._base import Costs, Evidence, MagnitudeNoise, Shift
 
 # Relative excess over an integer at which a radius is still taken for that integer: it
 # is round-off, as displacements within the radius are integers themselves.
@@ -23,7 +23,7 @@ LARGEST_SCALE = 2.0**32
 
 
 @dataclass(frozen=True)
-class DiscreteLaplaceNoise(Noise):
+class DiscreteLaplaceNoise(MagnitudeNoise):
     r"""Independent noise on the integers, with a two-sided geometric distribution.
 
     .. math:: P(x) = \frac{1 - t}{1 + t}\, t^{|x|}, \qquad t = e^{-1 / \rho}

@@ -12,11 +12,11 @@ from skpuffer.privacy_loss._gaussian import (
 )
 from skpuffer.utils._types import Floats, Numbers
 
-from ._base import Noise
+from ._base import MagnitudeNoise
 
 
 @dataclass(frozen=True)
-class GaussianNoise(Noise):
+class GaussianNoise(MagnitudeNoise):
     """Gaussian noise with independent coordinates, N(0, scale² I).
 
     Parameters

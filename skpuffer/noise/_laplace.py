@@ -9,11 +9,11 @@ from scipy.special import hyp1f1
 from skpuffer.utils._solve import raise_until
 from skpuffer.utils._types import Floats, Numbers
 
-from ._base import Noise
+from ._base import MagnitudeNoise
 
 
 @dataclass(frozen=True)
-class LaplaceNoise(Noise):
+class LaplaceNoise(MagnitudeNoise):
     """Independent noise with density ``exp(-|x| / scale) / (2 scale)``.
 
     A shift is measured in the l1 norm. One that is bounded in another norm is

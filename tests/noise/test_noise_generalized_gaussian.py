@@ -125,6 +125,15 @@ def test_extremes_are_numbers(beta, u, epsilon, power):
     assert 0 <= found.loss_cdf(epsilon, u) <= 1
 
 
+@pytest.mark.parametrize("beta", [1.2, 1.5, 3.0, 8.0])
+@pytest.mark.parametrize("epsilon", [450.0, 520.0, 690.0])
+def test_far_tails_keep_their_digits(beta, epsilon):
+    # the loss is that large at zero, where half the mass lies below
+    u = epsilon ** (1 / beta)
+    moved = math.exp(epsilon) * noise(beta).cdf(-u)
+    assert noise(beta).delta(epsilon, u) == pytest.approx(0.5 - moved, rel=1e-10)
+
+
 def test_overflow_is_infinite_and_never_a_promise():
     found = noise(8.0).renyi(np.array([2.0, 40.0, 1e6, 1e80, math.inf]), 3.0)
     assert np.all(np.diff(found[:3]) > 0)

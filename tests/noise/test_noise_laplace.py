@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
 
-from skpuffer.noise import LaplaceNoise, Noise, Shift
+from skpuffer.noise import LaplaceNoise, Shift
+from skpuffer.noise._base import MagnitudeNoise
 
 from .contract import NoiseContract, examples
 
@@ -24,9 +25,9 @@ class FewestFormulas(LaplaceNoise):
     """What a family gets that supplies only what it must."""
 
     family = "fewest_formulas"
-    _u_for = Noise._u_for
-    _u_for_delta = Noise._u_for_delta
-    _epsilon = Noise._epsilon
+    _u_for = MagnitudeNoise._u_for
+    _u_for_delta = MagnitudeNoise._u_for_delta
+    _epsilon = MagnitudeNoise._epsilon
 
 
 class TestNumericDefaults(NoiseContract):

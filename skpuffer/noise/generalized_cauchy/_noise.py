@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from skpuffer.exceptions import PrivacyWarning
-from skpuffer.noise._base import Costs, Evidence, Noise, Shift, plain
+from skpuffer.noise._base import Costs, Evidence, MagnitudeNoise, Shift, plain
 from skpuffer.privacy_loss._tradeoff import log_delta_of_orders, mirrored
 from skpuffer.utils._checks import check_positive
 from skpuffer.utils._solve import largest_argument, smallest_argument
@@ -24,7 +24,7 @@ _ORDERS = np.unique(
 
 
 @dataclass(frozen=True)
-class GeneralizedCauchyNoise(Noise):
+class GeneralizedCauchyNoise(MagnitudeNoise):
     r"""Independent noise with density proportional to a power of a Cauchy density.
 
     .. math:: \frac{1}{s\,B(1/2, (k-1)/2)} \big(1 + (x / s)^2\big)^{-k/2}

@@ -166,17 +166,7 @@ class GeneralizedGaussianNoise(Noise):
     def _mu_per_unit(self) -> float | None:  # type: ignore[override] # read, never assigned
         return _TWINS[2.0].factor if self.beta == 2 else None
 
-    # -- costs of one coordinate ------------------------------------------------------
-
-    def _renyi(self, alpha: Numbers, u: Numbers) -> Floats:
-        return self._one_coordinate._renyi(alpha, u)
-
-    def _delta(self, epsilon: Numbers, u: Numbers) -> Numbers:
-        return self._one_coordinate._delta(epsilon, u)
-
-    @property
-    def _one_coordinate(self) -> Costs:
-        return self._resolved(one_coordinate(1.0))[0]
+    # -- the loss of one coordinate ---------------------------------------------------
 
     def loss_cdf(self, loss: Number, shift: Shift | float) -> Number:
         """Return the distribution function of the privacy loss.

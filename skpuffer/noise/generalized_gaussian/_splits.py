@@ -74,8 +74,6 @@ def split_renyi(alpha: float, u: float, beta: float) -> float:
     # `best` is the largest ratio attained, a lower bound; `done` one that no ratio
     # exceeds on the intervals that are settled, an upper bound
     best = float(renyi(alpha, u, beta)) / u**beta
-    if not math.isfinite(best):
-        return math.inf
     # below this not even the bound near zero exceeds what is attained at u
     start = (best / limit) ** (1 / (2 - beta))
     start = max(start, 1e-12 * u)

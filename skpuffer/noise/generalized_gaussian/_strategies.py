@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from skpuffer.noise._base import Evidence, Noise
+from skpuffer.noise._base import Evidence, MagnitudeNoise
 from skpuffer.privacy_loss._envelopes import Hull, hull
 from skpuffer.utils._solve import largest_argument, root_below
 from skpuffer.utils._types import Floats, Numbers
@@ -38,13 +38,13 @@ class Twin:
 
     Parameters
     ----------
-    noise : Noise
+    noise : MagnitudeNoise
         Of scale one.
     factor : float
         Ratio of the scale here to its scale: u is so much larger in its units.
     """
 
-    noise: Noise
+    noise: MagnitudeNoise
     factor: float
 
     _evidence: ClassVar[Evidence] = ((), ())
