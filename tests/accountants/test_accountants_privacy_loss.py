@@ -130,8 +130,8 @@ def test_groups_and_repeated_draws_bound_the_mixtures(noise):
         at = np.array([epsilon])
         there = hockey_stick(mixed, lambda x: density(x, 0), epsilon, 30)
         back = hockey_stick(lambda x: density(x, 0), mixed, epsilon, 30)
-        # for ordered shifts the bound of the former is attained
-        assert pair.delta(at)[0] >= there - 1e-7
+        # convexity over the numbers of draws gives away little
+        assert there - 1e-7 <= pair.delta(at)[0] <= 1.3 * there + 1e-3
         assert pair.delta(at)[0] >= back - 1e-7
 
 

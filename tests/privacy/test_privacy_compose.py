@@ -483,3 +483,5 @@ def test_what_any_part_assumes_the_sum_assumes():
 def test_a_single_certificate_is_itself():
     one = group(known(), RecordScenario())
     assert compose([one]) is one
+    other = compose([one], delta=1e-5)
+    assert other.epsilon == pytest.approx(one.to_approximate(1e-5).epsilon)

@@ -244,6 +244,8 @@ def test_no_noise_costs_everything():
     curve = PrivacyLossCurve(((gaussian(math.inf), 3),))
     assert curve.epsilon(1e-5) == math.inf
     assert curve.renyi(2) == math.inf
+    # whatever else is released, however little
+    assert PrivacyLossCurve(((Coin(0.1), 1), *curve.steps)).epsilon(1e-5) == math.inf
 
 
 # -- Rényi --------------------------------------------------------------------------

@@ -74,6 +74,11 @@ def test_bad_order(alpha):
         gaussian_renyi_divergence(0, 1, 0, 1, alpha)
 
 
+def test_gaussian_divergence_of_order_infinity():
+    with pytest.raises(ValueError, match=r"'alpha' must be in the range \(1, inf\)"):
+        gaussian_renyi_divergence(0, 1, 0, 1, math.inf)
+
+
 def test_bad_masses():
     with pytest.raises(ValueError, match="'p' and 'q'"):
         renyi_divergence([0.5, 0.5], [1.0], 2)
