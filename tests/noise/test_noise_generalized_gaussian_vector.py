@@ -90,6 +90,16 @@ def test_costs_of_an_l2_shift_have_a_proved_bound(beta):
     assert many.epsilon(1e-5) <= unit.epsilon(1e-5, shift)
 
 
+@pytest.mark.parametrize("u, delta", [(0.3, 1e-100), (35.0, 1e-8)])
+def test_the_far_tail_is_the_one_that_is_proved(u, delta):
+    """That of rho-zero-concentrated privacy, which holds for any split."""
+    unit = noise(1.5)
+    rho = unit.fisher_information * u**2 / 2
+    proved = rho + 2 * math.sqrt(rho * -math.log(delta))
+    found = unit.epsilon(delta, Shift(u, norm=1.5, dim=None))
+    assert found == pytest.approx(proved, rel=0.02)
+
+
 def test_a_known_dimension_helps():
     unit = noise(1.5)
     unknown, two, many = (Shift(1.0, norm=2, dim=dim) for dim in (None, 2, 10**6))
