@@ -153,13 +153,15 @@ def test_a_perceptron_starts_within_the_bounds_of_scikit_learn(activation, facto
         assert not np.any(biases)
 
 
+@pytest.mark.parametrize("n", [1000, 1792])
 @pytest.mark.parametrize("make", [LinearGradients, PerceptronGradients])
-def test_many_blocks_of_rows_make_one_sum(make):
-    """Larger than what is read at once, in full and as a batch."""
+def test_many_blocks_of_rows_make_one_sum(make, n):
+    """Larger than what is read at once, in full and as a batch; or just twice that."""
     rng = np.random.default_rng(4)
-    n, d = 700, 300
-    X, y = rng.normal(size=(n, d)), rng.integers(2, size=n)
+    X, y = rng.normal(size=(n, 300)), rng.integers(2, size=n)
     gradients = make(Logistic(), X, y)
+    for index in (None, np.arange(n)):
+        assert sum(1 for _ in gradients.rows.blocks(index)) == 2
     w = rng.normal(size=gradients.dim)
     release = whole(n, clip_norm=1.0)
     everyone = gradients.clipped_sum(w, np.arange(n), release)
@@ -243,6 +245,31 @@ def test_other_blocks_are_refused():
     release = whole(3, clip_norm=(1.0, 1.0), blocks=(2, 2))
     with pytest.raises(ValueError, match=r"'blocks' of the release must be \(3, 1\)"):
         gradients.clipped_sum(np.zeros(4), None, release)
+
+
+@pytest.mark.parametrize(
+    "clipping",
+    [{"clip_norm": 1e-35}, {"clip_norm": (1.0, 1e-35), "blocks": (3, 1)}],
+    ids=str,
+)
+def test_a_norm_too_short_for_the_numbers_is_refused(clipping):
+    release = whole(3, **clipping)
+    for dtype, held in ((np.float32, False), (np.float64, True)):
+        gradients = LinearGradients(Logistic(), np.eye(3, dtype=dtype), [0, 1, 0])
+        if held:
+            gradients.clipped_sum(np.zeros(4), None, release)
+            continue
+        with pytest.raises(ValueError, match="'clip_norm' must be at least"):
+            gradients.clipped_sum(np.zeros(4), None, release)
+
+
+@pytest.mark.parametrize("make", [LinearGradients, PerceptronGradients])
+@pytest.mark.parametrize("loss", [Logistic(), Multinomial()], ids=repr)
+def test_weights_are_penalised_and_intercepts_are_not(make, loss):
+    gradients = make(loss, np.zeros((N, D)), np.arange(N) % 2, n_classes=2)
+    weights, intercepts = gradients.split(gradients.penalised)
+    assert all(np.all(each) for each in weights)
+    assert not any(np.any(each) for each in intercepts)
 
 
 # -- how far one record moves a sum ---------------------------------------------------
