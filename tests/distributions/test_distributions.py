@@ -43,9 +43,7 @@ def test_any_law_on_a_support_is_at_least_as_far(x, y):
         (Discrete(x), Support(y)),
     ):
         assert known <= distribution_distance(u, v)
-    assert distribution_distance(Support(x), Support(y)) == max(
-        max(x) - min(y), max(y) - min(x)
-    )
+        assert distribution_distance(u, v) == max(abs(a - b) for a in x for b in y)
 
 
 @given(atoms, atoms, atoms)
@@ -80,6 +78,12 @@ def test_any_coordinate_may_reach_the_ceiling(law, move):
     pairs = [(still, still), (law([[0.0] * len(move)]), law([move]))]
     assert largest_distance(pairs, units=units, ceiling=5.0) == (math.inf, 1)
     assert largest_distance(pairs, units=units, ceiling=6.0) == (5.0, 1)
+
+
+def test_a_distance_may_reach_the_ceiling_where_no_coordinate_does():
+    pair = Discrete([[0.0, 0.0], [1.0, 0.0]]), Discrete([[4.0, 4.0], [5.0, 4.0]])
+    found = [distribution_distance(*pair, ceiling=ceiling) for ceiling in (5.0, 6.0)]
+    assert found == [math.inf, pytest.approx(math.sqrt(32))]
 
 
 def test_gaussian_laws():

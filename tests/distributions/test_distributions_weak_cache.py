@@ -123,6 +123,12 @@ def test_views_count_as_what_they_keep_alive():
     assert len(memory) == 0
 
 
+def test_a_value_counts_as_its_parts():
+    memory, owner = Memory(500_000), Owner()
+    memory.keep((owner,), "parts", [np.zeros(10_000), {"half": np.zeros(5_000)}])
+    assert 120_000 <= memory.n_bytes < 122_000
+
+
 def test_an_entry_dies_with_any_of_its_owners():
     memory, owners = Memory(50_000), [Owner(), Owner()]
     memory.keep(tuple(owners), "both", 1.0)
