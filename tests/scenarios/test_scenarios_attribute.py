@@ -452,6 +452,16 @@ def test_queries_of_no_single_record_are_simulated(table, level):
     assert mass == pytest.approx([3 / 6, 2 / 6, 1 / 6])
 
 
+def test_a_secret_without_mass_is_not_simulated_for_that_prior(table):
+    """No 'f' under the first prior, no 'x' under the second."""
+    release = QueryRelease(query=maximum, n_records=4, dim=2, context=context(4))
+    priors = [table[table["sex"] != gone] for gone in ("f", "x")]
+    fact = (
+        scenario(priors, n_draws=2).bind(release.context).fact(CoupledSamples, release)
+    )
+    assert [draw[:3] for draw in fact.draws] == [(0, 1, 2), (1, 0, 1)]
+
+
 def test_record_level_worlds_differ_in_one_record(table):
     def rows(X, y):
         return X.ravel()
