@@ -3,6 +3,7 @@
 import itertools
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -140,6 +141,13 @@ def test_records_of_a_diffusion_move_together(diffusion):
     assert GroupPrivacy().calibrate(release, diffusion).certificate.composable
     unknown = QueryRelease(query=lambda X, y: X, n_records=3, dim=1, sensitivity=ONE)
     assert fact(Adjacency, diffusion, unknown).count == 3
+
+
+def test_what_is_made_of_the_records_is_not_linear_in_them(diffusion):
+    for mapped, offered in ((None, {OutputSensitivity}), (np.tanh, set())):
+        context = PublicContext(n_records=3, n_features=1, feature_map=mapped)
+        release = replace(linear(np.eye(3), 3), context=context)
+        assert diffusion.bind(context).provides(release) == offered
 
 
 @pytest.mark.parametrize(

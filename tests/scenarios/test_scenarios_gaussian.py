@@ -326,6 +326,22 @@ def test_round_off_is_no_variance_where_the_secret_leaves_a_trace_only():
         assert found.noise.scale == pytest.approx(1e-9 * abs(weights[0]), rel=1e-6)
 
 
+def test_round_off_has_the_units_of_its_columns():
+    """Variance is relied on whatever the unit of the secret."""
+    release = columns_of_every_record([0])
+    found = []
+    for unit in (1.0, 1e-9, 1e9):
+        units = np.array([1.0, unit, 1.0])
+        scenario = GaussianScenario(
+            covariance=SIGMA * np.outer(units, units), secret=1, domain=(0, unit)
+        )
+        fact = scenario.bind(release.context).fact(OutputDistributions, release)
+        found.append(fact.distributions[0][0].covariance)
+    for covariance in found:
+        assert covariance == pytest.approx(found[0], rel=1e-9)
+    assert np.all(np.diag(found[0]) > 0)
+
+
 @given(st.integers(0, 10**6), st.floats(0, 12), st.integers(1, 2))
 def test_variance_relied_on_is_there(seed, digits, n_secret):
     """Nearly singular covariances, against conditioning in exact fractions."""

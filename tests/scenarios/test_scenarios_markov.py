@@ -447,6 +447,16 @@ def test_every_chain_counts():
     assert len(given.chains()) == 2
 
 
+def test_a_chain_without_a_secret_adds_nothing():
+    # the second is in one state at a time, and known to be
+    release = count_release(9)
+    certain = np.array([[0.0, 1.0], [1.0, 0.0]])
+    both = MarkovChainScenario([P, certain], ["stationary", [1.0, 0.0]])
+    assert largest(facts(both, release)) == largest(
+        facts(MarkovChainScenario(P), release)
+    )
+
+
 def test_other_chains_are_not_answered_from_memory():
     scenario, release = MarkovChainScenario(P), count_release(20)
     facts(scenario, release)

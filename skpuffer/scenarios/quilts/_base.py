@@ -122,12 +122,12 @@ class ListedQuilts(Quilts, kind="listed_quilts"):
         records tells nothing.
     described : dict
         Plain data that tells what the quilts are of.
-    steps : int, default=40
+    steps : int
         Number of roundings in each mass.
     """
 
     def __init__(
-        self, records: Iterable[Any], described: dict[str, Any], steps: int = 40
+        self, records: Iterable[Any], described: dict[str, Any], steps: int
     ) -> None:
         self._records = tuple(records)
         self._described = described
