@@ -153,6 +153,9 @@ def test_what_is_rare_counts_as_the_worst():
     few, likely = participation(5, 0.5)
     assert few.tolist() == [1, 2, 3, 4, 5]
     np.testing.assert_allclose(likely, binom.pmf(few, 5, 0.5))
+    # what is too rare for a float does not: its logarithm is asked for
+    times, weights = participation(100, 1e-60)
+    assert len(times) == len(weights) < 8 and np.all(weights > 0)
 
 
 PAIRS = [
