@@ -1,6 +1,7 @@
 """The tools by which the tests and the shape of the code are judged."""
 
 import ast
+from pathlib import Path
 
 import pytest
 
@@ -181,6 +182,8 @@ def test_a_known_fault_is_caught_and_an_unseen_one_survives(project, monkeypatch
     # the project imports no more than these, and none of these faults asks for much:
     # limits are only there to end, so that a busy machine does not meet them
     monkeypatch.setattr(fault_runs, "LIBRARIES", ["hypothesis", "pytest"])
+    # a process of its own finds the tools there, wherever pytest was started from
+    monkeypatch.syspath_prepend(Path(__file__).parents[1])
     limits = {"limit": 1800.0, "memory": 2**40}
     file = "tests/test_pkg.py"
     passed, failed = fault_runs.run(project, "pkg", None, [(file, None)], **limits)
