@@ -1,6 +1,5 @@
 """What every test may rely on: fixed hypothesis examples, no window, real data."""
 
-import gc
 import math
 import os
 from pathlib import Path
@@ -54,11 +53,6 @@ def n_trials():
         return min(full, max(least, math.ceil(fraction * full)))
 
     return scale
-
-
-def pytest_collection_finish():
-    """Leave what the collection made out of every look for garbage: it stays."""
-    gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)  # of what the markers leave
