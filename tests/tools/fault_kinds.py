@@ -40,7 +40,16 @@ _FUNCTIONS = {"sqrt", "exp", "expm1", "log", "log1p", "log2", "sum", "prod", "no
 _DISPLAY = {"__repr__", "__str__", "_repr_html_", "describe"}
 _SETTINGS = {"__all__", "_parameter_constraints"}
 #: Keywords whose loss changes nothing but texts, types or speed.
-_IDLE_KEYWORDS = {"dtype", "copy", "maxsize", "name", "otypes", "source", "stacklevel"}
+_IDLE_KEYWORDS = {
+    "dtype",
+    "copy",
+    "maxsize",
+    "name",
+    "otypes",
+    "source",
+    "stacklevel",
+    "strict",
+}
 _NO_NUMBERS = (ast.List, ast.Tuple, ast.JoinedStr)
 
 
