@@ -134,7 +134,7 @@ class Accountant(BaseEstimator, ABC):
     An accountant holds parameters only. It never sees a data frame: it works from the
     facts a scenario offers about a release. A subclass has the parameters `epsilon`,
     `noise` and, where the shape of the noise can be chosen, `beta`; it writes
-    :meth:`check`, and a method for each kind of release it reads, marked by
+    :meth:`_check_parameters`, and a method for each kind of release it reads, marked by
     :func:`accounts_for`.
     """
 
@@ -157,9 +157,19 @@ class Accountant(BaseEstimator, ABC):
         """Order of the norm by which its noise wants gradients clipped."""
         return 2.0
 
-    @abstractmethod
     def check(self) -> None:
         """Check the parameters by plain code; an error names the parameter."""
+        self._checked_noise()
+
+    def _checked_noise(self) -> Noise:
+        """Noise of the parameters, at scale one, once all of them are checked."""
+        noise = self._chosen_noise()
+        self._check_parameters(noise)
+        return noise
+
+    @abstractmethod
+    def _check_parameters(self, noise: Noise) -> None:
+        """Check the parameters other than those of the noise, and what both mean."""
 
     #: Methods that make the account of a release, by its kind; see `accounts_for`.
     _accounts: ClassVar[dict[type, Callable[..., Account]]] = {}
@@ -204,9 +214,8 @@ class Accountant(BaseEstimator, ABC):
         """
         # By plain code and at every call: whatever scikit-learn's switches for
         # validation say, no noise is set from a budget that is none.
-        self.check()
+        noise = self._checked_noise()
         bound = bind(scenario, release)
-        noise = self._chosen_noise()
         check_values(noise, release)
         found = self._account(release, bound, noise.norm).calibrate(noise, random_state)
         # a scale found numerically spends the budget to its last digits only

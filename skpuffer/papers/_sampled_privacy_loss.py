@@ -150,11 +150,9 @@ class SampledPrivacyLoss(Accountant):
         self.mesh = mesh
         self.random_state = random_state
 
-    def check(self) -> None:
-        """Check the parameters; see the class."""
+    def _check_parameters(self, noise: Noise) -> None:
         check_positive(epsilon=self.epsilon)
         check_probability(delta=self.delta)
-        self._chosen_noise()
         check_count(n_samples=self.n_samples, least=100)
         for name in ("half_width", "mesh"):
             if getattr(self, name) is not None:

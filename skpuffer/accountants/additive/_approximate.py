@@ -150,9 +150,8 @@ class ApproximateWasserstein(_AdditiveAccountant):
             "3.3 given an event for each secret)"
         )
 
-    def check(self) -> None:
-        """Check the parameters; see the class."""
-        super().check()
+    def _check_parameters(self, noise: Noise) -> None:
+        super()._check_parameters(noise)
         check_option(("two_sided", "paper"), bound=self.bound)
         if self.event_delta is not None:
             # of delta the event is a part, and the rest is left to the noise given it
@@ -172,14 +171,13 @@ class ApproximateWasserstein(_AdditiveAccountant):
                     "trade-off. Use alpha and event_delta, or bound='two_sided'."
                 )
             self._paper_budget(self._event_deltas(0.0)[0])
-        if self.event_delta is not None and self.event_delta == self.delta:
-            noise = self._chosen_noise()
-            if math.isinf(noise.pure_epsilon(1.0)):
-                raise ValueError(
-                    "The parameter 'event_delta' takes all of 'delta', which leaves a "
-                    f"pure promise that {noise.family} noise cannot keep. Use a "
-                    "smaller 'event_delta', or noise='laplace'."
-                )
+        whole = self.event_delta is not None and self.event_delta == self.delta
+        if whole and math.isinf(noise.pure_epsilon(1.0)):
+            raise ValueError(
+                "The parameter 'event_delta' takes all of 'delta', which leaves a pure "
+                f"promise that {noise.family} noise cannot keep. Use a smaller "
+                "'event_delta', or noise='laplace'."
+            )
 
     # -- the protocol -------------------------------------------------------------
 

@@ -122,9 +122,8 @@ class AttributeGaussian(_AdditiveAccountant):
             "2022) without the prior's variance; Pierquin et al. 2024, Thm 3.3"
         )
 
-    def check(self) -> None:
-        """Check the parameters; see the class."""
-        super().check()
+    def _check_parameters(self, noise: Noise) -> None:
+        super()._check_parameters(noise)
         if not isinstance(self.use_prior_variance, (bool, np.bool_)):
             raise TypeError(
                 "The parameter 'use_prior_variance' must be True or False. Got "

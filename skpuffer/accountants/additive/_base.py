@@ -318,10 +318,8 @@ class _AdditiveAccountant(Accountant):
     #: Whether certificates may be added up under one coupling.
     _composable = False
 
-    def check(self) -> None:
-        """Check the parameters; see the class."""
+    def _check_parameters(self, noise: Noise) -> None:
         check_positive(epsilon=self.epsilon)
-        noise = self._chosen_noise()
         if self.delta is not None:
             check_probability(delta=self.delta)
             # one promise a certificate: with both it would be unclear which one the

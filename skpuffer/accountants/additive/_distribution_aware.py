@@ -115,15 +115,14 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         super().__init__(epsilon, alpha, delta=delta, noise=noise, beta=beta)
         self.q = q
 
-    def check(self) -> None:
-        """Check the parameters; see the class."""
+    def _check_parameters(self, noise: Noise) -> None:
         q = check_real(q=self.q)
         if not 1 <= q < math.inf:
             raise ValueError(
                 f"The parameter 'q' must be in the range [1, inf). Got {self.q!r}; 1 "
                 "is always the best."
             )
-        super().check()
+        super()._check_parameters(noise)
         # (Theorem 4.5 tends to the cost of the longest move as alpha does to infinity)
         if self.delta is None and math.isinf(self._order):
             raise ValueError(

@@ -91,12 +91,10 @@ class Kantorovich(_AdditiveAccountant):
         self.noise = noise
         self.beta = beta
 
-    def check(self) -> None:
-        """Check the parameters; see the class."""
+    def _check_parameters(self, noise: Noise) -> None:
         # Ding's mechanism is a pure one. A delta pays for the moves left out, and given
         # that they are, what the noise promises is pure again.
         check_positive(epsilon=self.epsilon)
-        noise = self._chosen_noise()
         if self.delta is not None:
             check_probability(delta=self.delta)
         if math.isinf(noise.pure_epsilon(1.0)):

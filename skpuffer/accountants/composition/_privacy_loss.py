@@ -91,12 +91,9 @@ class PrivacyLoss(_CompositionAccountant):
         self.beta = beta
         self.max_memory = max_memory
 
-    def check(self) -> None:
-        """Check the parameters; see the class."""
+    def _check_parameters(self, noise: Noise) -> None:
         check_positive(epsilon=self.epsilon)
         check_probability(delta=self.delta)
-        # for its checks of `noise` and `beta`, also where no noise is set
-        self._chosen_noise()
         check_positive(max_memory=self.max_memory)
 
     def _read(self, curve: GaussianCurve | PrivacyLossCurve) -> Reading:

@@ -92,10 +92,8 @@ class RenyiDP(_CompositionAccountant):
     # of the two kinds of evidence, a certificate names that of Rényi costs
     _by_renyi_costs = True
 
-    def check(self) -> None:
-        """Check the parameters; see the class."""
+    def _check_parameters(self, noise: Noise) -> None:
         check_positive(epsilon=self.epsilon)
-        self._chosen_noise()
         if self.alpha is None:
             if self.delta is None:
                 raise ValueError(

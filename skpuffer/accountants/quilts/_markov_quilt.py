@@ -143,10 +143,8 @@ class MarkovQuilt(Accountant):
         self.method = method
         self.max_distance = max_distance
 
-    def check(self) -> None:
-        """Check the parameters; see the class."""
+    def _check_parameters(self, noise: Noise) -> None:
         check_positive(epsilon=self.epsilon)
-        noise = self._chosen_noise()
         check_option(("exact", "approximate"), method=self.method)
         if self.max_distance is not None:
             check_count(max_distance=self.max_distance)
