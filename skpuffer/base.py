@@ -606,8 +606,8 @@ def announce(
     # a leak is the better reason, and has just been given
     if not certificate.notion.certified and not leaks:
         warn(
-            f"{name} set its noise from laws that are only known through samples: the "
-            "certificate is an estimate, no guarantee. Say what is known of the prior "
-            "(prior_as=...) for a promise.",
+            f"{name} set its noise from distributions that are only known through "
+            "samples: the certificate is an estimate, no guarantee. Say what is known "
+            "of the prior (prior_as=...) for a promise.",
             EstimatedGuaranteeWarning,
         )

@@ -331,7 +331,7 @@ class Certificate:
         if not self.certified:
             raise UncertifiedError(
                 f"This certificate is an estimate and gives no guarantee, so not "
-                f"{what} either. Declare what is known of the laws (prior_as='law', "
+                f"{what} either. Declare what is known of the prior (prior_as='law', "
                 "'support' or 'confidence'; confidence= for simulations)."
             )
 

@@ -32,7 +32,8 @@ _Pairs = list[tuple[Floats, Floats]]
 
 _RELIANCE = (
     "the output's own variance under the prior is part of the protection: the attacker "
-    "believes exactly these laws, and knows no record that would narrow them down"
+    "believes exactly these distributions, and knows no record that would narrow them "
+    "down"
 )
 
 
@@ -194,7 +195,7 @@ class AttributeGaussian(_AdditiveAccountant):
         if release.total_slack(2.0) > 0:
             raise UnsupportedError(
                 f"The release {release.name!r} is exact up to a tolerance only, so its "
-                "law is not Gaussian: use use_prior_variance=False."
+                "distribution is not Gaussian: use use_prior_variance=False."
             )
         pairs: _Pairs = []
         for *_, u, v in fact.pairs_of_distributions():
@@ -205,9 +206,9 @@ class AttributeGaussian(_AdditiveAccountant):
                 cached_distribution_distance(u, v, 2.0, None, math.inf)
             ):
                 raise UnsupportedError(
-                    "With use_prior_variance=True the output's laws given the secrets "
-                    "of a pair must be Gaussian with one covariance, as under a "
-                    "GaussianScenario. Use use_prior_variance=False, or "
+                    "With use_prior_variance=True the output's distributions given the "
+                    "secrets of a pair must be Gaussian with one covariance, as under "
+                    "a GaussianScenario. Use use_prior_variance=False, or "
                     "DistributionAwareWasserstein where covariances differ."
                 )
             covariance = fact.scale**2 * (1 - _SAME) * u.covariance

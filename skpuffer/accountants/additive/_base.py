@@ -429,12 +429,13 @@ class _AdditiveAccountant(Accountant):
             )
         _, a, b = sensitivity.worst
         return (
-            f"W_inf between the output laws of {what} given {a!r} and {b!r} is "
-            f"infinite (Gaussian laws of unequal covariance, or an unbounded law "
-            f"against a bounded one), so {type(self).__name__} has no finite noise for "
-            "them. Accountants that tolerate it are the approximate and the "
-            "distribution-aware Wasserstein mechanisms; GroupPrivacy does where the "
-            "scenario offers Adjacency; or state laws of bounded support."
+            f"W_inf between the output's distributions in {what} given {a!r} and "
+            f"{b!r} is infinite (Gaussians of unequal covariance, or an unbounded "
+            f"distribution against a bounded one), so {type(self).__name__} has no "
+            "finite noise for them. Accountants that tolerate it are the approximate "
+            "and the distribution-aware Wasserstein mechanisms; GroupPrivacy does "
+            "where the scenario offers Adjacency; or state distributions of bounded "
+            "support."
         )
 
     def _shift(self, sensitivity: SensitivityBound, release: QueryRelease) -> Shift:

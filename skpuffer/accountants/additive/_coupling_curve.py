@@ -212,8 +212,8 @@ class GaussianMoves(Plain, kind="gaussian_moves"):
     def widened(self, distance: float) -> Moves:
         """Refuse: there is no Gaussian coupling with longer moves."""
         raise UnsupportedError(
-            "Laws of unequal Gaussian covariance have no bounded coupling to widen. "
-            "Account for the wrong prior by another method."
+            "Gaussian distributions of unequal covariance have no bounded coupling to "
+            "widen. Account for the wrong prior by another method."
         )
 
     @property

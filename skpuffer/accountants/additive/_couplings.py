@@ -261,7 +261,7 @@ def left_out_text(mass: float) -> str:
     """Sentence of the certificate on a mass that is left out."""
     return (
         f"for each pair of secrets under each prior, a mass of {mass:g} of the "
-        "output's law is left out: nothing is promised about it"
+        "output's distribution is left out: nothing is promised about it"
     )
 
 

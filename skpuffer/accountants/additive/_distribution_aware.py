@@ -223,11 +223,12 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
             return super()._infinite(sensitivity, release, bound)
         _, a, b = sensitivity.worst
         return (
-            f"The output laws of the release {release.name!r} given {a!r} and {b!r} "
-            "are infinitely far apart, and no mean over their moves is known to be "
-            "finite for this noise. Between Gaussian laws of unequal covariance it is "
-            "for noise='gaussian', and on one coordinate for noise with a finite pure "
-            "cost, such as 'laplace'; ApproximateWasserstein leaves far moves out."
+            f"The output's distributions in the release {release.name!r} given {a!r} "
+            f"and {b!r} are infinitely far apart, and no mean over their moves is "
+            "known to be finite for this noise. Between Gaussians of unequal "
+            "covariance it is for noise='gaussian', and on one coordinate for noise "
+            "with a finite pure cost, such as 'laplace'; ApproximateWasserstein leaves "
+            "far moves out."
         )
 
     @staticmethod
