@@ -277,6 +277,8 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         scenario, accountant = scenario_and_accountant(self)
         rng, seeded = noise_generator(self.random_state)
         self._check_parameters(scenario)
+        # what a parameter such as bounds='empirical' takes from the rows, in words
+        leaks = self._leaks()
         # already released and paid for: going on from it is post-processing
         released = vars(self).pop("_released", None)  # type: ignore[attr-defined]
         # listeners may end the fit here, when nothing has been read yet
@@ -321,8 +323,6 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
             reading=reading,
             start=released if getattr(self, "warm_start", False) else None,
         )
-        # what a parameter such as bounds='empirical' takes from the rows, in words
-        leaks = self._leaks()
         # complete here: what is accounted for below is executed from this same object
         release = self._release(task)
         # bound to the release's context, where the estimator may have added its bounds

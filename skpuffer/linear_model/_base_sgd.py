@@ -19,7 +19,9 @@ from skpuffer.releases import (
     Optimiser,
     PublicContext,
     QueryRelease,
+    SamplingScheme,
 )
+from skpuffer.releases._sampling import sampling_scheme
 from skpuffer.training import LinearGradients, run_defaults, train
 from skpuffer.utils._checks import check_count, check_positive
 from skpuffer.utils._clipping import clip_rows
@@ -61,7 +63,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
 
     _parameter_constraints: dict[str, Any] = {
         **PrivateEstimatorMixin._parameter_constraints,
-        "sampling": [StrOptions(set(SAMPLING_SCHEMES)), None],
+        "sampling": [StrOptions(set(SAMPLING_SCHEMES)), SamplingScheme, None],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "n_steps": [Interval(Integral, 1, None, closed="left"), None],
@@ -127,12 +129,15 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         # the rule for what was not said
         rule = partial(run_defaults, context.n_records, multiplier, smoothness)
         defaults = rule()
-        sampling, batch_size = self._batches(context.n_records)
+        # a batch size is asked for by whoever wants smaller steps
+        default = "full_batch" if self.batch_size is None else "poisson"
+        scheme = sampling_scheme(default if self.sampling is None else self.sampling)
         release = GradientRelease(
             n_records=context.n_records,
             n_steps=1,
-            batch_size=batch_size,
-            sampling=sampling,
+            # public: it follows from the number of records alone
+            batch_size=scheme.usual_batch_size(context.n_records, self.batch_size),
+            sampling=scheme,
             dim=None,
             name=self._release_name,
             context=context,
@@ -160,22 +165,6 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         optimiser = Optimiser(l2=l2, **chosen)
         # complete: calibrated as it is, and executed from this same object
         return replace(release, n_steps=n_steps, optimiser=optimiser)
-
-    def _batches(self, n_records: int) -> tuple[Any, int | None]:
-        """The sampling scheme, and the size of a batch where it has one."""
-        sampling, batch_size = self.sampling, self.batch_size
-        # a batch size is asked for by whoever wants smaller steps
-        if sampling is None:
-            sampling = "full_batch" if batch_size is None else "poisson"
-        if sampling == "full_batch":
-            return sampling, None
-        if batch_size is None:
-            # public: it follows from the number of records alone
-            batch_size = min(n_records, max(1, n_records // 10))
-        # draws with replacement may exceed the table, other batches may not
-        if sampling != "with_replacement":
-            batch_size = min(batch_size, n_records)
-        return sampling, batch_size
 
     def _steps(self, release: GradientRelease, defaults: RunDefaults) -> int:
         if self.n_steps is not None:

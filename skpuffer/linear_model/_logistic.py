@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
-    from skpuffer.releases import PublicContext
+    from skpuffer.releases import PublicContext, SamplingScheme
     from skpuffer.scenarios import Scenario
     from skpuffer.training import Loss
     from skpuffer.utils._types import Array, Floats, Matrix, RandomState
@@ -98,7 +98,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
     tol : float, default=0.001
         Output only: public tolerance of the optimiser, as a share of the sensitivity,
         which grows by as much.
-    sampling : str, default=None
+    sampling : str or SamplingScheme, default=None
         How the records of a step are chosen; see
         :class:`~skpuffer.releases.GradientRelease`. None is ``'full_batch'``, or
         ``'poisson'`` if `batch_size` is given.
@@ -220,7 +220,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         intercept_scaling: float | None = None,
         classes: ArrayLike | None = None,
         tol: float = 1e-3,
-        sampling: str | None = None,
+        sampling: str | SamplingScheme | None = None,
         batch_size: int | None = None,
         max_iter: int | None = None,
         n_steps: int | None = None,

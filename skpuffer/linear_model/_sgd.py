@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.accountants import Accountant
-    from skpuffer.releases import PublicContext
+    from skpuffer.releases import PublicContext, SamplingScheme
     from skpuffer.scenarios import Scenario
     from skpuffer.training import Loss
     from skpuffer.utils._types import Floats, RandomState, Table
@@ -64,7 +64,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         Value of that column in units of `data_norm`.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
-    sampling : str, default=None
+    sampling : str or SamplingScheme, default=None
         How the records of a step are chosen; see
         :class:`~skpuffer.releases.GradientRelease`. None is ``'full_batch'``, or
         ``'poisson'`` if `batch_size` is given.
@@ -165,7 +165,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,
         classes: ArrayLike | None = None,
-        sampling: str | None = None,
+        sampling: str | SamplingScheme | None = None,
         batch_size: int | None = None,
         max_iter: int | None = None,
         n_steps: int | None = None,
@@ -266,7 +266,7 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         Whether to add a constant column.
     intercept_scaling : float, default=0.5
         Value of that column in units of `data_norm`.
-    sampling : str, default=None
+    sampling : str or SamplingScheme, default=None
         How the records of a step are chosen; see
         :class:`~skpuffer.releases.GradientRelease`. None is ``'full_batch'``, or
         ``'poisson'`` if `batch_size` is given.
@@ -363,7 +363,7 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         data_norm: float = 1.0,
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,
-        sampling: str | None = None,
+        sampling: str | SamplingScheme | None = None,
         batch_size: int | None = None,
         max_iter: int | None = None,
         n_steps: int | None = None,

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.accountants import Accountant
+    from skpuffer.releases import SamplingScheme
     from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import Floats, RandomState, Table
 
@@ -59,7 +60,7 @@ class PrivateMLPClassifier(
         Public bound of the l2 norm of a row; longer rows are scaled down to it.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
-    sampling : str, default=None
+    sampling : str or SamplingScheme, default=None
         How the records of a step are chosen; see
         :class:`~skpuffer.releases.GradientRelease`. None is ``'full_batch'``, or
         ``'poisson'`` if `batch_size` is given.
@@ -160,7 +161,7 @@ class PrivateMLPClassifier(
         clip_by: str = "all",
         data_norm: float = 1.0,
         classes: ArrayLike | None = None,
-        sampling: str | None = None,
+        sampling: str | SamplingScheme | None = None,
         batch_size: int | None = None,
         max_iter: int | None = None,
         n_steps: int | None = None,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.accountants import Accountant
+    from skpuffer.releases import SamplingScheme
     from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import RandomState
 
@@ -47,7 +48,7 @@ class PrivateLinearSVC(LinearClassifier):
         Value of that column in units of `data_norm`.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
-    sampling : str, default=None
+    sampling : str or SamplingScheme, default=None
         How the records of a step are chosen; see
         :class:`~skpuffer.releases.GradientRelease`. None is ``'full_batch'``, or
         ``'poisson'`` if `batch_size` is given.
@@ -148,7 +149,7 @@ class PrivateLinearSVC(LinearClassifier):
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,
         classes: ArrayLike | None = None,
-        sampling: str | None = None,
+        sampling: str | SamplingScheme | None = None,
         batch_size: int | None = None,
         max_iter: int | None = None,
         n_steps: int | None = None,

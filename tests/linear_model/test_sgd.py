@@ -23,7 +23,14 @@ from skpuffer.linear_model import (
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import compose
-from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease, Optimiser
+from skpuffer.releases import (
+    SAMPLING_SCHEMES,
+    FullBatchSampling,
+    GradientRelease,
+    Optimiser,
+    PoissonSampling,
+    WithReplacementSampling,
+)
 from skpuffer.scenarios import AttributeScenario, RecordScenario
 from skpuffer.svm import PrivateLinearSVC
 from skpuffer.training import OptimiserRun
@@ -266,6 +273,48 @@ def test_bad_parameters_are_named(changes, match, cancer):
     with pytest.raises(ValueError, match=match):
         model.fit(*cancer)
     assert not vars(model).keys() & {"coef_", "certificate_", "release_"}
+
+
+@pytest.mark.parametrize(
+    "scheme, asked, taken",
+    [
+        (FullBatchSampling(), None, 569),
+        (FullBatchSampling(), 57, 569),
+        (PoissonSampling(), None, 56),
+        (PoissonSampling(), 57, 57),
+        (PoissonSampling(), 1000, 569),
+        (WithReplacementSampling(), None, 56),
+        # draws with replacement may exceed the table
+        (WithReplacementSampling(), 1000, 1000),
+    ],
+    ids=str,
+)
+def test_a_scheme_is_the_same_by_its_name(scheme, asked, taken, cancer):
+    by_name, by_itself = (
+        PrivateSGDClassifier(
+            sampling=sampling, batch_size=asked, n_steps=3, random_state=0
+        ).fit(*cancer)
+        for sampling in (scheme.name, scheme)
+    )
+    assert by_itself.release_ == by_name.release_
+    assert by_itself.release_.batch_size == taken
+    np.testing.assert_array_equal(by_itself.coef_, by_name.coef_)
+
+
+def test_a_batch_of_a_small_table_has_a_record_at_least():
+    X, y = np.eye(4), np.array([0, 1, 0, 1])
+    model = PrivateSGDClassifier(sampling="fixed_size", n_steps=2, random_state=0)
+    assert model.fit(X, y).release_.batch_size == 1
+
+
+def test_a_scheme_without_a_dominating_pair_is_refused(cancer):
+    class Cyclic(PoissonSampling):
+        name = "cyclic"
+
+    model = PrivateSGDClassifier(sampling=Cyclic(), n_steps=3)
+    with pytest.raises(UnsupportedError, match="Cyclic|cyclic"):
+        model.fit(*cancer)
+    assert not hasattr(model, "certificate_")
 
 
 def test_accountants_of_single_vectors_are_refused(cancer):
