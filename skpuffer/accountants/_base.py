@@ -1,6 +1,5 @@
 """Base of accountants: from a release and a scenario to noise and a certificate."""
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -554,9 +553,7 @@ def check_pure(noise: Noise) -> None:
     ValueError
         If no scale of the noise has a finite pure-epsilon cost.
     """
-    # one shift stands for all: if the loss of this one has no bound, no larger scale
-    # gives it one
-    if math.isinf(noise.pure_epsilon(1.0)):
+    if not noise.has_bounded_loss:
         raise ValueError(
             "The parameter 'alpha' is infinite (a pure promise), which "
             f"{noise.family} noise cannot keep. Use noise='laplace', a finite 'alpha', "

@@ -531,6 +531,13 @@ class Noise(Plain, ABC):
         # only if every coordinate is exact: some noise elsewhere is no exact release
         return not np.any(self.scale)
 
+    @property
+    def has_bounded_loss(self) -> bool:
+        """Whether a large enough scale keeps a pure promise."""
+        # one shift and one scale stand for all: if the loss of these has no bound, no
+        # larger scale gives it one
+        return math.isfinite(self.with_scale(1.0).pure_epsilon(1.0))
+
     def with_scale(self, scale: ArrayLike) -> Self:
         """Return the same family with another scale."""
         return replace(self, scale=scale)  # type: ignore[arg-type] # made a float or a tuple

@@ -43,6 +43,13 @@ def test_a_noise_is_as_good_as_its_name(kind, named, given):
 
 
 @pytest.mark.parametrize("named, given", SAME)
+def test_calibration_begins_at_scale_one(named, given):
+    unit = given["noise"].with_scale(1.0)
+    for choice in (named, given):
+        assert PrivacyLoss(**choice)._checked_noise() == unit
+
+
+@pytest.mark.parametrize("named, given", SAME)
 @pytest.mark.parametrize("kind", [PrivacyLoss, RenyiDP])
 def test_for_gradients_too(kind, named, given):
     accountant = kind(epsilon=1.0, delta=1e-5, **named)

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skpuffer.noise import Shift
+from skpuffer.noise import (
+    DiscreteLaplaceNoise,
+    GaussianNoise,
+    GeneralizedCauchyNoise,
+    GeneralizedGaussianNoise,
+    LaplaceNoise,
+    Shift,
+)
 from skpuffer.utils._plain import from_plain
 
 from .contract import examples
@@ -124,3 +131,20 @@ def test_fields_of_no_number(fields):
 def test_bad_norm_asked_for(norm):
     with pytest.raises(ValueError, match="norm"):
         Shift(1.0).magnitude(1.0, norm)
+
+
+@pytest.mark.parametrize(
+    "noise, bounded",
+    [
+        (GaussianNoise(), False),
+        (GeneralizedGaussianNoise(1.0, beta=1.0), True),
+        (GeneralizedGaussianNoise(1.0, beta=1.5), False),
+        (LaplaceNoise(), True),
+        (LaplaceNoise(0.0), True),
+        (LaplaceNoise((1.0, 0.0)), True),
+        (DiscreteLaplaceNoise(), True),
+        (GeneralizedCauchyNoise(), True),
+    ],
+)
+def test_some_noise_can_keep_a_pure_promise(noise, bounded):
+    assert noise.has_bounded_loss is bounded

@@ -172,7 +172,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
                 )
             self._paper_budget(self._event_deltas(0.0)[0])
         whole = self.event_delta is not None and self.event_delta == self.delta
-        if whole and math.isinf(noise.pure_epsilon(1.0)):
+        if whole and not noise.has_bounded_loss:
             raise ValueError(
                 "The parameter 'event_delta' takes all of 'delta', which leaves a pure "
                 f"promise that {noise.family} noise cannot keep. Use a smaller "
@@ -269,7 +269,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
         if known:
             left *= 1 - 1e-12  # the sum of both must not be rounded above delta
         # all of delta for the event asks for a pure promise given it
-        pure = math.isfinite(self._chosen_noise().pure_epsilon(1.0))
+        pure = self._chosen_noise().has_bounded_loss
         return tuple(share * left for share in _SHARES if pure or share < 1)
 
     def _noise_delta(self, sensitivity: SensitivityBound) -> float:

@@ -97,7 +97,7 @@ class Kantorovich(_AdditiveAccountant):
         check_positive(epsilon=self.epsilon)
         if self.delta is not None:
             check_probability(delta=self.delta)
-        if math.isinf(noise.pure_epsilon(1.0)):
+        if not noise.has_bounded_loss:
             raise ValueError(
                 "The parameter 'noise' must have a finite pure cost, which "
                 f"{noise.family} noise does not. Use noise='laplace', or "

@@ -87,14 +87,14 @@ class StepsOfRelease(ABC):
         """
 
     @abstractmethod
-    def under(self, noise: Noise, max_memory: float = 500.0) -> Accounting:
+    def under(self, noise: Noise, max_memory: float) -> Accounting:
         """Compose the dominating pairs of all steps under a noise.
 
         Parameters
         ----------
         noise : Noise
             Of one step.
-        max_memory : float, default=500.0
+        max_memory : float
             In MiB, for the grid of a :class:`~skpuffer.privacy_loss.PrivacyLossCurve`.
 
         Returns

@@ -101,7 +101,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         return Account(
             partial(self._calibrate_steps, steps, fact, bound),
             partial(self._certify_steps, steps, fact, bound),
-            steps.under,
+            lambda noise: steps.under(noise, self.max_memory),
         )
 
     def _calibrate_steps(

@@ -141,7 +141,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                 "'shuffled_epochs'"
             )
 
-    def under(self, noise: Noise, max_memory: float = 500.0) -> Accounting:
+    def under(self, noise: Noise, max_memory: float) -> Accounting:
         """Compose the dominating pairs of all steps; see :class:`StepsOfRelease`."""
         pair, times, source, tight = self.dominated(noise)
         cost = cast(ShiftCurve, pair.curve)

@@ -69,7 +69,7 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
     def check(self) -> None:
         """Accept every vote; its noise is checked by :meth:`under`."""
 
-    def under(self, noise: Noise, max_memory: float = 500.0) -> Accounting:
+    def under(self, noise: Noise, max_memory: float) -> Accounting:
         """Compose the dominating pairs of all answers; see :class:`StepsOfRelease`.
 
         Raises
