@@ -685,3 +685,13 @@ def test_what_is_not_proved_of_the_noise_is_said():
     traded = MarkovQuilt(1.0, delta=1e-3, noise=noise).certify(noise, release, CHAIN)
     said = ["not proved" in " ".join(c.assumptions) for c in (plain, traded)]
     assert said == [False, True]
+
+
+@pytest.mark.parametrize("noise", FAMILIES)
+@pytest.mark.parametrize("promise", [{"alpha": 2.0}, {"delta": 1e-5}])
+def test_what_no_record_moves_needs_no_noise(noise, promise):
+    still = count_of(20, move=0.0)
+    found = MarkovQuilt(noise=noise, **promise).calibrate(still, CHAIN)
+    assert found.noise.is_zero
+    assert found.certificate.epsilon == 0
+    assert found.certificate.curve.renyi(3.0) == 0
