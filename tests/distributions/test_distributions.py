@@ -20,7 +20,7 @@ from skpuffer.distributions import (
     Support,
     distribution_distance,
 )
-from skpuffer.distributions._distributions import largest_distance
+from skpuffer.distributions._distributions import _support_diameter, largest_distance
 from skpuffer.exceptions import InfiniteDistanceError, ScenarioError
 from skpuffer.privacy import Notion
 from skpuffer.releases import QueryRelease
@@ -238,3 +238,12 @@ def test_laws_of_another_dimension_than_the_release():
 def test_bad_law(make, name):
     with pytest.raises(ValueError, match=name):
         make()
+
+
+@pytest.mark.parametrize("norm, largest", [(1.0, 14.0), (2.0, 10.0), (math.inf, 8.0)])
+@pytest.mark.parametrize("block", [1, 7, 1000])
+def test_the_diameter_of_supports_is_found_block_by_block(norm, largest, block):
+    x, y = np.array([[0.0, 0.0], [1, 1], [2, 0], [0, 3]]), np.array([[3.0, 3], [8, 6]])
+    assert _support_diameter(x, y, norm, block) == pytest.approx(largest, rel=1e-12)
+    # the farthest in the last block of rows
+    assert _support_diameter(-x, -y, norm, block) == pytest.approx(largest, rel=1e-12)
