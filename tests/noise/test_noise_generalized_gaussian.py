@@ -268,3 +268,9 @@ def test_bad_arguments_of_the_law():
     ):
         with pytest.raises(ValueError, match=name):
             call()
+
+
+@pytest.mark.parametrize("beta", [1.2, 1.5, 3.0])
+def test_a_cost_too_small_for_a_float_is_not_taken_for_none(beta):
+    assert noise(beta).renyi(2.0, 1e-120) > 0
+    assert noise(beta).renyi(2.0, 1e-200) == math.inf

@@ -249,6 +249,19 @@ def test_conversion_needs_a_probability(delta):
         group(epsilon=1.0).to_approximate(delta)
 
 
+@pytest.mark.parametrize("delta", ["0.1", None, 0.1j])
+def test_conversion_needs_a_number(delta):
+    with pytest.raises(TypeError, match="'delta'"):
+        group(epsilon=1.0).to_approximate(delta)
+
+
+def test_without_both_sensitivities_there_is_no_gain():
+    known = {"sensitivity": 2.0, "record_sensitivity": 1.0}
+    assert Certificate(notion="pure_dp", epsilon=1.0, **known).gain == 0.5
+    for name, value in known.items():
+        assert Certificate(notion="pure_dp", epsilon=1.0, **{name: value}).gain is None
+
+
 def test_conversion_takes_the_whole_curve():
     certificate = group(epsilon=1.0, alpha=4)
     converted = certificate.to_approximate(1e-5)

@@ -699,3 +699,8 @@ def test_nothing_moves_nothing_costs(run):
     shifts, scales, c = run
     assume(shifts.size)
     assert joint(0 * shifts, scales, 3.0, contraction=c, diameter=1.0) == 0.0
+
+
+def test_a_cost_beyond_floats_is_infinite():
+    for shift, scale in ((1e200, 1e-200), (1e200, 1.0)):
+        assert joint([shift], scale) == math.inf

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -376,6 +377,7 @@ def test_an_attacker_with_another_belief():
         ({"method": "a4", "divergence": (1, 2), "orders": (3, 3)}, "three numbers"),
         ({"method": "a4", "divergence": (1, 2), "orders": (3, 3, 4)}, "sum to 1"),
         ({"method": "a4", "divergence": (1, 2), "orders": (-1, 1, 1)}, "above 1"),
+        ({"method": "a4", "divergence": (1, 2), "orders": (1, 2, -2)}, "above 1"),
         ({"method": "a5", "query_distance": 1, "orders": (1, 9, 9)}, "above 1"),
         ({"method": "a4", "divergence": (-1, 2), "orders": (3, 3, 3)}, "divergence"),
         ({"method": "variation"}, "'variation' is needed"),
@@ -387,6 +389,13 @@ def test_an_attacker_with_another_belief():
 def test_bad_input(inputs, message):
     with pytest.raises(ValueError, match=message):
         wasserstein(GaussianNoise(2.0), alpha=3).under_prior_shift(**inputs)
+
+
+def test_a_sensitivity_that_is_not_stated_is_not_made_up():
+    stated = wasserstein(GaussianNoise(2.0), alpha=3)
+    silent = replace(stated, sensitivity=None).under_prior_shift(query_distance=0.5)
+    assert stated.under_prior_shift(query_distance=0.5).sensitivity == 2.0
+    assert silent.sensitivity is None
 
 
 def test_promises_it_does_not_apply_to():

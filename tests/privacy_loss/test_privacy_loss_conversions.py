@@ -123,3 +123,12 @@ def test_bad_input(alpha, epsilon, delta, name):
 def test_unknown_conversion():
     with pytest.raises(ValueError, match="conversion"):
         renyi_to_approximate(2, 0.3, 1e-5, "loose")
+
+
+@pytest.mark.parametrize("delta_event", [-0.1, 1.5, math.nan])
+@pytest.mark.parametrize("delta_conversion", [None, 0.1])
+def test_the_mass_of_an_event_is_a_probability(delta_event, delta_conversion):
+    with pytest.raises(ValueError, match="'delta_event'"):
+        approximate_renyi_to_approximate(
+            2.0, 0.3, delta_event, delta_conversion=delta_conversion
+        )
