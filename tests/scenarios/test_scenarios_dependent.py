@@ -33,6 +33,7 @@ from skpuffer.scenarios import (
     SimulatorScenario,
 )
 from skpuffer.scenarios._base import _DIGITS, _ROUNDING, matched_rows
+from skpuffer.scenarios._joint import _integers
 from skpuffer.summary import PrivateMean
 
 ORACLES = json.loads(
@@ -415,6 +416,10 @@ def test_blocks_are_as_certain_as_what_they_consist_of(sizes):
     assert found.notion is Notion.APPROXIMATE_RENYI_PUFFERFISH
     assert found.delta == alone.delta
     assert not found.composable
+    # what the blocks take for granted, and what a chain does within one
+    stated = " ".join(found.assumptions)
+    assert "falls into independent blocks of" in stated
+    assert f"({n} records)" in stated
 
 
 def test_blocks_are_no_further_than_their_table_listed():
@@ -598,3 +603,24 @@ def test_rows_are_matched_up_to_rounding(times, which, feature, near):
     row = rows[1].copy()
     row[feature] += times * near
     assert matched_rows(row[None], rows).tolist() == [which]
+
+
+@pytest.mark.parametrize(
+    "masses, meant",
+    [
+        ([0.1, 0.2, 0.7], [1, 2, 7]),
+        ([1 / 3, 0.0, 2 / 3], [1, 0, 2]),
+        ([3, 4], [3, 4]),
+        # no simple fractions: the floats as they are
+        ([math.pi / 4, 1 - math.pi / 4], None),
+        ([0.1, 0.2], None),
+    ],
+)
+def test_masses_are_read_as_the_fractions_they_were_meant_to_be(masses, meant):
+    found = _integers(np.array(masses)).tolist()
+    if meant is not None:
+        assert found == meant
+    exact = [Fraction(value) for value in masses]
+    for one, value in zip(found, exact, strict=True):
+        share, known = Fraction(one, sum(found)), value / sum(exact)
+        assert abs(share - known) <= (1e-15 * known if meant else 0)
