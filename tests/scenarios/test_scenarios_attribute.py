@@ -567,6 +567,10 @@ def test_a_prior_without_the_target(table):
     found = certificate(release, scenario(table))
     assert found.sensitivity == 2.0
     assert any("no target column" in a for a in found.assumptions)
+    # what is secret at all, and of how many records, is said as anywhere else
+    known = certificate(mean(3), scenario(table)).assumptions
+    assert found.assumptions[:2] == known[:2]
+    assert "'sex'" in known[0]
 
 
 def test_labels_that_only_pass_through(labelled):

@@ -531,3 +531,12 @@ def test_a_belief_without_a_pair_is_skipped():
     assert both.worst(math.inf, np.asarray) == alone.worst(math.inf, np.asarray)
     with pytest.raises(ScenarioError, match="nothing to keep secret"):
         chain_influence([stuck], 10)
+
+
+def test_one_node_alone_is_beyond_the_empty_quilt():
+    # the first two are connected, the third is not
+    graph = Graph([(), (0,), ()])
+    assert list(graph.quilts(0, 0)) == [((), {0, 1, 2}), ((), {0, 1})]
+    assert list(graph.quilts(2, 0)) == [((), {0, 1, 2}), ((), {2})]
+    # connected with all others: nothing is beyond
+    assert list(Graph([(), (0,), (0,)]).quilts(1, 0)) == [((), {0, 1, 2})]

@@ -170,6 +170,20 @@ def test_facts_on_offer():
         paired.fact(OutputDistributions, RELEASE)
 
 
+@pytest.mark.parametrize("n_draws", [2, 50])
+def test_as_many_couplings_are_drawn_as_the_mass_is_stated_for(n_draws):
+    drawn = []
+
+    def counted(first, second, rng):
+        drawn.append((first, second))
+        return draw_pair(first, second, rng)
+
+    paired = simulator(draw_pair=counted, n_draws=n_draws, secrets=[0.0, 0.5, 2.0])
+    fact = paired.bind(RELEASE.context).fact(CoupledSamples, RELEASE)
+    assert len(drawn) == 3 * n_draws
+    assert all(u.shape == v.shape == (n_draws, 2) for *_, u, v in fact.draws)
+
+
 def test_cloud():
     cloud = simulator(secrets=["a", "b", "c"], draw=lambda s, rng: draw(0, rng)).bind(
         RELEASE.context

@@ -304,7 +304,8 @@ class BoundAttribute(BoundScenario):
     def _confidence_delta(self, distributions):
         """Mass outside of which the prior's distributions stand for the true ones.
 
-        The largest over pairs, by a union bound over all distributions.
+        The largest over pairs, by a union bound over all distributions. From one on it
+        says nothing.
         """
         # Each true distribution is, with probability 1 - beta, within its radius of the
         # prior's in total variation, so that a coupling of both differs with no more
@@ -324,7 +325,7 @@ class BoundAttribute(BoundScenario):
             for i, j in self.pairs:
                 if radius[i] is not None and radius[j] is not None:
                     worst = max(worst, radius[i] + radius[j])
-        return min(worst, 1.0)
+        return worst
 
     @offers(OutputDistributions)
     def _output_distributions(
