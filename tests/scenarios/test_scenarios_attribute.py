@@ -870,3 +870,13 @@ def test_a_query_that_is_not_finite_on_the_prior(table):
 
     with pytest.raises(ScenarioError, match="not finite on rows of the prior"):
         certificate(mean(contribution=inverse, dim=1), scenario(table))
+
+
+def test_a_table_is_what_its_rows_say(table):
+    one = ReferenceTable(table)
+    # labels of rows are no content, names and rows are
+    relabelled = table.set_axis(range(100, 100 + len(table)), axis=0)
+    assert ReferenceTable(relabelled) == one
+    assert hash(ReferenceTable(relabelled)) == hash(one)
+    assert ReferenceTable(table.iloc[::-1]) != one
+    assert ReferenceTable(table.rename(columns={"age": "years"})) != one

@@ -490,6 +490,8 @@ def test_parameters():
         ({"domain": (0, math.inf)}, "low < high"),
         ({"domain": 3.0}, "cannot be read"),
         ({"domain": 0.0, "shape": "ball"}, "radius"),
+        ({"domain": math.inf, "shape": "ball"}, "radius"),
+        ({"domain": math.nan, "shape": "ball"}, "radius"),
         ({"domain": [1.0], "shape": "points"}, "fewer than two"),
         ({"domain": [[1.0, 2.0]], "shape": "points"}, "one a row"),
         ({"shape": "cube"}, "'shape'"),

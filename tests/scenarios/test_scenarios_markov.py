@@ -39,8 +39,10 @@ from skpuffer.scenarios.markov._chains import (
     window_delta,
 )
 from skpuffer.scenarios.markov._sums import (
+    TINY,
     exact_sum_distributions,
     float_sum_distributions,
+    mix,
     window_sum_distributions,
 )
 from skpuffer.summary import PrivateMean, PrivateSummary
@@ -742,3 +744,47 @@ def test_independent_records_are_one_certain_record():
     chain = MarkovChainScenario([[0.5, 0.5], [0.5, 0.5]])
     one = PrivacyLoss().calibrate(release, chain).certificate
     assert one.relation == "replace" and one.sensitivity == 2.0
+
+
+@pytest.mark.parametrize("n, width", [(120, 60), (121, 61), (122, 61), (500, 61)])
+def test_a_window_is_used_where_it_leaves_a_record_out(n, width):
+    release = count_release(n)
+    assert MarkovChainScenario(P).bind(release.context).width == width
+    found = facts(MarkovChainScenario(P), release, Adjacency)
+    assert found.count == min(2 * width - 1, n)
+    # a promise without an event where the window is all of the table
+    inside = found.count < n
+    assert (found.delta > 0) is inside
+    assert any(f"{width} or more steps" in a for a in found.assumptions) is inside
+
+
+@pytest.mark.parametrize(
+    "row", [[0.1, 0.2, 0.7], [1 / 3, 1 / 3, 1 / 3], [0.0, 0.3, 0.7]]
+)
+def test_transitions_are_kept_but_for_what_is_no_rounding(row):
+    exact = MarkovChainScenario([row] * 3)._matrices()[0]
+    assert np.array_equal(exact, [row] * 3)
+    # off by more than rounding, and by little enough to be accepted
+    off = np.array(row) * (1 + 1e-10)
+    (found,) = MarkovChainScenario([off] * 3)._matrices()
+    np.testing.assert_allclose(found.sum(axis=1), 1, rtol=0, atol=4e-16)
+    assert not np.array_equal(found, [off] * 3)
+
+
+@pytest.mark.parametrize(
+    "left, right",
+    [
+        ([1.0, 1e-200], [1.0, 1e-200]),
+        ([1.0, 1.0], [1.0, 1e-300]),
+        ([1.0, 1e-300], [1.0, 1.0]),
+    ],
+)
+def test_products_too_small_for_a_float_are_counted_as_lost(left, right):
+    left, right = np.array(left), np.array(right)
+    (atoms, masses), lost = mix(left, right)
+    assert atoms.tolist() == [0, 1]
+    assert masses.sum() == pytest.approx(1, rel=1e-15)
+    # no more than a mass of that size for each possible sum
+    assert 0 < lost <= 3 * TINY
+    # where nothing is too small, nothing is lost
+    assert mix(left**0.1, right**0.1)[1] == 0.0

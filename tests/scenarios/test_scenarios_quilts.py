@@ -28,6 +28,7 @@ from skpuffer.scenarios.bayesian_network._graph import Graph
 from skpuffer.scenarios.markov._chains import irreducible_stationary
 from skpuffer.scenarios.markov._mixing_quilts import mixing
 from skpuffer.scenarios.markov._quilts import ChainQuilts, chain_influence
+from skpuffer.scenarios.quilts._influences import measure_of, relative_error
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "markov_quilt.json").read_text("utf-8")
@@ -540,3 +541,9 @@ def test_one_node_alone_is_beyond_the_empty_quilt():
     assert list(graph.quilts(2, 0)) == [((), {0, 1, 2}), ((), {2})]
     # connected with all others: nothing is beyond
     assert list(Graph([(), (0,), (0,)]).quilts(1, 0)) == [((), {0, 1, 2})]
+
+
+@pytest.mark.parametrize("alpha, amplified", [(2.0, 3.0), (11.0, 2.1), (math.inf, 2.0)])
+def test_round_off_is_amplified_by_the_order(alpha, amplified):
+    found = measure_of(alpha).error(4, 10, drift=1e-3)
+    assert found == pytest.approx(amplified * (relative_error(4, 10) + 1e-3), rel=1e-15)

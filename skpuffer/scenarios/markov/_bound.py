@@ -66,9 +66,10 @@ class BoundMarkovChain(BoundScenario):
         n, scenario = self.context.n_records, self.scenario
         if scenario.pairs == "all":
             return None, 0.0
-        return smallest_window(
+        width, delta = smallest_window(
             life_of(scenario), Chains(self.chains, n), float(scenario.event_delta)
         )
+        return width, float(delta)
 
     def check_rows(self, X: Rows) -> Rows:
         """Return the states that records are; refuse others."""
