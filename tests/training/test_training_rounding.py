@@ -14,7 +14,13 @@ from skpuffer.training import (
     PerceptronGradients,
     Squared,
 )
-from skpuffer.training._rows import Rows, products
+from skpuffer.training._rows import (
+    _BLOCK_ROWS,
+    _FLOAT32_TERMS,
+    Rows,
+    largest_factor,
+    products,
+)
 
 
 def dense(entries, d):
@@ -213,3 +219,22 @@ def test_a_record_less_leaves_what_goes_back_through_a_perceptron(kind, n):
             for first in (0, 1)
         ]
         assert np.linalg.norm(sums[0] - sums[1]) <= 1
+
+
+def test_the_slack_covers_every_addition_of_a_block():
+    # of m rows in slices of s: u m (s + 1) for two tables, and 2 u m of the products,
+    # with s m the terms and m at most the rows of a block
+    unit = 2.0**-24
+    least = unit * (_FLOAT32_TERMS + 3 * _BLOCK_ROWS)
+    assert least <= Rows(np.ones((3, 2), np.float32)).slack <= 2 * least
+    assert Rows(np.ones((3, 2))).slack < 1e-6 * least
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_factor_beyond_floats_is_infinite(dtype):
+    tiny = np.finfo(dtype).smallest_subnormal
+    lengths = np.array([0, tiny, 1], dtype)
+    found = largest_factor(100.0, lengths, 0.0)
+    assert found.dtype == dtype
+    assert found[:2].tolist() == [np.inf, np.inf]
+    assert 99.99 < found[2] < 100
