@@ -13,7 +13,7 @@ share of it, which the same attacker must catch.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -255,6 +255,51 @@ def assert_tight(
             rng=np.random.default_rng(seed),
             **options,
         )
+
+
+def many_runs(model, release, task, noise, n_runs, rng):
+    """Training on small steps, many times over: sums of gradients, and noise on them.
+
+    Parameters
+    ----------
+    model : estimator
+        Whose `steps` are those of its last run, and whose steps are so small that the
+        gradients stay as they are.
+    release : GradientRelease
+        A run.
+    task : Task
+        Of a table with as many records.
+    noise : Noise
+    n_runs : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    sums, noises : ndarray of shape (n_runs, dim)
+        Added up over the steps of each run.
+    """
+    # the steps of so many runs are those of a longer one
+    long = replace(release, n_steps=release.n_steps * n_runs)
+    model._execute(task, long, noise, rng)
+    drawn = np.array([(step.clipped_sum, step.noise) for step in model.steps])
+    by_run = drawn.reshape(n_runs, release.n_steps, *drawn.shape[1:]).sum(axis=1)
+    return by_run[:, 0], by_run[:, 1]
+
+
+def with_share_of_noise(runs, noise):
+    """Two worlds for :func:`assert_tight`, of runs that are drawn already.
+
+    What was drawn does not change what is summed, so less noise is a share of it.
+    """
+
+    def worlds(less):
+        share = less.scale / noise.scale
+        return [
+            lambda n, rng, sums=sums, noises=noises: sums + share * noises
+            for sums, noises in runs
+        ]
+
+    return worlds
 
 
 def _stated(certificate):

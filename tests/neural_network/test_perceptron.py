@@ -20,7 +20,7 @@ from skpuffer.accountants import PrivacyLoss, RenyiDP
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.scenarios import RecordScenario
 
-from ..attack import assert_tight
+from ..attack import assert_tight, many_runs, with_share_of_noise
 
 NO_NOISE = RenyiDP(epsilon=1e24, delta=0.1)
 ACTIVATIONS = ["relu", "tanh", "logistic", "identity"]
@@ -275,26 +275,17 @@ def test_no_canary_beats_the_certificate(clip_by):
     n_draws = 1500
 
     def runs(release, n_records):
-        """What was pulled in each run, and the noise on it."""
-        # the steps of so many runs are those of a longer one
-        long = replace(release, n_steps=2 * n_draws)
         rows, targets = X[:n_records], y[:n_records]
         task = replace(model.task, X=rows, y=targets, start=start)
-        model._execute(task, long, noise, rng)
-        parts = [(step.clipped_sum - rest, step.noise) for step in model.steps]
-        return np.array(parts).reshape(n_draws, 2, 2, -1).sum(axis=1).swapaxes(0, 1)
+        sums, noises = many_runs(model, release, task, noise, n_draws, rng)
+        # what all others pull is known, and taken off at each step
+        return sums - release.n_steps * rest, noises
 
-    worlds = runs(release, 6), runs(without, 5)
-
-    def sees(less):
-        # what was drawn does not change what is pulled
-        share = less.scale / noise.scale
-        return [lambda n, rng, w=w: w[0] + share * w[1] for w in worlds]
-
+    worlds = [runs(release, 6), runs(without, 5)]
     assert_tight(
         model.certificate_,
         noise,
-        sees,
+        with_share_of_noise(worlds, noise),
         score=lambda noise: lambda sums: sums @ pull,
         seed=0,
         n_draws=n_draws,

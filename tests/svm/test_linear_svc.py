@@ -19,7 +19,7 @@ from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
 from skpuffer.svm import PrivateLinearSVC
 
-from ..attack import assert_tight
+from ..attack import assert_tight, many_runs, with_share_of_noise
 
 NO_NOISE = RenyiDP(epsilon=1e24, delta=0.1)
 #: Plain gradient descent on gradients that no clipping shortens.
@@ -226,27 +226,21 @@ def test_no_canary_beats_the_certificate():
     release, noise = model.release_, model.noise_
 
     n_draws, rng = 1000, np.random.default_rng(0)
-
-    def runs(rows):
-        """What was pulled in each run, and the noise on it."""
-        # the steps of so many runs are those of a longer one
-        long = dataclasses.replace(release, n_steps=2 * n_draws)
-        task = dataclasses.replace(model.task, X=rows, y=y)
-        model._execute(task, long, noise, rng)
-        parts = [(step.clipped_sum, step.noise) for step in model.steps]
-        return np.array(parts).reshape(n_draws, 2, 2, -1).sum(axis=1).swapaxes(0, 1)
-
-    worlds = runs(X[0]), runs(X[1])
-
-    def sees(less):
-        # what was drawn does not change what is pulled
-        share = less.scale / noise.scale
-        return [lambda n, rng, w=w: w[0] + share * w[1] for w in worlds]
-
+    runs = [
+        many_runs(
+            model,
+            release,
+            dataclasses.replace(model.task, X=rows, y=y),
+            noise,
+            n_draws,
+            rng,
+        )
+        for rows in X
+    ]
     assert_tight(
         model.certificate_,
         noise,
-        sees,
+        with_share_of_noise(runs, noise),
         score=lambda noise: lambda sums: -sums[:, 1],  # it pulls its own coordinate up
         seed=0,
         n_draws=n_draws,
