@@ -533,6 +533,25 @@ class AccountantContract:
         assert all(isinstance(text, str) and text for text in certificate.assumptions)
         assert certificate.delta == (mode.get("delta") or certificate.event_delta)
 
+    def test_what_is_taken_for_granted_is_said(self, mode, growth):
+        release, scenario = self.case(growth)
+        of_release, of_fact = "the release is as it should be", "the prior is right"
+        release = replace_fields(release, assumptions=(of_release,))
+        accountant, bound = self.make(mode), scenario.bind(release.context)
+        need = accountant._need(release, bound)
+        granted = [of_release, of_fact]
+
+        def fact(release, norm):
+            known = bound.fact(need, release, norm)
+            granted.extend(known.assumptions)
+            return replace_fields(known, assumptions=(*known.assumptions, of_fact))
+
+        offering = Offering(bound, need, fact)
+        found = accountant.calibrate(release, offering, random_state=0)
+        certified = accountant.certify(found.noise, release, offering)
+        assert set(granted) <= set(found.certificate.assumptions)
+        assert set(granted) <= set(certified.assumptions)
+
     def test_certificates_are_plain_data(self, mode, growth):
         release, scenario = self.case(growth)
         certificate = (

@@ -447,6 +447,8 @@ def test_paired_draws():
     # with confidence the longest of the draws is what is known
     assert sure.sensitivity == pytest.approx(5.5)
     assert sure.notion is Notion.APPROXIMATE_RENYI_PUFFERFISH
+    stated = [any("left out" in a for a in c.assumptions) for c in (estimate, sure)]
+    assert stated == [True, False]
 
 
 def test_a_prior_known_outside_an_event_adds_its_mass():
