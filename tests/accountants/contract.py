@@ -185,6 +185,8 @@ class AccountantContract:
     growths = ()
     #: Names of the cases that can be put into other units.
     measured = ()
+    #: Names of the cases whose fact may hold outside of an event only.
+    eventful = ()
     #: Part of the budget that the noise found may leave.
     left = 1e-3
     #: Part of the budget by which it may be exceeded, for rounding.
@@ -207,6 +209,7 @@ class AccountantContract:
             "approximate": [mode for mode in self.modes if mode.get("delta")],
             "growth": self.growths,
             "measure": self.measured,
+            "eventful": self.eventful,
         }
         for name in values:  # in one order, whichever process collects
             if name in metafunc.fixturenames:
@@ -551,6 +554,36 @@ class AccountantContract:
         certified = accountant.certify(found.noise, release, offering)
         assert set(granted) <= set(found.certificate.assumptions)
         assert set(granted) <= set(certified.assumptions)
+
+    def test_an_event_is_paid_for_out_of_delta(self, approximate, eventful):
+        release, scenario = self.case(eventful)
+        accountant, bound = self.make(approximate), scenario.bind(release.context)
+        need = accountant._need(release, bound)
+
+        def outside(delta):
+            return Offering(
+                bound,
+                need,
+                lambda r, norm: replace_fields(bound.fact(need, r, norm), delta=delta),
+            )
+
+        delta = accountant.delta
+        found = accountant.calibrate(release, outside(delta / 2), random_state=0)
+        # what is left of delta is all that the noise has
+        left = self.make({**approximate, "delta": delta / 2})
+        scale = float(np.max(found.noise.scale))
+        least = self.scale(left, release, bound)
+        assert scale == pytest.approx(least, rel=self.left)
+        for certificate in (
+            found.certificate,
+            accountant.certify(found.noise, release, outside(delta / 2)),
+        ):
+            assert certificate.delta == delta
+            assert certificate.event_delta >= delta / 2
+            assert certificate.epsilon <= 1 + self.above
+        # some noise keeps a pure promise inside the event, with none of delta
+        with pytest.raises((ValueError, UnsupportedError), match="delta"):
+            accountant.calibrate(release, outside(1.5 * delta), random_state=0)
 
     def test_certificates_are_plain_data(self, mode, growth):
         release, scenario = self.case(growth)

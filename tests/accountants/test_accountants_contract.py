@@ -96,6 +96,7 @@ class _OfDistributions(AccountantContract):
 
     growths = ("distributions",)
     measured = ("distributions",)
+    eventful = ("distributions",)
 
     def case(self, growth, size=1, unit=1.0):
         near = Discrete([0.0, unit, 2 * unit], [8, 9, 20])
@@ -180,6 +181,7 @@ class TestAttributeGaussian(AccountantContract):
     )
     growths = ("means",)
     measured = growths
+    eventful = growths
 
     def case(self, growth, size=1, unit=1.0):
         variance = (0.1 * unit) ** 2
@@ -221,6 +223,7 @@ class TestMarkovQuiltApproximate(_OfQuilts):
     modes = ({"delta": 1e-3, "noise": "gaussian"},)
     growths = ("network",)
     measured = growths
+    eventful = growths
 
 
 class TestMarkovQuiltByMixing(_OfQuilts):
