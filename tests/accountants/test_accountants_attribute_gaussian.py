@@ -270,3 +270,12 @@ def test_an_attacker_who_knows_more():
     assert sure.certificate.epsilon == (
         AttributeGaussian(0.5, alpha=8).calibrate(output(), point).certificate.epsilon
     )
+
+
+@given(st.integers(0, 10**6))
+def test_a_direction_without_variance_tells_all(seed):
+    line, other = np.random.default_rng(seed).normal(size=(2, 4))
+    copies = np.outer(line, line)  # multiples of one number
+    far = AttributeGaussian()._distance([(0.5 * line, copies)], 0.0)
+    assert far == pytest.approx(0.5, rel=1e-6)
+    assert AttributeGaussian()._distance([(line + other, copies)], 0.0) == math.inf

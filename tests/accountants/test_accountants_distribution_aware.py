@@ -13,6 +13,7 @@ from scipy.stats import norm as normal
 from sklearn.model_selection import GridSearchCV
 
 from skpuffer.accountants import DistributionAwareWasserstein, GeneralWasserstein
+from skpuffer.accountants.additive._coupling_curve import _cells
 from skpuffer.distributions import Discrete, Gaussian, PointMass, Samples, Support
 from skpuffer.distributions._lattice_sum import LatticeSum
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
@@ -686,3 +687,33 @@ def test_an_attacker(budget, noise, laws, share):
     found = Aware(noise=noise, **budget).calibrate(output(), LawsScenario([laws]))
     options = {"n_draws": 40_000, "seed": 3, "share": share}
     assert_tight(found.certificate, found.noise, **noisy_laws(*laws), **options)
+
+
+@pytest.mark.parametrize("center, spread", [(0.0, 1.0), (1.5, 0.5), (40.0, 2.0)])
+def test_cells_of_a_folded_normal(center, spread):
+    last = center / spread + 38
+    ends, masses = _cells(center, spread, last, 0.0)
+    # from each cell on, all that lies beyond the one before
+    before, z = np.concatenate([[0.0], ends[:-1]]), normal(center, spread)
+    beyond = z.sf(before) + z.cdf(-before)
+    np.testing.assert_allclose(masses[::-1].cumsum()[::-1], beyond, rtol=1e-9)
+    # nearly all of it is in narrow cells, those below the mean too
+    wide = np.diff(np.concatenate([[0.0], ends])) > 2e-3 * spread
+    assert masses[wide].sum() < 1e-15
+
+
+@pytest.mark.parametrize(
+    "one, other",
+    [
+        (PointMass(0.0), Gaussian(1.0, 1.0)),
+        (Gaussian(1.0, 1.0), PointMass(0.0)),
+        (Support([0.0, 1.0]), Gaussian(1.0, 1.0)),
+        (Gaussian(1.0, 1.0), Support([0.0, 1.0])),
+    ],
+)
+def test_no_coupling_is_made_up_for_a_gaussian_and_something_else(one, other):
+    release = QueryRelease(query=lambda X, y: X.mean(), n_records=5, dim=1)
+    with pytest.raises(InfiniteDistanceError):
+        DistributionAwareWasserstein(alpha=2.0, noise="gaussian").calibrate(
+            release, LawsScenario([(one, other)])
+        )

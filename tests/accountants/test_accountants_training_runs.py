@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from skpuffer.accountants import PrivacyLoss, RenyiDP
+from skpuffer.accountants.composition._base import steps_of
 from skpuffer.accountants.composition._gradients import GradientSteps
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise, Shift
@@ -19,7 +20,7 @@ from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.privacy_loss._dominating_pairs import ShiftPair
 from skpuffer.privacy_loss._gaussian import gaussian_epsilon
 from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease, PoissonSampling
-from skpuffer.scenarios import JointTableScenario, RecordScenario
+from skpuffer.scenarios import Adjacency, JointTableScenario, RecordScenario
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "training_runs.json").read_text()
@@ -344,3 +345,12 @@ def test_an_account_of_a_new_scheme_counts_on_chance(scenario, match, monkeypatc
     assert PrivacyLoss().supports(release, RecordScenario())
     support = PrivacyLoss().supports(release, scenario)
     assert not support and match in support.reason
+
+
+def test_stacked_sums_have_the_coordinates_of_all_batches():
+    release = GradientRelease(n_records=20, n_steps=2, batch_size=4, dim=3)
+    steps = steps_of(release, Adjacency.arbitrary(1, ()))
+    for moves, dim in (((1.0,), 3), ((1.0, 1.0), 6), ((1.0, 2.0, 2.0), 9)):
+        shift = steps._shift(GaussianNoise(), *moves)
+        assert shift.dim == dim
+        assert shift.radius == pytest.approx(math.hypot(*moves), rel=1e-15)

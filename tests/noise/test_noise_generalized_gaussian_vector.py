@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm as gauss
 
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, Shift
+from skpuffer.noise.generalized_gaussian._strategies import Euclidean, Splits
 from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.privacy_loss._dominating_pairs import ShiftPair
 from skpuffer.privacy_loss._envelopes import hull
@@ -223,3 +224,13 @@ def test_hull_of_a_known_curve():
         assert curve.epsilon(delta) <= epsilon
     assert found.epsilon(1e-200) == math.inf
     assert gauss.cdf(0.75) * 2 - 1 == pytest.approx(exact[0])
+
+
+@pytest.mark.parametrize("beta", [1.5, 3.0])
+def test_no_move_costs_nothing_and_an_endless_one_all(beta):
+    for strategy in (Splits(beta), Euclidean(beta)):
+        assert strategy._epsilon(1e-5, 0.0) == 0
+        assert strategy._epsilon(1e-5, math.inf) == math.inf
+        assert strategy._delta(1.0, 0.0) == 0
+        assert strategy._delta(-1.0, 0.0) == pytest.approx(-math.expm1(-1.0))
+        assert strategy._delta(1.0, math.inf) == 1

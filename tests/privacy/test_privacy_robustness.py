@@ -434,3 +434,10 @@ def test_differential_privacy_speaks_of_priors_if_records_are_replaced():
     both = compose([replaced, replaced])
     with pytest.raises(UncertifiedError, match="one query"):
         both.under_prior_shift(0.1)
+
+
+@pytest.mark.parametrize("known", [{"epsilon": None}, {"mutual_information": 0.1}])
+def test_what_has_no_epsilon_says_nothing_of_another_belief(known):
+    certificate = Certificate(**{"notion": "pure_pufferfish", "epsilon": 1.0} | known)
+    with pytest.raises(UncertifiedError, match="under another"):
+        certificate.under_prior_shift(0.1)

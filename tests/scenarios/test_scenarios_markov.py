@@ -502,6 +502,12 @@ def test_two_states_have_laws_of_any_histogram(norm):
 def test_lattices():
     origin, direction, weights = lattice_of(np.array([[-1.0], [1.0], [0.5]]))
     assert (origin[0], direction[0], weights.tolist()) == (-1.0, 0.5, [0, 4, 3])
+    # counted from the least, wherever the first state lies
+    origin, direction, weights = lattice_of(np.array([[0.0], [1.0], [-3.0]]))
+    assert origin + np.outer(weights, direction) == pytest.approx(
+        np.array([[0.0], [1.0], [-3.0]]), abs=1e-15
+    )
+    assert weights.min() == 0
     assert lattice_of(np.array([[0.0], [1.0], [math.sqrt(2)]])) is None
     assert lattice_of(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])) is None
     assert lattice_of(np.array([[2.0], [2.0]]))[2].tolist() == [0, 0]
