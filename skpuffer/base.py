@@ -27,7 +27,7 @@ from skpuffer.utils._reading import (
     as_table,
     drop_position,
     matching_names,
-    refuse_mask,
+    read_secret,
     validate_labels,
     validate_rows,
 )
@@ -297,6 +297,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         raw_y = y
         X, y, reading = self._validate(X, y)
         if secret is not None:
+            secret = read_secret(secret)
             check_consistent_length(X, secret)
             scenario.check_secret(secret)
         # All that a scenario may know of this table. The number of records and the
@@ -447,7 +448,6 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
     def _split_secret(self, scenario: Scenario, X: Any, secret: Any) -> tuple[Any, Any]:
         """Drop the secret column from the data, if it is there."""
         table = as_table(X)
-        refuse_mask(secret, "secret")
         # not a table: validation refuses it later, and in scikit-learn's words
         if len(table.shape) != 2:
             return X, secret
@@ -456,7 +456,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
             return X, secret
         X, column = drop_position(table, position)
         # values given apart win over the column
-        return X, column if secret is None else np.asarray(secret)
+        return X, column if secret is None else secret
 
     def _without_secret(self, X: Any) -> Any:
         """Drop the secret column from data to predict for, if it is there."""

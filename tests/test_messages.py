@@ -5,12 +5,16 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
+from skpuffer.accountants import GeneralWasserstein
 from skpuffer.compose import OutputPerturbation, PublicPreprocessing
+from skpuffer.exceptions import ScenarioError
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
 from skpuffer.preprocessing import PublicOneHotEncoder, RowNormClipper
+from skpuffer.scenarios import AttributeScenario
 from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
 from skpuffer.testing._canaries import NUMBER, TEXT, listen
 
@@ -50,6 +54,55 @@ def test_a_cell_that_is_no_number_is_named_by_its_column():
     dates = table.assign(name=pd.to_datetime("2026-01-01"))
     assert "'name'" in refusal(mean().fit, dates)
     assert "dates" in refusal(mean().fit, dates)
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        [[TEXT]] * 40,
+        [{TEXT: 1}] * 40,
+        TEXT,
+        {TEXT},
+        (text for text in [TEXT]),
+        sparse.csr_matrix(np.full((40, 1), NUMBER)),
+        pd.Series([[TEXT]] * 40),
+        np.ma.masked_equal([NUMBER] * 40, NUMBER),
+    ],
+)
+def test_a_secret_that_is_no_list_of_values(secret):
+    prior = pd.DataFrame({"s": [0, 1] * 20, "a": X[:, 0], "b": X[:, 1]})
+    believed = AttributeScenario("s", level="record", prior=prior, prior_as="law")
+    model = mean().set_params(scenario=believed, accountant=GeneralWasserstein())
+    with listen() as said:
+        model.fit(pd.DataFrame(X, columns=["a", "b"]), secret=secret)
+    assert isinstance(said.error, (TypeError, ValueError))
+    assert "secret" in str(said.error)
+    assert not said.songs
+
+
+@pytest.mark.parametrize(
+    "secret, pairs, words",
+    [
+        ([TEXT] * 40, "all", "'s' has 1"),
+        ([TEXT, NUMBER] * 20, [(0, 1)], "names the secret 0"),
+    ],
+)
+def test_an_empirical_prior_is_private(secret, pairs, words):
+    believed = AttributeScenario("s", level="record", prior="empirical", pairs=pairs)
+    model = mean().set_params(scenario=believed, accountant=GeneralWasserstein())
+    frame = pd.DataFrame(X, columns=["a", "b"])
+
+    def fit():
+        model.fit(frame, secret=np.array(secret, dtype=object))
+
+    assert words in refusal(fit, kind=ScenarioError)
+
+
+def test_a_sparse_target():
+    for numbers in (np.full((40, 1), NUMBER), np.full((40, 1), NUMBER + 1j)):
+        for model in (PrivateLogisticRegression(), PrivateRidge(target_bounds=(0, 1))):
+            target = sparse.csr_matrix(numbers)
+            assert "sparse" in refusal(model.fit, X, target, kind=TypeError)
 
 
 def test_what_is_no_table_of_numbers():

@@ -62,6 +62,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
         fitted from the public seed 0, so that two tables differ in their records only.
         It is fitted in silence, and so is what is nested in it: no callback is called,
         nothing is printed and no warning gets out, for none of that carries noise.
+        Other processes would not keep silent, so any `n_jobs` in it is set to 1.
     query : str, list of str or callable
         What to release, ``'coef_'`` unless said otherwise: attributes of the fitted
         estimator, or a function of it that returns an array. Predictions need every

@@ -176,7 +176,8 @@ classifier, default=None
     A teacher that saw a single class votes for it always, and one that lacks a class
     never does. One that cannot be fitted on its rows votes for its most frequent class,
     and no warning or error of it gets out, as either would tell of the rows. Nor do its
-    callbacks hear of the fit, or anything of it get printed; those of a student do.
+    callbacks hear of the fit, or anything of it get printed, and any `n_jobs` in a
+    teacher is 1; those of a student do.
 
     References
     ----------

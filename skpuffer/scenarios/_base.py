@@ -358,7 +358,7 @@ def protected_records(given: ArrayLike | None, n: int | None = None) -> list[int
 
 
 def resolve_pairs(
-    pairs: Pairs, secrets: Iterable[Any], owner: str
+    pairs: Pairs, secrets: Iterable[Any], owner: str, public: bool = True
 ) -> tuple[tuple[int, int], ...]:
     """Pairs of secrets as indices, each unordered pair once.
 
@@ -369,6 +369,8 @@ def resolve_pairs(
         The secrets known.
     owner : str
         Where secrets come from, for the message.
+    public : bool, default=True
+        Whether messages may quote the secrets: not if they are read off private rows.
 
     Raises
     ------
@@ -378,20 +380,21 @@ def resolve_pairs(
     """
     try:
         secrets = list(secrets)
+        there = f"{owner} has {secrets!r}" if public else f"{owner} has others"
         # by equality and hash, so 1 and 1.0 and True are one secret
         index = {secret: i for i, secret in enumerate(secrets)}
     except TypeError:
         raise ScenarioError(
-            f"Secrets must be a sequence of hashable values; {owner} has {secrets!r}."
+            f"Secrets must be a sequence of hashable values, in {owner}."
         ) from None
     if len(index) < len(secrets):
-        raise ScenarioError(f"A secret is there twice; {owner} has {secrets!r}.")
+        raise ScenarioError(f"A secret is there twice; {there}.")
     # with a single secret nothing is kept apart, and any release would pass
     if len(secrets) < 2:
         raise ScenarioError(
-            f"A scenario needs at least two secrets to keep apart; {owner} has "
-            f"{secrets!r}. Add the others: rows of them to the parameter 'prior', or "
-            "values to 'secrets'."
+            "A scenario needs at least two secrets to keep apart; "
+            f"{there if public else f'{owner} has {len(secrets)}'}. Add the others: "
+            "rows of them to the parameter 'prior', or values to 'secrets'."
         )
     # unordered: noise and divergences are taken in both directions of a pair
     if isinstance(pairs, str):
@@ -415,8 +418,8 @@ def resolve_pairs(
         for value in (a, b):
             if value not in index:
                 raise ScenarioError(
-                    f"The parameter 'pairs' names the secret {value!r}, which {owner} "
-                    f"does not have. It has {secrets!r}."
+                    f"The parameter 'pairs' names the secret {value!r}, which is not "
+                    f"there; {there}."
                 )
         # a secret looks like itself: such a pair would ask for nothing
         if a == b:

@@ -216,16 +216,21 @@ def read_labels(y: Any, *, numeric: bool = False) -> Any:
 
     Returns
     -------
-    {ndarray, sparse matrix} or None
+    ndarray or None
 
     Raises
     ------
     ValueError, TypeError
-        As :func:`read_numbers`, and if a target is missing.
+        As :func:`read_numbers`, if a target is missing, and if they are sparse.
     """
-    # left as it is: scikit-learn refuses sparse targets by itself
-    if y is None or sparse.issparse(y):
+    if y is None:
         return y
+    # scikit-learn refuses some by itself, and quotes their cells
+    if sparse.issparse(y):
+        raise TypeError(
+            "The parameter 'y' is a sparse matrix. Give one target for each record, as "
+            "y.toarray().ravel()."
+        )
     y = _as_array(y, "y")
     if numeric:
         y = as_numbers(y, "The parameter 'y'")
@@ -237,6 +242,41 @@ def read_labels(y: Any, *, numeric: bool = False) -> Any:
             "values. Leave those records out, by a rule that is public."
         )
     return y
+
+
+def read_secret(secret: Any) -> NDArray[Any]:
+    """Return the values of the secret, one for each record.
+
+    Parameters
+    ----------
+    secret : array-like of shape (n_records,)
+
+    Returns
+    -------
+    ndarray of shape (n_records,)
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it is no list of plain values.
+    """
+    refuse_mask(secret, "secret")
+    values = None if sparse.issparse(secret) else np.asarray(secret)
+    if values is None or values.ndim != 1:
+        raise ValueError(
+            "The parameter 'secret' must be a list of values, one for each record. Got "
+            f"a {type(secret).__name__}"
+            f"{'' if values is None else f' of shape {values.shape}'}."
+        )
+    # they are compared with those of the prior, as members of a set
+    if values.dtype.kind == "O":
+        for kind in set(map(type, values)):
+            if kind.__hash__ is None:
+                raise TypeError(
+                    "The values of the secret must be numbers, texts or other values "
+                    f"that can be compared. Some are a {kind.__name__}."
+                )
+    return values
 
 
 def as_numbers(values: NDArray[Any], where: str) -> NDArray[Any]:

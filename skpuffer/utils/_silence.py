@@ -5,10 +5,11 @@ A loss that a solver prints, or a monitor logs, is exact. No noise hides it.
 
 import logging
 import os
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager
 from typing import Any
 
 from sklearn.base import clone
@@ -16,17 +17,13 @@ from sklearn.frozen import FrozenEstimator
 
 __all__ = ["muted", "silence"]
 
-# Output and warnings belong to the process, so that threads share one silence: the
-# first to need it begins it and the last ends it.
-_LOCK = threading.Lock()
-_SHARED: dict[str, Any] = {"depth": 0, "stack": ExitStack()}
-
 
 def muted(estimator: Any) -> Any:
     """Return a clone that prints nothing and that no callback listens to.
 
-    Nested estimators are muted with it, wherever they are among the parameters. Those
-    that are frozen are left alone: they are shared, and not fitted.
+    It runs in this process alone, where :func:`silence` is kept. Nested estimators are
+    muted with it, wherever they are among the parameters. Those that are frozen are
+    left alone: they are shared, and not fitted.
 
     Parameters
     ----------
@@ -45,6 +42,10 @@ def muted(estimator: Any) -> Any:
             del part._skl_callbacks  # the list, which clones share, is left alone
         if part.get_params(deep=False).get("verbose"):
             part.set_params(verbose=False)  # which is 0 as well
+        # worker processes know of no silence here; one job also where a context of
+        # joblib's asks for more
+        if "n_jobs" in part.get_params(deep=False):
+            part.set_params(n_jobs=1)
     return fresh
 
 
@@ -67,32 +68,73 @@ def _parts(value: Any, seen: set[int]) -> Iterator[Any]:
 @contextmanager
 def silence() -> Iterator[None]:
     """Let no warning, log or printed text out."""
-    # counted, as a thread may begin its silence while another one keeps its own
-    with _LOCK:
-        if not _SHARED["depth"]:
-            _SHARED["stack"] = _silenced()
-        _SHARED["depth"] += 1
+    token = object()
+    # Twice, as an interrupt may come on the way out as well, and would leave the whole
+    # process mute, for the warnings of all later fits too.
     try:
-        yield
+        try:
+            _begin(token)
+            yield
+        finally:
+            _end(token)
     finally:
-        with _LOCK:
-            _SHARED["depth"] -= 1
-            # what was printed in between by others is lost: that costs less than a
-            # value let out
-            if not _SHARED["depth"]:
-                _SHARED["stack"].close()
+        _end(token)
 
 
-def _silenced() -> ExitStack:
-    """Silence the process until the stack that is returned is closed."""
-    # closed on the way out if a step fails; handed over whole otherwise, by `pop_all`
-    with ExitStack() as stack:
-        nowhere = stack.enter_context(open(os.devnull, "w", encoding="utf-8"))
-        stack.enter_context(redirect_stdout(nowhere))
-        stack.enter_context(redirect_stderr(nowhere))
-        stack.enter_context(warnings.catch_warnings())
+def _begin(token: object) -> None:
+    # counted by tokens, as a thread may begin its silence while another keeps its own
+    with _LOCK:
+        _SHARED.holders.add(token)
+        if _SHARED.before is None:
+            # noted before anything is changed, so that all can be undone at any point
+            _SHARED.before = _Process()
+            _SHARED.before.mute()
+
+
+def _end(token: object) -> None:
+    """End the silence that a token began; may be repeated."""
+    with _LOCK:
+        _SHARED.holders.discard(token)
+        # what was printed in between by others is lost: that costs less than a value
+        # let out
+        if _SHARED.before is not None and not _SHARED.holders:
+            _SHARED.before.restore()
+            _SHARED.before = None
+
+
+class _Process:
+    """What the process lets out: its streams, the filter of warnings, its logs."""
+
+    def __init__(self) -> None:
+        self.streams = sys.stdout, sys.stderr
+        self.warnings = warnings.catch_warnings()
+        self.warnings.__enter__()
+        self.disabled = logging.root.manager.disable
+        self.nowhere = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+
+    def mute(self) -> None:
+        sys.stdout = sys.stderr = self.nowhere
         warnings.simplefilter("ignore")
-        # back to what was disabled before, and not to everything enabled
-        stack.callback(logging.disable, logging.root.manager.disable)
         logging.disable(logging.CRITICAL)
-        return stack.pop_all()
+
+    def restore(self) -> None:
+        """Set all back to what it was; may be repeated."""
+        sys.stdout, sys.stderr = self.streams
+        self.warnings.__exit__(None, None, None)
+        # to what was disabled before, and not to everything enabled
+        logging.disable(self.disabled)
+        self.nowhere.close()
+
+
+class _Silence:
+    """Who keeps silence, and what was let out before the first of them."""
+
+    def __init__(self) -> None:
+        self.holders: set[object] = set()
+        self.before: _Process | None = None
+
+
+# Output and warnings belong to the process, so that threads share one silence: the
+# first to need it begins it and the last ends it.
+_LOCK = threading.Lock()
+_SHARED = _Silence()

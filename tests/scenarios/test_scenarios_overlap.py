@@ -178,3 +178,25 @@ def test_thirty_thousand_rows_take_no_time():
     start = time.process_time()
     assert shares_records(*map(columns_of, (table, rng.permutation(table))))
     assert time.process_time() - start < 1.0
+
+
+@pytest.mark.parametrize("back", [np.float32, np.float64])
+def test_a_table_that_was_rounded_once_is_still_the_same(back):
+    # whatever its dtype has become since
+    rows = np.random.default_rng(1).normal(size=(60, 2))
+    rounded = rows.astype(np.float32).astype(back)
+    for one, other in ((rows, rounded), (rounded, rows)):
+        assert shares_records(*map(columns_of, (one, other[::-1])))
+    prior = pd.DataFrame(rounded, columns=["a", "b"]).assign(s=[0, 1] * 30)
+    believed = AttributeScenario("s", level="record", prior=prior, prior_as="law")
+    model = PrivateMean(believed, GeneralWasserstein(), bounds=(-9, 9), random_state=0)
+    with pytest.warns(PrivacyLeakWarning):
+        model.fit(pd.DataFrame(rows, columns=["a", "b"]))
+    assert not model.certificate_.certified
+
+
+def test_numbers_of_few_digits_are_not_taken_for_rounded_ones():
+    whole = np.random.default_rng(2).integers(0, 1000, (60, 1)).astype(float)
+    beside = whole + np.linspace(0.001, 0.4, 60)[:, None]
+    assert not shares_records(*map(columns_of, (beside, whole)))
+    assert not shares_records(*map(columns_of, (whole, beside)))

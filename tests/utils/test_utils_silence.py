@@ -1,5 +1,6 @@
 """What runs on private rows says nothing, and gives the floor back."""
 
+import logging
 import sys
 import threading
 import warnings
@@ -10,9 +11,11 @@ from sklearn.decomposition import PCA
 from sklearn.ensemble import VotingClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from skpuffer.utils import _silence
 from skpuffer.utils._silence import muted, silence
 
 
@@ -84,3 +87,54 @@ def test_an_error_ends_the_silence(capsys):
         raise ZeroDivisionError
     print("heard")
     assert capsys.readouterr().out == "heard\n"
+
+
+def test_what_is_nested_runs_in_this_process():
+    # worker processes know nothing of a silence that is kept here
+    model = make_pipeline(OneVsRestClassifier(SGDClassifier(n_jobs=3), n_jobs=-1))
+    quiet = muted(model).get_params(deep=True)
+    jobs = [value for name, value in quiet.items() if name.endswith("n_jobs")]
+    assert jobs == [1, 1]
+
+
+def _interrupted(at):
+    """Interrupt a silence at the moment of that number; whether there was one.
+
+    An interrupt is looked for as a function begins, and after each call.
+    """
+    left = at
+
+    def moment(frame, event, _):
+        nonlocal left
+        ours = frame.f_code.co_filename == _silence.__file__
+        if ours and event in ("call", "c_return"):
+            if left == 0:
+                sys.setprofile(None)
+                raise KeyboardInterrupt
+            left -= 1
+
+    sys.setprofile(moment)
+    try:
+        with silence():
+            pass
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.setprofile(None)
+    return False
+
+
+# opened for nothing, where the interrupt comes before it is kept
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_no_interrupt_leaves_the_process_mute(capsys):
+    out, err, filters = sys.stdout, sys.stderr, list(warnings.filters)
+    disabled, at = logging.root.manager.disable, 0
+    while _interrupted(at):
+        assert (sys.stdout, sys.stderr) == (out, err), at
+        assert list(warnings.filters) == filters, at
+        assert logging.root.manager.disable == disabled, at
+        assert _silence._SHARED.before is None, at
+        print("heard")
+        assert capsys.readouterr().out == "heard\n", at
+        at += 1
+    assert at > 10

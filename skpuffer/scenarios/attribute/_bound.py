@@ -113,7 +113,10 @@ class BoundAttribute(BoundScenario):
                 f"most {MAX_SECRETS} can be told apart. Bin it first."
             )
         self.pairs = resolve_pairs(
-            scenario.pairs, self.secrets, f"the column {scenario.column!r}"
+            scenario.pairs,
+            self.secrets,
+            f"the column {scenario.column!r}",
+            public=not self._empirical,
         )
         self.priors = tuple(self._bind_prior(table, target) for table in tables)
         # pairs of which no prior gives both secrets a positive probability

@@ -88,6 +88,13 @@ def _alike(*columns: pd.Series) -> list[Any]:
         values = [column.to_numpy(dtype=float) for column in columns]
     except (TypeError, ValueError):
         return [column.astype(str).to_numpy(dtype=object) for column in columns]
-    if any(column.dtype == np.float32 for column in columns):
-        values = [value.astype(np.float32) for value in values]
+    # By the values, as a table that was rounded once may have other dtypes since.
+    with np.errstate(over="ignore"):
+        rounded = [value.astype(np.float32) for value in values]
+    if any(map(_equal, values, rounded)):
+        values = rounded
     return [value + 0.0 for value in values]  # of two zeros, one
+
+
+def _equal(values: Any, rounded: Any) -> bool:
+    return np.array_equal(values, rounded, equal_nan=True)
