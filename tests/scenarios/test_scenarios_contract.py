@@ -344,3 +344,17 @@ class TestSimulatorScenarioOfPairs(TestSimulatorScenario):
         assert certain.certified and certain.confidence == 0.9 and certain.delta > 0
         unsure = self.facts(self.bound(confidence=None))[CoupledSamples]
         assert not unsure.certified and unsure.delta == 0
+
+
+@pytest.mark.parametrize(
+    "relation, words",
+    [("add_remove", "added or removed"), ("replace", "replaced")],
+)
+@pytest.mark.parametrize("k, who", [(1, "one record is"), (3, "up to 3 records are")])
+def test_neighbouring_tables_are_said_in_the_words_of_the_relation(
+    relation, words, k, who
+):
+    release = total(9)
+    bound = RecordScenario(k, relation=relation).bind(release.context)
+    (said,) = bound.fact(Adjacency, release).assumptions
+    assert f"neighbouring tables: {who} {words};" in said

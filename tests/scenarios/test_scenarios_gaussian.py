@@ -4,6 +4,7 @@ import json
 import math
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -31,6 +32,7 @@ from skpuffer.scenarios import (
     OutputDistributions,
     OutputSensitivity,
 )
+from skpuffer.scenarios.gaussian._bound import BoundGaussian
 from skpuffer.scenarios.gaussian._operator_norm import operator_norm
 from tests.attack import SHARE, assert_tight
 
@@ -548,3 +550,14 @@ def test_an_attacker_who_knows_the_covariance(correlation, share):
         seed=2,
         n_draws=20_000,
     )
+
+
+def test_the_largest_moves_of_coordinates_over_a_ball_and_a_box():
+    slopes = np.array([[3.0, 4.0], [0.0, -2.0]])
+
+    def largest(moves):
+        return BoundGaussian._largest_moves(SimpleNamespace(moves=moves), slopes)
+
+    assert largest(0.5) == pytest.approx([2.5, 1.0])
+    corners = np.array([[1.0, 1.0], [1.0, -1.0]])
+    assert largest(corners) == pytest.approx([7.0, 2.0])

@@ -794,3 +794,13 @@ def test_products_too_small_for_a_float_are_counted_as_lost(left, right):
     assert 0 < lost <= 3 * TINY
     # where nothing is too small, nothing is lost
     assert mix(left**0.1, right**0.1)[1] == 0.0
+
+
+def test_one_chain_with_two_states_is_enough():
+    stuck = [[1.0, 0.0], [0.0, 1.0]]
+    chains = [stuck, P.tolist() if hasattr(P, "tolist") else P]
+    surely = [1.0, 0.0]
+    both = MarkovChainScenario(chains, initial=[surely, [0.5, 0.5]])
+    both.bind(count_release(5).context)
+    with pytest.raises(ScenarioError, match="nothing to keep apart"):
+        MarkovChainScenario([stuck] * 2, initial=surely).bind(count_release(5).context)

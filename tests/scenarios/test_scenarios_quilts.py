@@ -547,3 +547,11 @@ def test_one_node_alone_is_beyond_the_empty_quilt():
 def test_round_off_is_amplified_by_the_order(alpha, amplified):
     found = measure_of(alpha).error(4, 10, drift=1e-3)
     assert found == pytest.approx(amplified * (relative_error(4, 10) + 1e-3), rel=1e-15)
+
+
+@pytest.mark.parametrize("parents", [("a", "a"), ("b",), ("c",)])
+def test_parents_are_other_nodes_each_once(parents):
+    tables = {"a": [0.5, 0.5], "b": np.full((2,) * (len(parents) + 1), 0.5)}
+    network = BayesianNetworkScenario({"a": (), "b": parents}, tables)
+    with pytest.raises(ScenarioError, match="each once"):
+        network.check()

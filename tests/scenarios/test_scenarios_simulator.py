@@ -299,3 +299,13 @@ def test_an_output_of_nan_is_not_lost_in_a_maximum(paired, bad):
     release = QueryRelease(query=query, n_records=N, dim=2, name="odd")
     with pytest.raises(ScenarioError, match="'odd' is NaN or infinite"):
         certificate(scenario, release)
+
+
+def test_the_noisiest_secret_says_how_far_its_draws_are_apart():
+    def narrow_and_wide(secret, rng):
+        return rng.normal(size=(N, 2)) * (1.0 if secret else 1e-6) + secret
+
+    found = certificate(simulator(draw=narrow_and_wide, secrets=[0.0, 1.0]))
+    (null,) = (a for a in found.assumptions if "one and the same secret" in a)
+    said = float(null.split("secret are ")[1].split(" apart")[0])
+    assert said > 0.1 / math.sqrt(N)

@@ -17,6 +17,7 @@ from skpuffer.training import (
 from skpuffer.training._rows import (
     _BLOCK_ROWS,
     _FLOAT32_TERMS,
+    _WIDE_SLACK,
     Rows,
     largest_factor,
     products,
@@ -238,3 +239,21 @@ def test_a_factor_beyond_floats_is_infinite(dtype):
     assert found.dtype == dtype
     assert found[:2].tolist() == [np.inf, np.inf]
     assert 99.99 < found[2] < 100
+
+
+@pytest.mark.parametrize("width", [1, 300])
+def test_as_many_rows_are_added_up_as_the_slack_allows(width):
+    rows = Rows(np.zeros((3, width)))
+    size = rows._block_size
+
+    def share(n):
+        # u n (s + 1) within blocks of s, u n (n / s + 1) over them, 2 u n of products
+        return 2.0**-53 * n * (size + n / size + 4)
+
+    low, high = 1, 10**12
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if share(middle) <= _WIDE_SLACK else (low, middle)
+    rows.check_size(low)
+    with pytest.raises(ValueError, match="would round too much"):
+        rows.check_size(high)
