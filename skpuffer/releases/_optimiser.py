@@ -113,3 +113,49 @@ class Optimiser:
         # by the step's number alone, never by a loss: the data has no say in it
         schedule = SCHEDULES[self.schedule]
         return [self.learning_rate * schedule(step, n_steps) for step in range(n_steps)]
+
+    def contractions(
+        self, n_steps: int, smoothness: float, *, all_penalised: bool = True
+    ) -> list[float]:
+        """Return a Lipschitz constant of each step of a run in the iterate.
+
+        Of a step against the exact gradient of a convex mean loss, the penalty and the
+        projection included: two runs that see the same gradients' noise come no
+        further apart in it than by this factor.
+
+        Parameters
+        ----------
+        n_steps : int
+        smoothness : float
+            Lipschitz constant of the gradient of the mean loss in the parameters;
+            infinity if it has none.
+        all_penalised : bool, default=True
+            Whether `l2` is for all parameters: one that is not penalised, such as an
+            intercept, need not contract.
+
+        Returns
+        -------
+        list of float
+            At most one where the step is no longer than ``2 / smoothness``. Infinite
+            with momentum, which carries more than the iterate.
+
+        Raises
+        ------
+        ValueError
+            If `smoothness` is negative or not a number.
+
+        References
+        ----------
+        Hardt, Recht and Singer (2016), Train faster, generalize better, Lemma 3.7: the
+        step of a convex smooth loss; that a proximal step divides by 1 + step * l2.
+        """
+        smoothness = check_non_negative(smoothness=smoothness)
+        if self.momentum:
+            return [math.inf] * n_steps
+        penalty = self.l2 if all_penalised else 0.0
+        # the curvature is anywhere from zero to the smoothness; a projection is
+        # 1-Lipschitz
+        return [
+            max(1.0, step * smoothness - 1) / (1 + step * penalty)
+            for step in self.step_sizes(n_steps)
+        ]

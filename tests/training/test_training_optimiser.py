@@ -120,3 +120,54 @@ def test_nothing_given_is_changed():
 def test_bad_parameters_are_named(parameters, name):
     with pytest.raises(ValueError, match=f"'{name}'"):
         Optimiser(**parameters)
+
+
+def distances(optimiser, curvatures, n_steps, penalised=None, seed=0):
+    """By what each step multiplies the distance of two runs on one quadratic loss."""
+    rng = np.random.default_rng(seed)
+    runs = [
+        OptimiserRun(optimiser, rng.normal(size=len(curvatures)), n_steps, penalised)
+        for _ in range(2)
+    ]
+    apart = [np.linalg.norm(runs[0].parameters - runs[1].parameters)]
+    for _ in range(n_steps):
+        noise = rng.normal(size=len(curvatures))  # the same for both
+        ends = [run.step(curvatures * run.parameters + noise) for run in runs]
+        apart.append(np.linalg.norm(ends[0] - ends[1]))
+    return np.array(apart[1:]) / apart[:-1]
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.4, 3.0])
+@pytest.mark.parametrize("l2", [0.0, 0.4])
+@pytest.mark.parametrize("radius", [None, 0.7])
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_no_step_carries_two_runs_further_apart(rate, l2, radius, schedule):
+    optimiser = Optimiser(learning_rate=rate, l2=l2, radius=radius, schedule=schedule)
+    bounds = optimiser.contractions(4, smoothness=2.0)
+    for seed in range(20):
+        found = distances(optimiser, np.array([0.0, 1.0, 2.0]), 4, seed=seed)
+        assert np.all(found <= np.array(bounds) * (1 + 1e-12))
+    # attained: by a flat direction, or by the one of the largest curvature
+    if radius is None:
+        for curvature in (0.0, 2.0):
+            found = distances(optimiser, np.array([curvature]), 4)
+            if curvature == (2.0 if rate * 2 > 2 else 0.0):
+                assert found[0] == pytest.approx(bounds[0], rel=1e-12)
+
+
+def test_what_is_not_penalised_need_not_contract():
+    optimiser = Optimiser(learning_rate=0.5, l2=1.0)
+    penalised = np.array([True, False])
+    found = distances(optimiser, np.zeros(2), 3, penalised)
+    assert max(optimiser.contractions(3, 1.0)) < max(found) <= 1
+    assert optimiser.contractions(3, 1.0, all_penalised=False) == [1.0] * 3
+
+
+def test_no_contraction_is_claimed_without_grounds():
+    assert Optimiser(learning_rate=0.1, momentum=0.5).contractions(2, 1.0) == (
+        [math.inf] * 2
+    )
+    assert Optimiser(learning_rate=0.1).contractions(2, math.inf) == [math.inf] * 2
+    for smoothness in (-1.0, math.nan):
+        with pytest.raises(ValueError, match="smoothness"):
+            Optimiser(learning_rate=0.1).contractions(2, smoothness)
