@@ -123,7 +123,7 @@ def measure(X, secret, y, repeats):
 def check(frame):
     """What must hold on every machine."""
     ratio = frame.set_index("case")["ratio_to_fit"]
-    # five laws of one column are less work than a model of all of them
+    # five distributions of one column are less work than a model of all of them
     assert ratio["mean of one column"] < 2, ratio
     assert ratio["logistic regression by coupling"] < 20, ratio
     assert (frame["gain"] >= 1).all(), frame

@@ -5,8 +5,8 @@
 CPU seconds on one thread, nothing remembered in between:
 
 * the noise of a mean by Markov quilts, for chains of 10,000 and 100,000 records;
-* the exact laws of a count over a chain, by window for long ones;
-* the radius within which two laws of 500 points in the plane are, except a small mass;
+* the exact distributions of a count over a chain, by window for long ones;
+* the radius within which two clouds of 500 points in the plane are, except for a mass;
 * the move of a logistic regression under a Gaussian series.
 
 On real series, at epsilon = 1 and pure privacy, the *released error*: the mean absolute
@@ -93,7 +93,7 @@ def speed(quick):
     lengths = [(50, 2)] if quick else [(100, 2), (1000, 2), (10_000, 2), (10_000, 10)]
     for n, k in lengths:
         scenario = MarkovChainScenario(sticky(k, 0.5, rng))
-        tasks[f"laws of a sum, {n:,} records of {k} states"] = (
+        tasks[f"distributions of a sum, {n:,} records of {k} states"] = (
             lambda n=n, k=k, s=scenario: GeneralWasserstein(**PURE).calibrate(
                 mean_of(numbers(k), n), s
             )
@@ -219,7 +219,7 @@ def released_errors(one, n_draws):
         found[question, "binning alone"] = np.abs(bias).mean()
         for name, (accountant, scenario) in mechanisms(chain).items():
             if question == "shares" and name == "wasserstein":
-                continue  # its laws are those of one number
+                continue  # its distributions are those of one number
             release = mean_of(table, len(codes))
             noise = accountant.calibrate(release, scenario).noise
             draws = noise.sample((n_draws, len(exact)), rng)

@@ -5,7 +5,7 @@ The rest of the library does not rest on them; they are kept for readers of the 
 
 from ._sampled_privacy_loss import SampledPrivacyLoss
 from ._vote_simulation import (
-    argmax_law,
+    argmax_distribution,
     hardmax_auc,
     hardmax_utility,
     make_vote_histograms,
@@ -15,7 +15,7 @@ from ._vote_utility import VoteUtilityDisplay
 __all__ = [
     "SampledPrivacyLoss",
     "VoteUtilityDisplay",
-    "argmax_law",
+    "argmax_distribution",
     "hardmax_auc",
     "hardmax_utility",
     "make_vote_histograms",

@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from skpuffer.noise import GeneralizedGaussianNoise
     from skpuffer.utils._types import Floats, RandomState
 
-__all__ = ["argmax_law", "hardmax_auc", "hardmax_utility", "make_vote_histograms"]
+__all__ = [
+    "argmax_distribution",
+    "hardmax_auc",
+    "hardmax_utility",
+    "make_vote_histograms",
+]
 
 #: Probability of noise beyond the range of the quadrature.
 _BEYOND = 1e-16
@@ -31,7 +36,7 @@ _RIVALS = 3
 _THIRD = 0.95
 
 
-def argmax_law(votes: ArrayLike, noise: GeneralizedGaussianNoise) -> Floats:
+def argmax_distribution(votes: ArrayLike, noise: GeneralizedGaussianNoise) -> Floats:
     """Return the distribution of the noisy argmax: each class's probability.
 
     Parameters
@@ -48,10 +53,10 @@ def argmax_law(votes: ArrayLike, noise: GeneralizedGaussianNoise) -> Floats:
 
     Examples
     --------
-    >>> from skpuffer.papers import argmax_law
+    >>> from skpuffer.papers import argmax_distribution
     >>> from skpuffer.noise import GeneralizedGaussianNoise
     >>> noise = GeneralizedGaussianNoise(5.0, beta=2.0)
-    >>> argmax_law([[50, 48, 2]], noise).round(4)
+    >>> argmax_distribution([[50, 48, 2]], noise).round(4)
     array([[0.6554, 0.3446, 0.    ]])
     """
     votes = _check_votes(votes)

@@ -43,7 +43,7 @@ from skpuffer.transport import quantile_coupling
 
 from ..attack import SHARE, assert_beaten, assert_tight, noisy_laws
 from .mixtures import hockey_stick, renyi
-from .oracle_laws import (
+from .oracle_distributions import (
     ORACLES,
     atoms,
     attribute,

@@ -25,7 +25,7 @@ from ..attack import (
     clopper_pearson,
     noisy_laws,
 )
-from .oracle_laws import ALL_MOVES, pair
+from .oracle_distributions import ALL_MOVES, pair
 
 N_DRAWS = 100_000
 GAUSSIAN = {"epsilon": 0.6, "alpha": 4.0}

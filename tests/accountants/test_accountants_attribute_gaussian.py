@@ -21,7 +21,7 @@ from skpuffer.scenarios import GaussianScenario, LawsScenario
 from skpuffer.summary import PrivateMean
 
 from ..attack import SHARE, assert_beaten, assert_tight
-from .oracle_laws import ORACLES, attribute, output, scenario, table
+from .oracle_distributions import ORACLES, attribute, output, scenario, table
 
 ROW = ORACLES["attribute_gaussian"]
 targets = st.one_of(

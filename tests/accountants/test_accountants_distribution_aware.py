@@ -40,7 +40,7 @@ from skpuffer.transport import quantile_coupling
 
 from ..attack import SHARE, assert_tight, noisy_laws
 from .mixtures import hockey_stick, renyi
-from .oracle_laws import (
+from .oracle_distributions import (
     ALL_MOVES,
     HALF_MOVES,
     ORACLES,

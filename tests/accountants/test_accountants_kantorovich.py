@@ -26,7 +26,7 @@ from skpuffer.summary import PrivateMean
 
 from ..attack import SHARE, assert_tight, noisy_laws
 from .mixtures import hockey_stick
-from .oracle_laws import (
+from .oracle_distributions import (
     ALL_MOVES,
     ORACLES,
     atoms,

@@ -26,7 +26,7 @@ from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import AttributeScenario
 
 from .mixtures import hockey_stick
-from .oracle_laws import atoms, output, pair, scenario
+from .oracle_distributions import atoms, output, pair, scenario
 
 KINDS = {
     kind.__name__: kind

@@ -23,7 +23,7 @@ from skpuffer.privacy_loss._gaussian import gaussian_epsilon
 from skpuffer.releases import VoteRelease
 from skpuffer.scenarios import AttributeScenario, RecordScenario, SimulatorScenario
 
-from .argmax_law import argmax_law, divergence
+from .argmax_distribution import argmax_distribution, divergence
 
 ORACLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "pate.json").read_text(encoding="utf-8")
@@ -57,11 +57,13 @@ def certify(noise, votes, scenario=None, accountant=None):
 
 @pytest.mark.parametrize("beta", BETAS)
 def test_the_law_of_the_argmax(beta):
-    oracle = ORACLES["argmax_law"]
-    law = argmax_law(oracle["counts"], oracle["scale"], beta)
+    oracle = ORACLES["argmax_distribution"]
+    law = argmax_distribution(oracle["counts"], oracle["scale"], beta)
     expected = oracle["law"][f"{beta:g}"]
     np.testing.assert_allclose(law, expected, atol=oracle["tolerance"])
-    np.testing.assert_allclose(argmax_law([3] * 4, 5.0, beta), 0.25, atol=1e-12)
+    np.testing.assert_allclose(
+        argmax_distribution([3] * 4, 5.0, beta), 0.25, atol=1e-12
+    )
 
 
 @pytest.mark.parametrize("beta", BETAS)
@@ -70,8 +72,8 @@ def test_one_moved_vote_is_not_one_shift(beta):
     oracle = ORACLES["moved_vote"]
     key, epsilon, scale = f"{beta:g}", oracle["epsilon"], oracle["scale"]
     exact = divergence(
-        argmax_law([50, 48, 2], scale, beta),
-        argmax_law([49, 49, 2], scale, beta),
+        argmax_distribution([50, 48, 2], scale, beta),
+        argmax_distribution([49, 49, 2], scale, beta),
         epsilon,
     )
     noise = noise_of(beta, scale)
@@ -90,8 +92,8 @@ def test_one_vote_that_leaves_is_one_shift(beta):
     oracle = ORACLES["removed_vote"]
     epsilon, scale = oracle["epsilon"], oracle["scale"]
     exact = divergence(
-        argmax_law([50, 48, 2], scale, beta),
-        argmax_law([49, 48, 2], scale, beta),
+        argmax_distribution([50, 48, 2], scale, beta),
+        argmax_distribution([49, 48, 2], scale, beta),
         epsilon,
     )
     assert exact == pytest.approx(oracle["exact"][f"{beta:g}"], abs=oracle["tolerance"])

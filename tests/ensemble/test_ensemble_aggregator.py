@@ -23,7 +23,7 @@ from skpuffer.exceptions import QueryBudgetError, SeededNoiseWarning, Unsupporte
 from skpuffer.noise import GaussianNoise, GeneralizedGaussianNoise, LaplaceNoise
 from skpuffer.scenarios import LawsScenario, RecordScenario
 
-from .argmax_law import argmax_law
+from .argmax_distribution import argmax_distribution
 
 SURE = [[50, 0, 0], [0, 0, 50]]
 
@@ -55,7 +55,7 @@ def aggregator(**changes):
 def test_the_argmax_follows_its_exact_law(noise, beta, scale):
     counts, n = [20, 18, 12], 40_000
     labels = noisy_argmax(np.tile(counts, (n, 1)), noise, random_state=0)
-    expected = n * argmax_law(counts, scale, beta)
+    expected = n * argmax_distribution(counts, scale, beta)
     result = stats.chisquare(np.bincount(labels, minlength=3), expected)
     assert result.pvalue > 1e-5
 

@@ -14,7 +14,7 @@ from skpuffer.inspection import equivalent_noises
 from skpuffer.noise import GeneralizedGaussianNoise
 from skpuffer.papers import (
     VoteUtilityDisplay,
-    argmax_law,
+    argmax_distribution,
     hardmax_auc,
     hardmax_utility,
     make_vote_histograms,
@@ -38,10 +38,13 @@ def noise_of(beta, scale=1.0):
 # -- the law of the winner ------------------------------------------------------------
 
 
-@pytest.mark.parametrize("case", ORACLES["argmax_laws"]["rows"], ids=str)
+@pytest.mark.parametrize("case", ORACLES["argmax_distributions"]["rows"], ids=str)
 def test_law_of_the_winner(case):
-    votes, scale = ORACLES["argmax_laws"]["votes"], ORACLES["argmax_laws"]["scale"]
-    (law,) = argmax_law([votes], noise_of(case["beta"], scale))
+    votes, scale = (
+        ORACLES["argmax_distributions"]["votes"],
+        ORACLES["argmax_distributions"]["scale"],
+    )
+    (law,) = argmax_distribution([votes], noise_of(case["beta"], scale))
     np.testing.assert_allclose(law, case["law"], rtol=0, atol=1e-8)
 
 
@@ -51,7 +54,7 @@ def test_law_of_the_winner(case):
     scale=st.floats(0.5, 50.0),
 )
 def test_law_is_one(votes, beta, scale):
-    (law,) = argmax_law([votes], noise_of(beta, scale))
+    (law,) = argmax_distribution([votes], noise_of(beta, scale))
     assert law.sum() == pytest.approx(1, abs=5e-6)
     # who has more votes wins more often
     order = np.argsort(votes, kind="stable")
@@ -60,7 +63,7 @@ def test_law_is_one(votes, beta, scale):
 
 @pytest.mark.parametrize("beta", [1, 1.3, 2, 4])
 def test_equal_counts_are_equally_likely(beta):
-    law = argmax_law([[3, 3, 3, 3]], noise_of(beta, 5.0))
+    law = argmax_distribution([[3, 3, 3, 3]], noise_of(beta, 5.0))
     np.testing.assert_allclose(law, 0.25, atol=1e-6)
 
 
@@ -84,7 +87,7 @@ def test_law_against_draws(beta):
     n = 100_000
     drawn = np.argmax(votes + noise.sample((n, 5), rng), axis=1)
     shares = np.bincount(drawn, minlength=5) / n
-    (law,) = argmax_law(votes, noise)
+    (law,) = argmax_distribution(votes, noise)
     assert np.all(np.abs(shares - law) < 4.5 * np.sqrt(law * (1 - law) / n) + 1e-5)
     assert hardmax_utility(votes, noise)[0] == pytest.approx(law[0], abs=1e-12)
 
@@ -259,7 +262,7 @@ def test_bad_parameters(options, message):
 
 
 @pytest.mark.parametrize("votes", [[1, 2], [[1]], [[1, -1]], [[1, np.nan]]])
-@pytest.mark.parametrize("function", [argmax_law, hardmax_utility])
+@pytest.mark.parametrize("function", [argmax_distribution, hardmax_utility])
 def test_bad_votes(function, votes):
     with pytest.raises(ValueError, match="votes"):
         function(votes, noise_of(2))

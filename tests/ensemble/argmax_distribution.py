@@ -13,7 +13,7 @@ def _upper(z, beta):
     return np.where(z >= 0, tail, 1 - tail)
 
 
-def argmax_law(counts, scale, beta):
+def argmax_distribution(counts, scale, beta):
     """Probability that each class leads once noise is added to every count."""
     c = np.asarray(counts, dtype=float) / scale
     reach = 40.0 ** (1 / beta)
