@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import ScenarioError, UnsupportedError
 from skpuffer.noise import (
     DiscreteLaplaceNoise,
     GaussianNoise,
@@ -256,12 +256,16 @@ class Accountant(BaseEstimator, ABC):
         -------
         Support
             True where it can; otherwise it holds the reason, with the names of
-            accountants that would do.
+            accountants that would do, or what of the scenario does not fit the table.
         """
-        # by the checks of calibration itself, so that the two do not drift apart
+        # a parameter that is wrong for any release is an error, as in calibration
+        if isinstance(scenario, Scenario):
+            scenario.check()
+        # By the checks of calibration itself, so that the two do not drift apart. What
+        # is left to a scenario is not to fit the table of this release.
         try:
             self._check_support(release, bind(scenario, release))
-        except UnsupportedError as error:
+        except (UnsupportedError, ScenarioError) as error:
             return Support(False, str(error))
         return Support(True)
 

@@ -9,10 +9,19 @@ import sklearn
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, Support
 from skpuffer.distributions import PointMass
-from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
+from skpuffer.exceptions import (
+    InfiniteDistanceError,
+    ScenarioError,
+    UnsupportedError,
+)
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
-from skpuffer.scenarios import AttributeScenario, LawsScenario, RecordScenario
+from skpuffer.scenarios import (
+    AttributeScenario,
+    JointTableScenario,
+    LawsScenario,
+    RecordScenario,
+)
 
 LAWS = LawsScenario([(PointMass(0.0), PointMass(1.0))])
 KINDS = pytest.mark.parametrize("kind", [GeneralWasserstein, GroupPrivacy])
@@ -132,6 +141,19 @@ def test_who_would_do_instead():
     with pytest.raises(UnsupportedError, match="GeneralWasserstein or .* would do"):
         GroupPrivacy().calibrate(release(), LAWS)
     assert GeneralWasserstein().supports(release(), LAWS) == Support(True)
+
+
+def test_a_scenario_of_another_table_is_not_supported():
+    tables = JointTableScenario([[0, 0], [1, 1]], [0.5, 0.5])
+    for kind in (GroupPrivacy, GeneralWasserstein):
+        support = kind().supports(release(n_records=60), tables)
+        assert not support and "records, but the data has 60" in support.reason
+        with pytest.raises(ScenarioError, match="but the data has 60"):
+            kind().calibrate(release(n_records=60), tables)
+        assert kind().supports(release(n_records=2), tables)
+        # what fits no table at all is a mistake, whatever is to be released
+        with pytest.raises(ScenarioError, match="'tables'"):
+            kind().supports(release(), JointTableScenario("tables", [0.5, 0.5]))
 
 
 def test_a_noise_of_another_dimension():
