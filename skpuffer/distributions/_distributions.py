@@ -18,7 +18,13 @@ from skpuffer.transport import (
     gaussian_wasserstein,
     wasserstein_distance,
 )
-from skpuffer.utils._checks import check_covariance, check_masses
+from skpuffer.utils._checks import (
+    check_covariance,
+    check_finite,
+    check_masses,
+    check_positive,
+    check_sizes,
+)
 from skpuffer.utils._types import Floats
 
 from ._weak_cache import remembered_with
@@ -36,7 +42,7 @@ __all__ = [
 
 
 def _points(points: ArrayLike) -> Floats:
-    array = np.asarray(points, dtype=float)
+    array = check_finite(points=points)
     if array.ndim < 2:
         array = array.reshape(-1, 1)
     if array.ndim != 2 or array.size == 0:
@@ -44,8 +50,6 @@ def _points(points: ArrayLike) -> Floats:
             "The parameter 'points' must have shape (n_points, dim) and at least one "
             f"point. Got shape {np.shape(points)}."
         )
-    if not np.all(np.isfinite(array)):
-        raise ValueError("The parameter 'points' must be finite.")
     # A copy that nobody can write to: distances are cached by the identity of a
     # distribution, so its atoms must never change.
     array = array.copy()
@@ -70,6 +74,11 @@ class Distribution(ABC):
     @abstractmethod
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw an array of shape (n, dim)."""
+
+    # Asked of distributions that a user states. Those computed from a query may hold
+    # what has all but vanished, next to what has not.
+    def check(self) -> None:  # noqa: B027 # of a distribution that has none
+        """Refuse sizes by whose distances no noise can be set."""
 
     # They are immutable parameters of scenarios, whose clones therefore share them.
     def __sklearn_clone__(self) -> Self:
@@ -111,6 +120,10 @@ class Discrete(Distribution):
     def dim(self) -> int:
         """Number of coordinates."""
         return self.points.shape[1]
+
+    def check(self) -> None:
+        """Refuse sizes by whose distances no noise can be set."""
+        check_sizes(points=self.points)
 
     @property
     def masses(self) -> Floats:
@@ -161,7 +174,7 @@ class PointMass(Discrete):
     """
 
     def __init__(self, point: ArrayLike) -> None:
-        super().__init__(np.atleast_1d(np.asarray(point, dtype=float))[None, :])
+        super().__init__(np.atleast_1d(check_finite(point=point))[None, :])
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,15 +197,13 @@ class Gaussian(Distribution):
     covariance: Floats
 
     def __post_init__(self) -> None:
-        mean = np.atleast_1d(np.asarray(self.mean, dtype=float))
-        covariance = np.atleast_2d(np.asarray(self.covariance, dtype=float))
+        mean = np.atleast_1d(check_finite(mean=self.mean))
+        covariance = np.atleast_2d(check_finite(covariance=self.covariance))
         if covariance.shape != (mean.size, mean.size):
             raise ValueError(
                 f"The parameter 'covariance' must have shape ({mean.size}, "
                 f"{mean.size}) to go with 'mean'. Got {covariance.shape}."
             )
-        if not np.all(np.isfinite(mean)):
-            raise ValueError("The parameter 'mean' must be finite.")
         covariance = check_covariance(covariance=covariance)
         # copies, frozen: distances are cached by identity
         for name, array in (("mean", mean), ("covariance", covariance)):
@@ -204,6 +215,11 @@ class Gaussian(Distribution):
     def dim(self) -> int:
         """Number of coordinates."""
         return self.mean.size
+
+    def check(self) -> None:
+        """Refuse sizes by whose distances no noise can be set."""
+        check_sizes(mean=self.mean)
+        check_sizes(covariance=np.diag(self.covariance))
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw an array of shape (n, dim)."""
@@ -243,6 +259,13 @@ class Continuous(Distribution):
     def dim(self) -> int:
         """Number of coordinates: one."""
         return 1
+
+    def check(self) -> None:
+        """Refuse sizes by whose distances no noise can be set."""
+        # nearly all of the mass: the tails may go on for ever
+        low, high = (float(end) for end in self.distribution.interval(0.99))
+        check_positive(distribution=high - low)
+        check_sizes(distribution=max(abs(low), abs(high)))
 
     @property
     def mean(self) -> Floats:

@@ -35,6 +35,7 @@ __all__ = [
     "offers",
     "protected_records",
     "resolve_pairs",
+    "stated",
 ]
 
 #: Tolerance between a row and a declared one: a share of the feature's range, and a
@@ -323,6 +324,29 @@ def matched_rows(X: Floats, rows: Floats) -> Indices:
     return np.where(apart.min(axis=1) <= 1, apart.argmin(axis=1), -1)
 
 
+def stated(check: Callable[..., Floats], **named: Any) -> Floats:
+    """Return what a check makes of a scenario's parameter; its error is a scenario's.
+
+    Parameters
+    ----------
+    check : callable
+    **named : one keyword argument
+        The name of the parameter and its value.
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    ScenarioError
+    """
+    try:
+        return check(**named)
+    except ValueError as error:
+        raise ScenarioError(str(error)) from None
+
+
 def protected_records(given: ArrayLike | None, n: int | None = None) -> list[int]:
     """Positions of the records whose value is secret, in order.
 
@@ -345,7 +369,10 @@ def protected_records(given: ArrayLike | None, n: int | None = None) -> list[int
     # all records, as many as there are known to be
     if given is None:
         return [] if n is None else list(range(n))
-    times = np.asarray(given)
+    try:
+        times = np.asarray(given)
+    except ValueError:  # rows of different lengths
+        times = np.empty(0)
     # booleans would be read as the records 0 and 1, hence integers only
     whole = times.ndim == 1 and times.size and times.dtype.kind in "iu"
     if not whole or times.min() < 0 or (n is not None and times.max() >= n):

@@ -2,7 +2,7 @@
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext, QueryRelease, convert_norm
-from skpuffer.utils._checks import check_at_least_one, check_non_negative, check_option
+from skpuffer.utils._checks import check_at_least_one, check_extent, check_option
 
 from ._base import AnyRelease, BoundScenario, Scenario, offers
 from ._facts import Fact, OutputSensitivity
@@ -68,7 +68,7 @@ class DependenceScenario(Scenario):
 
     def check(self) -> None:
         """Check the parameters; see the class."""
-        distance = check_non_negative(distance=self.distance)
+        distance = check_extent(distance=self.distance)
         if distance == float("inf"):
             raise ScenarioError(
                 "The parameter 'distance' is infinite, so that nothing bounds the "

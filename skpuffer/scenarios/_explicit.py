@@ -54,6 +54,13 @@ class LawsScenario(Scenario):
                 "The parameter 'laws' must be a non-empty list of pairs of "
                 "distributions (PointMass, Gaussian, Discrete, Samples, Support)."
             )
+        try:
+            for one in {one for pair in pairs for one in pair}:
+                one.check()
+        except ValueError as error:
+            raise ScenarioError(
+                f"The parameter 'laws' has a distribution out of range. {error}"
+            ) from None
         dims = {one.dim for pair in pairs for one in pair}
         if len(dims) > 1:
             raise ScenarioError(

@@ -15,7 +15,7 @@ from skpuffer.distributions._distributions import Discrete
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios.priors._tables import bound_arrays
-from skpuffer.utils._checks import check_masses, check_option
+from skpuffer.utils._checks import check_masses, check_option, check_sizes
 from skpuffer.utils._types import Floats
 
 from ._base import (
@@ -27,6 +27,7 @@ from ._base import (
     matched_rows,
     offers,
     protected_records,
+    stated,
 )
 from ._facts import Adjacency, Fact, OutputDistributions
 
@@ -106,15 +107,12 @@ class JointTableScenario(Scenario):
 
     def _tables(self):
         """All tables, of shape (n_tables, n_records, n_features)."""
-        try:
-            tables = np.asarray(self.tables, dtype=float)
-        except (TypeError, ValueError):
-            tables = np.empty(0)
+        tables = stated(check_sizes, tables=self.tables)
         tables = tables[:, :, None] if tables.ndim == 2 else tables
-        if tables.ndim != 3 or tables.size == 0 or not np.all(np.isfinite(tables)):
+        if tables.ndim != 3 or tables.size == 0:
             raise ScenarioError(
-                "The parameter 'tables' must be an array of finite numbers of shape "
-                "(n_tables, n_records) or (n_tables, n_records, n_features). Got shape "
+                "The parameter 'tables' must be an array of shape (n_tables, "
+                "n_records) or (n_tables, n_records, n_features). Got shape "
                 f"{tables.shape}."
             )
         if tables.size > _MOST_NUMBERS:
@@ -129,16 +127,14 @@ class JointTableScenario(Scenario):
         """Masses of the tables by belief, as integers."""
         given = self.probabilities
         # a list of numbers is one belief, a list of arrays are several
-        several = (
-            np.ndim(given) != 1
-            if not isinstance(given, list)
-            else any(np.ndim(masses) for masses in given)
+        several = np.iterable(given) and any(
+            np.iterable(one) and not isinstance(one, str) for one in given
         )
         beliefs = list(given) if several else [given]
         out = []
         for belief in beliefs:
             try:
-                masses = np.asarray(belief)
+                masses = np.asanyarray(belief)  # a mask is kept, and refused
                 check_masses(n_tables, probabilities=masses)
             except (TypeError, ValueError) as error:
                 raise ScenarioError(
@@ -146,8 +142,6 @@ class JointTableScenario(Scenario):
                     f"{n_tables} tables. {error}"
                 ) from None
             out.append(_integers(masses))
-        if not out:
-            raise ScenarioError("The parameter 'probabilities' is empty.")
         return out
 
     def declared_bounds(self, context: PublicContext) -> tuple[Floats, Floats] | None:

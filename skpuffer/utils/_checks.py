@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from ._reading import floats, refuse_mask
 from ._types import Floats, Numbers
 
 #: Range of workable sizes: their squares, and the quotients of those, neither overflow
@@ -101,6 +102,51 @@ def check_extent(**named: Any) -> float:
     if value == 0 or math.isinf(value):
         return value
     return _workable(name, value, raw, _LEAST_EXTENT, finite=True)
+
+
+def check_finite(**named: Any) -> Floats:
+    """Return the one named value as an array of finite numbers, of any shape.
+
+    Parameters
+    ----------
+    **named : one keyword argument
+        The name of the parameter and its value.
+
+    Returns
+    -------
+    ndarray of float
+
+    Raises
+    ------
+    ValueError
+        If it holds what is no number, NaN, infinity, a number beyond the range of
+        floats, masked values, or rows of different lengths.
+    """
+    name, raw = _one(named)
+    refuse_mask(raw, name)
+    array = floats(raw)
+    if array is None or not np.all(np.isfinite(array)):
+        raise ValueError(
+            f"The parameter {name!r} must be finite real numbers (floats end at "
+            "1.8e308), in rows of one length."
+        )
+    return array
+
+
+def check_sizes(**named: Any) -> Floats:
+    """Return the one named value as an array of numbers that are zero or workable.
+
+    Of values, points and bounds, whose distances noise has to cover. Zero is a value
+    like any other; a number whose square vanishes would be taken for zero, and its
+    distance to zero would be left without noise.
+    """
+    name, _ = _one(named)
+    array = check_finite(**named)
+    sizes = np.abs(array[array != 0])
+    # the extremes stand for the rest
+    for size in (sizes.min(), sizes.max()) if sizes.size else ():
+        _workable(name, float(size), float(size), _LEAST_SIZE, finite=True)
+    return array
 
 
 def check_interval(low: Numbers, high: Numbers, name: str) -> None:
@@ -279,21 +325,25 @@ def check_masses(
     name, raw = _one(named)
     if raw is None:
         return np.full(n, 1.0 / n)
-    values = np.asarray(raw)
-    if values.shape != (n,):
+    refuse_mask(raw, name)
+    values = floats(raw)
+    if values is not None and values.shape != (n,):
         raise ValueError(
             f"The parameter {name!r} must have one entry for each of the {n} points. "
             f"Got shape {values.shape}."
         )
-    # counts sum to any number, masses to one: a sum that is neither is a mistake
-    read_as_counts = counts and np.issubdtype(values.dtype, np.integer)
-    values = values.astype(float)
-    total = float(values.sum())
-    if not np.all(np.isfinite(values)) or np.any(values < 0) or total <= 0:
+    if (
+        values is None
+        or not np.all(np.isfinite(values))
+        or np.any(values < 0)
+        or (total := float(values.sum())) <= 0
+    ):
         raise ValueError(
             f"The parameter {name!r} must hold finite non-negative masses that are "
             "not all zero."
         )
+    # counts sum to any number, masses to one: a sum that is neither is a mistake
+    read_as_counts = counts and np.issubdtype(np.asarray(raw).dtype, np.integer)
     if not read_as_counts and abs(total - 1.0) > tol:
         raise ValueError(
             f"The parameter {name!r} must sum to 1"
@@ -326,19 +376,13 @@ def check_covariance(*, least: float = -1e-10, **named: Any) -> Floats:
         1e-9 of a correlation, or 1e-12 of its largest entry) or not positive
         (semi-)definite.
     """
-    name, raw = _one(named)
-    try:
-        array = np.asarray(raw, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        # refused below with the same words as any other shape that does not fit
-        array = np.empty(0)
+    name, _ = _one(named)
+    array = check_finite(**named)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
         raise ValueError(
             f"The parameter {name!r} must be a square matrix of numbers. "
             f"Got shape {array.shape}."
         )
-    if not np.all(np.isfinite(array)):
-        raise ValueError(f"The parameter {name!r} must be finite.")
     # by standard deviations, so that large units of one coordinate excuse nothing
     # elsewhere
     spreads = np.sqrt(np.maximum(np.diag(array), 0))
@@ -346,7 +390,7 @@ def check_covariance(*, least: float = -1e-10, **named: Any) -> Floats:
     if np.any(np.abs(array - array.T) > slack):
         raise ValueError(f"The parameter {name!r} must be symmetric.")
     # exactly symmetric from here on: factorisations read one half only
-    array = (array + array.T) / 2
+    array = np.where(array == array.T, array, (array + array.T) / 2)
     low, high = np.linalg.eigvalsh(array)[[0, -1]].tolist()
     # relative to the largest, as the matrix may be in any unit
     if low < least * high or (least > 0 and low <= least * high):

@@ -29,7 +29,12 @@ from skpuffer.scenarios import (
     OutputSensitivity,
 )
 from skpuffer.scenarios._facts import Fact, arbitrary_coupling
-from skpuffer.utils._checks import check_order, check_positive, check_probability
+from skpuffer.utils._checks import (
+    check_extent,
+    check_order,
+    check_positive,
+    check_probability,
+)
 from skpuffer.utils._types import Floats
 
 #: Rényi order of a promise that names neither an order nor a delta.
@@ -105,6 +110,10 @@ class SensitivityBound:
     worst: tuple[Any, ...] | None = None
     count: int = 1
     any_records: bool = False
+
+    def __post_init__(self) -> None:
+        # what is not zero must not be lost in the noise that covers it
+        check_extent(sensitivity=self.radius)
 
 
 @singledispatch
@@ -217,12 +226,15 @@ def _(
 
 @sensitivity_bound.register
 def _(fact: CoupledSamples, release: QueryRelease, norm: float) -> SensitivityBound:
+    moves = [(u - v) / release.unit_array for *_, u, v in fact.draws]
+    # what is too small to be squared would pass for no move
+    check_extent(sensitivity=float(max(np.abs(move).max() for move in moves)))
     distances = [
         (
-            float(np.linalg.norm((u - v) / release.unit_array, ord=norm, axis=1).max()),
+            float(np.linalg.norm(move, ord=norm, axis=1).max()),
             (prior, fact.secrets[i], fact.secrets[j]),
         )
-        for prior, i, j, u, v in fact.draws
+        for move, (prior, i, j, *_) in zip(moves, fact.draws, strict=True)
     ]
     # Any coupling bounds W_inf from above by its largest displacement. No slack: the
     # samples are outputs of the query as it is run, its optimiser included.

@@ -23,6 +23,7 @@ from skpuffer.scenarios._facts import (
     OutputDistributions,
     OutputSensitivity,
 )
+from skpuffer.utils._checks import check_extent
 from skpuffer.utils._types import Floats
 
 from ._operator_norm import operator_norm
@@ -178,8 +179,13 @@ class BoundGaussian(BoundScenario):
         """Largest absolute move of each coordinate over the domain."""
         # over a ball by Cauchy-Schwarz, and attained coordinate by coordinate
         if isinstance(self.moves, float):
-            return self.moves * np.linalg.norm(slopes, axis=1)
-        return np.abs(slopes @ self.moves.T).max(axis=1)
+            moves = self.moves * np.linalg.norm(slopes, axis=1)
+        else:
+            moves = np.abs(slopes @ self.moves.T).max(axis=1)
+        # where dependence has all but faded nothing may be left of a square
+        for largest in (np.abs(slopes).max(), moves.max()):
+            check_extent(sensitivity=float(largest))
+        return moves
 
     # -- facts --------------------------------------------------------------------
 
@@ -338,10 +344,11 @@ class BoundGaussian(BoundScenario):
     ) -> OutputSensitivity:
         # moves of a ball: the diameter times the slopes' operator norm from l2
         units = 1.0 if release.units is None else np.reshape(release.units, (-1, 1))
-        steepest = max(
-            operator_norm(slopes / units, norm)
-            for _, slopes, *_ in self._secrets(self._matrix(release))
-        )
+        found = [
+            slopes / units for _, slopes, *_ in self._secrets(self._matrix(release))
+        ]
+        check_extent(sensitivity=float(max(np.abs(slopes).max() for slopes in found)))
+        steepest = max(operator_norm(slopes, norm) for slopes in found)
         coupling = self._coupling()
         return OutputSensitivity(
             radius=self.moves * steepest,

@@ -1,16 +1,26 @@
 """Langevin diffusion observed at public times: its start is secret, and fades."""
 
-import math
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext, QueryRelease
-from skpuffer.scenarios._base import AnyRelease, BoundScenario, Scenario, offers
+from skpuffer.scenarios._base import (
+    AnyRelease,
+    BoundScenario,
+    Scenario,
+    offers,
+    stated,
+)
 from skpuffer.scenarios._coupling import coupling_in_table, same_table
 from skpuffer.scenarios._facts import Adjacency, Fact, OutputSensitivity
-from skpuffer.utils._checks import check_name, check_option, check_positive, check_real
+from skpuffer.utils._checks import (
+    check_name,
+    check_option,
+    check_positive,
+    check_real,
+    check_sizes,
+)
 from skpuffer.utils._types import Floats
 
 from ._operator_norm import operator_norm
@@ -82,22 +92,19 @@ class DiffusionScenario(Scenario):
 
     def check(self) -> None:
         """Check the parameters; see the class."""
-        if math.isinf(check_real(curvature=self.curvature)):
-            raise ValueError(
-                f"The parameter 'curvature' must be finite. Got {self.curvature!r}."
-            )
+        # as a number first: of one alone, an array says more than is asked for
+        check_sizes(curvature=check_real(curvature=self.curvature))
         check_positive(diameter=self.diameter)
         check_name(table=self.table)
-        times = np.asarray(self.times, dtype=float)
+        times = stated(check_sizes, times=self.times)
         if (
             times.ndim != 1
             or not times.size
-            or not np.all(np.isfinite(times))
             or times[0] < 0
             or np.any(np.diff(times) <= 0)
         ):
             raise ScenarioError(
-                "The parameter 'times' must be increasing, finite and not negative. "
+                "The parameter 'times' must be increasing and not negative. "
                 f"Got {self.times!r}."
             )
 
@@ -114,7 +121,13 @@ class DiffusionScenario(Scenario):
         # d|X - Y|²/dt = -2 <grad V(X) - grad V(Y), X - Y> <= -2 C |X - Y|², so
         # |X_t - Y_t| <= exp(-C t) |X_0 - Y_0| (Grönwall).
         times = np.asarray(self.times, dtype=float)
-        shifts = float(self.diameter) * np.exp(-float(self.curvature) * times)
+        with np.errstate(over="ignore"):
+            shifts = float(self.diameter) * np.exp(-float(self.curvature) * times)
+        if not np.all(np.isfinite(shifts)):
+            raise ScenarioError(
+                "By the parameters 'curvature' and 'times' the paths part further than "
+                "floats reach: take earlier records."
+            )
         # a distance of zero would be a release without any noise
         return np.maximum(shifts, _LEAST_SHIFT)
 

@@ -1,6 +1,5 @@
 """Jointly Gaussian records, which move with a secret value by linear regression."""
 
-import math
 from collections.abc import Hashable, Sequence
 from typing import Any
 
@@ -9,8 +8,13 @@ from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext
-from skpuffer.scenarios._base import BoundScenario, Scenario
-from skpuffer.utils._checks import check_covariance, check_name, check_option
+from skpuffer.scenarios._base import BoundScenario, Scenario, stated
+from skpuffer.utils._checks import (
+    check_covariance,
+    check_name,
+    check_option,
+    check_sizes,
+)
 
 from ._bound import BoundGaussian, slopes_of
 from ._operator_norm import MOST_CORNERS, half_the_signs
@@ -151,14 +155,17 @@ class GaussianScenario(Scenario):
     def _covariance(self):
         if self.covariance is None:
             raise ScenarioError("The parameter 'covariance' is missing.")
-        try:
-            return check_covariance(covariance=self.covariance)
-        except ValueError as error:
-            raise ScenarioError(str(error)) from None
+        covariance = stated(check_covariance, covariance=self.covariance)
+        # variances bound the other entries from above; from below nothing does, as the
+        # dependence in a long series may fade
+        stated(check_sizes, covariance=np.diag(covariance))
+        return covariance
 
     def _mean(self, size):
-        mean = np.zeros(size) if self.mean is None else np.asarray(self.mean, float)
-        if mean.shape != (size,) or not np.all(np.isfinite(mean)):
+        mean = np.zeros(size)
+        if self.mean is not None:
+            mean = stated(check_sizes, mean=self.mean)
+        if mean.shape != (size,):
             raise ScenarioError(
                 f"The parameter 'mean' must hold {size} finite numbers, as many as "
                 f"'covariance' has rows. Got shape {mean.shape}."
@@ -170,6 +177,10 @@ class GaussianScenario(Scenario):
         names = self.columns
         if names is None and self.covariance_of == "columns":
             names = getattr(self.covariance, "columns", None)
+        if names is not None and (isinstance(names, str) or not np.iterable(names)):
+            raise ScenarioError(
+                f"The parameter 'columns' must be a list of names. Got {names!r}."
+            )
         return None if names is None else list(names)
 
     def _secret_positions(self, n_columns):
@@ -187,6 +198,7 @@ class GaussianScenario(Scenario):
                 "columns."
             )
         several = isinstance(self.secret, list | tuple | np.ndarray)
+        several = several and np.iterable(self.secret)  # no array of one number
         found = []
         for name in self.secret if several else [self.secret]:
             if names is not None and name in names:
@@ -226,31 +238,33 @@ class GaussianScenario(Scenario):
             "points": self._points_moves,
         }[self.shape]
         try:
-            return read(n_secret)
+            middle, moves = read(n_secret)
+            # noise covers the differences, which may be far smaller than the values
+            check_sizes(domain=moves)
         except (TypeError, ValueError) as error:
             if isinstance(error, ScenarioError):
                 raise
             raise ScenarioError(
                 f"The parameter 'domain' cannot be read with shape={self.shape!r}. "
-                f"Got {self.domain!r}."
+                f"{error}"
             ) from None
+        return middle, moves
 
     def _ball_moves(self, n_secret):
-        radius = float(self.domain)
-        if not 0 < radius < math.inf:
+        radius = check_sizes(domain=self.domain)
+        if radius.ndim or radius <= 0:
             raise ScenarioError(
                 "The parameter 'domain' must be the positive radius of a ball. "
                 f"Got {self.domain!r}."
             )
-        return None, 2 * radius
+        return None, 2 * float(radius)
 
     def _box_moves(self, n_secret):
         low, high = self.domain
         low, high = (
-            np.broadcast_to(np.asarray(side, dtype=float), n_secret)
-            for side in (low, high)
+            np.broadcast_to(check_sizes(domain=side), n_secret) for side in (low, high)
         )
-        if not (np.all(np.isfinite(low) & np.isfinite(high)) and np.all(low < high)):
+        if not np.all(low < high):
             raise ScenarioError(
                 "The parameter 'domain' must be a pair (low, high) of finite bounds "
                 f"with low < high, one or {n_secret} of each. Got {self.domain!r}."
@@ -264,9 +278,9 @@ class GaussianScenario(Scenario):
         return (low + high) / 2, half_the_signs(n_secret) * (high - low)
 
     def _points_moves(self, n_secret):
-        points = np.asarray(self.domain, dtype=float)
+        points = check_sizes(domain=self.domain)
         points = points[:, None] if points.ndim == 1 else points
-        if points.shape[1:] != (n_secret,) or not np.all(np.isfinite(points)):
+        if points.shape[1:] != (n_secret,):
             raise ScenarioError(
                 f"The parameter 'domain' must list finite values of the {n_secret} "
                 f"secret columns, one a row. Got shape {points.shape}."

@@ -8,9 +8,21 @@ from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext
-from skpuffer.scenarios._base import BoundScenario, Scenario, protected_records
+from skpuffer.scenarios._base import (
+    BoundScenario,
+    Scenario,
+    protected_records,
+    stated,
+)
 from skpuffer.scenarios.priors._tables import bound_arrays
-from skpuffer.utils._checks import check_masses, check_name, check_option, check_share
+from skpuffer.utils._checks import (
+    check_finite,
+    check_masses,
+    check_name,
+    check_option,
+    check_share,
+    check_sizes,
+)
 from skpuffer.utils._types import Floats
 
 from ._bound import BoundMarkovChain
@@ -147,10 +159,7 @@ class MarkovChainScenario(Scenario):
         ]
 
     def _matrices(self):
-        try:
-            array = np.asarray(self.transition, dtype=float)
-        except (TypeError, ValueError):
-            array = np.empty(0)
+        array = stated(check_finite, transition=self.transition)
         if array.ndim == 2:
             array = array[None]
         if array.ndim != 3 or array.size == 0 or array.shape[1] != array.shape[2]:
@@ -185,8 +194,10 @@ class MarkovChainScenario(Scenario):
                 "The parameter 'initial' must be 'stationary' or a distribution of the "
                 "first record. Got None."
             )
-        several = not isinstance(given, str) and any(
-            isinstance(one, str) or np.ndim(one) > 0 for one in given
+        several = (
+            not isinstance(given, str)
+            and np.iterable(given)
+            and any(np.iterable(one) for one in given)
         )
         listed = list(given) if several else [given] * n_chains
         if len(listed) != n_chains:
@@ -225,21 +236,14 @@ class MarkovChainScenario(Scenario):
         k = len(self._matrices()[0])
         if self.states is None:
             return np.arange(float(k))[:, None]
-        try:
-            states = np.asarray(self.states, dtype=float)
-        except (TypeError, ValueError):
-            raise ScenarioError(
-                "The parameter 'states' must hold numbers: encode the labels as the "
-                f"table does. Got {self.states!r}."
-            ) from None
+        # labels are encoded as the table encodes them
+        states = stated(check_sizes, states=self.states)
         states = states[:, None] if states.ndim == 1 else states
         if states.ndim != 2 or len(states) != k:
             raise ScenarioError(
                 f"The parameter 'states' must have one record for each of the {k} "
                 f"states of 'transition'. Got shape {states.shape}."
             )
-        if not np.all(np.isfinite(states)):
-            raise ScenarioError("The parameter 'states' must be finite.")
         if len(np.unique(states, axis=0)) < k:
             raise ScenarioError("The parameter 'states' names a record twice.")
         return states
