@@ -8,13 +8,28 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.base import clone
 from sklearn.utils import get_tags
 
-from skpuffer import accountants, noise
-from skpuffer.accountants import Accountant
-from skpuffer.exceptions import UnsupportedError
+from skpuffer import accountants, noise, scenarios
+from skpuffer.accountants import (
+    Accountant,
+    GeneralWasserstein,
+    GroupPrivacy,
+    MarkovQuilt,
+)
+from skpuffer.distributions import (
+    Continuous,
+    Discrete,
+    Gaussian,
+    PointMass,
+    Samples,
+    Support,
+)
+from skpuffer.exceptions import ScenarioError, UnsupportedError
 from skpuffer.noise import CorrelatedGaussianNoise, Noise
+from skpuffer.scenarios import Scenario
 from skpuffer.summary import PrivateMean
 from skpuffer.testing import all_estimators
 from skpuffer.utils import _checks
@@ -152,6 +167,201 @@ def test_accountants(kind):
             assert np.all(np.isfinite(model.mean_)), (name, value)
             assert 0 < np.min(model.noise_.std()) < math.inf
             assert 0 < model.certificate_.epsilon < math.inf
+
+
+# -- scenarios ----------------------------------------------------------------------
+
+#: What no table of numbers is, besides.
+ODD = (
+    *EXTREMES,
+    object(),
+    [],
+    {},
+    1j,
+    [None],
+    [[1], [1, 2]],
+    [0.0, 5e-324],
+    [-5e-324, 5e-324],
+    [0.0, 10**400],
+    [[0.0, 1e300]] * 4,
+    [[0.0, 5e-324]] * 4,
+    [[1, 5e-324], [5e-324, 1]],
+    [["a", "b"]],
+    np.array([[1.0, np.nan], [0.0, 1.0]]),
+    np.ma.masked_array([1.0, 0.0], [True, False]),
+    lambda *given: None,
+)
+
+CHAIN = {"transition": [[0.9, 0.1], [0.2, 0.8]], "states": [0.0, 1.0]}
+HALF = [0.5, 0.5]
+
+#: Parameters that are in order, for a table of four records of one number.
+SOUND = {
+    scenarios.AttributeScenario: [
+        {"column": 0, "level": "record", "prior": np.eye(2), "prior_as": "law"},
+        {"column": 0, "level": "dataset", "prior": lambda rng: np.eye(2)},
+    ],
+    scenarios.BayesianNetworkScenario: [
+        {
+            "parents": {0: (), 1: (0,), 2: (), 3: ()},
+            "tables": {0: HALF, 1: [HALF, [0.4, 0.6]], 2: HALF, 3: HALF},
+        },
+        {
+            "parents": {0: (), 1: (0,)},
+            "tables": {0: HALF, 1: [HALF, [0.4, 0.6]]},
+            "level": "attribute",
+            "moves": {0: 1.0, 1: 1.0},
+        },
+    ],
+    scenarios.BlocksScenario: [
+        {"scenario": scenarios.MarkovChainScenario(**CHAIN), "sizes": 2}
+    ],
+    scenarios.DependenceScenario: [{"distance": 0.5}],
+    scenarios.DiffusionScenario: [
+        {"curvature": 0.5, "times": [1, 2, 3, 4], "diameter": 1.0}
+    ],
+    scenarios.GaussianScenario: [
+        {
+            "covariance": np.eye(4) + 0.5,
+            "covariance_of": "records",
+            "domain": HALF + [1],
+            "shape": "points",
+        },
+        {
+            "covariance": [[1.0]],
+            "secret": 0,
+            "domain": 1.0,
+            "shape": "ball",
+            "level": "dataset",
+        },
+        {"mean": [0.0], "covariance": [[1.0]], "secret": 0, "domain": (-1, 1)},
+    ],
+    scenarios.JointTableScenario: [
+        {"tables": [[0, 0, 0, 0], [1, 1, 1, 1]], "probabilities": HALF}
+    ],
+    scenarios.LawsScenario: [{"laws": [(PointMass(0), PointMass(1))]}],
+    scenarios.MarkovChainScenario: [{**CHAIN, "initial": HALF}],
+    scenarios.RecordScenario: [{}],
+    scenarios.SimulatorScenario: [
+        {
+            "draw": lambda secret, rng: np.array([[secret]] * 4),
+            "draw_pair": lambda a, b, rng: np.array([[[a]] * 4, [[b]] * 4]),
+            "secrets": [0.0, 0.5],
+            "n_draws": 4,
+            "confidence": 0.9,
+        }
+    ],
+}
+
+CASES = [
+    pytest.param(kind, sound, name, id=f"{kind.__name__}-{number}-{name}")
+    for kind in public("scenarios", scenarios, Scenario)
+    for number, sound in enumerate(SOUND[kind])
+    for name in kind(**sound).get_params(deep=False)
+]
+
+
+def fitted(scenario):
+    """A model under a scenario, by the first accountant that knows what it offers."""
+    for accountant in (GroupPrivacy(), GeneralWasserstein(), MarkovQuilt()):
+        model = PrivateMean(scenario, accountant, bounds=(-1, 1))
+        _, error = attempt(model.fit, np.zeros((4, 1)))
+        if not isinstance(error, UnsupportedError):
+            break
+    return model, error
+
+
+@pytest.mark.parametrize("kind, sound, name", CASES)
+def test_scenarios(kind, sound, name):
+    _, error = fitted(kind(**sound))
+    assert error is None
+    for value in ODD:
+        model, error = fitted(kind(**sound | {name: value}))
+        if error is not None:
+            # what a simulator draws and a prior holds is read as public rows
+            assert named(error, name) or "public rows" in str(error), (value, error)
+            assert not hasattr(model, "mean_")
+            continue
+        assert np.all(np.isfinite(model.mean_)), value
+        assert 0 < np.min(model.noise_.std()) < math.inf, value
+        assert 0 < model.certificate_.epsilon < math.inf, value
+
+
+#: Values, and parameters that are sensitivities already, which may be smaller.
+VALUES = [
+    (scenarios.DiffusionScenario, "curvature", lambda size: size),
+    (scenarios.DiffusionScenario, "diameter", lambda size: size),
+    (scenarios.DiffusionScenario, "times", lambda size: [0, size]),
+    (scenarios.GaussianScenario, "mean", lambda size: [size]),
+    (scenarios.GaussianScenario, "covariance", lambda size: [[size]]),
+    (scenarios.GaussianScenario, "domain", lambda size: (-size, size)),
+    (scenarios.GaussianScenario, "domain", lambda size: (0, size)),
+    (scenarios.JointTableScenario, "tables", lambda size: [[0, 0], [size, 0]]),
+    (scenarios.MarkovChainScenario, "states", lambda size: [0, size]),
+]
+
+
+EXTENTS = [
+    (scenarios.BayesianNetworkScenario, "moves", lambda size: {0: 1.0, 1: size}),
+    (scenarios.DependenceScenario, "distance", lambda size: size),
+]
+
+
+@pytest.mark.parametrize(
+    "kind, name, made, least",
+    [(*one, 1e-71) for one in VALUES] + [(*one, 1e-151) for one in EXTENTS],
+)
+def test_scenarios_state_sizes_that_noise_can_cover(kind, name, made, least):
+    for size in (5e-324, least, 1e71, 1e300, 10**400):
+        scenario = kind(**SOUND[kind][-1] | {name: made(size)})
+        with pytest.raises(ValueError, match=f"'{name}'"):
+            scenario.check()
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-71, 1e71, 1e300])
+def test_distributions_are_of_sizes_that_noise_can_cover(size):
+    for distribution in (
+        PointMass(size),
+        Discrete([0, size]),
+        Samples([[0, 1], [0, size]]),
+        Support([size, -size]),
+        Gaussian(size, 1.0),
+        Gaussian(0.0, size),
+        Continuous(stats.uniform(0, size)),
+        Continuous(stats.norm(0, size)),
+    ):
+        scenario = scenarios.LawsScenario([(distribution, distribution)])
+        with pytest.raises(ScenarioError, match=r"'laws'.*\[1e-70, 1e\+70\]"):
+            scenario.check()
+
+
+@pytest.mark.parametrize(
+    "made, name",
+    [
+        (lambda: PointMass(10**400), "point"),
+        (lambda: Discrete([0, 10**400]), "points"),
+        (lambda: Discrete([0, 1], [1, 10**400]), "weights"),
+        (lambda: Gaussian(10**400, 1.0), "mean"),
+        (lambda: Gaussian(0.0, 10**400), "covariance"),
+    ],
+)
+def test_numbers_beyond_floats_are_none_of_a_distribution(made, name):
+    with pytest.raises(ValueError, match=f"'{name}'"):
+        made()
+
+
+def test_a_dependence_that_has_faded_leaves_no_release_without_noise():
+    # the value of one column moves the other by less than can be squared
+    for shape, domain in (("box", (0, 1)), ("ball", 1.0), ("points", (0, 1))):
+        for faint in (5e-324, 1e-200):
+            scenario = scenarios.GaussianScenario(
+                covariance=[[1.0, faint], [faint, 1.0]],
+                secret=0,
+                domain=domain,
+                shape=shape,
+            )
+            _, error = fitted(scenario)
+            assert "'sensitivity'" in str(error)
 
 
 # -- estimators ---------------------------------------------------------------------

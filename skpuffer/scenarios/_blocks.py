@@ -12,6 +12,7 @@ from scipy import sparse
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.utils._checks import check_count
+from skpuffer.utils._reading import refuse_mask
 from skpuffer.utils._types import Floats
 
 from ._base import AnyRelease, BoundScenario, Rows, Scenario, offers
@@ -85,6 +86,7 @@ class BlocksScenario(Scenario):
                 "The scenario of a block takes the private rows as its prior, but "
                 "blocks need public ones."
             )
+        refuse_mask(self.sizes, "sizes")
         sizes = np.atleast_1d(np.asarray(self.sizes, dtype=object))
         if sizes.ndim != 1 or not len(sizes):
             raise ScenarioError(

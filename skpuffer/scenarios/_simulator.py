@@ -10,7 +10,7 @@ from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios.priors._tables import bound_arrays
 from skpuffer.utils._checks import check_count, check_probability
-from skpuffer.utils._reading import row_count
+from skpuffer.utils._reading import is_frame, row_count
 
 from ._base import (
     AnyRelease,
@@ -126,6 +126,11 @@ class _BoundSimulator(BoundScenario):
 
     def _output(self, release, table):
         X, y = table if isinstance(table, tuple) else (table, None)
+        if not is_frame(X) and not np.ndim(X):
+            raise ScenarioError(
+                "The parameters 'draw' and 'draw_pair' must return tables. Got an "
+                f"object of type {type(X).__name__}."
+            )
         n = row_count(X)
         if n != self.context.n_records:
             raise ScenarioError(
@@ -134,18 +139,21 @@ class _BoundSimulator(BoundScenario):
             )
         return finite_output(release, *bound_arrays(self.context, X, y))
 
+    def _draw_pair(self, a, b, rng):
+        tables = self.scenario.draw_pair(a, b, rng)
+        if not np.iterable(tables) or len(tables) != 2:
+            raise ScenarioError("The parameter 'draw_pair' must return two tables.")
+        return tables
+
     @offers(CoupledSamples)
     def _coupled_samples(self, release: AnyRelease, norm: float) -> CoupledSamples:
         scenario = self.scenario
-        rng = np.random.default_rng(scenario.random_state)
+        rng = np.random.default_rng(int(scenario.random_state))
         pairs, draws = self._pairs(), []
         for i, j in pairs:
             a, b = scenario.secrets[i], scenario.secrets[j]
             outputs = [
-                [
-                    self._output(release, table)
-                    for table in scenario.draw_pair(a, b, rng)
-                ]
+                [self._output(release, table) for table in self._draw_pair(a, b, rng)]
                 for _ in range(scenario.n_draws)
             ]
             u, v = (np.array(side) for side in zip(*outputs, strict=True))
@@ -170,7 +178,7 @@ class _BoundSimulator(BoundScenario):
         """Outputs of independently drawn tables, by secret."""
         scenario = self.scenario
         # the simulation is public: its seed may be known, the noise's may not
-        rng = np.random.default_rng([scenario.random_state, seed_offset])
+        rng = np.random.default_rng([int(scenario.random_state), seed_offset])
         return [
             np.array(
                 [

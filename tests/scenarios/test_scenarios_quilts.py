@@ -501,7 +501,7 @@ HALF = [0.5, 0.5]
         ({"protected": [7]}, "names 7"),
         ({"moves": {0: 1.0, 1: 1.0}}, "goes with level='attribute'"),
         ({"level": "attribute", "moves": {0: 1.0}}, "name each node once"),
-        ({"level": "attribute", "moves": {0: 1.0, 1: -1.0}}, "non-negative"),
+        ({"level": "attribute", "moves": {0: 1.0, 1: -1.0}}, "'moves' must be in"),
         ({"level": "table"}, "'level' must be one of"),
         ({"max_quilt": 0}, "'max_quilt' must be an integer"),
     ],

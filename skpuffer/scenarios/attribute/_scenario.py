@@ -137,16 +137,21 @@ class AttributeScenario(Scenario):
         check_name(table=self.table)
         if not isinstance(self.column, Hashable):
             raise _not_one(self.column)
+        if not isinstance(self.target, Hashable):
+            raise ScenarioError(
+                f"The parameter 'target' must name one column. Got {self.target!r}."
+            )
         if isinstance(self.prior, str):
             check_option(("empirical",), prior=self.prior)
             return
         secrets = set()
         for table in self._tables():
-            for name in filter(lambda c: c is not None, (self.column, self.target)):
-                if name not in table.columns:
-                    if isinstance(name, tuple) and set(name) <= set(table.columns):
+            for which in ("column", "target"):
+                name = getattr(self, which)
+                if name not in table and not (which == "target" and name is None):
+                    several = isinstance(name, tuple) and which == "column"
+                    if several and set(name) <= set(table.columns):
                         raise _not_one(name)
-                    which = "column" if name == self.column else "target"
                     raise ScenarioError(
                         f"The parameter {which!r} names {name!r}, but the prior has "
                         f"the columns {list(table.columns)!r}."
@@ -172,7 +177,7 @@ class AttributeScenario(Scenario):
                     "these, or 'empirical'. Got None."
                 )
             if callable(prior):
-                prior = prior(np.random.default_rng(self.random_state))
+                prior = prior(np.random.default_rng(int(self.random_state)))
             shared = isinstance(prior, ReferenceTable)
             out.append(prior if shared else ReferenceTable(prior))
         return out
@@ -188,7 +193,9 @@ class AttributeScenario(Scenario):
             return None
         # the data is laid out as the prior without its target
         columns = [c for c in self._tables()[0].columns if c != self.target]
-        return columns.index(self.column) if n_features == len(columns) else None
+        # the target itself may be the secret
+        there = n_features == len(columns) and self.column in columns
+        return columns.index(self.column) if there else None
 
     def check_secret(self, secret: ArrayLike) -> None:
         """Refuse values of the secret column that the scenario does not cover.

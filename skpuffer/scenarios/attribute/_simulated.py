@@ -59,7 +59,7 @@ def coupled_samples(bound: Any, release: QueryRelease) -> CoupledSamples:
         for i, j in bound.pairs:
             if not (np.any(rows.codes == i) and np.any(rows.codes == j)):
                 continue
-            rng = np.random.default_rng([scenario.random_state, prior, i, j])
+            rng = np.random.default_rng([int(scenario.random_state), prior, i, j])
             outputs = [
                 [_output(release, rows, t) for t in couple(rows, (i, j), n, rng)]
                 for _ in range(scenario.n_draws)
@@ -85,7 +85,7 @@ def output_samples(bound: Any, release: QueryRelease) -> OutputSamples:
     for prior, rows in enumerate(bound.priors):
         mass = np.bincount(rows.codes, minlength=len(bound.secrets)) / len(rows.codes)
         for code in np.flatnonzero(mass):
-            rng = np.random.default_rng([scenario.random_state, prior, code])
+            rng = np.random.default_rng([int(scenario.random_state), prior, code])
             for _ in range(scenario.n_draws):
                 (table,) = couple(rows, (code,), n, rng)
                 outputs.append(_output(release, rows, table))

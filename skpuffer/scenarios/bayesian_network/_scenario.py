@@ -8,8 +8,14 @@ from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext
-from skpuffer.scenarios._base import BoundScenario, Scenario
-from skpuffer.utils._checks import check_count, check_masses, check_option, check_real
+from skpuffer.scenarios._base import BoundScenario, Scenario, stated
+from skpuffer.utils._checks import (
+    check_count,
+    check_extent,
+    check_finite,
+    check_masses,
+    check_option,
+)
 
 from ._bound import BoundNetwork
 from ._graph import Graph
@@ -122,20 +128,28 @@ class BayesianNetworkScenario(Scenario):
                 "known from the release. Omit it."
             )
         if self.moves is not None:
-            if set(self.moves) != set(nodes):
+            if not isinstance(self.moves, dict) or set(self.moves) != set(nodes):
                 raise ScenarioError(
-                    "The parameter 'moves' must name each node once. Got "
-                    f"{list(self.moves)!r} for {list(nodes)!r}."
+                    "The parameter 'moves' must name each node once, as a dict of "
+                    f"{list(nodes)!r}. Got {self.moves!r}."
                 )
             for value in self.moves.values():
-                if not 0 <= check_real(moves=value) < math.inf:
+                if math.isinf(check_extent(moves=value)):
                     raise ScenarioError(
-                        "The parameter 'moves' must hold finite non-negative numbers. "
-                        f"Got {value!r}."
+                        f"The parameter 'moves' must be finite. Got {value!r}."
                     )
 
     def _protected(self, nodes):
-        return list(nodes) if self.protected is None else list(self.protected)
+        if self.protected is None:
+            return list(nodes)
+        given = self.protected
+        if not np.iterable(given) or not all(
+            isinstance(one, Hashable) for one in given
+        ):
+            raise ScenarioError(
+                f"The parameter 'protected' must be a list of nodes. Got {given!r}."
+            )
+        return list(given)
 
     def _nodes(self):
         """Nodes and their parents, by name."""
@@ -144,6 +158,12 @@ class BayesianNetworkScenario(Scenario):
                 "The parameter 'parents' must be a dict from each node to what it "
                 f"depends on. Got {self.parents!r}."
             )
+        for name, of in self.parents.items():
+            if not np.iterable(of) or not all(isinstance(one, Hashable) for one in of):
+                raise ScenarioError(
+                    f"The parameter 'parents' of {name!r} must be a sequence of nodes. "
+                    f"Got {of!r}."
+                )
         nodes = {name: tuple(of) for name, of in self.parents.items()}
         for name, of in nodes.items():
             strangers = [p for p in of if p not in nodes]
@@ -159,7 +179,8 @@ class BayesianNetworkScenario(Scenario):
         nodes = self._nodes()
         Graph.of(nodes)  # raises if there is a cycle
         given = self.tables
-        beliefs = [given] if isinstance(given, dict) else list(given)
+        several = np.iterable(given) and not isinstance(given, dict)
+        beliefs = list(given) if several else [given]
         if not beliefs:
             raise ScenarioError("The parameter 'tables' holds no belief.")
         return [self._joint(nodes, tables) for tables in beliefs]
@@ -171,7 +192,7 @@ class BayesianNetworkScenario(Scenario):
             raise ScenarioError(
                 "The parameter 'tables' must hold one table for each node of 'parents'."
             )
-        arrays = {name: np.asarray(tables[name], dtype=float) for name in nodes}
+        arrays = {name: stated(check_finite, tables=tables[name]) for name in nodes}
         names = list(nodes)
         counts = {n: arrays[n].shape[-1] if arrays[n].ndim else 0 for n in names}
         for name, of in nodes.items():

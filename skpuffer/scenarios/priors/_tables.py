@@ -11,7 +11,14 @@ from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext
-from skpuffer.utils._reading import column_names, is_frame, matching_names, to_pandas
+from skpuffer.utils._reading import (
+    column_names,
+    floats,
+    is_frame,
+    matching_names,
+    refuse_mask,
+    to_pandas,
+)
 from skpuffer.utils._types import Floats
 
 __all__ = [
@@ -47,10 +54,19 @@ class ReferenceTable:
     def __init__(self, table: Any) -> None:
         if isinstance(table, ReferenceTable):
             table = table._frame
+        refuse_mask(table, "prior")
+        if not is_frame(table):
+            try:
+                table = np.asarray(table)
+            except ValueError:  # rows of different lengths
+                table = np.empty(0)
+        if len(table.shape) != 2 or not table.shape[0]:
+            raise ScenarioError(
+                "The parameter 'prior' must be a table with rows: a data frame, or an "
+                "array of two dimensions."
+            )
         self._names = matching_names(table)
         frame = to_pandas(table)
-        if frame.ndim != 2 or len(frame) == 0:
-            raise ScenarioError("The parameter 'prior' must be a table with rows.")
         # a copy: the digest must not go stale when the caller's table changes
         self._frame = frame.copy()
 
@@ -69,6 +85,10 @@ class ReferenceTable:
         """Hash of the content."""
         rows = pd.util.hash_pandas_object(self._frame, index=False).to_numpy()
         return joblib.hash([self.named, list(self._frame.columns), rows])
+
+    def __contains__(self, name: Hashable) -> bool:
+        # as pandas finds them: True is not the position 1
+        return name in self._frame.columns
 
     def frame(self) -> pd.DataFrame:
         """Return a copy as a pandas frame."""
@@ -108,13 +128,12 @@ def encode_target(context: PublicContext, y: ArrayLike | None) -> Any:
         return None
     y = np.asarray(y)
     if context.classes is None:
-        try:
-            y = y.astype(float)
-        except (TypeError, ValueError):
+        numbers = floats(y)
+        if numbers is None:
             return y  # labels that pass through a step that has no use for them
-        if not np.all(np.isfinite(y)):
+        if not np.all(np.isfinite(numbers)):
             raise ScenarioError("The target of the prior contains NaN or infinity.")
-        return y
+        return numbers
     classes = list(context.classes)
     index = {label: i for i, label in enumerate(classes)}
     try:
@@ -180,13 +199,12 @@ def bound_arrays(
     # public preprocessing, which the data went through as well
     if context.feature_map is not None:
         X = context.feature_map(X)
-    try:
-        X = np.asarray(X, dtype=float)
-    except (TypeError, ValueError):
+    X = floats(X)
+    if X is None:
         raise ScenarioError(
             "The public rows have columns that are not numeric. Encode them with "
             "compose.PublicPreprocessing, which treats data and prior alike."
-        ) from None
+        )
     if X.ndim != 2:
         raise ScenarioError(f"Public rows must form a table. Got shape {X.shape}.")
     if context.n_features is not None and X.shape[1] != context.n_features:
