@@ -165,6 +165,18 @@ def test_laws_are_conditional_laws(seed, n_columns, norm):
         assert np.linalg.norm(matrix @ slopes @ (a - b), norm) <= worst + 1e-9
 
 
+@pytest.mark.parametrize("mean", [0.0, 1e6, 1e17, -1e40])
+@pytest.mark.parametrize("width", [1.0, 1e-7, 1e-60])
+def test_a_large_mean_swallows_no_move(mean, width):
+    matrix = np.tile([0.0, 0.25], 4)[None]
+    scenario = GaussianScenario(
+        [0.0, mean], [[1.0, 0.5], [0.5, 1.0]], secret=0, domain=(0, width)
+    )
+    release = linear(matrix, 4)
+    certificate = GeneralWasserstein().calibrate(release, scenario).certificate
+    assert certificate.sensitivity == pytest.approx(0.125 * width, rel=1e-8, abs=0)
+
+
 NORMS = [1, 1.5, 2, 3, math.inf]
 
 

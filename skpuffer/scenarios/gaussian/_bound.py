@@ -33,6 +33,9 @@ __all__ = ["BoundGaussian", "slopes_of"]
 _EPS = np.finfo(float).eps
 _WORST_CONDITION = 1e12
 
+#: Share of a move that may be lost to the digits of the mean it is added to.
+_SWALLOWED = 1e-9
+
 
 def slopes_of(covariance: Floats, secret: Sequence[int]) -> Floats:
     """Regression coefficients of every coordinate on the secret ones.
@@ -326,9 +329,14 @@ class BoundGaussian(BoundScenario):
             for move in moves:
                 # of two secrets the means are a move apart: half to either side
                 half = slopes @ move / 2
+                low, high = mean - half, mean + half
+                # a mean far larger than the move would swallow it: the pair is then
+                # put around zero, as noise depends on the difference alone
+                if np.any(np.abs(high - low - 2 * half) > _SWALLOWED * np.abs(half)):
+                    low, high = -half, half
                 pairs.append((len(distributions), len(distributions) + 1))
-                for sign in (-1, 1):
-                    distributions.append(Gaussian(mean + sign * half, covariance))
+                for sign, end in ((-1, low), (1, high)):
+                    distributions.append(Gaussian(end, covariance))
                     secrets.append((name, tuple((sign * move / 2).tolist())))
         return OutputDistributions(
             distributions=(tuple(distributions),),
