@@ -42,7 +42,9 @@ def linear_scores(estimator: Any, X: Table) -> Floats:
         X = clip_rows(X, estimator.data_norm)
     # post-processing of released coefficients: as many predictions as one likes
     coef = np.atleast_2d(estimator.coef_)
-    scores = safe_sparse_dot(X, coef.T, dense_output=True) + estimator.intercept_
+    scores: Floats = (
+        safe_sparse_dot(X, coef.T, dense_output=True) + estimator.intercept_
+    )
     # one output is one number a row, as scikit-learn's linear models have it
     return scores.ravel() if scores.shape[1] == 1 else scores
 
@@ -80,7 +82,8 @@ class LinearLabelsMixin:
         scores = self.decision_function(X)
         # two classes have one score, whose sign says which; more have one score each
         chosen = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes_[chosen]
+        labels: Array = self.classes_[chosen]
+        return labels
 
 
 class ScoreProbabilitiesMixin:
@@ -104,7 +107,8 @@ class ScoreProbabilitiesMixin:
             # one score is the log-odds of the second class, several are softmax logits
             positive = expit(scores)
             return np.column_stack([1 - positive, positive])
-        return softmax(scores, axis=1)
+        probabilities: Floats = softmax(scores, axis=1)
+        return probabilities
 
     def predict_log_proba(self, X: Table) -> Floats:
         """Return the logarithm of :meth:`predict_proba`.

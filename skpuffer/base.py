@@ -6,7 +6,7 @@ import functools
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -90,7 +90,6 @@ PUBLIC_TARGET = (
 #: Attributes that hold the parameters an earlier fit released, for a warm start.
 RELEASED = ("_released",)
 
-Estimator = TypeVar("Estimator", bound=BaseEstimator)
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
@@ -142,8 +141,8 @@ def forget(estimator: BaseEstimator, keep: Iterable[str] = ()) -> None:
 
 
 def all_or_nothing(
-    fit: Callable[Concatenate[Estimator, Parameters], Result],
-) -> Callable[Concatenate[Estimator, Parameters], Result]:
+    fit: Callable[Parameters, Result],
+) -> Callable[Parameters, Result]:
     """Decorate a method that fits to begin from nothing, and leave nothing on failure.
 
     What an earlier fit has set is removed first, except what it released, in
@@ -161,14 +160,13 @@ def all_or_nothing(
     """
 
     @functools.wraps(fit)
-    def fit_or_forget(
-        estimator: Estimator, *args: Parameters.args, **kwargs: Parameters.kwargs
-    ) -> Result:
+    def fit_or_forget(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Result:
+        estimator = args[0]
         try:
             # before the first check: a call that is refused must not leave the
             # certificate of an earlier one beside parameters it was not made for
             forget(estimator, keep=RELEASED)
-            return fit(estimator, *args, **kwargs)
+            return fit(*args, **kwargs)
         # an interrupt as well: some attributes may be set by then, and the others not
         except BaseException:
             forget(estimator)
@@ -177,7 +175,7 @@ def all_or_nothing(
     return fit_or_forget
 
 
-class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
+class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Template of a private fit: validate, bind, calibrate, announce, run, publish.
 
     A subclass has the parameters `scenario`, `accountant` and `random_state` and
@@ -250,13 +248,15 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
             If the accountant cannot work from what the scenario offers.
         """
         refuse_arguments(self, refused)
-        return self._fit_validated(X, y, secret)
+        fitted: Self = self._fit_validated(X, y, secret)
+        return fitted
 
     @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def _fit_validated(
         self, X: Table, y: ArrayLike | None, secret: ArrayLike | None
     ) -> Self:
-        return self._fit_private(X, y, secret)
+        fitted: Self = self._fit_private(X, y, secret)
+        return fitted
 
     @all_or_nothing
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -388,7 +388,8 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
                 f"The release {release.name!r} is NaN or infinite on this table, which "
                 "no noise hides: look for records that the query cannot take."
             )
-        return exact + noise.sample(exact.shape, rng)
+        value: Floats = exact + noise.sample(exact.shape, rng)
+        return value
 
     def _check_released(self, value: Any) -> None:
         """Refuse to publish what is not finite.
@@ -506,7 +507,8 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
             nested = any(key.startswith(f"{name}__") for key in params)
             if nested and getattr(self, name) is None and params.get(name) is None:
                 params[name] = make()
-        return super().set_params(**params)
+        changed: Self = super().set_params(**params)
+        return changed
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -514,7 +516,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):
         return tags
 
 
-class PrivateClassifierMixin(ClassifierMixin):
+class PrivateClassifierMixin(ClassifierMixin):  # type: ignore[misc] # scikit-learn is untyped
     """Mixin of private classifiers: public class labels, encoded for the query."""
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:

@@ -127,7 +127,7 @@ class Support:
 RELATIONS = ("add_remove", "replace")
 
 
-class Accountant(BaseEstimator, ABC):
+class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is untyped
     """Base of accountants: privacy-loss accounting for releases.
 
     An accountant holds parameters only. It never sees a data frame: it works from the

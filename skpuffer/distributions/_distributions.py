@@ -119,7 +119,8 @@ class Discrete(Distribution):
     @property
     def dim(self) -> int:
         """Number of coordinates."""
-        return self.points.shape[1]
+        dim: int = self.points.shape[1]
+        return dim
 
     def check(self) -> None:
         """Refuse sizes by whose distances no noise can be set."""
@@ -133,7 +134,8 @@ class Discrete(Distribution):
     @property
     def mean(self) -> Floats:
         """Mean, of shape (dim,)."""
-        return self.masses @ self.points
+        mean: Floats = self.masses @ self.points
+        return mean
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw an array of shape (n, dim)."""
@@ -274,7 +276,8 @@ class Continuous(Distribution):
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw an array of shape (n, 1)."""
-        return self.distribution.rvs(size=(n, 1), random_state=rng)
+        draws: Floats = self.distribution.rvs(size=(n, 1), random_state=rng)
+        return draws
 
 
 def distribution_distance(
@@ -378,7 +381,8 @@ def _(
     # the two supports, which is finite where the continuous one is bounded.
     low, high = (float(end) for end in u.distribution.support())
     points = cast(Discrete, v).points
-    return max(high - points.min(), points.max() - low) / float(units[0])
+    longest: float = max(high - points.min(), points.max() - low)
+    return longest / float(units[0])
 
 
 @_distance.register

@@ -214,7 +214,7 @@ def remembered_with(
                 return function(*arguments)
             # Computed outside the lock: two threads may both do so, and either result
             # is right.
-            value = MEMORY.held(owners, (*name, rest), _NOTHING)
+            value: Result = MEMORY.held(owners, (*name, rest), _NOTHING)
             if value is _NOTHING:
                 value = function(*arguments)
                 MEMORY.keep(owners, (*name, rest), value)

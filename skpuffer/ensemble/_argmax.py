@@ -73,4 +73,5 @@ def noisy_argmax(
     # The argmax is post-processing of the noisy counts. With noise on the classes that
     # got a vote only, it would tell which these are.
     rng, _ = noise_generator(random_state)
-    return np.argmax(votes + noise.sample(votes.shape, rng), axis=1)
+    winners: Indices = np.argmax(votes + noise.sample(votes.shape, rng), axis=1)
+    return winners

@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 
-class LinearRegressorMixin(RegressorMixin):
+class LinearRegressorMixin(RegressorMixin):  # type: ignore[misc] # scikit-learn is untyped
     """Mixin of linear regressors: a target that is clipped to public bounds."""
 
     _accept_sparse: str | bool = "csr"

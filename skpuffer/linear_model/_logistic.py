@@ -52,7 +52,8 @@ class _Rows:
         # Clipping projects onto a ball, which moves no two rows apart, and two rows of
         # a ball are no further apart than it is wide. The intercept's column does not
         # move.
-        return np.minimum(np.linalg.norm(gaps, axis=1), 2 * self.data_norm)
+        moves: Floats = np.minimum(np.linalg.norm(gaps, axis=1), 2 * self.data_norm)
+        return moves
 
     def __call__(self, X: Matrix) -> Matrix:
         return with_intercept(clip_rows(X, self.data_norm), self.intercept)

@@ -149,13 +149,15 @@ class LogisticRecord:
         -------
         ndarray of shape (n_records,)
         """
-        return self.prepare.move(gaps)
+        moves: Floats = self.prepare.move(gaps)
+        return moves
 
     def __call__(self, X: Matrix, y: ArrayLike) -> Floats:
         """Return an array of shape (n_records, n_coordinates)."""
         rows = self.prepare(X)
         if self.n_classes == 2:
-            return rows * (2.0 * np.asarray(y) - 1.0)[:, None]
+            signed: Floats = rows * (2.0 * np.asarray(y) - 1.0)[:, None]
+            return signed
         # two unit vectors are sqrt(2) apart
         labels = np.eye(self.n_classes)[np.asarray(y)]
         return np.hstack([rows, labels * (self.label_distance / math.sqrt(2))])
@@ -183,13 +185,15 @@ def _hessian_product(
         # X' diag(p (1 - p)) X v
         p = expit(safe_sparse_dot(rows, w))
         product = safe_sparse_dot(rows.T, p * (1 - p) * safe_sparse_dot(rows, v))
-        return C * product + v
+        found: Floats = C * product + v
+        return found
     W, V = w.reshape(n_classes, -1), v.reshape(n_classes, -1)
     p = softmax(safe_sparse_dot(rows, W.T), axis=1)
     # for each row (diag(p) - p p') applied to its scores under V
     moved = p * safe_sparse_dot(rows, V.T)
     moved -= p * moved.sum(axis=1, keepdims=True)
-    return C * safe_sparse_dot(rows.T, moved).T.ravel() + v
+    found = C * safe_sparse_dot(rows.T, moved).T.ravel() + v
+    return found
 
 
 def minimise(

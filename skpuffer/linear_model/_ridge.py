@@ -73,7 +73,7 @@ class _Moments:
         d = np.minimum(d, min(2.0, np.sqrt(3 + extra)))
         surface, radius = 3 + extra - d**2 / 2, 5 + extra - 4 * d + d**2
         # all other norms from the one in l2, for vectors of this length
-        moves = d * np.sqrt(np.maximum(surface, radius))
+        moves: Floats = d * np.sqrt(np.maximum(surface, radius))
         return moves * convert_norm(1.0, 2, norm, self.dim)
 
     def __call__(self, X: Matrix, y: ArrayLike) -> Floats:

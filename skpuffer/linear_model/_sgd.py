@@ -236,7 +236,8 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         -------
         log_probabilities : ndarray of shape (n_records, n_classes)
         """
-        return np.log(self.predict_proba(X))
+        log_probabilities: Floats = np.log(self.predict_proba(X))
+        return log_probabilities
 
 
 # the mixin of regressors first: its validation, which clips targets, is the one to run

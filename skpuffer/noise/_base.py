@@ -138,7 +138,7 @@ class Shift(Plain, kind="shift"):
         power = 1 / norm - 1 / self.norm
         # the r-norm of equal entries is one of them times dim^(1/r)
         if ratio.ndim == 0:
-            return self.radius * float(ratio) * dim**power
+            return self.radius * float(ratio) * float(dim**power)
         return self.radius * float(np.linalg.norm(ratio, ord=1 / power))
 
     def common_dim(self, dim: int | None) -> int | None:
@@ -518,7 +518,8 @@ class Noise(Plain, ABC):
     def _draw(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         """Draws of noise at this scale."""
         # noise of scale s is s times unit noise, except on the integers
-        return self._sample_unit(shape, rng) * np.asarray(self.scale)
+        draws: Floats = self._sample_unit(shape, rng) * np.asarray(self.scale)
+        return draws
 
     @property
     def dim(self) -> int | None:
@@ -567,11 +568,13 @@ class Noise(Plain, ABC):
 
     def _variance(self) -> Numbers:
         # infinite for families whose tails have no second moment
-        return self.unit_variance * plain(np.square(self.scale))
+        squares: Numbers = plain(np.square(self.scale))
+        return self.unit_variance * squares
 
     def std(self, dim: int | None = None) -> Numbers:
         """Return the standard deviation of each coordinate, shaped as `variance`."""
-        return plain(np.sqrt(self.variance(dim)))
+        deviations: Numbers = plain(np.sqrt(self.variance(dim)))
+        return deviations
 
 
 class MagnitudeNoise(Noise):
@@ -674,12 +677,14 @@ class ShiftCurve(Plain, kind="shifted_noise"):
     def renyi(self, alpha: Number) -> Number:
         """Return the Rényi cost in nats at one order or an array of orders."""
         alpha = check_each(check_order, alpha=alpha)
-        return plain(self._costs._renyi(alpha, self.magnitude))
+        cost: Number = plain(self._costs._renyi(alpha, self.magnitude))
+        return cost
 
     def delta(self, epsilon: Number) -> Number:
         """Return the hockey-stick divergence at one epsilon or an array of them."""
         epsilon = check_each(check_real, epsilon=epsilon)
-        return plain(self._costs._delta(epsilon, self.magnitude))
+        divergence: Number = plain(self._costs._delta(epsilon, self.magnitude))
+        return divergence
 
     def epsilon(self, delta: Number) -> Number:
         """Return the smallest epsilon >= 0 with (epsilon, delta), rounded up."""
@@ -689,14 +694,16 @@ class ShiftCurve(Plain, kind="shifted_noise"):
         pure = np.equal(delta, 0)
         if np.all(pure):
             # zeros added, for the shape that both have together
-            return plain(np.add(delta, self.renyi(math.inf)))
+            found: Number = plain(np.add(delta, self.renyi(math.inf)))
+            return found
         # a stand-in for delta = 0, whose epsilon is the pure cost below
         # root finders take one number at a time
         find = np.vectorize(self._costs._epsilon, otypes=[float])
         usual = find(np.where(pure, 0.5, delta), self.magnitude)
         if np.any(pure):
             usual = np.where(pure, self.renyi(math.inf), usual)
-        return plain(usual)
+        found = plain(usual)
+        return found
 
     def scale_for(self, alpha: float, epsilon: float) -> Numbers:
         """Return the smallest scale that costs at most epsilon; see :class:`Noise`."""
@@ -758,7 +765,7 @@ def _checked_scale(scale: ArrayLike) -> float | tuple[float, ...]:
     if not np.all(np.isfinite(array)):
         raise ValueError(f"The parameter 'scale' must be finite. Got {scale!r}.")
     if np.ndim(array) == 0:
-        return array
+        return float(array)
     if np.ndim(array) > 1 or array.size == 0:
         raise ValueError(
             "The parameter 'scale' must be one number or one for each coordinate. "

@@ -122,7 +122,7 @@ def _norm_to_l2(matrix: Floats, order: float) -> float:
     if order <= 2:
         return spectral
     # ||y||_2 <= d^(1/2 - 1/p) ||y||_p for p >= 2
-    ball = spectral * len(matrix) ** (1 / 2 - 1 / order)
+    ball: float = spectral * len(matrix) ** (1 / 2 - 1 / order)
     # |y^T G y| <= ||G||_dual ||y y^T||_order, and ||y y^T||_order = ||y||_order² <= 1
     dual = 1 / (1 - 1 / order)
     gram = np.linalg.norm(np.ravel(matrix.T @ matrix), ord=dual)

@@ -135,7 +135,8 @@ class ShiftPair(DominatingPair, kind="shift_pair"):
 
     def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
         """Return the Rényi costs at many orders, in nats."""
-        return self.curve.renyi(np.asarray(orders, dtype=float)).tolist()
+        costs: list[float] = self.curve.renyi(np.asarray(orders, dtype=float)).tolist()
+        return costs
 
 
 @dataclass(frozen=True)
@@ -250,7 +251,8 @@ class MixturePair(DominatingPair, kind="mixture_pair"):
         # the numbers of times j
         times, weights = participation(self.trials, self.chance)
         parts = zip(times.tolist(), weights, strict=True)
-        return sum(weight * self._one(at, j) for j, weight in parts)
+        total: Floats = sum(weight * self._one(at, j) for j, weight in parts)
+        return total
 
 
 @dataclass(frozen=True)

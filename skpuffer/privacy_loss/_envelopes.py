@@ -130,7 +130,7 @@ def hull(epsilons: Floats, log_deltas: Floats) -> Hull:
         # exp(d_i) (1 - exp(d_j - d_i)) / (exp(e_i) (exp(e_j - e_i) - 1))
         width, fall = e[j] - e[i], d[j] - d[i]
         grown = math.log(math.expm1(width)) if width < 700 else width
-        return d[i] + math.log(-math.expm1(fall)) - e[i] - grown
+        return float(d[i] + math.log(-math.expm1(fall)) - e[i] - grown)
 
     kept: list[int] = []
     slopes: list[float] = []

@@ -81,7 +81,8 @@ def _difference(epsilon: Numbers, mu: Numbers) -> Floats:
     second = epsilon + log_ndtr(-mu / 2 - epsilon / mu)
     # as exp(first) (1 - exp(second - first)), without the cancellation of two small
     # terms
-    return np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
+    difference: Floats = np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
+    return difference
 
 
 def gaussian_epsilon(delta: float, mu: float) -> float:

@@ -535,4 +535,6 @@ class Tail:
         # between the last point above and the next, linear in exp(epsilon)
         left, right = height[i], height[i + 1]
         part = (left - target) / (left - right)
-        return self.step * (self.low + i) + math.log1p(part * math.expm1(self.step))
+        beyond = math.log1p(part * math.expm1(self.step))
+        epsilon: float = self.step * (self.low + i) + beyond
+        return epsilon

@@ -124,7 +124,8 @@ class GaussianPoissonPair(DominatingPair, kind="gaussian_poisson_pair"):
         # without noise all but the components at zero tell the two tables apart
         if math.isinf(mean):
             same = np.exp(p.rest) - np.exp(np.minimum(epsilon + q.rest, 1.0))
-            return -math.expm1(p.rest) + np.maximum(0.0, same)
+            value: Floats = -math.expm1(p.rest) + np.maximum(0.0, same)
+            return value
         value = np.zeros_like(epsilon)
         # with no record in the first group, no loss exceeds minus the log of the weight
         # at zero
@@ -203,7 +204,8 @@ def _guess(epsilon: Floats, p: _Mixture, q: _Mixture) -> Floats:
         # for x; with records in the second group only, its mirror image
         above = sign * epsilon - rest
         next_to = above + np.log(-np.expm1(-above)) + rest - np.log(-np.expm1(rest))
-        return sign * (next_to / mean + mean / 2)
+        guess: Floats = sign * (next_to / mean + mean / 2)
+        return guess
     # with y = exp(mean x - epsilon), b y² - 2 h y - exp(-epsilon) b = 0, where
     # 2 h = rest (1 - exp(-epsilon)) / (1 - rest) and b = exp(-mean²/2)
     rest, mean = max(p.rest, q.rest), p.means[0]
@@ -211,7 +213,8 @@ def _guess(epsilon: Floats, p: _Mixture, q: _Mixture) -> Floats:
     with np.errstate(divide="ignore"):
         half = odds + mean**2 / 2 + np.log(-np.expm1(-epsilon))
     y = np.logaddexp(half, np.logaddexp(2 * half, -epsilon) / 2)
-    return (epsilon + y) / mean
+    guess = (epsilon + y) / mean
+    return guess
 
 
 @dataclass(frozen=True)

@@ -54,4 +54,5 @@ def log_delta_of_orders(alphas: Floats, costs: Floats, epsilons: Numbers) -> Flo
     # delta <= exp((alpha - 1) (cost - epsilon)) (1 - 1 / alpha)^(alpha - 1) / alpha
     gaps = costs - np.asarray(epsilons, float)[..., np.newaxis]
     found = (alphas - 1) * (gaps + np.log1p(-1 / alphas)) - np.log(alphas)
-    return found.min(axis=-1, initial=0.0)
+    best: Floats = found.min(axis=-1, initial=0.0)
+    return best

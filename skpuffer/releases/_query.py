@@ -119,8 +119,10 @@ class QueryRelease(Release):
         if self.query is not None:
             return np.asarray(self.query(X, y), dtype=float).ravel()
         # contributions are in the units, the vector is not
-        total = self.factor * self._sum_of_contributions(X, y)
-        return total if self.units is None else total * np.asarray(self.units)
+        total: Floats = self.factor * self._sum_of_contributions(X, y)
+        if self.units is not None:
+            total = total * np.asarray(self.units)
+        return total
 
     def _sum_of_contributions(self, X: Any, y: Any) -> Any:
         """Sum over records, block by block: contributions may be wider than rows."""

@@ -57,7 +57,8 @@ def convert_norm(
     # ||x||_p <= d^(1/p - 1/q) ||x||_q for p < q, with equality where all entries are
     # equal
     inverse = 0.0 if math.isinf(from_norm) else 1 / from_norm
-    return value * dim ** (1 / to_norm - inverse)
+    factor: float = dim ** (1 / to_norm - inverse)
+    return value * factor
 
 
 @dataclass(frozen=True)

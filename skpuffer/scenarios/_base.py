@@ -62,7 +62,7 @@ TARGETS_OF_RECORDS = (
 )
 
 
-class Scenario(BaseEstimator, ABC):
+class Scenario(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is untyped
     """A statement of what is secret.
 
     A scenario holds parameters only, no data and no state, so that scikit-learn can

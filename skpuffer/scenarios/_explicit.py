@@ -77,7 +77,8 @@ class LawsScenario(Scenario):
 class _BoundLaws(BoundScenario):
     @property
     def _dim(self) -> int:
-        return self.scenario.laws[0][0].dim
+        dim: int = self.scenario.laws[0][0].dim
+        return dim
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         if not isinstance(release, QueryRelease):

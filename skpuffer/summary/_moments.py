@@ -113,7 +113,8 @@ class Moments:
         gaps = np.minimum(gaps[:, list(self.positions)] / self.bounds.half, 2.0)
         # the norm of a stacked vector is that of its columns' norms
         columns = gaps if self.order == 1 else _pair_move(gaps, norm)
-        return np.linalg.norm(columns, norm, axis=1)
+        moves: Floats = np.linalg.norm(columns, norm, axis=1)
+        return moves
 
     def means(self, first: Floats) -> Floats:
         """Means in data units from first moments, of shape (..., n_columns)."""
@@ -156,7 +157,8 @@ def _pair_move(gaps: Floats, norm: float) -> Floats:
         return gaps * np.sqrt(1 + (2 - gaps) ** 2)
     # each part at its largest; no norm exceeds that of order 1
     apart = np.linalg.norm(np.stack([first, second]), norm, axis=0)
-    return np.minimum(apart, in_l1)
+    moves: Floats = np.minimum(apart, in_l1)
+    return moves
 
 
 @dataclass(frozen=True)
@@ -209,7 +211,8 @@ def bounded_variance(first: Numbers, second: Numbers, least: ArrayLike = 0.0) ->
 
 def column_means(X: ArrayLike, y: ArrayLike | None = None) -> Floats:
     """Column means without noise: the query where no bounds are known."""
-    return np.asarray(X, dtype=float).mean(axis=0)
+    means: Floats = np.asarray(X, dtype=float).mean(axis=0)
+    return means
 
 
 def column_moments(X: ArrayLike, y: ArrayLike | None = None) -> Floats:

@@ -89,4 +89,5 @@ def grid_quantiles(
     upper = np.clip(np.searchsorted(levels, quantiles), 1, len(levels) - 1)
     lower = upper - 1
     share = (quantiles - levels[lower]) / (levels[upper] - levels[lower])
-    return edges[lower] + share * (edges[upper] - edges[lower])
+    values: Floats = edges[lower] + share * (edges[upper] - edges[lower])
+    return values

@@ -213,4 +213,7 @@ def _shown(
     """The steps, with a progress bar."""
     from tqdm.auto import tqdm  # a display, wanted by few: not at import
 
-    return tqdm(steps, total=release.n_steps, desc=release.name, unit="step")
+    shown: Iterator[Indices | None] = tqdm(
+        steps, total=release.n_steps, desc=release.name, unit="step"
+    )
+    return shown

@@ -80,13 +80,14 @@ class Logistic(Loss):
     def value(self, scores: Array, y: Array) -> Array:
         """Return the loss of each example, of shape (n,)."""
         # log(1 + e^s) - y s, without the overflow of e^s
-        return np.logaddexp(0, scores) - y * scores
+        loss: Array = np.logaddexp(0, scores) - y * scores
+        return loss
 
     def derivative(self, scores: Array, y: Array) -> Array:
         """Return the derivative by the score, of shape (n,)."""
         # expit(s) = (1 + tanh(s / 2)) / 2, and NumPy has a fast tanh
         half = scores.dtype.type(0.5)
-        residual = half * scores
+        residual: Array = half * scores
         np.tanh(residual, out=residual)
         residual *= half
         residual += half - y
@@ -110,12 +111,13 @@ class Multinomial(Loss):
 
     def value(self, scores: Array, y: Array) -> Array:
         """Return the loss of each example, of shape (n,)."""
-        return logsumexp(scores, axis=1) - _own(scores, y)
+        loss: Array = logsumexp(scores, axis=1) - _own(scores, y)
+        return loss
 
     def derivative(self, scores: Array, y: Array) -> Array:
         """Return the derivative by the scores, of shape (n, n_outputs)."""
         # scikit-learn's, which takes the largest score off first: no overflow
-        residual = softmax(scores)
+        residual: Array = softmax(scores)
         residual[np.arange(len(residual)), y] -= 1
         return residual
 
@@ -154,7 +156,8 @@ class Hinge(_Margin):
     smoothness = math.inf
 
     def _loss(self, margin: Array) -> Array:
-        return np.maximum(0, 1 - margin)
+        loss: Array = np.maximum(0, 1 - margin)
+        return loss
 
     def _slope(self, margin: Array) -> Array:
         # a subgradient: at the corner itself the slope is taken as zero
@@ -293,7 +296,8 @@ class Huber(Loss):
         # with the derivative d: error**2 / 2 within the width, and beyond it
         # width * |error| - width**2 / 2, are both d * (error - d / 2)
         inner = np.clip(error, -self.width, self.width)
-        return inner * (error - inner / 2)
+        loss: Array = inner * (error - inner / 2)
+        return loss
 
     def derivative(self, scores: Array, y: Array) -> Array:
         """Return the derivative by the score, of shape (n,)."""
@@ -355,6 +359,6 @@ def make_loss(name: str, n_classes: int | None = None, **parameters: float) -> L
             f"{kind}. Got {name!r}."
         )
     # the number of classes is public, so it may decide how many scores there are
-    if n_classes is not None and n_classes > 2:
-        return multiple(**parameters)
-    return single(**parameters)
+    several = n_classes is not None and n_classes > 2
+    loss: Loss = (multiple if several else single)(**parameters)
+    return loss

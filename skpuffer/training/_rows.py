@@ -70,7 +70,7 @@ class Rows:
         if self._sparse and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()  # entries stored in parts would be measured too short
-        self.X = X
+        self.X: Matrix = X
         #: Largest magnitude of an entry. A gradient's length has at most five factors.
         self.limit = float(np.finfo(X.dtype).max) ** (1 / 6)
         self._lengths = {(2.0, 0.0): self._measure(2.0)}
@@ -91,19 +91,21 @@ class Rows:
         self._padded: Any = None
 
     @property
-    def dtype(self) -> np.dtype:
+    def dtype(self) -> np.dtype[Any]:
         """float32 or float64."""
         return self.X.dtype
 
     @property
     def n_records(self) -> int:
         """Number of records."""
-        return self.X.shape[0]
+        n_records: int = self.X.shape[0]
+        return n_records
 
     @property
     def n_features(self) -> int:
         """Number of features."""
-        return self.X.shape[1]
+        n_features: int = self.X.shape[1]
+        return n_features
 
     def norms(self, order: float, constant: float = 0.0) -> Array:
         """Return the norm of each row with a constant appended, rounded up.
@@ -246,10 +248,13 @@ class Rows:
         """
         size = self._slice_rows
         # float64: the wide slack covers any order of addition within a block
+        total: Floats
         if rows.dtype != np.float32:
-            return rows.T.dot(factors)
+            total = rows.T.dot(factors)
+            return total
         if size == 0:  # too many, or sparse
-            return rows.astype(np.float64).T.dot(factors.astype(np.float64))
+            total = rows.astype(np.float64).T.dot(factors.astype(np.float64))
+            return total
         total = rows[:size].T.dot(factors[:size]).astype(np.float64)
         for start in range(size, len(rows), size):
             part = slice(start, start + size)
@@ -311,15 +316,18 @@ def products(rows: Matrix, matrix: Array) -> Array:
     -------
     ndarray of shape (n,) or (n, n_outputs)
     """
+    found: Array
     if sparse.issparse(rows):
         # one row at a time, by its own entries alone
-        return rows.dot(matrix)
+        found = rows.dot(matrix)
+        return found
     n_rows = len(rows)
     if n_rows % _ALIGNED:
         # zeros for rows: their products are cut off again
         rows = np.pad(rows, [(0, -n_rows % _ALIGNED), (0, 0)])
     if matrix.ndim == 1:
-        return rows.dot(matrix)[:n_rows]  # quicker to call than `@`
+        found = rows.dot(matrix)[:n_rows]  # quicker to call than `@`
+        return found
     # slices of one size, so that every row meets the same instructions
     slices = rows.reshape(-1, _TILE[rows.dtype.char], rows.shape[1])
     return (slices @ matrix).reshape(len(rows), -1)[:n_rows]

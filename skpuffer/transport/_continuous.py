@@ -234,4 +234,5 @@ def _largest_except(heights: Floats, lengths: Floats, delta: float) -> float:
 def _quantiles(frozen: Any, levels: Floats) -> Floats:
     # Levels above 1/2 by the survival function: floats near one are 1e-16 apart, and
     # the upper tail would end there.
-    return np.where(levels <= 0.5, frozen.ppf(levels), frozen.isf(1 - levels))
+    values: Floats = np.where(levels <= 0.5, frozen.ppf(levels), frozen.isf(1 - levels))
+    return values

@@ -142,4 +142,5 @@ def _square_root(cov: Floats) -> Floats:
     """Return R of shape (d, d) with ``R @ R.T == cov``."""
     values, vectors = np.linalg.eigh(cov)
     # round-off may leave eigenvalues of a singular matrix slightly below zero
-    return vectors * np.sqrt(np.maximum(values, 0.0))
+    root: Floats = vectors * np.sqrt(np.maximum(values, 0.0))
+    return root

@@ -133,7 +133,7 @@ def _moved_together(mean: Floats, cov: Floats, delta: float, shift: float) -> fl
     # Mahalanobis distance m of the means: after a translation by a share t of the way
     # the overlap is 2 Phi(-(1 - t) m / 2), and the radius is t times the shift
     deviations = math.sqrt((parts[varies] ** 2 / values[varies]).sum())
-    overlap = 2 * ndtri((1 + delta * (1 - _SHARE)) / 2)
+    overlap: float = 2 * ndtri((1 + delta * (1 - _SHARE)) / 2)
     return shift * max(0.0, 1 - overlap / deviations)
 
 
@@ -144,7 +144,7 @@ def _on_the_line(
     d = wide - narrow
     # `_moved_beyond` falls in z, and at m + 40 d it is at most 2 Phi(-40), which is
     # zero in floating point: the root lies below
-    high = m + 40 * d
+    high: float = m + 40 * d
     if _moved_beyond(high, m, d) > delta:
         return math.inf
     high = brentq(lambda z: _moved_beyond(z, m, d) - delta, 0.0, high, rtol=1e-14)
@@ -155,12 +155,16 @@ def _on_the_line(
     target = delta * (1 - _SHARE)
     if _lost(0.0, m, narrow, wide) <= target:
         return 0.0
-    return brentq(lambda z: _lost(z, m, narrow, wide) - target, 0.0, high, rtol=1e-14)
+    radius: float = brentq(
+        lambda z: _lost(z, m, narrow, wide) - target, 0.0, high, rtol=1e-14
+    )
+    return radius
 
 
 def _moved_beyond(z: float, m: float, d: float) -> float:
     """Mass that the monotone coupling moves further than z."""
-    return ndtr(-(z - m) / d) + ndtr(-(z + m) / d)
+    mass: float = ndtr(-(z - m) / d) + ndtr(-(z + m) / d)
+    return mass
 
 
 def _lost(z: float, m: float, narrow: float, wide: float) -> float:
@@ -204,7 +208,8 @@ def _euclidean_radius(
         tilt = share / (2 * largest)
         rest = 1 - 2 * tilt * values
         moment = tilt * (squares / rest).sum() - np.log(rest).sum() / 2
-        return (moment - math.log(delta)) / tilt
+        squared: float = (moment - math.log(delta)) / tilt
+        return squared
 
     best = minimize_scalar(bound, bounds=(1e-6, 1 - 1e-6), method="bounded")
     return min(by_chi, math.sqrt(best.fun))

@@ -167,7 +167,8 @@ def quantile_coupling(
 
 def _shares(mass: Integers) -> Floats:
     # divided first: a float may not hold what a Python integer does
-    return (mass / mass.sum()).astype(float)
+    shares: Floats = (mass / mass.sum()).astype(float)
+    return shares
 
 
 def _values(**named: ArrayLike) -> Floats:

@@ -142,4 +142,5 @@ def _from_binary(values: Floats) -> Integers:
     # Zero has any exponent: one that does not enlarge the common denominator.
     exponent[values == 0] = exponent.max()
     mantissa = np.ldexp(mantissa, 53).astype(np.int64).astype(object)
-    return mantissa << (exponent - exponent.min()).astype(object)
+    integers: Integers = mantissa << (exponent - exponent.min()).astype(object)
+    return integers

@@ -107,7 +107,8 @@ class TransportPlan:
             return longest
         # lengths in units of the longest: no overflow of their powers at any order
         mean = float((lengths / longest) ** order @ self.mass)
-        return longest * mean ** (1 / order)
+        root: float = mean ** (1 / order)
+        return longest * root
 
 
 def transport_plan(
@@ -295,7 +296,8 @@ def _check_cost(cost: Cost) -> Cost:
 def _lengths(moves: Floats, ord: float) -> Floats:
     # powers of numbers near one neither vanish nor overflow
     unit = float(np.abs(moves).max()) or 1.0
-    return unit * np.linalg.norm(moves / unit, ord=ord, axis=-1)
+    lengths: Floats = unit * np.linalg.norm(moves / unit, ord=ord, axis=-1)
+    return lengths
 
 
 def _costs(

@@ -184,11 +184,13 @@ def _unit(U: Floats, V: Floats) -> float:
 
 def _nearest(tree: KDTree, points: Floats, norm: float) -> Floats:
     """Distance of each point to the nearest point of the tree."""
-    return tree.query(points, p=norm)[0]
+    distances: Floats = tree.query(points, p=norm)[0]
+    return distances
 
 
 def _norm(differences: Floats, norm: float) -> Floats:
-    return np.linalg.norm(differences, ord=norm, axis=1)
+    norms: Floats = np.linalg.norm(differences, ord=norm, axis=1)
+    return norms
 
 
 def _radius_of_mass(distances: Floats, masses: Integers, need: int) -> float:

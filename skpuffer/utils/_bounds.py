@@ -88,7 +88,8 @@ class Bounds:
         """
         # the second clip is for rounding: a sensitivity rests on the range
         inside = np.clip(np.asarray(X, dtype=float), self.low, self.high)
-        return np.clip((inside - self.middle) / self.half, -1.0, 1.0)
+        normalised: Floats = np.clip((inside - self.middle) / self.half, -1.0, 1.0)
+        return normalised
 
 
 def are_empirical(bounds: Any) -> bool:

@@ -104,13 +104,17 @@ def row_norms(X: Any, order: float) -> Floats:
 
 
 def _plain_norms(X: Any, order: float) -> Floats:
+    norms: Floats
     if sparse.issparse(X):
-        return sparse_linalg.norm(X.astype(np.float64), ord=order, axis=1)
+        norms = sparse_linalg.norm(X.astype(np.float64), ord=order, axis=1)
+        return norms
     X = np.asarray(X, np.float64)
     if order == 2:
         # without a table of all squares
-        return np.sqrt(np.einsum("ij,ij->i", X, X))
-    return np.linalg.norm(X, ord=order, axis=1)
+        norms = np.sqrt(np.einsum("ij,ij->i", X, X))
+    else:
+        norms = np.linalg.norm(X, ord=order, axis=1)
+    return norms
 
 
 def _scaled_norms(X: Any, order: float) -> Floats:

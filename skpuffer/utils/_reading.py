@@ -363,7 +363,8 @@ def floats(values: Any) -> Floats | None:
 
 def _missing(values: NDArray[Any]) -> Booleans:
     try:
-        return pd.isna(values)
+        missing: Booleans = pd.isna(values)
+        return missing
     except ArithmeticError:  # a signalling NaN, which is no number either
         return np.zeros(values.shape, dtype=bool)
 
@@ -437,7 +438,7 @@ def _is_number(X: Any, name: Any, dtype: Any) -> bool:
     if isinstance(X, pd.DataFrame):
         return _is_pandas_number(X.dtypes[name])
     # narwhals has them as a type of their own
-    return dtype.is_numeric() or dtype == nw.Boolean
+    return bool(dtype.is_numeric() or dtype == nw.Boolean)
 
 
 def _is_pandas_number(dtype: Any) -> bool:

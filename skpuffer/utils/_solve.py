@@ -46,7 +46,7 @@ def largest_argument(
         # the target is met as far as floats go
         if math.isinf(high):
             return low
-    root = brentq(excess, low, high, xtol=low * 1e-15, rtol=1e-15)
+    root: float = brentq(excess, low, high, xtol=low * 1e-15, rtol=1e-15)
     # down: a smaller shift per unit of noise is more noise
     return root * (1 - MARGIN)
 
@@ -73,7 +73,7 @@ def root_below(
     # nothing to search: even the most is within the target
     if low == high:
         return most
-    root = brentq(
+    root: float = brentq(
         lambda u: math.log(max(function(u), 1e-320) / target),
         low,
         high,
@@ -121,7 +121,7 @@ def root_above(
     low, high : float
         Not negative. The target is met at `high`, and not at `low`.
     """
-    root = brentq(
+    root: float = brentq(
         # of the logarithm, as a divergence spans hundreds of decades
         lambda x: math.log(min(max(function(x) / target, 1e-300), 1e300)),
         low,

@@ -79,4 +79,5 @@ def _is_ours(error: Exception) -> bool:
     # by where it was raised, the innermost frame, not by its class: any code may raise
     # a ValueError
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
-    return frame.f_globals.get("__name__", "").startswith("skpuffer.")
+    module: str = frame.f_globals.get("__name__", "")
+    return module.startswith("skpuffer.")

@@ -19,4 +19,5 @@ def warn(message: str, category: type[Warning]) -> None:
 
 
 def _package(frame: FrameType) -> str:
-    return frame.f_globals.get("__name__", "").partition(".")[0]
+    module: str = frame.f_globals.get("__name__", "")
+    return module.partition(".")[0]

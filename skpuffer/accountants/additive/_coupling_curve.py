@@ -336,9 +336,10 @@ def _keep_arrays(moves: AtomMoves | GaussianMoves) -> None:
 
 def _one_or_many(function: Callable[[Any], Any], values: _Number) -> _Number:
     """Apply a function of one number to it, or to each entry of an array."""
-    if np.ndim(values) == 0:
-        return function(values)
-    return np.vectorize(function, otypes=[float])(values)
+    if np.ndim(values) > 0:
+        function = np.vectorize(function, otypes=[float])
+    found: _Number = function(values)
+    return found
 
 
 def _log_mean(exponent: Floats, masses: Floats) -> float:

@@ -338,6 +338,7 @@ def _exponential_cost(
         # themselves: any coupling is valid
         if np.ptp(exponent) > _SPAN:
             return exponent
-        return np.exp(exponent - exponent.max())
+        powers: Floats = np.exp(exponent - exponent.max())
+        return powers
 
     return cost

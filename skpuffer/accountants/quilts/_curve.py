@@ -152,13 +152,14 @@ class QuiltCurve(Plain, kind="markov_quilt"):
             # coupling whatever is released, so Rényi costs add up. The quilt's
             # influence is not part of the sum: it is paid for once (Song and Chaudhuri
             # 2017).
-            return np.sum(
+            total: Floats = np.sum(
                 [
                     part.each(partial(part.noise.renyi, alpha), sizes)
                     for part in self.parts
                 ],
                 axis=0,
             )
+            return total
 
         return self._find(alpha, cost)
 

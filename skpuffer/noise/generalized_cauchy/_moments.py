@@ -113,13 +113,15 @@ def _polynomial(n: Floats, k: float, u: Floats) -> Floats:
     # coefficients of degrees above n are zero, and stay so
     terms = np.cumsum(ratio, axis=1) + 2 * (degrees + 1) * np.log(u)
     above_one = logsumexp(terms, axis=1)
-    return np.logaddexp(0.0, above_one)
+    total: Floats = np.logaddexp(0.0, above_one)
+    return total
 
 
 def _log_ratio(n: Floats, k: float, m: Indices) -> Floats:
     """Log of c_{m+1} / c_m, except for its factor n - m."""
     upper = (n + k / 2 + m) * ((k - 1) / 2 + m)
-    return np.log(upper / ((m + 1) * (k / 2 + 2 * m) * (k / 2 + 2 * m + 1)))
+    ratio: Floats = np.log(upper / ((m + 1) * (k / 2 + 2 * m) * (k / 2 + 2 * m + 1)))
+    return ratio
 
 
 def _series(n: Floats, k: float, u: Floats) -> Floats:
@@ -127,7 +129,8 @@ def _series(n: Floats, k: float, u: Floats) -> Floats:
     n, v = n[:, None], u[:, None] ** 2
     # terms c_m v^m as running products of their ratios; beyond n they alternate
     ratio = (n - m) * np.exp(_log_ratio(n, k, m)) * v
-    return np.log1p(np.cumprod(ratio, axis=1).sum(axis=1))
+    total: Floats = np.log1p(np.cumprod(ratio, axis=1).sum(axis=1))
+    return total
 
 
 def _nodes(k: float) -> tuple[Floats, Floats, Floats]:

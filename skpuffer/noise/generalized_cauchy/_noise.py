@@ -115,7 +115,10 @@ class GeneralizedCauchyNoise(MagnitudeNoise):
     def _variance(self) -> Numbers:
         squares = np.square(self.scale)
         with np.errstate(invalid="ignore"):  # none at all where the scale is zero
-            return plain(np.where(squares > 0, self.unit_variance * squares, 0.0))
+            variance: Numbers = plain(
+                np.where(squares > 0, self.unit_variance * squares, 0.0)
+            )
+        return variance
 
     def _sample_unit(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         freedom = self.exponent - 1
@@ -177,7 +180,8 @@ class GeneralizedCauchyNoise(MagnitudeNoise):
         # in the lower tail, where probabilities keep their relative accuracy
         flip = low + high > 0
         low, high = np.where(flip, -high, low), np.where(flip, -low, high)
-        return stdtr(freedom, high * root) - stdtr(freedom, low * root)
+        mass: Floats = stdtr(freedom, high * root) - stdtr(freedom, low * root)
+        return mass
 
     def _u_for(self, alpha: float, epsilon: float) -> float:
         if math.isinf(alpha):

@@ -49,7 +49,8 @@ def fisher_information(beta: float) -> float:
 def tail(t: Numbers, beta: float) -> Floats:
     """Two-sided tail P(|x| > t) of one coordinate of unit noise, for t >= 0."""
     with np.errstate(over="ignore"):
-        return gammaincc(1 / beta, np.asarray(t, float) ** beta)
+        mass: Floats = gammaincc(1 / beta, np.asarray(t, float) ** beta)
+    return mass
 
 
 def cdf(x: Numbers, beta: float) -> Floats:
@@ -64,7 +65,8 @@ def quantile(p: Numbers, beta: float) -> Floats:
     """Inverse of :func:`cdf`."""
     p = np.asarray(p, float)
     size = gammainccinv(1 / beta, 2 * np.minimum(p, 1 - p)) ** (1 / beta)
-    return np.where(p < 0.5, -size, size)
+    x: Floats = np.where(p < 0.5, -size, size)
+    return x
 
 
 def loss(x: Numbers, u: Numbers, beta: float) -> Floats:
@@ -181,7 +183,7 @@ def _scaled_tail(z: Floats, a: float) -> Floats:
     """Return exp(z) Q(a, z), Q the regularised upper incomplete gamma function."""
     far = z > _FAR
     near = np.where(far, 0.0, z)
-    value = np.exp(near) * gammaincc(a, near)
+    value: Floats = np.exp(near) * gammaincc(a, near)
     if np.any(far):
         z = np.where(far, z, _FAR)
         # Q(a, z) exp(z) ~ z^(a-1) / gamma(a) (1 + (a-1)/z + (a-1)(a-2)/z² + ...)
@@ -195,7 +197,8 @@ def _scaled_tail(z: Floats, a: float) -> Floats:
 
 def _lower(x: Floats, z: Floats, a: float) -> Floats:
     """Return P(a, z) = 1 - Q(a, z) for z = x^(1/a), however small."""
-    return np.where(z < _TINY, x / gamma(1 + a), gammainc(a, z))
+    mass: Floats = np.where(z < _TINY, x / gamma(1 + a), gammainc(a, z))
+    return mass
 
 
 def _outer(known: Floats, a: float) -> Floats:
@@ -205,21 +208,26 @@ def _outer(known: Floats, a: float) -> Floats:
     # exp(-z) taken out
     rest = np.where(z < _TINY, 1 - _lower(x, z, a), _scaled_tail(z, a))
     moved = _scaled_tail(z + size, a)
-    return np.exp(-z) * (rest - moved + _ROUNDING * rest)
+    twice: Floats = np.exp(-z) * (rest - moved + _ROUNDING * rest)
+    return twice
 
 
 def _near(known: Floats, a: float) -> Floats:
     """Twice the divergence for x >= 0, in a form that cancels less at small losses."""
     # (1 + P(a, z)) - exp(size) (1 - P(a, z + size)), the ones subtracted beforehand
     x, y, z, size = known
-    return _lower(x, z, a) + np.exp(size) * _lower(y, z + size, a) - np.expm1(size)
+    twice: Floats = (
+        _lower(x, z, a) + np.exp(size) * _lower(y, z + size, a) - np.expm1(size)
+    )
+    return twice
 
 
 def _tails(known: Floats, a: float) -> Floats:
     """Twice the divergence for x >= 0, at large losses: exp(size) may overflow."""
     # (1 + P(a, z)) - exp(size) Q(a, z + size), with exp(size) in the scaled tail
     x, _, z, size = known
-    return 1 + _lower(x, z, a) - np.exp(-z) * _scaled_tail(z + size, a)
+    twice: Floats = 1 + _lower(x, z, a) - np.exp(-z) * _scaled_tail(z + size, a)
+    return twice
 
 
 def hockey_stick(epsilon: Numbers, u: Numbers, beta: float) -> Floats:

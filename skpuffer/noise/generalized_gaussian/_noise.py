@@ -110,8 +110,9 @@ class GeneralizedGaussianNoise(Noise):
         least one, which Gaussian noise attains.
         """
         with np.errstate(divide="ignore"):
-            information = _loss.fisher_information(self.beta) / np.square(self.scale)
-        return plain(information)
+            ratio = _loss.fisher_information(self.beta) / np.square(self.scale)
+        information: Numbers = plain(ratio)
+        return information
 
     # -- how the worst displacement is bounded -----------------------------------------
 
@@ -201,8 +202,11 @@ class GeneralizedGaussianNoise(Noise):
             )
         # the loss is zero without a shift, and infinite where nothing hides one
         if u == 0 or math.isinf(u):
-            return plain(np.where(np.asarray(loss) >= 0, float(u == 0), 0.0))
-        return plain(_loss.loss_cdf(loss, u, self.beta))
+            found = np.where(np.asarray(loss) >= 0, float(u == 0), 0.0)
+        else:
+            found = _loss.loss_cdf(loss, u, self.beta)
+        probability: Number = plain(found)
+        return probability
 
     # -- the noise itself --------------------------------------------------------------
 
@@ -233,7 +237,8 @@ class GeneralizedGaussianNoise(Noise):
         probability : float or ndarray
         """
         t = check_each(check_non_negative, t=t)
-        return plain(_loss.tail(self._in_scales(t), self.beta))
+        probability: Number = plain(_loss.tail(self._in_scales(t), self.beta))
+        return probability
 
     def cdf(self, x: Number) -> Number:
         """Return the distribution function of the coordinates of the noise.
@@ -249,7 +254,10 @@ class GeneralizedGaussianNoise(Noise):
         """
         x = check_each(check_real, x=x)
         # without noise all mass is at zero: 0 / 0 there counts as above it
-        return plain(_loss.cdf(self._in_scales(x, zero=np.inf), self.beta))
+        probability: Number = plain(
+            _loss.cdf(self._in_scales(x, zero=np.inf), self.beta)
+        )
+        return probability
 
     def quantile(self, p: Number) -> Number:
         """Return the inverse of `cdf`.
@@ -265,7 +273,8 @@ class GeneralizedGaussianNoise(Noise):
             In the unit of the output.
         """
         p = check_each(_check_share, p=p)
-        return plain(np.asarray(self.scale) * _loss.quantile(p, self.beta))
+        x: Number = plain(np.asarray(self.scale) * _loss.quantile(p, self.beta))
+        return x
 
     def _in_scales(self, x: Numbers, zero: float = 0.0) -> Floats:
         with np.errstate(divide="ignore", invalid="ignore"):

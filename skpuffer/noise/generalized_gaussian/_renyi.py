@@ -56,7 +56,8 @@ def _integral(
     high = marks[:, 1:, np.newaxis]
     x = np.where(near < far, low + width * near, high - width * far)
     values = integrand(x.reshape(len(marks), -1)).reshape(x.shape)
-    return ((values * weights).sum(axis=-1) * width[..., 0]).sum(axis=-1)
+    integrals: Floats = ((values * weights).sum(axis=-1) * width[..., 0]).sum(axis=-1)
+    return integrals
 
 
 def _edges(

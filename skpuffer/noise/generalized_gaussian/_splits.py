@@ -107,7 +107,7 @@ def split_renyi(alpha: float, u: float, beta: float) -> float:
         costs = renyi(alpha, marks, beta)
         low, high = marks[:-1].T.ravel(), marks[1:].T.ravel()
         at_low, at_high = costs[:-1].T.ravel(), costs[1:].T.ravel()
-    return min(whole, done * u**beta)
+    return min(whole, float(done * u**beta))
 
 
 @dataclass(frozen=True)

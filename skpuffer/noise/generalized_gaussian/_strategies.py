@@ -164,9 +164,9 @@ class Splits(_Tabulated):
         if self.beta > 2:
             return renyi(alpha, u, self.beta)
         # number by number: each is a search, and cached
-        return np.vectorize(partial(split_renyi, beta=self.beta), otypes=[float])(
-            alpha, u
-        )
+        each = np.vectorize(partial(split_renyi, beta=self.beta), otypes=[float])
+        costs: Floats = each(alpha, u)
+        return costs
 
     def _table(self, u: float) -> Hull:
         return split_trade_off(u, self.beta)

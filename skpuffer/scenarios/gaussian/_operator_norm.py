@@ -42,7 +42,5 @@ def operator_norm(matrix: Floats, norm: float) -> float:
     # two bounds: the lp norm of the rows' l2 norms (Cauchy-Schwarz row by row), and
     # ||y||_p <= dim^(1/p - 1/2) ||y||_2 for p < 2
     largest = float(np.linalg.norm(matrix, 2))
-    return min(
-        float(np.linalg.norm(rows, norm)),
-        largest * len(rows) ** max(0.0, 1 / norm - 0.5),
-    )
+    widest: float = len(rows) ** max(0.0, 1 / norm - 0.5)
+    return min(float(np.linalg.norm(rows, norm)), largest * widest)
