@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from io import BytesIO
 from os import PathLike
 from pathlib import PurePosixPath
@@ -14,7 +15,7 @@ from ._bunch import as_categories, as_dataset, check_fetch_options
 from ._fetch import RemoteTable, load_table
 
 
-def _assemble_activity(files):
+def _assemble_activity(files: dict[str, bytes]) -> bytes:
     """Return one CSV of the trials: room, trial, sex, time and activity as printed.
 
     Parameters
@@ -57,7 +58,7 @@ ACTIVITY_TABLE = RemoteTable(
 )
 
 
-def _trials():
+def _trials() -> Iterator[str]:
     """Names of the 87 trials: room, number, and the sex of who was there."""
     for room, sexes in (
         (1, "M" * 7 + "F" * 28 + "M" * 13 + "F" * 12),

@@ -391,11 +391,13 @@ def load_adult(
     return _as_adult(frames, return_X_y, as_frame, described(ADULT_DESCR, chosen))
 
 
-def _parts(subset):
+def _parts(subset: str) -> tuple[str, ...]:
     return ("train", "test") if subset == "all" else (subset,)
 
 
-def _as_adult(frames, return_X_y, as_frame, descr):
+def _as_adult(
+    frames: list[pd.DataFrame], return_X_y: bool, as_frame: bool, descr: str
+) -> Bunch | tuple[Any, Any]:
     return as_dataset(
         pd.concat(frames, ignore_index=True),
         "income",
@@ -407,7 +409,7 @@ def _as_adult(frames, return_X_y, as_frame, descr):
     )
 
 
-def _parse_adult(content, ready):
+def _parse_adult(content: bytes, ready: bool) -> pd.DataFrame:
     """Read either form of a part; `ready` says whether it has a header row."""
     frame = pd.read_csv(
         BytesIO(content),

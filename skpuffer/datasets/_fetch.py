@@ -88,7 +88,7 @@ class RemoteTable:
 
     def contents(self, archive: str | PathLike[str]) -> Iterator[bytes]:
         """Yield what an archive holds that may be this table."""
-        if self.assemble is None:
+        if self.assemble is None or self.part is None:
             for _, content in _members(archive, re.escape(self.name)):
                 yield content
         elif parts := dict(_members(archive, self.part)):
@@ -160,11 +160,11 @@ def load_table(
         ) from error
 
 
-def _sha256(content):
+def _sha256(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _read_local(table, path):
+def _read_local(table: RemoteTable, path: Path) -> tuple[bytes, bool]:
     """Read, uncompress and recognise one local file."""
     content = path.read_bytes()
     try:
@@ -187,13 +187,13 @@ def _read_local(table, path):
     )
 
 
-def _download(table, home, n_retries, delay):
+def _download(table: RemoteTable, home: Path, n_retries: int, delay: float) -> bytes:
     """Download, verify and cache the table; return its content or raise OSError."""
     failures = []
     # Work in a private folder and publish by one rename, so that parallel calls and
     # interrupted ones never show each other half a file.
-    with TemporaryDirectory(prefix=".skpuffer_", dir=home) as scratch:
-        scratch = Path(scratch)
+    with TemporaryDirectory(prefix=".skpuffer_", dir=home) as folder:
+        scratch = Path(folder)
         for attempt, url in enumerate(table.urls):
             try:
                 content = _fetch_content(
@@ -214,10 +214,17 @@ def _download(table, home, n_retries, delay):
     raise OSError("; ".join(failures))
 
 
-def _fetch_content(table, url, scratch, filename, n_retries, delay):
+def _fetch_content(
+    table: RemoteTable,
+    url: str,
+    scratch: Path,
+    filename: str,
+    n_retries: int,
+    delay: float,
+) -> bytes:
     """Download one address and return the verified content of the table."""
     zipped = url.endswith(".zip")
-    path = fetch_file(
+    path: Path = fetch_file(
         url,
         folder=scratch,
         local_filename=filename,
@@ -240,7 +247,9 @@ def _fetch_content(table, url, scratch, filename, n_retries, delay):
     )
 
 
-def _members(archive, pattern, nested=True):
+def _members(
+    archive: str | PathLike[str] | BytesIO, pattern: str, nested: bool = True
+) -> Iterator[tuple[str, bytes]]:
     """Yield path and content of every member of such a file name, one archive deep."""
     with ZipFile(archive) as opened:
         for member in opened.infolist():

@@ -50,7 +50,7 @@ GERMAN_CREDIT_COLUMNS = (
 )
 
 
-def _codes(attribute, first, last):
+def _codes(attribute: int, first: int, last: int) -> tuple[str, ...]:
     """Codes of an attribute of the publisher's book, such as A30 to A34."""
     return tuple(f"A{attribute}{value}" for value in range(first, last + 1))
 
@@ -223,7 +223,7 @@ def fetch_german_credit(
     )
 
 
-def _parse_german_credit(content, ready):
+def _parse_german_credit(content: bytes, ready: bool) -> pd.DataFrame:
     """Read either form of the table; `ready` says whether it is the CSV."""
     frame = pd.read_csv(
         BytesIO(content),

@@ -252,7 +252,9 @@ def load_heart(
     return _as_heart(frame, return_X_y, as_frame, descr)
 
 
-def _as_heart(frame, return_X_y, as_frame, descr):
+def _as_heart(
+    frame: pd.DataFrame, return_X_y: bool, as_frame: bool, descr: str
+) -> Bunch | tuple[Any, Any]:
     return as_dataset(
         frame,
         "num",
@@ -264,7 +266,7 @@ def _as_heart(frame, return_X_y, as_frame, descr):
     )
 
 
-def _parse_heart(content, ready):
+def _parse_heart(content: bytes, ready: bool) -> pd.DataFrame:
     """Read either form of the table; `ready` says whether it has a header row."""
     frame = pd.read_csv(
         BytesIO(content),

@@ -19,7 +19,7 @@ _NAME = "household_power_consumption.txt"
 _SHA256 = "4259c9d7ece5dbee9ab8d53682baac68d791c864f0f64a52b4043cb3b90894b7"
 
 
-def _table(ready_name, ready_sha256):
+def _table(ready_name: str, ready_sha256: str) -> RemoteTable:
     return RemoteTable(
         dataset="household_power",
         name=_NAME,
@@ -290,7 +290,9 @@ def load_household_power(
     return _as_series(_parse_ready(read_excerpt(name)), return_X_y, as_frame, descr)
 
 
-def _as_series(frame, return_X_y, as_frame, descr):
+def _as_series(
+    frame: pd.DataFrame, return_X_y: bool, as_frame: bool, descr: str
+) -> Bunch | tuple[Any, Any]:
     """Pack hours or minutes; which they are, their columns say."""
     hours = "has_missing_minutes" in frame
     bounds = HOUSEHOLD_POWER_BOUNDS["hours" if hours else "minutes"]
@@ -305,7 +307,7 @@ def _as_series(frame, return_X_y, as_frame, descr):
     )
 
 
-def _parse_ready(content):
+def _parse_ready(content: bytes) -> pd.DataFrame:
     """Read prepared hours or minutes; a minute that is not there is missing."""
     frame = pd.read_csv(
         BytesIO(content), index_col="datetime", parse_dates=["datetime"]
@@ -315,7 +317,7 @@ def _parse_ready(content):
     return frame.astype(float).asfreq(step).astype(flags)
 
 
-def _parse_published(content):
+def _parse_published(content: bytes) -> pd.DataFrame:
     """Read the publisher's minutes."""
     frame = pd.read_csv(BytesIO(content), sep=";", na_values="?")
     days = frame.pop("Date") + " " + frame.pop("Time")
@@ -325,7 +327,7 @@ def _parse_published(content):
     return frame.astype(float).asfreq("min")
 
 
-def _by_the_hour(minutes):
+def _by_the_hour(minutes: pd.DataFrame) -> pd.DataFrame:
     """Sum minutes by the hour, as the prepared file does, to three decimals."""
     # a missing minute takes the reading of the same minute on the nearest earlier day
     power = minutes["Global_active_power"]

@@ -182,7 +182,7 @@ def fetch_rice(
     )
 
 
-def _parse_rice(content, ready):
+def _parse_rice(content: bytes, ready: bool) -> pd.DataFrame:
     """Read the rows of either form with one parser, so that they agree to the bit."""
     if not ready:
         content = content.partition(b"@DATA")[2]

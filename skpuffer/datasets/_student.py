@@ -265,7 +265,9 @@ def load_student(
     return _as_student(content, return_X_y, as_frame, descr)
 
 
-def _as_student(content, return_X_y, as_frame, descr):
+def _as_student(
+    content: bytes, return_X_y: bool, as_frame: bool, descr: str
+) -> Bunch | tuple[Any, Any]:
     frame = pd.read_csv(BytesIO(content), sep=";", keep_default_na=False)
     return as_dataset(
         as_categories(frame, STUDENT_CATEGORIES),

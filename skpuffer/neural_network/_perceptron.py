@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.accountants import Accountant
-    from skpuffer.releases import SamplingScheme
+    from skpuffer.releases import PublicContext, SamplingScheme
     from skpuffer.scenarios import Scenario
-    from skpuffer.utils._types import Floats, RandomState, Table
+    from skpuffer.training import Gradients, Loss
+    from skpuffer.utils._types import Floats, Matrix, RandomState, Table
 
 __all__ = ["PrivateMLPClassifier"]
 
@@ -140,7 +141,7 @@ class PrivateMLPClassifier(
 
     _release_name = "gradients of a perceptron"
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **PrivateTrainingMixin._parameter_constraints,
         "hidden_size": [Interval(Integral, 1, None, closed="left")],
         "activation": [StrOptions({"relu", "tanh", "logistic", "identity"})],
@@ -193,29 +194,29 @@ class PrivateMLPClassifier(
         self.verbose = verbose
         self.random_state = random_state
 
-    def _check_parameters(self, scenario):
+    def _check_parameters(self, scenario: Scenario) -> None:
         # by plain code, whatever scikit-learn's switch for validation says
         super()._check_parameters(scenario)
         check_count(hidden_size=self.hidden_size)
         check_non_negative(alpha=self.alpha)
         check_positive(data_norm=self.data_norm)
 
-    def _loss(self):
+    def _loss(self) -> Loss:
         return make_loss("log_loss", len(self.classes_))
 
-    def _n_outputs(self):
+    def _n_outputs(self) -> int:
         # one score tells two classes apart
         return self._loss().n_outputs(len(self.classes_))
 
-    def _l2(self, context):
+    def _l2(self, context: PublicContext) -> float:
         return float(self.alpha)
 
-    def _rows(self, X):
+    def _rows(self, X: Any) -> Matrix:
         # in units of the bound, so that default clip norms do not depend on the data's
         rows = clip_rows(X, self.data_norm)
         return rows / self.data_norm
 
-    def _clipping(self, default, order):
+    def _clipping(self, default: float, order: float) -> dict[str, Any]:
         """One clip norm for all parameters, or an equal share for each layer."""
         whole = super()._clipping(default, order)
         if self.clip_by == "all":
@@ -228,7 +229,7 @@ class PrivateMLPClassifier(
         each = whole["clip_norm"] / 2 ** (1 / order)
         return {**whole, "clip_norm": (each, each), "blocks": (hidden, output)}
 
-    def _gradients(self, X, y):
+    def _gradients(self, X: Any, y: Any) -> Gradients:
         """Clipped gradients of the network on rows in units of `data_norm`."""
         return PerceptronGradients(
             self._loss(),
@@ -241,7 +242,7 @@ class PrivateMLPClassifier(
 
     # -- post-processing ----------------------------------------------------------
 
-    def _publish(self, value, release):
+    def _publish(self, value: Any, release: Any) -> None:
         # The released vector holds each layer's weights with its bias as the last row.
         # The first layer was trained on rows in units of `data_norm`, so its weights
         # are divided by that.
@@ -270,6 +271,6 @@ class PrivateMLPClassifier(
         activate, _ = ACTIVATIONS[self.activation]
         # a longer row than any in training would leave what the network was fitted to
         hidden = clip_rows(X, self.data_norm) @ self.coefs_[0] + self.intercepts_[0]
-        scores = activate(hidden) @ self.coefs_[1]
+        scores: Floats = activate(hidden) @ self.coefs_[1]
         scores += self.intercepts_[1]
         return scores.ravel() if scores.shape[1] == 1 else scores

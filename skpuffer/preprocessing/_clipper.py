@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["RowNormClipper"]
 
 
-class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Scale each row whose norm exceeds a public bound down to it.
 
     After it no record moves a sum of rows by more than `norm`, whatever it holds. It
@@ -92,18 +92,18 @@ class RowNormClipper(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         # row by row, so one record's norm is no matter of another's
         return clip_rows(self._validate(X, reset=False, copy=True), self.norm, self.ord)
 
-    def _validate(self, X, **options):
+    def _validate(self, X: Table, **options: Any) -> Matrix:
         """Check rows, of which no value is quoted in an error."""
         options |= {"dtype": [np.float64, np.float32], "accept_sparse": "csr"}
         options |= {"ensure_all_finite": False}
-        X = validate_data(self, read_numbers(X), **options)
+        rows: Matrix = validate_data(self, read_numbers(X), **options)
         # a row with an infinite entry has no multiple of norm `norm`
-        if not all_finite(X):
+        if not all_finite(rows):
             raise ValueError(
                 "The parameter 'X' contains NaN or infinity, which cannot be scaled "
                 "down. Fill missing values before, by public ones."
             )
-        return X
+        return rows
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["PublicOneHotEncoder"]
 
 
-class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
+class PublicOneHotEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """One-hot encode columns by categories that are given, not read off the data.
 
     Which categories occur in private data is itself private: an encoder that learns
@@ -186,11 +186,12 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
                 [before[i] for i in encoded]
             )
         order = self._order(len(before), encoded)
-        return np.array([*plain, *coded], dtype=object)[order]
+        names: Array = np.array([*plain, *coded], dtype=object)[order]
+        return names
 
     # -- its parts ----------------------------------------------------------------
 
-    def _check(self):
+    def _check(self) -> None:
         """Check the parameters."""
         check_option(("category", "zero", "error"), missing=self.missing)
         check_option(("zero", "error"), unknown=self.unknown)
@@ -225,16 +226,16 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
                     "rename it, or use missing='zero'."
                 )
 
-    def _table(self, X, reset):
+    def _table(self, X: Table, reset: bool) -> tuple[pd.DataFrame, list[Any]]:
         """Validate `X`; return it as a pandas frame, and the names of its columns."""
         X = read_table(X)
         if is_frame(X):
             validate_data(self, X, skip_check_array=True, reset=reset)
-            return to_pandas(X), list(column_names(X))
+            return to_pandas(X), list(column_names(X) or ())
         X = validate_data(self, X, dtype=None, ensure_all_finite=False, reset=reset)
         return pd.DataFrame(X), list(range(X.shape[1]))
 
-    def _positions(self, names):
+    def _positions(self, names: list[Any]) -> dict[int, Array]:
         """Categories by position of their column, in the order of the columns."""
         categories = self.categories or {}
         unknown = [column for column in categories if column not in names]
@@ -250,17 +251,19 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
             if name in categories
         }
 
-    def _numbers(self, X, names, encoded):
+    def _numbers(
+        self, X: pd.DataFrame, names: list[Any], encoded: dict[int, Array]
+    ) -> Array:
         """Columns that pass unchanged, as an array."""
         kept = [i for i in range(len(names)) if i not in encoded]
         columns = [_as_number(X.iloc[:, i], names[i], self.dtype) for i in kept]
         return np.column_stack(columns) if kept else np.empty((len(X), 0), self.dtype)
 
-    def _known(self, column, name, given):
+    def _known(self, column: pd.Series, name: Any, given: Array) -> Array:
         """Values of an encoded column, NaN for what is missing."""
         # Objects, so that codes 1 and "1" stay apart and None, NaN and NA can all be
         # told missing. Errors name the column and no value.
-        values = column.to_numpy(dtype=object, copy=True)
+        values: Array = column.to_numpy(dtype=object, copy=True)
         missing = pd.isna(values)
         if self.missing == "error" and missing.any():
             raise ValueError(
@@ -275,7 +278,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
         values[missing] = np.nan
         return values
 
-    def _encoder(self, encoded):
+    def _encoder(self, encoded: dict[int, Array]) -> OneHotEncoder:
         """scikit-learn's encoder, fitted to the categories alone."""
         extra = [np.nan] if self.missing == "category" else []
         categories = [_objects([*given, *extra]) for given in encoded.values()]
@@ -291,7 +294,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
         # fitted on one made-up row: what is read of the data is nothing
         return encoder.fit(_objects([given[0] for given in categories])[None, :])
 
-    def _order(self, n_columns, encoded):
+    def _order(self, n_columns: int, encoded: dict[int, Array]) -> list[int]:
         """Permutation that puts the codes of each column in the place of that column.
 
         The result is made as all numbers, followed by all codes.
@@ -300,7 +303,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
         extra = self.missing == "category"
         n_numbers = n_columns - len(encoded)
         numbers, codes = iter(range(n_numbers)), n_numbers
-        order = []
+        order: list[int] = []
         for i in range(n_columns):
             if i not in encoded:
                 order.append(next(numbers))
@@ -320,11 +323,11 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _combine(column, category):
+def _combine(column: str, category: Any) -> str:
     return f"{column}_missing" if pd.isna(category) else f"{column}_{category}"
 
 
-def _objects(values):
+def _objects(values: Iterable[Any]) -> Array:
     """Array of objects made of a list, whatever the list holds."""
     # np.array would make two dimensions of a list of tuples, and strings of a mixed
     # list
@@ -334,7 +337,7 @@ def _objects(values):
     return out
 
 
-def _as_number(column, name, dtype):
+def _as_number(column: pd.Series, name: Any, dtype: DTypeLike) -> Array:
     """A column as numbers; text and dates are none, even if NumPy could read them."""
     # Numbers written as text may be codes, and the number of a date depends on its
     # unit: the user must say what such a column is.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from skpuffer.linear_model._base_sgd import LinearClassifier
 from skpuffer.training import make_loss
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.accountants import Accountant
-    from skpuffer.releases import SamplingScheme
+    from skpuffer.releases import PublicContext, SamplingScheme
     from skpuffer.scenarios import Scenario
+    from skpuffer.training import Loss
     from skpuffer.utils._types import RandomState
 
 __all__ = ["PrivateLinearSVC"]
@@ -132,7 +133,7 @@ class PrivateLinearSVC(LinearClassifier):
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **LinearClassifier._parameter_constraints,
         "loss": [StrOptions({"hinge", "huber_hinge"})],
         "C": [Interval(Real, 0, None, closed="neither"), None],
@@ -181,16 +182,16 @@ class PrivateLinearSVC(LinearClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _check_parameters(self, scenario):
+    def _check_parameters(self, scenario: Scenario) -> None:
         # by plain code, whatever scikit-learn's switch for validation says
         super()._check_parameters(scenario)
         if self.C is not None:
             check_positive(C=self.C)
 
-    def _loss(self):
+    def _loss(self) -> Loss:
         return make_loss(self.loss, len(self.classes_))
 
-    def _l2(self, context):
+    def _l2(self, context: PublicContext) -> float:
         # C * sum of losses + |w|^2 / 2, divided by C n: the mean loss and |w|^2 / (2 C
         # n)
         return 0.0 if self.C is None else 1.0 / (self.C * context.n_records)
