@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["PATEAggregator"]
 
 
-class PATEAggregator(BaseEstimator):
+class PATEAggregator(BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Answers votes with noise until its budget is used up.
 
     For teachers that voted elsewhere. The noise is set once, for all `n_queries`, from
@@ -172,7 +172,7 @@ class PATEAggregator(BaseEstimator):
         self._session = VoteSession(release, calibration.noise, rng, seeded=seeded)
         return self
 
-    def _release(self):
+    def _release(self) -> VoteRelease:
         # One record for each voter makes the voter the unit of privacy: safe whatever
         # the voters know, and coarser than need be where each knows many records.
         n_records = self.n_records
@@ -245,9 +245,10 @@ class PATEAggregator(BaseEstimator):
         """Number of queries that may still be answered."""
         return self._left("n_answers_left")
 
-    def _left(self, name):
+    def _left(self, name: str) -> int:
         if not hasattr(self, "_session"):
             raise AttributeError(
                 f"{name}_ is known once the noise is set: call calibrate()."
             )
-        return getattr(self._session, name)
+        left: int = getattr(self._session, name)
+        return left

@@ -31,7 +31,8 @@ class Answers:
 
     def __init__(self, teachers: Teachers, session: VoteSession, n_classes: int):
         self._teachers, self._session = teachers, session
-        self._n_classes, self._given = n_classes, {}
+        self._n_classes = n_classes
+        self._given: dict[bytes, Floats] = {}
 
     @property
     def n_queries_left(self) -> int:

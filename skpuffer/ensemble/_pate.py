@@ -27,21 +27,23 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.accountants import Accountant
+    from skpuffer.base import Task
+    from skpuffer.noise import Noise
     from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import Array, Floats, RandomState, Table
 
 __all__ = ["PATEClassifier"]
 
 
-def _answers_itself(estimator):
+def _answers_itself(estimator: Any) -> bool:
     """Whether the teachers answer `predict` themselves, for want of a student."""
     # after a fit it is what was fitted that counts, whatever the parameters say now
     if hasattr(estimator, "certificate_"):
         return "_answers" in vars(estimator)
-    return estimator.unlabeled is None
+    return bool(estimator.unlabeled is None)
 
 
-def _has_probabilities(estimator):
+def _has_probabilities(estimator: Any) -> bool:
     """Whether `predict_proba` is there, else an AttributeError that says why not."""
     # before a fit, ask the model that would be fitted: scikit-learn looks for methods
     # then
@@ -204,7 +206,7 @@ classifier, default=None
     (75,)
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **PrivateEstimatorMixin._parameter_constraints,
         "estimator": [HasMethods(["fit", "predict"]), None],
         "n_teachers": [Interval(Integral, 1, None, closed="left")],
@@ -257,7 +259,7 @@ classifier, default=None
 
     # -- what is checked before anything is looked at -----------------------------
 
-    def _check_parameters(self, scenario):
+    def _check_parameters(self, scenario: Scenario) -> None:
         check_count(n_teachers=self.n_teachers)
         check_count(n_queries=self.n_queries)
         if isinstance(self.student, str):
@@ -285,12 +287,12 @@ classifier, default=None
                 "PATEAggregator."
             )
 
-    def _model(self):
+    def _model(self) -> BaseEstimator:
         return _default_model() if self.estimator is None else self.estimator
 
     # -- the release --------------------------------------------------------------
 
-    def _release(self, task):
+    def _release(self, task: Task) -> VoteRelease:
         # Teachers' errors are swallowed later, so bad parameters must show themselves
         # on made-up rows now, before anything is charged.
         context, n_queries = task.context, self.n_queries
@@ -322,7 +324,7 @@ classifier, default=None
             ),
         )
 
-    def _public_rows(self, task):
+    def _public_rows(self, task: Task) -> Array:
         """Unlabelled public rows, in the columns that the teachers read."""
         # through the same public map as the private rows, so that teachers can read
         # them
@@ -331,9 +333,17 @@ classifier, default=None
             rows = self._without_secret(rows)
         else:
             rows = feature_map(self._split_secret(task.scenario, rows, None)[0])
-        return validate_rows(self, rows, reset=False)
+        checked: Array = validate_rows(self, rows, reset=False)
+        return checked
 
-    def _execute(self, task, release, noise, rng, record=None):
+    def _execute(
+        self,
+        task: Task,
+        release: Any,
+        noise: Noise,
+        rng: np.random.Generator,
+        record: list[Any] | None = None,
+    ) -> Any:
         """Train the teachers, and have them vote.
 
         Returns
@@ -370,10 +380,10 @@ classifier, default=None
         votes = teachers.vote(rows, release.n_classes, asking.groups)
         return asking, session.histograms(votes)
 
-    def _check_released(self, value):
+    def _check_released(self, value: Any) -> None:
         """Votes are whole numbers: NaN stands for queries without an answer."""
 
-    def _publish(self, value, release):
+    def _publish(self, value: Any, release: Any) -> None:
         # the context of the fit may hold private rows (prior='empirical') and public
         # ones
         context = PublicContext(n_records=release.n_records)
@@ -391,18 +401,19 @@ classifier, default=None
     @property
     def n_queries_left_(self) -> int:
         """Number of rows that `predict` may still be asked about, without a student."""
-        answers = vars(self).get("_answers")
+        answers: Answers | None = vars(self).get("_answers")
         if answers is None:
             raise AttributeError(
                 "n_queries_left_ is for a fitted PATEClassifier without a student."
             )
         return answers.n_queries_left
 
-    def _rows(self, X):
+    def _rows(self, X: Table) -> Floats:
         check_is_fitted(self)
-        return validate_rows(self, self._without_secret(X), reset=False)
+        rows: Floats = validate_rows(self, self._without_secret(X), reset=False)
+        return rows
 
-    @available_if(_answers_itself)
+    @available_if(_answers_itself)  # type: ignore[untyped-decorator]
     def noisy_votes(self, X: Table) -> Floats:
         """Return the teachers' votes on rows, with noise, within the budget.
 
@@ -420,7 +431,8 @@ classifier, default=None
         QueryBudgetError
             If there are more new rows than queries left; nothing is answered then.
         """
-        return self._answers.histograms(self._rows(X))
+        noisy: Floats = self._answers.histograms(self._rows(X))
+        return noisy
 
     def predict(self, X: Table) -> Array:
         """Return the label of each row: the student's, or that of a noisy vote.
@@ -442,10 +454,13 @@ classifier, default=None
         """
         check_is_fitted(self)
         if _answers_itself(self):
-            return self.classes_[leading(self.noisy_votes(X))]
-        return self.classes_[self.student_.predict(self._rows(X)).astype(int)]
+            indices = leading(self.noisy_votes(X))
+        else:
+            indices = self.student_.predict(self._rows(X)).astype(int)
+        labels: Array = self.classes_[indices]
+        return labels
 
-    @available_if(_has_probabilities)
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Table) -> Floats:
         """Return class probabilities.
 
@@ -470,11 +485,11 @@ classifier, default=None
         return probabilities
 
 
-def _default_model():
+def _default_model() -> SVC:
     return SVC(C=10.0)
 
 
-def _nearest_shares(values):
+def _nearest_shares(values: Floats) -> Floats:
     """Project rows on the simplex of shares, in the l2 norm.
 
     Duchi, Shalev-Shwartz, Singer and Chandra (2008), Efficient projections onto the
@@ -488,4 +503,5 @@ def _nearest_shares(values):
     excess = (np.cumsum(ordered, axis=1) - 1) / ranks
     last = np.sum(ordered > excess, axis=1) - 1
     taken = excess[np.arange(len(values)), last]
-    return np.maximum(values - taken[:, None], 0.0)
+    shares: Floats = np.maximum(values - taken[:, None], 0.0)
+    return shares

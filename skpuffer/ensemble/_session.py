@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from skpuffer.noise import Noise
     from skpuffer.releases import VoteRelease
-    from skpuffer.utils._types import Floats, Indices
+    from skpuffer.utils._types import Booleans, Floats, Indices
 
 __all__ = ["NoisyVotes", "VoteSession", "leading"]
 
@@ -28,7 +28,7 @@ class NoisyVotes(NamedTuple):
         What was added to the counts.
     """
 
-    noise: np.ndarray
+    noise: Floats
 
 
 class VoteSession:
@@ -66,7 +66,7 @@ class VoteSession:
         # who drew last; see `_generator`
         self._process = os.getpid()
         self.n_queries_left = release.n_queries
-        self.n_answers_left = release.max_answers
+        self.n_answers_left: int = release.max_answers  # type: ignore[assignment] # made a number
 
     def __getstate__(self) -> dict[str, Any]:
         # a copy must not draw the same noise for other votes: their difference would
@@ -75,11 +75,11 @@ class VoteSession:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        if self._rng is None:
+        if state["_rng"] is None:
             self._rng = np.random.default_rng()
 
     @property
-    def _generator(self):
+    def _generator(self) -> np.random.Generator:
         # a forked process must not draw the same noise as its parent for other votes
         if not self._seeded and self._process != os.getpid():
             self._rng, self._process = np.random.default_rng(), os.getpid()
@@ -148,7 +148,7 @@ class VoteSession:
             self._record.extend(map(NoisyVotes, drawn))
         return noisy
 
-    def _answered(self, votes):
+    def _answered(self, votes: Indices) -> Booleans:
         """Mask of the answered queries: those that pass, while answers last."""
         release = self._release
         if release.threshold is None:
@@ -159,7 +159,7 @@ class VoteSession:
         tests = release.test_noise(self._noise).sample(len(votes), self._generator)
         largest = votes.max(axis=1, initial=0) + tests
         # the first that pass are answered; a running sum of noisy tests tells no more
-        passed = largest >= release.threshold
+        passed: Booleans = largest >= release.threshold
         return passed & (np.cumsum(passed) <= self.n_answers_left)
 
 

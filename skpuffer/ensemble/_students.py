@@ -29,7 +29,7 @@ from ._teachers import constant_classifier, fit_classifier
 
 if TYPE_CHECKING:
     from skpuffer.releases import VoteRelease
-    from skpuffer.utils._types import Array, Floats
+    from skpuffer.utils._types import Array, Floats, Indices
 
 __all__ = ["STUDENTS", "make_student"]
 
@@ -68,7 +68,7 @@ class _Student(ABC):
     ):
         self.estimator, self.rows = estimator, rows
         self.seed = int(rng.integers(2**31 - 1))
-        self.groups = None
+        self.groups: Indices | None = None
         # drawn at random, as public rows may be sorted; no private row has a part in it
         self.asked = np.sort(rng.permutation(len(rows))[:n_queries])
 
@@ -108,7 +108,7 @@ class _Student(ABC):
                 "one on 'noisy_votes_'",
             )
 
-    def _constant(self, label, why):
+    def _constant(self, label: int, why: str) -> Any:
         """Return a constant classifier, and warn why."""
         warn(
             f"The votes are released and paid for, but {why}. Until then the same "
@@ -118,17 +118,21 @@ class _Student(ABC):
         return constant_classifier(self.rows.shape[1], label)
 
     @abstractmethod
-    def _learn(self, noisy, labels, release, noise):
+    def _learn(
+        self, noisy: Floats, labels: Indices, release: VoteRelease, noise: Any
+    ) -> Any:
         """Fit a classifier on what was released."""
 
-    def _fit(self, rows, labels):
+    def _fit(self, rows: Array, labels: Indices) -> Any:
         return fit_classifier(self.estimator, rows, labels, self.seed)
 
 
 class Supervised(_Student):
     """Student of the answered rows alone."""
 
-    def _learn(self, noisy, labels, release, noise):
+    def _learn(
+        self, noisy: Floats, labels: Indices, release: VoteRelease, noise: Any
+    ) -> Any:
         known = labels >= 0
         return self._fit(self.rows[self.asked[known]], labels[known])
 
@@ -136,7 +140,9 @@ class Supervised(_Student):
 class SemiSupervised(_Student):
     """Student by a semi-supervised classifier: rows without an answer have label -1."""
 
-    def _learn(self, noisy, labels, release, noise):
+    def _learn(
+        self, noisy: Floats, labels: Indices, release: VoteRelease, noise: Any
+    ) -> Any:
         target = np.full(len(self.rows), -1)
         target[self.asked] = labels
         return clone(self.estimator).fit(self.rows, target)
@@ -145,7 +151,9 @@ class SemiSupervised(_Student):
 class Spreading(_Student):
     """Student by label spreading over nearest neighbours, which outvote bad labels."""
 
-    def _learn(self, noisy, labels, release, noise):
+    def _learn(
+        self, noisy: Floats, labels: Indices, release: VoteRelease, noise: Any
+    ) -> Any:
         # Noisy labels are wrong now and then. With alpha = 0.2 a row takes a fifth of
         # its label from its neighbours in each step, so that a few bad labels are
         # outvoted and the many good ones are kept.
@@ -172,7 +180,9 @@ class Histograms(_Student):
     explains the released counts best.
     """
 
-    def _learn(self, noisy, labels, release, noise):
+    def _learn(
+        self, noisy: Floats, labels: Indices, release: VoteRelease, noise: Any
+    ) -> Any:
         known = labels >= 0
         counts, rows = noisy[known], self.rows[self.asked[known]]
         k = release.n_classes
@@ -217,14 +227,16 @@ class Clusters(_Student):
         # numbered without gaps: an empty cluster would be a query for nothing
         self.groups = np.unique(labels, return_inverse=True)[1]
 
-    def _learn(self, noisy, labels, release, noise):
+    def _learn(
+        self, noisy: Floats, labels: Indices, release: VoteRelease, noise: Any
+    ) -> Any:
         spread = labels[self.groups]
         known = spread >= 0
         return self._fit(self.rows[known], spread[known])
 
 
 #: Students by the name a user gives.
-STUDENTS = {
+STUDENTS: dict[str, type[_Student]] = {
     "supervised": Supervised,
     "semi_supervised": Spreading,
     "histograms": Histograms,
@@ -258,5 +270,6 @@ def make_student(
     """
     if isinstance(student, str):
         return STUDENTS[student](estimator, rows, n_queries, rng)
-    kind = SemiSupervised if isinstance(student, _SEMI_SUPERVISED) else Supervised
+    semi = isinstance(student, _SEMI_SUPERVISED)
+    kind: type[_Student] = SemiSupervised if semi else Supervised
     return kind(student, rows, n_queries, rng)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Self
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -105,7 +106,9 @@ def check_trainable(estimator: BaseEstimator, n_features: int, n_classes: int) -
 # out, for each would tell of its rows without any noise.
 
 
-def _fit_teacher(estimator, X, y, seed):
+def _fit_teacher(
+    estimator: BaseEstimator, X: Floats, y: Indices, seed: int
+) -> BaseEstimator:
     """Fit one teacher in silence; a constant where it cannot be fitted."""
     with silence():
         try:
@@ -114,7 +117,7 @@ def _fit_teacher(estimator, X, y, seed):
             return constant_classifier(X.shape[1], int(np.bincount(y).argmax()))
 
 
-def _predict(model, X, n_classes):
+def _predict(model: Any, X: Floats, n_classes: int) -> Indices:
     """Labels by one teacher; class 0 wherever it fails or answers out of range.
 
     A teacher casts one vote a query come what may: an abstention would change the
@@ -189,11 +192,12 @@ class Teachers:
         )
         return self
 
-    def _each(self, tasks):
+    def _each(self, tasks: Iterable[Any]) -> list[Any]:
         """Run tasks on private rows, with the warnings of the workers silenced."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return Parallel(**self._parallel)(tasks)
+            done: list[Any] = Parallel(**self._parallel)(tasks)
+            return done
 
     def predict(self, X: Floats, n_classes: int) -> Indices:
         """Return the label that each teacher predicts for each row.
@@ -240,9 +244,10 @@ class Teachers:
         return votes
 
 
-def _most(labels, groups, n_classes):
+def _most(labels: Indices, groups: Indices, n_classes: int) -> Indices:
     """Most frequent label of each group."""
     # (group, label) pairs numbered row by row, so that one count serves all groups
     shape = (int(groups.max()) + 1, n_classes)
     counts = np.bincount(groups * n_classes + labels, minlength=shape[0] * shape[1])
-    return counts.reshape(shape).argmax(axis=1)
+    most: Indices = counts.reshape(shape).argmax(axis=1)
+    return most

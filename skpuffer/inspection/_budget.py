@@ -16,7 +16,7 @@ DEFAULT_LABEL = "Budget ε"
 _SUFFIX = "accountant__epsilon"
 
 
-def _is_budget(name):
+def _is_budget(name: str) -> bool:
     return name == _SUFFIX or name.endswith(f"__{_SUFFIX}")
 
 
@@ -70,7 +70,7 @@ def search_parameter(cv_results: Mapping[str, Any]) -> str:
     return _only([name for name in names if _is_budget(name)], "the search")
 
 
-def _only(found, where):
+def _only(found: list[str], where: str) -> str:
     """Return the one name found, or say why there is not one."""
     if len(found) == 1:
         return found[0]
@@ -85,7 +85,7 @@ def _only(found, where):
     )
 
 
-def _owner(estimator, param_name):
+def _owner(estimator: BaseEstimator, param_name: str) -> Any:
     """Return the estimator whose accountant holds the budget."""
     # without its last two components, `accountant` and `epsilon`
     path = param_name.rsplit("__", 2)[0] if param_name.count("__") > 1 else ""
@@ -110,7 +110,7 @@ def owner_name(estimator: BaseEstimator, param_name: str) -> str:
     return type(_owner(estimator, param_name)).__name__
 
 
-def _certificate(fitted, param_name):
+def _certificate(fitted: Any, param_name: str) -> Any:
     """Return the certificate of a fitted estimator, or None if it shows none."""
     for candidate in (_owner(fitted, param_name), fitted):
         # a pipeline's step is fitted in place, so it holds the certificate itself

@@ -58,9 +58,10 @@ class Said:
         What ended it.
     """
 
-    def __init__(self):
-        self.error, self._printed, self._logged = None, io.StringIO(), io.StringIO()
-        self._warned = []
+    def __init__(self) -> None:
+        self.error: Exception | None = None
+        self._printed, self._logged = io.StringIO(), io.StringIO()
+        self._warned: list[warnings.WarningMessage] = []
 
     @property
     def texts(self) -> Iterator[tuple[str, str]]:
@@ -79,10 +80,11 @@ class Said:
         return sorted({place for place, text in self.texts if sings(text)})
 
 
-def _chain(error):
+def _chain(raised: BaseException | None) -> list[BaseException]:
     """Error with its causes and contexts, which a traceback may show or hide."""
     # `raise ... from None` hides a context from a traceback, not from a debugger
-    waiting, met = [error], []
+    waiting: list[BaseException | None] = [raised]
+    met: list[BaseException] = []
     while waiting:
         error = waiting.pop()
         if error is not None and not any(error is other for other in met):
@@ -126,12 +128,14 @@ def reachable(value: object) -> dict[str, Any]:
     leaves : dict of {str: object}
         Numbers, texts and arrays by the way to them.
     """
-    leaves = {}
+    leaves: dict[str, Any] = {}
     _collect(value, "", leaves, {})
     return leaves
 
 
-def _collect(value, path, leaves, met):
+def _collect(
+    value: Any, path: str, leaves: dict[str, Any], met: dict[int, Any]
+) -> None:
     """Add the leaves below `value` to `leaves`; `met` holds what was seen."""
     # classes and modules are shared by all objects: a fit leaves nothing on them
     if isinstance(value, type | types.ModuleType):
@@ -149,7 +153,7 @@ def _collect(value, path, leaves, met):
         _collect(part, f"{path}{name}", leaves, met)
 
 
-def _parts(value):
+def _parts(value: Any) -> Iterator[tuple[str, Any]]:
     """Names and values of the parts of an object."""
     if is_frame(value) or isinstance(value, pd.Series | pd.Index):
         table = to_pandas(value) if is_frame(value) else value
@@ -180,7 +184,7 @@ def _parts(value):
     yield from ((f".{name}", part) for name, part in _attributes(value).items())
 
 
-def _attributes(value):
+def _attributes(value: Any) -> dict[str, Any]:
     """Attributes of an object, those in slots included."""
     slots = [
         name

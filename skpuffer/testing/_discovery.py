@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 __all__ = ["EstimatorEntry", "all_estimators"]
 
@@ -33,11 +34,11 @@ class EstimatorEntry(NamedTuple):
     """
 
     name: str
-    estimator_class: type
+    estimator_class: type[Any]
     instance: object
 
 
-def _composed():
+def _composed() -> dict[str, Callable[[], Any]]:
     """Makers of instances whose parameters cannot be guessed, by class name."""
     # imported here, for the same reason
     from sklearn.linear_model import LogisticRegression
@@ -62,7 +63,7 @@ def _composed():
     }
 
 
-def _instance(name, estimator_class):
+def _instance(name: str, estimator_class: type[Any]) -> Any:
     """Instance that can be fitted: bounds are public and cannot be guessed."""
     # wide enough for the data that scikit-learn's checks make up
     parameters = inspect.signature(estimator_class).parameters
