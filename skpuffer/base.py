@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from skpuffer.noise import Noise
     from skpuffer.privacy import Certificate
-    from skpuffer.utils._types import Array, Floats, Table
+    from skpuffer.utils._types import Floats, Table
 
 __all__ = [
     "DEFAULT_DELTA",
@@ -467,7 +467,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         scenario = RecordScenario() if self.scenario is None else self.scenario
         return self._split_secret(scenario, X, None)[0]
 
-    def _names_without_secret(self, names: Array) -> Array:
+    def _names_without_secret(self, names: Any) -> Any:
         """Leave the secret column's name out of a list of names."""
         scenario = RecordScenario() if self.scenario is None else self.scenario
         position = scenario.secret_position(tuple(names), len(names))

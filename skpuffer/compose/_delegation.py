@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import deepcopy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.metaestimators import available_if
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from skpuffer.utils._types import Table
 
 __all__ = ["DELEGATED", "delegates", "inherit_tags", "offered"]
+
+_Class = TypeVar("_Class", bound=type)
 
 #: Methods of one table that are post-processing of what was released.
 DELEGATED = (
@@ -32,16 +34,17 @@ DELEGATED = (
 def offered(name: str) -> Callable[[Callable[..., Any]], Any]:
     """Decorator of a method that is there only if its class offers `name`."""
 
-    def check(owner):
+    def check(owner: Any) -> Any:
         return owner._offers(name)
 
-    return available_if(check)
+    decorator: Callable[[Callable[..., Any]], Any] = available_if(check)
+    return decorator
 
 
-def _delegate(name):
+def _delegate(name: str) -> Any:
     """Method that calls the one of the same name inside."""
 
-    def method(self, X):
+    def method(self: Any, X: Table) -> Any:
         return self._call(name, X)
 
     method.__name__ = name
@@ -62,7 +65,10 @@ def _delegate(name):
 
 @offered("score")
 def score(
-    self, X: Table, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    self: Any,
+    X: Table,
+    y: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     """Return the score of the estimator inside. It is not private.
 
@@ -79,12 +85,13 @@ def score(
     """
     # `fit` refuses weights, which would move the release further; a score moves nothing
     weights = {} if sample_weight is None else {"sample_weight": sample_weight}
-    return self._call("score", X, y, **weights)
+    found: float = self._call("score", X, y, **weights)
+    return found
 
 
 @offered("transform")
 def fit_transform(
-    self, X: Table, y: ArrayLike | None = None, *, secret: ArrayLike | None = None
+    self: Any, X: Table, y: ArrayLike | None = None, *, secret: ArrayLike | None = None
 ) -> Any:
     """Fit, then transform the same table. What comes out is not private.
 
@@ -103,7 +110,7 @@ def fit_transform(
 
 
 @offered("set_output")
-def set_output(self, *, transform: str | None = None) -> Any:
+def set_output(self: Any, *, transform: str | None = None) -> Any:
     """Set what `transform` of the estimator inside returns.
 
     Parameters
@@ -122,14 +129,19 @@ def set_output(self, *, transform: str | None = None) -> Any:
     return self
 
 
-def delegates(cls: type) -> type:
+def delegates(cls: _Class) -> _Class:
     """Class decorator: adds the methods of the estimator inside, where it has them.
 
     The class says whether it `_offers(name)` a method, and how to `_call(name, X)` it.
     """
-    for name in DELEGATED:
-        setattr(cls, name, _delegate(name))
-    cls.score, cls.fit_transform, cls.set_output = score, fit_transform, set_output
+    methods = {name: _delegate(name) for name in DELEGATED}
+    methods |= {
+        "score": score,
+        "fit_transform": fit_transform,
+        "set_output": set_output,
+    }
+    for name, method in methods.items():
+        setattr(cls, name, method)
     return cls
 
 

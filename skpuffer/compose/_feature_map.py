@@ -94,7 +94,7 @@ class FeatureMap:
         """
         return self._mapped(self._readable(table))
 
-    def _mapped(self, raw):
+    def _mapped(self, raw: Any) -> Floats:
         """Map a table that is as the transformer was fitted to."""
         # the transformer is the user's own code: its errors may quote values, so they
         # are raised anew without them
@@ -104,19 +104,19 @@ class FeatureMap:
             mapped = mapped.toarray()
         elif is_frame(mapped):
             mapped = to_pandas(mapped)
-        mapped = floats(mapped)
-        if mapped is None:
+        numbers = floats(mapped)
+        if numbers is None:
             raise ValueError(
                 f"{TRANSFORMER} leaves columns that are not numeric: encode them, by "
                 "public categories with preprocessing.PublicOneHotEncoder."
             )
         # a map that drops or adds rows would change how many records one person has
-        if mapped.ndim != 2 or len(mapped) != len(raw):
+        if numbers.ndim != 2 or len(numbers) != len(raw):
             raise ValueError(
                 f"{TRANSFORMER} must return one row for each record. Got "
-                f"shape {mapped.shape} for {len(raw)} records."
+                f"shape {numbers.shape} for {len(raw)} records."
             )
-        return mapped
+        return numbers
 
     def check_by_record(self, table: Table, n_rows: int = 8) -> None:
         """Refuse a map that mixes records.
@@ -142,7 +142,7 @@ class FeatureMap:
         # Some rows alone, and all of them in other company. No test of finitely many
         # tables proves it, so the certificate states it as an assumption as well. The
         # seed is fixed: whether a map passes depends on the map and the table only.
-        parts = [slice(i, i + 1) for i in range(min(n_rows, len(raw)))]
+        parts: list[Any] = [slice(i, i + 1) for i in range(min(n_rows, len(raw)))]
         parts += [slice(0, None, 2), slice(1, None, 2), slice(None, None, -1)]
         rng = np.random.default_rng(0)
         parts += [np.flatnonzero(rng.random(len(raw)) < 0.5) for _ in range(4)]
@@ -162,7 +162,7 @@ class FeatureMap:
                     "another. Use a transformer that maps each record by itself."
                 )
 
-    def _readable(self, table):
+    def _readable(self, table: Table) -> Any:
         """Table of the kind the transformer was fitted to: pandas by name, or array."""
         # columns of a frame may come in another order, with the secret among them
         if self._columns is None:
@@ -172,7 +172,7 @@ class FeatureMap:
                 "The public preprocessing reads columns by name "
                 f"({list(self._columns)!r}). Pass a data frame."
             )
-        known = column_names(table)
+        known = column_names(table) or ()
         missing = [column for column in self._columns if column not in known]
         if missing:
             raise ValueError(

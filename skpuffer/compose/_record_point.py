@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -12,9 +12,7 @@ from scipy import sparse
 from skpuffer.base import PUBLIC_TARGET
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from skpuffer.utils._types import Floats, Matrix
+    from skpuffer.utils._types import Floats
 
 __all__ = ["RecordPoint"]
 
@@ -46,9 +44,9 @@ class RecordPoint:
         """Assumptions of :meth:`move`."""
         return (PUBLIC_TARGET,) if self.needs_target else ()
 
-    def __call__(self, X: Matrix, y: ArrayLike | None = None) -> Floats:
+    def __call__(self, X: Any, y: Any = None) -> Floats:
         """Return points, of shape (n_records, n_coordinates)."""
-        rows = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
+        rows: Floats = X.toarray() if sparse.issparse(X) else np.asarray(X, dtype=float)
         if self.target == "numbers":
             return np.hstack([rows, np.reshape(y, (len(rows), -1))])
         if self.target == "labels":
@@ -71,4 +69,5 @@ class RecordPoint:
         ndarray of shape (n_records,)
         """
         # coordinates of the target do not move, as `move_assumptions` says
-        return np.linalg.norm(gaps, norm, axis=1)
+        moves: Floats = np.linalg.norm(gaps, norm, axis=1)
+        return moves

@@ -14,6 +14,7 @@ from ._noise_family import check_betas, density, equivalent_noises
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
     from numpy.typing import ArrayLike
 
     from skpuffer.noise import GeneralizedGaussianNoise
@@ -223,7 +224,7 @@ class EquivalentNoiseDisplay:
         check_option(_KINDS, kind=kind)
         if ax is None:
             _, ax = plt.subplots()
-        self.lines_ = []
+        self.lines_: list[Line2D] = []
         if kind in ("std", "tail"):
             self._plot_against_shape(ax, kind, line_options(line_kw))
         else:
@@ -233,7 +234,9 @@ class EquivalentNoiseDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _plot_densities(self, ax, plt, log, line_kw):
+    def _plot_densities(
+        self, ax: Axes, plt: Any, log: bool, line_kw: dict[str, Any]
+    ) -> None:
         # symmetric noise on one axis for all shapes: as far out as the widest one goes
         edge = _SPAN * float(self.stds.max())
         x = np.linspace(-edge, edge, 1001)
@@ -254,7 +257,7 @@ class EquivalentNoiseDisplay:
         ax.set_xlabel("Noise")
         ax.set_ylabel("Density")
 
-    def _plot_against_shape(self, ax, kind, line_kw):
+    def _plot_against_shape(self, ax: Axes, kind: str, line_kw: dict[str, Any]) -> None:
         if kind == "std":
             self.lines_ += ax.plot(
                 self.betas, self.stds, **{"marker": "o", "markersize": 4, **line_kw}
@@ -265,7 +268,7 @@ class EquivalentNoiseDisplay:
             for threshold, column in zip(
                 np.ravel(self.thresholds), self.tails.T, strict=True
             ):
-                options = {"label": f"τ = {threshold:g}", "marker": "o"}
+                options: dict[str, Any] = {"label": f"τ = {threshold:g}", "marker": "o"}
                 options |= {"markersize": 4, **line_kw}
                 self.lines_ += ax.plot(self.betas, column, **options)
             ax.set_yscale("log")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from scipy.fft import irfft, next_fast_len, rfft
@@ -14,12 +15,13 @@ from skpuffer.noise.generalized_gaussian._loss import loss as privacy_loss
 from skpuffer.privacy_loss._dominating_pairs import PoissonPair, log_mixed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from skpuffer.privacy_loss._dominating_pairs import ShiftPair
     from skpuffer.utils._types import Floats
 
-__all__ = ["EmpiricalLosses", "samplers", "width_for"]
+__all__ = ["EmpiricalLosses", "Sampler", "samplers", "width_for"]
+
+#: Draws so many losses.
+Sampler: TypeAlias = "Callable[[int, np.random.Generator], Floats]"
 
 #: Log of the probability that a sum of sampled losses leaves the grid made for it.
 _RARE = math.log(1e-20)
@@ -27,7 +29,7 @@ _RARE = math.log(1e-20)
 
 def samplers(
     pair: ShiftPair | PoissonPair, beta: float, u: float
-) -> tuple[Callable[[int, np.random.Generator], Floats], ...]:
+) -> tuple[Sampler, ...]:
     """Samplers of one step's privacy loss, one for each direction.
 
     Parameters
@@ -46,16 +48,16 @@ def samplers(
     unit = GeneralizedGaussianNoise(1.0, beta=beta)
     q = pair.rate if type(pair) is PoissonPair else 1.0
 
-    def full(n, rng):
+    def full(n: int, rng: np.random.Generator) -> Floats:
         return privacy_loss(unit.sample(n, rng), u, beta)
 
-    def leaves(n, rng):
+    def leaves(n: int, rng: np.random.Generator) -> Floats:
         # a record leaves: the mixture (1 - q) N(u) + q N(0) against N(u)
         there = rng.random(n) < q
         x = unit.sample(n, rng) + np.where(there, 0.0, u)
         return log_mixed(privacy_loss(x, u, beta), q)
 
-    def joins(n, rng):
+    def joins(n: int, rng: np.random.Generator) -> Floats:
         # a record joins: N(u) against that mixture, so minus the loss of the other way
         return -log_mixed(privacy_loss(unit.sample(n, rng) + u, u, beta), q)
 
@@ -90,7 +92,7 @@ class EmpiricalLosses:
 
     mesh: float
     offset: float
-    masses: np.ndarray
+    masses: Floats
     infinity: float
 
     @classmethod

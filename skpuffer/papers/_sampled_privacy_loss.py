@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.optimize import brentq
@@ -31,11 +31,12 @@ from skpuffer.utils._checks import (
     noise_generator,
 )
 
-from ._empirical_losses import EmpiricalLosses, samplers, width_for
+from ._empirical_losses import EmpiricalLosses, Sampler, samplers, width_for
 
 if TYPE_CHECKING:
     from skpuffer.noise import Noise
-    from skpuffer.utils._types import RandomState
+    from skpuffer.scenarios import BoundScenario
+    from skpuffer.utils._types import Floats, RandomState
 
 __all__ = ["SampledPrivacyLoss"]
 
@@ -240,14 +241,18 @@ class SampledPrivacyLoss(Accountant):
     # -- the protocol -------------------------------------------------------------
 
     @accounts_for(GradientRelease)
-    def _account_of_steps(self, fact, release, bound):
+    def _account_of_steps(
+        self, fact: Adjacency, release: GradientRelease, bound: BoundScenario
+    ) -> Account:
         steps = self._steps(fact, release, bound)
         return Account(
             partial(self._calibrate, steps, fact, bound),
             partial(self._certify, steps, fact, bound),
         )
 
-    def _steps(self, fact, release, bound):
+    def _steps(
+        self, fact: Adjacency, release: GradientRelease, bound: BoundScenario
+    ) -> Any:
         """Steps whose losses can be sampled."""
         # The same dominating pairs that PrivacyLoss composes exactly: what differs
         # between the two is how, not what.
@@ -261,13 +266,20 @@ class SampledPrivacyLoss(Accountant):
             ) from None
         return steps
 
-    def _calibrate(self, steps, fact, bound, unit, random_state):
+    def _calibrate(
+        self,
+        steps: Any,
+        fact: Adjacency,
+        bound: BoundScenario,
+        unit: Noise,
+        random_state: RandomState,
+    ) -> Calibration:
         """Set the scale of noise to one whose estimated cost is the budget."""
         seed, clip = self._seed(random_state), steps.release.total_clip_norm
 
         # One seed at every scale (common random numbers): the estimate is then a smooth
         # function of the scale, with a root, not a noisy one.
-        def miss(log_scale):
+        def miss(log_scale: float) -> float:
             noise = unit.with_scale(clip * math.exp(log_scale))
             epsilon = self._epsilon(noise, steps, seed)
             # bounded, as epsilon may be infinite or zero at the ends of the bracket
@@ -284,13 +296,15 @@ class SampledPrivacyLoss(Accountant):
         certificate = self._certificate(noise, steps, fact, bound, seed)
         return Calibration(noise, certificate)
 
-    def _certify(self, steps, fact, bound, noise):
+    def _certify(
+        self, steps: Any, fact: Adjacency, bound: BoundScenario, noise: Noise
+    ) -> Certificate:
         """Estimate what a given noise costs."""
         return self._certificate(noise, steps, fact, bound, self._seed(None))
 
     # -- the parts ----------------------------------------------------------------
 
-    def _check_sampled(self, steps):
+    def _check_sampled(self, steps: Any) -> None:
         """Refuse steps whose losses cannot be sampled."""
         # One fixed shift is sampled, and in several dimensions a shift in another
         # direction may cost more.
@@ -307,13 +321,13 @@ class SampledPrivacyLoss(Accountant):
                 "is no shift by chance; use PrivacyLoss"
             )
 
-    def _seed(self, random_state):
+    def _seed(self, random_state: RandomState) -> int:
         """Seed by which one call meets the same random numbers throughout."""
         given = self.random_state if random_state is None else random_state
         rng, _ = noise_generator(given)
-        return rng.integers(2**63)
+        return int(rng.integers(2**63))
 
-    def _epsilon(self, noise, steps, seed):
+    def _epsilon(self, noise: Noise, steps: Any, seed: int) -> float:
         """Estimate epsilon: the larger one of the two directions."""
         pair, n_steps, _, _ = steps.dominated(noise)
         beta, u = _unit_shift(noise, pair.curve.shift)
@@ -323,7 +337,7 @@ class SampledPrivacyLoss(Accountant):
             for draw in samplers(pair, beta, u)
         )
 
-    def _one_way(self, draw, n_steps, rng):
+    def _one_way(self, draw: Sampler, n_steps: int, rng: np.random.Generator) -> float:
         """Estimate epsilon in one direction (Algorithms 5 and 6)."""
         losses, rejected = self._sample(draw, rng)
         # rejected losses count as infinite ones: with that much mass no epsilon will do
@@ -336,7 +350,7 @@ class SampledPrivacyLoss(Accountant):
         grid = EmpiricalLosses.on(losses, half_width, mesh, rejected)
         return grid.composed(n_steps).epsilon(float(self.delta))
 
-    def _sample(self, draw, rng):
+    def _sample(self, draw: Sampler, rng: np.random.Generator) -> tuple[Floats, float]:
         """Sample twice `n_samples` losses; return them and the part rejected."""
         # one half makes the distribution, the other corrects its mean
         want = 2 * int(self.n_samples)
@@ -351,7 +365,14 @@ class SampledPrivacyLoss(Accountant):
             drawn += want
         return kept[:want], 1 - len(kept) / drawn
 
-    def _certificate(self, noise, steps, fact, bound, seed):
+    def _certificate(
+        self,
+        noise: Noise,
+        steps: Any,
+        fact: Adjacency,
+        bound: BoundScenario,
+        seed: int,
+    ) -> Certificate:
         if noise.dim not in (None, 1):
             raise UnsupportedError(
                 f"{type(self).__name__} takes noise of one scale. Got {noise!r}."
@@ -375,7 +396,7 @@ class SampledPrivacyLoss(Accountant):
         )
 
 
-def _unit_shift(noise, shift):
+def _unit_shift(noise: Noise, shift: Any) -> tuple[float, float]:
     """Return the shape as a generalised Gaussian, and the shift at scale one."""
     u = shift.magnitude(noise.scale, noise.norm)
     if isinstance(noise, GeneralizedGaussianNoise):
@@ -385,7 +406,8 @@ def _unit_shift(noise, shift):
     if isinstance(noise, GaussianNoise):
         # exp(-x^2 / (2 s^2)) is exp(-|x / (s sqrt(2))|^2), with s the standard
         # deviation, which need not be the scale alone
-        return 2.0, noise.curve(shift).gaussian_mu / math.sqrt(2)
+        mu: Any = noise.curve(shift).gaussian_mu  # None for other families only
+        return 2.0, mu / math.sqrt(2)
     raise UnsupportedError(
         f"The losses of {noise.family} noise cannot be sampled here. Use Laplace, "
         "Gaussian or generalised Gaussian noise."

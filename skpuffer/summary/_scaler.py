@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.accountants import Accountant
+    from skpuffer.base import Task
+    from skpuffer.releases import QueryRelease
     from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import Array, BoundsLike, Floats, RandomState, Table
 
@@ -26,7 +28,10 @@ __all__ = ["PrivateStandardScaler"]
 
 
 class PrivateStandardScaler(
-    OneToOneFeatureMixin, TransformerMixin, BoundedColumnsMixin, PrivateEstimatorMixin
+    OneToOneFeatureMixin,  # type: ignore[misc] # scikit-learn is untyped
+    TransformerMixin,  # type: ignore[misc] # as above
+    BoundedColumnsMixin,
+    PrivateEstimatorMixin,
 ):
     """Centre and scale features by private means and variances.
 
@@ -97,7 +102,7 @@ class PrivateStandardScaler(
     True
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **PrivateEstimatorMixin._parameter_constraints,
         "bounds": ["array-like", dict, StrOptions({"empirical"}), None],
         "with_mean": ["boolean"],
@@ -121,7 +126,7 @@ class PrivateStandardScaler(
         self.with_std = with_std
         self.random_state = random_state
 
-    def _check_parameters(self, scenario):
+    def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
         if not self.with_mean and not self.with_std:
             raise ValueError(
@@ -129,19 +134,20 @@ class PrivateStandardScaler(
                 "leave the scaler out."
             )
 
-    def _release(self, task):
+    def _release(self, task: Task) -> QueryRelease:
         # what is not released is not paid for
         if not self.with_std:
             return self._moment_release(task, order=1, name="means", query=column_means)
         return self._moment_release(task, order=2, name="moments", query=column_moments)
 
-    def _publish(self, value, release):
+    def _publish(self, value: Any, release: Any) -> None:
         # Moments of bounded columns are those of x less the middle of its bounds;
         # without bounds the query released means and deviations as they are.
         bounds = release.context.bounds
         if not self.with_std:
             self.mean_ = value if bounds is None else bounds.middle + value
-            self.var_ = self.scale_ = None
+            self.var_: Any = None
+            self.scale_: Any = None
             return
         # the floor is the noise's own public deviation, and reads no data
         noise = self.noise_.std(value.size)
@@ -180,12 +186,14 @@ class PrivateStandardScaler(
         # a pipeline passes on the names of all columns, the secret one too
         if input_features is not None:
             input_features = self._names_without_secret(input_features)
-        return super().get_feature_names_out(input_features)
+        names: Array = super().get_feature_names_out(input_features)
+        return names
 
-    def _read(self, X):
+    def _read(self, X: Table) -> Floats:
         check_is_fitted(self)
         X = self._without_secret(X)
-        return validate_rows(self, X, dtype=np.float64, copy=True, reset=False)
+        rows: Floats = validate_rows(self, X, dtype=np.float64, copy=True, reset=False)
+        return rows
 
     def transform(self, X: Table) -> Floats:
         """Centre and scale.
