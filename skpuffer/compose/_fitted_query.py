@@ -64,8 +64,8 @@ class FittedQuery:
         self._estimator = _seeded(estimator)
         self._query, self._classes, self._dim = query, classes, dim
         self._needs_target = get_tags(estimator).target_tags.required
-        self.shapes = None
-        self.environment = {}
+        self.shapes: Any = None
+        self.environment: dict[str, Any] = {}
 
     @property
     def names(self) -> list[str] | None:
@@ -116,7 +116,7 @@ class FittedQuery:
         self.environment = {n: v for n, v in vars(fitted).items() if n in ENVIRONMENT}
         return vector
 
-    def _check_classes(self, fitted):
+    def _check_classes(self, fitted: Any) -> None:
         """Refuse a table without records of a class: parameters would lack its rows."""
         # The classes are public; which of them occur in this table is not.
         seen = getattr(fitted, "classes_", None)
@@ -128,19 +128,20 @@ class FittedQuery:
             "there. Give the classes that any such table has as classes=[...]."
         )
 
-    def _parts(self, fitted):
+    def _parts(self, fitted: Any) -> list[Any]:
         """Attributes asked for, or what the function returns."""
-        if self.names is None:
+        if callable(self._query):
             return [unquoted("The parameter 'query'", self._query, fitted)]
-        missing = [name for name in self.names if not hasattr(fitted, name)]
+        names = self.names or []
+        missing = [name for name in names if not hasattr(fitted, name)]
         if missing:
             raise ValueError(
                 f"The parameter 'query' names {missing!r}, which a fitted "
                 f"{type(fitted).__name__} does not have."
             )
-        return [getattr(fitted, name) for name in self.names]
+        return [getattr(fitted, name) for name in names]
 
-    def _check_shapes(self, shapes):
+    def _check_shapes(self, shapes: list[tuple[int, ...]]) -> None:
         """Refuse a shape that depends on the records: the noise would not match."""
         if self.shapes is not None and shapes != self.shapes:
             raise ValueError(
@@ -175,7 +176,7 @@ def is_settable(estimator: BaseEstimator, name: str) -> bool:
     return not isinstance(member, property) or member.fset is not None
 
 
-def _seeded(estimator):
+def _seeded(estimator: BaseEstimator) -> BaseEstimator:
     """Muted clone that draws from public seeds."""
     # A sensitivity is that of a function of the table, which a fit from a fixed seed
     # is. The seed is public: it protects nothing, and the noise is not drawn from it.
@@ -188,7 +189,7 @@ def _seeded(estimator):
     return fresh.set_params(**seeds) if seeds else fresh
 
 
-def _as_array(part):
+def _as_array(part: Any) -> Floats:
     array = floats(part)
     if array is None:
         raise ValueError(

@@ -36,13 +36,14 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
+    from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import Array, Table
 
 __all__ = ["PublicPreprocessing"]
 
 
 @delegates
-class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):
+class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Public preprocessing in front of a private estimator.
 
     One-hot encoding and scaling stand between the raw columns, in which a scenario's
@@ -105,7 +106,7 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
     Certificate(notion='approximate_dp', epsilon=1, delta=1e-05)
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         "transformer": [HasMethods(["fit", "transform"])],
         "estimator": [HasMethods(["fit"])],
     }
@@ -149,11 +150,14 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
             The fitted estimator.
         """
         refuse_arguments(self, refused)
-        return self._fit_validated(X, y, secret)
+        fitted: Self = self._fit_validated(X, y, secret)
+        return fitted
 
-    @with_callbacks
-    @fit_context(prefer_skip_nested_validation=False)
-    def _fit_validated(self, X, y, secret):
+    @with_callbacks  # type: ignore[untyped-decorator]
+    @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
+    def _fit_validated(
+        self, X: Table, y: ArrayLike | None, secret: ArrayLike | None
+    ) -> Self:
         # the inner fit announces the release, with its certificate, as a task of this
         # one
         callback = self._init_callback_context(max_subtasks=1)
@@ -162,7 +166,9 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         callback.call_on_fit_task_end(estimator=self)
         return self
 
-    def _fit(self, X, y, secret, task):
+    def _fit(
+        self, X: Any, y: ArrayLike | None, secret: ArrayLike | None, task: Any
+    ) -> None:
         """Make the public map, and fit the private estimator behind it."""
         if not isinstance(self.estimator, PrivateEstimatorMixin):
             raise TypeError(
@@ -196,7 +202,9 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         self.noise_ = inner.noise_
         self.accountant_ = inner.accountant_
 
-    def _public_transformer(self, inner, scenario, X):
+    def _public_transformer(
+        self, inner: PrivateEstimatorMixin, scenario: Scenario, X: Any
+    ) -> tuple[Any, str, tuple[str, ...]]:
         """Transformer fitted on public rows, its assumption, and what it leaks."""
         transformer = clone(self.transformer)
         if is_fixed(transformer):
@@ -232,12 +240,13 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         what = "a reference table" if self.reference is not None else "the prior"
         assumption = f"the preprocessing was fitted on {what}, which is public, "
         assumption += "and maps each record by itself"
-        public, leaks = rows_like(public, X, owner), ()
+        public = rows_like(public, X, owner)
+        leaks: tuple[str, ...] = ()
         if self.reference is not None and shares_records(*map(columns_of, (X, public))):
             leaks = (REFERENCE_OVERLAP,)  # a prior is looked at with the scenario
         return transformer.fit(public, None), assumption, leaks
 
-    def _validate(self, X, reset):
+    def _validate(self, X: Any, reset: bool) -> Any:
         """Check the names and the number of raw columns, whatever they hold."""
         # of any type: text and missing values are what a transformer is there for
         X = read_table(X)
@@ -247,11 +256,11 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
 
     # -- prediction: post-processing ------------------------------------------------
 
-    def _offers(self, name):
+    def _offers(self, name: str) -> bool:
         getattr(self.estimator, name)  # raises its own AttributeError
         return True
 
-    def _call(self, name, X, *args, **kwargs):
+    def _call(self, name: str, X: Any, *args: Any, **kwargs: Any) -> Any:
         """Call a method of the fitted estimator on mapped rows."""
         check_is_fitted(self)
         if name == "inverse_transform":
@@ -275,7 +284,8 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
     def classes_(self) -> Array:
         """Public class labels of the estimator inside."""
         check_is_fitted(self)
-        return self.estimator_.classes_
+        classes: Array = self.estimator_.classes_
+        return classes
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Return the names of what `transform` returns, or the estimator reads.
@@ -292,12 +302,12 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
             it makes of them.
         """
         check_is_fitted(self)
-        names = self.transformer_.get_feature_names_out(input_features)
+        names: Array = self.transformer_.get_feature_names_out(input_features)
         if hasattr(self.estimator_, "get_feature_names_out"):
-            return self.estimator_.get_feature_names_out(names)
+            names = self.estimator_.get_feature_names_out(names)
         return names
 
-    def _sk_visual_block_(self):
+    def _sk_visual_block_(self) -> VisualBlock:
         steps = (self.transformer, self.estimator)
         return VisualBlock(
             "serial",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
@@ -169,10 +169,16 @@ def lightest_tail(
     1.0
     """
     threshold = check_positive(threshold=threshold)
-    options = {"shift": shift, "n_steps": n_steps, "sampling_rate": sampling_rate}
 
-    def tail(beta):
-        (noise,) = equivalent_noises(epsilon, delta, [beta], **options)
+    def tail(beta: float) -> LightestTail:
+        (noise,) = equivalent_noises(
+            epsilon,
+            delta,
+            [beta],
+            shift=shift,
+            n_steps=n_steps,
+            sampling_rate=sampling_rate,
+        )
         return LightestTail(noise, float(noise.tail(threshold)))
 
     # The tail need not be convex in the shape: a grid finds the valley, then a search
@@ -183,11 +189,11 @@ def lightest_tail(
         return best
     step = _coarse()[1] - _coarse()[0]
 
-    def height(beta):
+    def height(beta: float) -> float:
         # on a logarithmic axis, as tails span many decades
         found = tail(beta)
         tried.append(found)
-        return np.log(found.probability)
+        return float(np.log(found.probability))
 
     around = (best.noise.beta - step, best.noise.beta + step)
     minimize_scalar(height, bounds=around, method="bounded", options={"xatol": 0.01})
@@ -233,14 +239,15 @@ def density(noise: GeneralizedGaussianNoise, x: ArrayLike) -> Floats:
     """
     # exp(-|x / s|^beta) / (2 s Gamma(1 + 1 / beta))
     height = -np.log(2 * noise.scale) - gammaln(1 + 1 / noise.beta)
-    return np.exp(height - np.abs(np.asarray(x) / noise.scale) ** noise.beta)
+    heights: Floats = np.exp(height - np.abs(np.asarray(x) / noise.scale) ** noise.beta)
+    return heights
 
 
-def _coarse():
+def _coarse() -> Floats:
     return np.linspace(_FROM, _TO, 7)
 
 
-def _check_rate(sampling_rate):
+def _check_rate(sampling_rate: float) -> float:
     rate = check_positive(sampling_rate=sampling_rate)
     if rate > 1:
         raise ValueError(
@@ -250,7 +257,14 @@ def _check_rate(sampling_rate):
     return rate
 
 
-def _calibrated(noise, epsilon, delta, shift, n_steps, rate):
+def _calibrated(
+    noise: GeneralizedGaussianNoise,
+    epsilon: float,
+    delta: float,
+    shift: float,
+    n_steps: int,
+    rate: float,
+) -> Any:
     """Least scale of a noise for several steps, or for sampled ones."""
     # the size of a table in which the sampling rate is a whole number of records
     part = Fraction(rate).limit_denominator(10**9)

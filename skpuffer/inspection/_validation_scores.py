@@ -106,7 +106,12 @@ def cross_validated(
     draws = splits * n_repeats
     seeds = _seeds(private[0], random_state, len(draws))
 
-    def task(model, split, name=None, params=None):
+    def task(
+        model: Any,
+        split: Any,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> Any:
         return delayed(_one_score)(model, X, y, split, scoring, params, name)
 
     # one pool for all fits, so that no budget waits for another
@@ -129,7 +134,15 @@ def cross_validated(
     return scores[:n_private].reshape(len(private), len(draws)), ceiling, label
 
 
-def _one_score(estimator, X, y, split, scoring, params, param_name):
+def _one_score(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    split: Any,
+    scoring: Any,
+    params: Mapping[str, Any] | None,
+    param_name: str | None,
+) -> tuple[float, str | None]:
     """Fit and score on one split; name the axis from the certificate, if asked."""
     # scikit-learn's own fit and score, for routing, scorers and data frames
     result = cross_validate(
@@ -155,13 +168,13 @@ _ONE_SCORE = (
 )
 
 
-def _check_one_score(estimator, scoring):
+def _check_one_score(estimator: Any, scoring: Any) -> None:
     if scoring is not None and not isinstance(scoring, str) and not callable(scoring):
         raise ValueError(f"{_ONE_SCORE} Got {scoring!r}.")
     check_scoring(estimator, scoring=scoring)
 
 
-def _check_reference(reference, scoring):
+def _check_reference(reference: Any, scoring: Any) -> None:
     if isinstance(reference, type) or not hasattr(reference, "fit"):
         raise TypeError(
             "The parameter 'reference' must be an estimator without privacy, such as "
@@ -170,7 +183,9 @@ def _check_reference(reference, scoring):
     check_scoring(reference, scoring=scoring)
 
 
-def _seeds(estimator, random_state, n_draws):
+def _seeds(
+    estimator: Any, random_state: RandomState, n_draws: int
+) -> list[dict[str, int]]:
     """Return parameters that seed the noise of each split and repetition.
 
     The same for each budget, and different for each split: one seed for all would
@@ -191,7 +206,7 @@ def _seeds(estimator, random_state, n_draws):
     return [dict(zip(names, row, strict=True)) for row in table.tolist()]
 
 
-def _seeds_it(name):
+def _seeds_it(name: str) -> bool:
     # a scenario's seed is that of its simulated tables, which are public
     *path, last = name.split("__")
     return last == "random_state" and "scenario" not in path
@@ -248,7 +263,7 @@ def searched(search: Any, param_name: str) -> tuple[Floats, Floats]:
     return epsilons, scores[best]
 
 
-def _metric(search):
+def _metric(search: Any) -> str:
     """Name of the score that a search was refitted by."""
     if not search.multimetric_:
         return "score"

@@ -15,6 +15,7 @@ from ._vote_simulation import hardmax_auc, hardmax_utility, make_vote_histograms
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from skpuffer.noise import GeneralizedGaussianNoise
     from skpuffer.utils._types import Floats, RandomState
 
 __all__ = ["VoteUtilityDisplay"]
@@ -108,7 +109,8 @@ class VoteUtilityDisplay:
     @property
     def best_betas_(self) -> Floats:
         """Shape of the largest utility of each curve."""
-        return np.asarray(self.betas)[np.argmax(self.utilities, axis=1)]
+        best: Floats = np.asarray(self.betas)[np.argmax(self.utilities, axis=1)]
+        return best
 
     @classmethod
     def from_budget(
@@ -223,10 +225,9 @@ default=(1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4)
         plt = pyplot(f"{type(self).__name__}.plot")
         if ax is None:
             _, ax = plt.subplots()
-        self.lines_ = []
-        for n, utilities, best in zip(
-            self.n_queries, self.utilities, self.best_betas_, strict=True
-        ):
+        self.lines_: list[Any] = []
+        curves: tuple[Any, Any] = (self.n_queries, self.utilities)
+        for n, utilities, best in zip(*curves, self.best_betas_, strict=True):
             what = "1 query" if n == 1 else f"{n} queries"
             options = {"marker": "o", "markersize": 4, "label": what}
             options |= line_options(line_kw)
@@ -242,7 +243,9 @@ default=(1, 1.25, 1.5, 1.75, 2, 2.5, 3, 4)
         return self
 
 
-def _utility(noise, n_votes, gaps, made):
+def _utility(
+    noise: GeneralizedGaussianNoise, n_votes: int, gaps: Any, made: dict[str, Any]
+) -> float:
     if np.ndim(gaps):
         return hardmax_auc(noise, n_votes=n_votes, gaps=tuple(gaps), **made)
     votes = make_vote_histograms(n_votes, gap=gaps, **made)
