@@ -6,7 +6,7 @@ import math
 import operator
 from functools import partial
 from numbers import Integral, Real
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
     from skpuffer.accountants import Accountant
+    from skpuffer.base import Task
     from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import Array, RandomState
 
@@ -45,7 +46,7 @@ __all__ = ["OutputPerturbation"]
 
 
 @delegates
-class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
+class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):  # type: ignore[misc] # scikit-learn is untyped
     """Output perturbation of any scikit-learn estimator: its parameters plus noise.
 
     The estimator is fitted on the private table as it is; what leaves is the vector
@@ -145,7 +146,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
     (2,)
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **PrivateEstimatorMixin._parameter_constraints,
         "estimator": [HasMethods(["fit"])],
         "query": [str, list, tuple, callable],
@@ -180,7 +181,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
 
     # -- fit ------------------------------------------------------------------------
 
-    def _check_parameters(self, scenario):
+    def _check_parameters(self, scenario: Scenario) -> None:
         if isinstance(self.estimator, FrozenEstimator):
             raise ValueError(
                 "The parameter 'estimator' is frozen: it would predict from what it "
@@ -217,7 +218,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
                     "changes: give the parameter 'sensitivity' as well."
                 )
 
-    def _validate(self, X, y):
+    def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         """Check the table by the kind of the estimator inside.
 
         The reading is the `target` of a :class:`RecordPoint`.
@@ -226,7 +227,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
         tags = get_tags(self.estimator)
         if tags.estimator_type == "classifier":
             return *validate_labels(self, X, y), "labels"
-        options = {"dtype": np.float64}
+        options: dict[str, Any] = {"dtype": np.float64}
         # a search over regressors does not say that it requires a target
         regresses = tags.estimator_type == "regressor" and y is not None
         if not (tags.target_tags.required or regresses):
@@ -235,11 +236,11 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
         return *validate_rows(self, X, y, y_numeric=True, **options), "numbers"
 
     @property
-    def _accept_sparse(self):
+    def _accept_sparse(self) -> Any:  # type: ignore[override] # read, never assigned
         sparse = get_tags(self.estimator).input_tags.sparse
         return ["csr", "csc"] if sparse else False
 
-    def _release(self, task):
+    def _release(self, task: Task) -> QueryRelease:
         # explicit distributions are of one length, which the query must have
         dim = self.n_outputs
         if isinstance(task.scenario, LawsScenario):
@@ -258,9 +259,9 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
                 f"sensitivity ({self.sensitivity!r}); the library has not proved it"
             )
         asked = query.names or ["a function"]
-        records = {}
+        records: dict[str, Any] = {}
         if self.lipschitz is not None:
-            records = self._record_moves(task.reading)
+            records = self._record_moves(task.reading, float(self.lipschitz))
             assumptions.append(
                 f"it moves by no more than {self.lipschitz:g} for each unit that one "
                 "record moves in l2; the library has not proved it"
@@ -276,13 +277,14 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
             **records,
         )
 
-    def _record_moves(self, target):
+    def _record_moves(self, target: str, lipschitz: float) -> dict[str, Any]:
         """Arguments of the release for records whose moves are bounded."""
         # A record that moves by m moves the vector by at most lipschitz * m, and never
         # by more than its sensitivity to replacing a record, whichever is smaller.
-        lipschitz, ceiling = float(self.lipschitz), math.inf
-        if self.sensitivity is not None:
-            ceiling = self._sensitivity().value("replace", 2, self.n_outputs)
+        ceiling = math.inf
+        stated = self._sensitivity()
+        if stated is not None:
+            ceiling = stated.value("replace", 2, self.n_outputs)
             ceiling /= lipschitz  # further than that, a record may be any other
         point = RecordPoint(target)
         if target == "labels":
@@ -300,14 +302,14 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
             "shift_ceiling": ceiling,
         }
 
-    def _sensitivity(self):
+    def _sensitivity(self) -> Sensitivity | None:
         if self.sensitivity is None or isinstance(self.sensitivity, Sensitivity):
             return self.sensitivity
         # one number is given for both relations
-        move = {2: float(self.sensitivity)}
+        move: dict[float, float] = {2: float(self.sensitivity)}
         return Sensitivity(add_remove=move, replace=move)
 
-    def _publish(self, value, release):
+    def _publish(self, value: Any, release: Any) -> None:
         # The query kept shapes and facts of the machine of its one run; of its values
         # there is the noisy vector only.
         query = release.query
@@ -320,7 +322,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
         if all(is_settable(self.estimator, name) for name in noisy):
             self.estimator_ = self._rebuild(noisy | query.environment)
 
-    def _rebuild(self, released):
+    def _rebuild(self, released: dict[str, Any]) -> BaseEstimator:
         """Fresh estimator that holds released attributes and public facts alone."""
         # A clone that was never fitted: whatever else a fit leaves on an estimator
         # (residuals, support vectors, histories) carries no noise.
@@ -339,7 +341,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
 
     # -- prediction: post-processing ------------------------------------------------
 
-    def _offers(self, name):
+    def _offers(self, name: str) -> bool:
         named = [self.query] if isinstance(self.query, str) else self.query
         if callable(named) or not all(is_settable(self.estimator, n) for n in named):
             raise AttributeError(
@@ -349,7 +351,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
         getattr(self.estimator, name)  # raises its own AttributeError
         return True
 
-    def _call(self, name, X, *args, **kwargs):
+    def _call(self, name: str, X: Any, *args: Any, **kwargs: Any) -> Any:
         check_is_fitted(self)
         method = getattr(self.estimator_, name)
         # an inverse takes what `transform` made, which has columns of its own
@@ -371,10 +373,11 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
                 obj=self,
             ) from error
 
-    def _remedy(self, missing):
+    def _remedy(self, missing: Any) -> str:
         if missing.startswith("_") or not missing.endswith("_"):
             return "It cannot be: take what was released from 'value_'."
-        asked = [self.query] if isinstance(self.query, str) else list(self.query)
+        query: Any = self.query  # of names: a function sets no attributes
+        asked = [query] if isinstance(query, str) else list(query)
         more = " Or set fit_intercept=False." if missing == "intercept_" else ""
         return f"Ask for it too: query={[*asked, missing]!r}.{more}"
 
@@ -392,7 +395,8 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):
         ndarray of str
         """
         check_is_fitted(self)
-        return self.estimator_.get_feature_names_out(input_features)
+        names: Array = self.estimator_.get_feature_names_out(input_features)
+        return names
 
     def __sklearn_tags__(self) -> Tags:
         tags = inherit_tags(super().__sklearn_tags__(), self.estimator)
