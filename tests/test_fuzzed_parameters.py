@@ -26,6 +26,7 @@ from skpuffer.distributions import (
     PointMass,
     Samples,
     Support,
+    distribution_distance,
 )
 from skpuffer.exceptions import ScenarioError, UnsupportedError
 from skpuffer.noise import CorrelatedGaussianNoise, Noise
@@ -33,6 +34,7 @@ from skpuffer.scenarios import Scenario
 from skpuffer.summary import PrivateMean
 from skpuffer.testing import all_estimators
 from skpuffer.utils import _checks
+from skpuffer.utils._lengths import lengths_of
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning"),
@@ -326,7 +328,7 @@ def test_distributions_are_of_sizes_that_noise_can_cover(size):
         Samples([[0, 1], [0, size]]),
         Support([size, -size]),
         Gaussian(size, 1.0),
-        Gaussian(0.0, size),
+        *([Gaussian(0.0, size)] if size > 1 else []),
         Continuous(stats.uniform(0, size)),
         Continuous(stats.norm(0, size)),
     ):
@@ -348,6 +350,19 @@ def test_distributions_are_of_sizes_that_noise_can_cover(size):
 def test_numbers_beyond_floats_are_none_of_a_distribution(made, name):
     with pytest.raises(ValueError, match=f"'{name}'"):
         made()
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e-200, 1e-100, 1e100, 1e300])
+@pytest.mark.parametrize("norm", [1, 2, 3, math.inf])
+def test_a_distance_vanishes_where_nothing_moves_only(size, norm):
+    still, moved = np.zeros((2, 2)), np.array([[0.0, 0.0], [0.0, size]])
+    assert lengths_of(moved, norm) == pytest.approx([0, size], rel=1e-3, abs=0)
+    assert lengths_of(still, norm).tolist() == [0, 0]
+    for kind in (Discrete, Samples, Support):
+        found = distribution_distance(kind(still), kind(moved), norm)
+        assert found == pytest.approx(size, rel=1e-3, abs=0)
+    found = distribution_distance(Gaussian(0.0, 1.0), Gaussian(size, 1.0), norm)
+    assert found == size
 
 
 def test_a_dependence_that_has_faded_leaves_no_release_without_noise():

@@ -25,6 +25,7 @@ from skpuffer.utils._checks import (
     check_positive,
     check_sizes,
 )
+from skpuffer.utils._lengths import unit_near
 from skpuffer.utils._types import Floats
 
 from ._weak_cache import remembered_with
@@ -221,7 +222,8 @@ class Gaussian(Distribution):
     def check(self) -> None:
         """Refuse sizes by whose distances no noise can be set."""
         check_sizes(mean=self.mean)
-        check_sizes(covariance=np.diag(self.covariance))
+        # no variance is too small: it is not relied on where it vanishes
+        check_sizes(covariance=np.maximum(np.diag(self.covariance), 1.0))
 
     def sample(self, n: int, rng: np.random.Generator) -> Floats:
         """Draw an array of shape (n, dim)."""
@@ -472,9 +474,14 @@ def _support_diameter(
 ) -> float:
     """Largest distance between a point of `x` and one of `y`, in blocks of memory."""
     x, y = np.unique(x, axis=0), np.unique(y, axis=0)
+    # the unit of the longest move, as for `lengths_of`
+    unit = unit_near(
+        np.maximum(x.max(axis=0) - y.min(axis=0), y.max(axis=0) - x.min(axis=0))
+    )
+    x, y = x / unit, y / unit
     # As many rows at a time as keep the matrix of distances within the block.
     rows = max(1, block // len(y))
-    return max(
+    return unit * max(
         float(cdist(x[i : i + rows], y, "minkowski", p=norm).max())
         if not math.isinf(norm)
         else float(cdist(x[i : i + rows], y, "chebyshev").max())

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from skpuffer.utils._lengths import lengths_of
 from skpuffer.utils._types import Floats, Integers
 
 from ._distributions import Discrete, Distribution, _distance
@@ -104,7 +105,7 @@ def _(
     else:
         gap = _farthest(u.halves, v.halves, max(u.error, v.error))
     # A displacement by k steps is k times the direction, whatever the norm.
-    return gap * float(np.linalg.norm(u.direction / units, ord=norm))
+    return gap * float(lengths_of(u.direction / units, norm))
 
 
 def _farthest_of_integers(u: LatticeSum, v: LatticeSum) -> int:

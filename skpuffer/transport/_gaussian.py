@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import orthogonal_procrustes
 
 from skpuffer.utils._checks import check_at_least_one, check_covariance, check_real
+from skpuffer.utils._lengths import lengths_of
 from skpuffer.utils._types import Floats
 
 # Two covariances are one when their entries agree to this fraction of the standard
@@ -92,11 +93,7 @@ def gaussian_wasserstein(
             "The parameters 'mean_u' and 'mean_v' must have the same length. Got "
             f"{len(mean_u)} and {len(mean_v)}."
         )
-    gaps = np.abs(mean_u - mean_v)
-    # in units of the largest gap: the powers of a norm of a tiny shift do not vanish,
-    # and those of a huge one do not overflow
-    unit = gaps.max() or 1.0
-    shift = float(unit * np.linalg.norm(gaps / unit, ord=norm))
+    shift = float(lengths_of(mean_u - mean_v, norm))
     if order == 2:
         # W_2² is the squared distance of the means plus the squared Bures distance
         return math.hypot(shift, _bures(cov_u, cov_v))

@@ -18,6 +18,7 @@ from scipy.optimize import linear_sum_assignment, linprog
 from scipy.sparse import csr_array, eye_array, kron, vstack
 
 from skpuffer.utils._checks import check_at_least_one, check_option, check_real
+from skpuffer.utils._lengths import lengths_of
 from skpuffer.utils._types import Booleans, Floats, Indices, Integers
 
 from ._bottleneck import bottleneck_distance
@@ -101,7 +102,7 @@ class TransportPlan:
         moves = self.displacements
         if coordinate_scale is not None:
             moves = moves / np.asarray(coordinate_scale, dtype=float)
-        lengths = _lengths(moves, ord)
+        lengths = lengths_of(moves, ord)
         longest = float(lengths.max())
         if math.isinf(order) or longest == 0:
             return longest
@@ -293,13 +294,6 @@ def _check_cost(cost: Cost) -> Cost:
     return power
 
 
-def _lengths(moves: Floats, ord: float) -> Floats:
-    # powers of numbers near one neither vanish nor overflow
-    unit = float(np.abs(moves).max()) or 1.0
-    lengths: Floats = unit * np.linalg.norm(moves / unit, ord=ord, axis=-1)
-    return lengths
-
-
 def _costs(
     U: Floats, V: Floats, cost: Cost, ord: float, scale: Floats | float
 ) -> Floats:
@@ -316,7 +310,7 @@ def _costs(
         rows = max(1, _BLOCK // V.size)
         lengths = np.concatenate(
             [
-                _lengths((U[start : start + rows, None] - V) / scale, ord)
+                lengths_of((U[start : start + rows, None] - V) / scale, ord)
                 for start in range(0, len(U), rows)
             ]
         )

@@ -29,6 +29,7 @@ from skpuffer.scenarios import (
 from skpuffer.scenarios._facts import Fact
 from skpuffer.transport import continuous_near_radius, gaussian_near_radius, near_radius
 from skpuffer.utils._checks import check_option, check_probability
+from skpuffer.utils._lengths import lengths_of
 
 from ._base import SensitivityBound, _AdditiveAccountant, sensitivity_bound
 from ._couplings import has_masses, left_out_text, mass_error
@@ -391,7 +392,7 @@ def _(
     radius = 0.0
     for *_, u, v in fact.draws:
         # the empirical quantile of the moves: the longest are left out, up to the mass
-        moves = np.sort(np.linalg.norm((u - v) / release.unit_array, ord=norm, axis=1))
+        moves = np.sort(lengths_of((u - v) / release.unit_array, norm))
         left_out = math.floor(event * len(moves))
         radius = max(radius, float(moves[len(moves) - 1 - left_out]))
     if whole.radius * (1 - _WORTH) <= radius:

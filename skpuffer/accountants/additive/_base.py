@@ -35,6 +35,7 @@ from skpuffer.utils._checks import (
     check_positive,
     check_probability,
 )
+from skpuffer.utils._lengths import lengths_of
 from skpuffer.utils._types import Floats
 
 #: Rényi order of a promise that names neither an order nor a delta.
@@ -226,15 +227,12 @@ def _(
 
 @sensitivity_bound.register
 def _(fact: CoupledSamples, release: QueryRelease, norm: float) -> SensitivityBound:
-    moves = [(u - v) / release.unit_array for *_, u, v in fact.draws]
-    # what is too small to be squared would pass for no move
-    check_extent(sensitivity=float(max(np.abs(move).max() for move in moves)))
     distances = [
         (
-            float(np.linalg.norm(move, ord=norm, axis=1).max()),
+            float(lengths_of((u - v) / release.unit_array, norm).max()),
             (prior, fact.secrets[i], fact.secrets[j]),
         )
-        for move, (prior, i, j, *_) in zip(moves, fact.draws, strict=True)
+        for prior, i, j, u, v in fact.draws
     ]
     # Any coupling bounds W_inf from above by its largest displacement. No slack: the
     # samples are outputs of the query as it is run, its optimiser included.

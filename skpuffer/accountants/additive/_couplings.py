@@ -17,6 +17,7 @@ from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import CoupledSamples, OutputDistributions
 from skpuffer.scenarios._facts import Fact
 from skpuffer.transport import quantile_coupling, transport_plan
+from skpuffer.utils._lengths import lengths_of
 from skpuffer.utils._types import Floats
 
 from ._base import SensitivityBound
@@ -156,7 +157,7 @@ def atoms(
     -------
     AtomMoves
     """
-    radii = np.linalg.norm(steps / units, ord=norm, axis=1)
+    radii = lengths_of(steps / units, norm)
     return AtomMoves(radii, np.asarray(masses, dtype=float), steps)
 
 

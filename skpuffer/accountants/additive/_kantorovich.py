@@ -15,6 +15,7 @@ from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, OutputDistributions
 from skpuffer.transport import transport_plan
 from skpuffer.utils._checks import check_positive, check_probability
+from skpuffer.utils._lengths import lengths_of
 
 from ._base import SensitivityBound, _AdditiveAccountant, distribution_sensitivity
 from ._couplings import has_masses, left_out_text, mass_error
@@ -164,7 +165,7 @@ def _longest(
         u.points, v.points, u.weights, v.weights, 1.0, norm, coordinate_scale=units
     )
     moves = plan.displacements / (1.0 if units is None else np.asarray(units))
-    lengths = np.linalg.norm(moves, ord=norm, axis=1)
+    lengths = lengths_of(moves, norm)
     # Drop the longest moves as long as their mass may be left out. Masses are counts of
     # a common total, so the sums are exact: a rounding must not drop one move too many.
     order = np.argsort(-lengths)

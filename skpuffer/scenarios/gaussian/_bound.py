@@ -24,6 +24,7 @@ from skpuffer.scenarios._facts import (
     OutputSensitivity,
 )
 from skpuffer.utils._checks import check_extent
+from skpuffer.utils._lengths import lengths_of
 from skpuffer.utils._types import Floats
 
 from ._operator_norm import operator_norm
@@ -182,12 +183,11 @@ class BoundGaussian(BoundScenario):
         """Largest absolute move of each coordinate over the domain."""
         # over a ball by Cauchy-Schwarz, and attained coordinate by coordinate
         if isinstance(self.moves, float):
-            moves = self.moves * np.linalg.norm(slopes, axis=1)
+            moves = self.moves * lengths_of(slopes, 2)
         else:
             moves = np.abs(slopes @ self.moves.T).max(axis=1)
-        # where dependence has all but faded nothing may be left of a square
-        for largest in (np.abs(slopes).max(), moves.max()):
-            check_extent(sensitivity=float(largest))
+        # of a dependence that has all but faded, contributions would not move
+        check_extent(sensitivity=float(moves.max()))
         return moves
 
     # -- facts --------------------------------------------------------------------
@@ -352,11 +352,10 @@ class BoundGaussian(BoundScenario):
     ) -> OutputSensitivity:
         # moves of a ball: the diameter times the slopes' operator norm from l2
         units = 1.0 if release.units is None else np.reshape(release.units, (-1, 1))
-        found = [
-            slopes / units for _, slopes, *_ in self._secrets(self._matrix(release))
-        ]
-        check_extent(sensitivity=float(max(np.abs(slopes).max() for slopes in found)))
-        steepest = max(operator_norm(slopes, norm) for slopes in found)
+        steepest = max(
+            operator_norm(slopes / units, norm)
+            for _, slopes, *_ in self._secrets(self._matrix(release))
+        )
         coupling = self._coupling()
         return OutputSensitivity(
             radius=self.moves * steepest,

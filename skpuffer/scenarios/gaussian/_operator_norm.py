@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 
+from skpuffer.utils._lengths import lengths_of
 from skpuffer.utils._types import Floats
 
 __all__ = ["MOST_CORNERS", "half_the_signs", "operator_norm"]
@@ -33,14 +34,14 @@ def operator_norm(matrix: Floats, norm: float) -> float:
         The largest norm itself for the norms 2 and inf, for norm 1 up to `MOST_CORNERS`
         rows, and for a single row or column; otherwise a bound.
     """
-    rows = np.linalg.norm(matrix, axis=1)
+    rows = lengths_of(matrix, 2)
     if norm == 1 and len(rows) <= MOST_CORNERS:
         # duality: max |A x|_1 over the l2 ball is max |A^T s|_2 over signs s, the
         # corners of the dual ball
         images = half_the_signs(len(rows)) @ matrix
-        return float(np.linalg.norm(images, axis=1).max())
+        return float(lengths_of(images, 2).max())
     # two bounds: the lp norm of the rows' l2 norms (Cauchy-Schwarz row by row), and
     # ||y||_p <= dim^(1/p - 1/2) ||y||_2 for p < 2
     largest = float(np.linalg.norm(matrix, 2))
     widest: float = len(rows) ** max(0.0, 1 / norm - 0.5)
-    return min(float(np.linalg.norm(rows, norm)), largest * widest)
+    return min(float(lengths_of(rows, norm)), largest * widest)

@@ -27,6 +27,7 @@ from skpuffer.scenarios._facts import (
     OutputDistributions,
     arbitrary_coupling,
 )
+from skpuffer.utils._lengths import lengths_of
 
 from ._chains import Chains, marginal_distributions, smallest_window
 from ._quilts import chain_influence
@@ -194,7 +195,7 @@ class BoundMarkovChain(BoundScenario):
             return math.inf
         # a record may go from any state to any other
         gaps = values[:, None] - values[None]
-        return float(np.linalg.norm(gaps, release.shift_norm(norm), axis=2).max())
+        return float(lengths_of(gaps, release.shift_norm(norm)).max())
 
     @offers(MaxInfluence)
     def _influence(self, release: AnyRelease, norm: float) -> MaxInfluence:
