@@ -197,3 +197,13 @@ def test_an_l1_shift_is_served_and_an_unknown_dimension_is_not():
     assert noise.renyi(2, Shift(1.0, norm=1, dim=None)) == noise.renyi(2, 1.0)
     with pytest.raises(ValueError, match=r"norm=2\), or state its dimension"):
         noise.renyi(2, Shift(1.0, norm=math.inf, dim=None))
+
+
+def test_moves_of_single_coordinates_under_correlated_noise():
+    noise = CorrelatedGaussianNoise(covariance=[[1.0, 0.9], [0.9, 1.0]])
+    scalar = Shift(1.0, norm=2, dim=2, structure="scalar")
+    # half the order times the largest entry of the precision's diagonal
+    assert noise.renyi(2.0, scalar) == pytest.approx(1 / (1 - 0.9**2), rel=1e-12)
+    # less than of any move of that length, along the direction of least variance
+    anywhere = Shift(1.0, norm=2, dim=2)
+    assert noise.renyi(2.0, anywhere) == pytest.approx(1 / (1 - 0.9), rel=1e-12)

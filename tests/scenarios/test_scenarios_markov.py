@@ -804,3 +804,13 @@ def test_one_chain_with_two_states_is_enough():
     both.bind(count_release(5).context)
     with pytest.raises(ScenarioError, match="nothing to keep apart"):
         MarkovChainScenario([stuck] * 2, initial=surely).bind(count_release(5).context)
+
+
+def test_masses_known_too_roughly_are_not_compared():
+    steps, place = np.arange(3), (np.zeros(1), np.ones(1))
+    u, v = (
+        LatticeSum(steps, np.array(masses), *place, 1e-3)
+        for masses in ([0.2, 0.3, 0.5], [0.5, 0.3, 0.2])
+    )
+    with pytest.raises(ValueError, match="too large to compare"):
+        distribution_distance(u, v)
