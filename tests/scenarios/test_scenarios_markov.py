@@ -814,3 +814,10 @@ def test_masses_known_too_roughly_are_not_compared():
     )
     with pytest.raises(ValueError, match="too large to compare"):
         distribution_distance(u, v)
+
+
+@pytest.mark.parametrize("protected", [[10], [0, 10], [10, 0], [-1, 3]])
+def test_every_protected_record_is_one_of_the_table(protected):
+    with pytest.raises(ScenarioError, match="'protected'"):
+        MarkovChainScenario(P, protected=protected).bind(count_release(10).context)
+    MarkovChainScenario(P, protected=[0, 9]).bind(count_release(10).context)
