@@ -124,14 +124,17 @@ def test_no_pair_of_paths_moves_a_linear_query_further(seed, norm, n_features):
     assert moved.max() <= radius * (1 + 1e-12)
 
 
+class Plain:
+    """Records as they are, which says how far it moves with its record."""
+
+    def __call__(self, X, y=None):
+        return identity(X)
+
+    def move(self, gaps, norm):
+        return np.linalg.norm(gaps, norm, axis=1)
+
+
 def test_records_of_a_diffusion_move_together(diffusion):
-    class Plain:
-        def __call__(self, X, y=None):
-            return identity(X)
-
-        def move(self, gaps, norm):
-            return np.linalg.norm(gaps, norm, axis=1)
-
     context = PublicContext(n_records=3, feature_names=("x",), n_features=1)
     release = QueryRelease(
         contribution=Plain(), is_sum=True, n_records=3, dim=1, context=context
@@ -150,6 +153,12 @@ def test_what_is_made_of_the_records_is_not_linear_in_them(diffusion):
         context = PublicContext(n_records=3, n_features=1, feature_map=mapped)
         release = replace(linear(np.eye(3), 3), context=context)
         assert diffusion.bind(context).provides(release) == offered
+        # nor is it known how far what is mapped moves with a record
+        release = QueryRelease(
+            contribution=Plain(), is_sum=True, n_records=3, dim=1, context=context
+        )
+        known = set() if mapped else {Adjacency}
+        assert diffusion.bind(context).provides(release) == known
 
 
 @pytest.mark.parametrize(

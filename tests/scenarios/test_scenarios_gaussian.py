@@ -573,3 +573,13 @@ def test_the_largest_moves_of_coordinates_over_a_ball_and_a_box():
     assert largest(0.5) == pytest.approx([2.5, 1.0])
     corners = np.array([[1.0, 1.0], [1.0, -1.0]])
     assert largest(corners) == pytest.approx([7.0, 2.0])
+
+
+def test_what_is_made_of_the_records_is_not_linear_in_them():
+    scenario = GaussianScenario(
+        covariance=SERIES[:4, :4], covariance_of="records", domain=(0, 1)
+    )
+    for mapped in (None, np.tanh):
+        context = PublicContext(n_records=4, n_features=1, feature_map=mapped)
+        provided = scenario.bind(context).provides(average(4, context=context))
+        assert (OutputDistributions in provided) is (mapped is None)
