@@ -88,6 +88,11 @@ class LatticeSum(Discrete):
         return _halves(self.steps, self.known)
 
 
+def _same(one: Floats, other: Floats) -> bool:
+    # the sums of one chain share theirs
+    return one is other or np.array_equal(one, other)
+
+
 @_distance.register
 def _(
     u: LatticeSum, v: Distribution, norm: float, units: Floats, ceiling: float
@@ -96,8 +101,8 @@ def _(
     # discrete distributions of any kind.
     if not (
         isinstance(v, LatticeSum)
-        and np.array_equal(u.direction, v.direction)
-        and np.array_equal(u.origin, v.origin)
+        and _same(u.direction, v.direction)
+        and _same(u.origin, v.origin)
     ):
         return _distance.dispatch(Discrete)(u, v, norm, units, ceiling)
     if u.known.dtype == object or v.known.dtype == object:

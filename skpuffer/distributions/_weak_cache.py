@@ -165,9 +165,13 @@ class Memory:
                 self._lock.release()
 
 
+#: What is not worth looking into.
+_ATOMS = (int, float, str, type(None))
+
+
 def _size(value: object, seen: set[int]) -> int:
     """Bytes of a value, each object within it counted once."""
-    if isinstance(value, int | float | str | None) or id(value) in seen:
+    if isinstance(value, _ATOMS) or id(value) in seen:
         return 0
     seen.add(id(value))
     # A view keeps its whole base alive.
@@ -179,7 +183,10 @@ def _size(value: object, seen: set[int]) -> int:
         parts = value
     else:
         parts = [getattr(value, "__dict__", {})]
-    return sys.getsizeof(value) + sum(_size(part, seen) for part in parts)
+    # most parts are plain numbers, which the container's own size counts
+    return sys.getsizeof(value) + sum(
+        _size(part, seen) for part in parts if not isinstance(part, _ATOMS)
+    )
 
 
 #: Of this process, for all scenarios.

@@ -5,6 +5,7 @@ be switched off by configuration and are skipped inside ``fit``, and a privacy
 parameter must be checked at every calibration.
 """
 
+import hashlib
 import math
 from collections.abc import Callable, Iterable
 from numbers import Real
@@ -397,7 +398,7 @@ def check_covariance(*, least: float = -1e-10, **named: Any) -> Floats:
         raise ValueError(f"The parameter {name!r} must be symmetric.")
     # exactly symmetric from here on: factorisations read one half only
     array = np.where(array == array.T, array, (array + array.T) / 2)
-    low, high = np.linalg.eigvalsh(array)[[0, -1]].tolist()
+    low, high = _extreme_eigenvalues(array)
     # relative to the largest, as the matrix may be in any unit
     if low < least * high or (least > 0 and low <= least * high):
         kind = "semi-definite"
@@ -409,6 +410,27 @@ def check_covariance(*, least: float = -1e-10, **named: Any) -> Floats:
             "that do not vary."
         )
     return array
+
+
+#: Extreme eigenvalues by a digest of the matrix, which is not kept itself.
+_EXTREMES: dict[tuple[int, bytes], tuple[float, float]] = {}
+
+
+def _extreme_eigenvalues(array: Floats) -> tuple[float, float]:
+    """Smallest and largest eigenvalue of a symmetric matrix.
+
+    Remembered, as one matrix is checked at every calibration: a digest takes a tenth of
+    the time.
+    """
+    key = len(array), hashlib.sha256(array.tobytes()).digest()
+    found = _EXTREMES.get(key)
+    if found is None:
+        low, high = np.linalg.eigvalsh(array)[[0, -1]].tolist()
+        found = low, high
+        if len(_EXTREMES) >= 256:
+            _EXTREMES.clear()
+        _EXTREMES[key] = found
+    return found
 
 
 def noise_generator(
