@@ -7,7 +7,7 @@ and under an empirical prior private rows after their fit.
 
 import sys
 from collections import OrderedDict, deque
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from functools import wraps
 from threading import Lock
 from typing import Any, Protocol, TypeVar, cast
@@ -21,6 +21,9 @@ __all__ = ["MEMORY", "Memory", "life_of", "remembered_with", "share_life"]
 _OVERHEAD = 600
 
 _NOTHING = object()
+
+# What holds nothing else.
+_PLAIN = frozenset({bool, int, float, str, type(None)})
 
 #: Where an entry is: the identities of its owners, and its key.
 Place = tuple[tuple[int, ...], Any]
@@ -36,6 +39,17 @@ class Remembered(Protocol[Result]):
 
     def cache_clear(self) -> None:
         """Forget all results."""
+
+
+class _Owner(ref[Any]):
+    """Weak reference to an owner, with its identity and the places of its entries."""
+
+    __slots__ = ("identity", "places")
+
+    def __init__(self, owner: object, gone: Callable[["_Owner"], None]) -> None:
+        super().__init__(owner, gone)  # type: ignore[call-arg] # as `ref` is made
+        self.identity = id(owner)
+        self.places: set[Place] = set()
 
 
 class Memory:
@@ -55,8 +69,7 @@ class Memory:
         self.n_bytes = 0
         #: Value and size of each entry.
         self._entries: OrderedDict[Place, tuple[Any, int]] = OrderedDict()
-        #: Weak reference to each owner and the places of its entries, by identity.
-        self._owners: dict[int, tuple[ref[Any], set[Place]]] = {}
+        self._owners: dict[int, _Owner] = {}  # by identity
         self._dead: deque[int] = deque()
         self._lock = Lock()
 
@@ -104,12 +117,7 @@ class Memory:
             for owner, identity in zip(owners, identities, strict=True):
                 if not self._known(owner):
                     self._drop_owner(identity)  # a dead one of this identity
-
-                    def gone(_: object, identity: int = identity) -> None:
-                        self._dead.append(identity)
-                        self._bury()
-
-                    self._owners[identity] = ref(owner, gone), set()
+                    self._owners[identity] = _Owner(owner, self._gone)
             self._insert((identities, key), value)
         self._bury()
 
@@ -121,18 +129,19 @@ class Memory:
                     self._drop(at)
 
     def _known(self, owner: object) -> bool:
-        return id(owner) in self._owners and self._owners[id(owner)][0]() is owner
+        reference = self._owners.get(id(owner))
+        return reference is not None and reference() is owner
 
     def _insert(self, at: Place, value: Any) -> None:
         self._drop(at)
-        size = _OVERHEAD + _size(value, set())
+        size = _OVERHEAD + _size(value)
         # Larger than everything together: keeping it would only push out the rest.
         if size > self.max_bytes:
             return
         self._entries[at] = value, size
         self.n_bytes += size
         for identity in at[0]:
-            self._owners[identity][1].add(at)
+            self._owners[identity].places.add(at)
         # The first entry is the least recently used, as `held` moves entries to the
         # end.
         while self.n_bytes > self.max_bytes:
@@ -142,14 +151,18 @@ class Memory:
         if at in self._entries:
             self.n_bytes -= self._entries.pop(at)[1]
             for identity in at[0]:
-                self._owners[identity][1].discard(at)
+                self._owners[identity].places.discard(at)
 
     def _drop_owner(self, identity: int) -> None:
-        reference, places = self._owners.get(identity, (None, set()))
+        reference = self._owners.get(identity)
         if reference is not None and reference() is None:
-            for at in list(places):
+            for at in list(reference.places):
                 self._drop(at)
             del self._owners[identity]
+
+    def _gone(self, reference: _Owner) -> None:
+        self._dead.append(reference.identity)
+        self._bury()
 
     def _bury(self) -> None:
         """Forget the entries of owners that died; later, if the lock is taken.
@@ -165,28 +178,29 @@ class Memory:
                 self._lock.release()
 
 
-#: What is not worth looking into.
-_ATOMS = (int, float, str, type(None))
-
-
-def _size(value: object, seen: set[int]) -> int:
+def _size(value: object) -> int:
     """Bytes of a value, each object within it counted once."""
-    if isinstance(value, _ATOMS) or id(value) in seen:
-        return 0
-    seen.add(id(value))
-    # A view keeps its whole base alive.
-    if isinstance(value, np.ndarray):
-        return value.nbytes if value.base is None else _size(value.base, seen)
-    if isinstance(value, dict):
-        parts: Iterable[object] = [*value.keys(), *value.values()]
-    elif isinstance(value, list | tuple | set | frozenset):
-        parts = value
-    else:
-        parts = [getattr(value, "__dict__", {})]
-    # most parts are plain numbers, which the container's own size counts
-    return sys.getsizeof(value) + sum(
-        _size(part, seen) for part in parts if not isinstance(part, _ATOMS)
-    )
+    size, waiting, seen = 0, [value], set()
+    while waiting:
+        value = waiting.pop()
+        # plain numbers and texts are counted by the size of what holds them
+        if type(value) in _PLAIN or id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, np.ndarray):
+            if value.base is None:
+                size += value.nbytes
+            else:
+                waiting.append(value.base)  # a view keeps its whole base alive
+            continue
+        size += sys.getsizeof(value)
+        if isinstance(value, dict):
+            waiting += [*value.keys(), *value.values()]
+        elif isinstance(value, list | tuple | set | frozenset):
+            waiting += value
+        else:
+            waiting.append(getattr(value, "__dict__", None))
+    return size
 
 
 #: Of this process, for all scenarios.
