@@ -76,8 +76,10 @@ def test_gradients_are_clipped_as_the_noise_measures(choice, order):
     X = rng.normal(size=(60, 4))
     y = (X[:, 0] > 0).astype(int)
     accountant = PrivacyLoss(epsilon=20.0, **choice)
-    # of one step the noise alone is accounted, with no search for a number of steps
+    # Of one step the noise alone is accounted, with no search for a number of steps; at
+    # the clip norm of the first look its noise is that of the run, and known.
     options = {"accountant": accountant, "classes": [0, 1], "n_steps": 1}
+    options["clip_norm"] = 1.0
     for model in (
         PrivateLogisticRegression(**options),
         PrivateMLPClassifier(**options, clip_by="layer"),
