@@ -199,7 +199,7 @@ def test_reals_agree_with_linear_programs(norm):
         assert matched_by_program(costs, a, b, z * (1 - 1e-9)) < 1 - delta
         for scale in (1e-150, 1e140):
             scaled = near_radius(U * scale, V * scale, delta, a, b, norm)
-            assert scaled == pytest.approx(z * scale, rel=1e-11)
+            assert scaled == pytest.approx(z * scale, rel=1e-11, abs=0)
 
 
 @pytest.mark.parametrize("few", [0, 10, 10**6])
