@@ -32,7 +32,7 @@ from skpuffer.scenarios import (
     RecordScenario,
     SimulatorScenario,
 )
-from skpuffer.scenarios._base import _DIGITS, _ROUNDING, matched_rows
+from skpuffer.scenarios._base import matched_rows
 from skpuffer.scenarios._joint import _integers
 from skpuffer.summary import PrivateMean
 
@@ -605,7 +605,7 @@ def test_a_listed_table_is_read_as_it_is_listed():
 
 
 @pytest.mark.parametrize("times, which", [(0.0, 1), (0.9, 1), (-0.9, 1), (1.1, -1)])
-@pytest.mark.parametrize("feature, near", [(0, 20 * _ROUNDING), (1, 3e6 * _DIGITS)])
+@pytest.mark.parametrize("feature, near", [(0, 20 * 1e-6), (1, 3e6 * 1e-12)])
 def test_rows_are_matched_up_to_rounding(times, which, feature, near):
     # a share of the feature's range, or of its digits if it hardly has one
     rows = np.array([[0.0, 3e6], [10.0, 3e6], [20.0, 3e6]])
