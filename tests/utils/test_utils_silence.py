@@ -106,8 +106,10 @@ def _interrupted(at):
 
     def moment(frame, event, _):
         nonlocal left
+        if event == "return":  # to whoever called
+            frame = frame.f_back
         ours = frame.f_code.co_filename == _silence.__file__
-        if ours and event in ("call", "c_return"):
+        if ours and event in ("call", "return", "c_return"):
             if left == 0:
                 sys.setprofile(None)
                 raise KeyboardInterrupt
