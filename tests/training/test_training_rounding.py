@@ -17,7 +17,6 @@ from skpuffer.training import (
 from skpuffer.training._rows import (
     _BLOCK_ROWS,
     _FLOAT32_TERMS,
-    _WIDE_SLACK,
     Rows,
     largest_factor,
     products,
@@ -227,8 +226,20 @@ def test_the_slack_covers_every_addition_of_a_block():
     # with s m the terms and m at most the rows of a block
     unit = 2.0**-24
     least = unit * (_FLOAT32_TERMS + 3 * _BLOCK_ROWS)
-    assert least <= Rows(np.ones((3, 2), np.float32)).slack <= 2 * least
-    assert Rows(np.ones((3, 2))).slack < least / 50
+    wide = Rows(np.ones((3, 2))).slack
+    assert wide + least <= Rows(np.ones((3, 2), np.float32)).slack <= 2 * least
+    assert wide < least / 50
+
+
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize("n", [1, 100, _BLOCK_ROWS, _BLOCK_ROWS + 1])
+def test_no_more_terms_are_added_up_in_float32_than_the_slack_covers(n, make):
+    rows = Rows(make(np.ones((n, 2), np.float32)))
+    few = n <= _BLOCK_ROWS and make is np.asarray
+    for index in (None, np.arange(n)):
+        for _ in rows.blocks(index):
+            assert n * rows._slice_rows <= _FLOAT32_TERMS
+            assert (rows._slice_rows > 0) is few
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -253,7 +264,7 @@ def test_as_many_rows_are_added_up_as_the_slack_allows(width):
     low, high = 1, 10**12
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if share(middle) <= _WIDE_SLACK else (low, middle)
+        low, high = (middle, high) if share(middle) <= rows.slack else (low, middle)
     rows.check_size(low)
     with pytest.raises(ValueError, match="would round too much"):
         rows.check_size(high)
