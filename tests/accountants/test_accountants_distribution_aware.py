@@ -690,9 +690,10 @@ def test_an_attacker(budget, noise, laws, share):
 
 
 @pytest.mark.parametrize("center, spread", [(0.0, 1.0), (1.5, 0.5), (40.0, 2.0)])
-def test_cells_of_a_folded_normal(center, spread):
+@pytest.mark.parametrize("slope", [0.0, 5.0])
+def test_cells_of_a_folded_normal(center, spread, slope):
     last = center / spread + 38
-    ends, masses = _cells(center, spread, last, 0.0)
+    ends, masses = _cells(center, spread, last, slope)
     # from each cell on, all that lies beyond the one before
     before, z = np.concatenate([[0.0], ends[:-1]]), normal(center, spread)
     beyond = z.sf(before) + z.cdf(-before)
@@ -700,6 +701,9 @@ def test_cells_of_a_folded_normal(center, spread):
     # nearly all of it is in narrow cells, those below the mean too
     wide = np.diff(np.concatenate([[0.0], ends])) > 2e-3 * spread
     assert masses[wide].sum() < 1e-15
+    # and where an exponential weight has moved the upper half
+    moved = normal(center + slope * spread, spread)
+    assert moved.sf(before[wide & (before > center)].min()) < 1e-15
 
 
 @pytest.mark.parametrize(
