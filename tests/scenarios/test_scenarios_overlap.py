@@ -200,3 +200,6 @@ def test_numbers_of_few_digits_are_not_taken_for_rounded_ones():
     beside = whole + np.linspace(0.001, 0.4, 60)[:, None]
     assert not shares_records(*map(columns_of, (beside, whole)))
     assert not shares_records(*map(columns_of, (whole, beside)))
+    # nor are two tables that only rounding would make the same
+    rows = np.random.default_rng(3).normal(size=(60, 1))
+    assert not shares_records(*map(columns_of, (rows, rows * (1 + 1e-12))))
