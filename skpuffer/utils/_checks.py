@@ -377,19 +377,13 @@ def check_covariance(*, least: float = -1e-10, **named: Any) -> Floats:
         1e-9 of a correlation, or 1e-12 of its largest entry) or not positive
         (semi-)definite.
     """
-    name, raw = _one(named)
-    refuse_mask(raw, name)
-    array = floats(raw)
-    if array is None:
-        # refused below with the same words as any other shape that does not fit
-        array = np.empty(0)
+    name, _ = _one(named)
+    array = check_finite(**named)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
         raise ValueError(
             f"The parameter {name!r} must be a square matrix of numbers. "
             f"Got shape {array.shape}."
         )
-    if not np.all(np.isfinite(array)):
-        raise ValueError(f"The parameter {name!r} must be finite.")
     # by standard deviations, so that large units of one coordinate excuse nothing
     # elsewhere
     spreads = np.sqrt(np.maximum(np.diag(array), 0))

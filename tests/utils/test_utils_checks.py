@@ -49,9 +49,15 @@ def test_point_masses_are_semi_definite_only():
         check_covariance(least=1e-12, covariance=line)
 
 
-@pytest.mark.parametrize("raw", [1.0, [1.0], [[1.0, 2.0]], [[1.0], [1, 2]], "a", None])
+@pytest.mark.parametrize("raw", [1.0, [1.0], [[1.0, 2.0]], np.zeros((0, 0))])
 def test_what_is_no_matrix(raw):
     with pytest.raises(ValueError, match="'cov' must be a square matrix"):
+        check_covariance(cov=raw)
+
+
+@pytest.mark.parametrize("raw", [[[1.0], [1, 2]], "a", None, [[10**400]], [[1j]]])
+def test_a_matrix_of_no_numbers(raw):
+    with pytest.raises(ValueError, match="'cov' must be finite real numbers"):
         check_covariance(cov=raw)
 
 
