@@ -154,7 +154,7 @@ def test_whole_classifiers_do_not_beat_the_certificate(n_trials):
         "score": lambda outputs: outputs @ direction,
         "rng": np.random.default_rng(0),
     }
-    n_draws = n_trials(6000, least=600)
+    n_draws = n_trials(6000, least=300)
     worlds = draws(y), draws(other)
     assert_within(fitted.certificate_, *worlds, n_draws=n_draws, **options)
     # what less noise would have shown, to the same attacker
