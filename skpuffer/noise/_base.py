@@ -758,12 +758,12 @@ def one_coordinate(shift: float) -> Shift:
 
 def _checked_scale(scale: ArrayLike) -> float | tuple[float, ...]:
     """Return a finite scale >= 0 as a float, or one for each coordinate as a tuple."""
-    # each distinct value once: there may be a scale for each of many coordinates
     array = check_each(check_non_negative, scale=scale)
-    for value in np.unique(array):
-        check_extent(scale=float(value))
-    if not np.all(np.isfinite(array)):
-        raise ValueError(f"The parameter 'scale' must be finite. Got {scale!r}.")
+    # each distinct value once: there may be a scale for each of many coordinates
+    distinct = [array] if np.ndim(array) == 0 else np.unique(array).tolist()
+    for value in distinct:
+        if math.isinf(check_extent(scale=value)):
+            raise ValueError(f"The parameter 'scale' must be finite. Got {scale!r}.")
     if np.ndim(array) == 0:
         return float(array)
     if np.ndim(array) > 1 or array.size == 0:
