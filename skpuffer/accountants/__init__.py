@@ -11,6 +11,7 @@ from .additive import (
     Kantorovich,
 )
 from .composition import PrivacyLoss, RenyiDP
+from .overlap import OverlapAmplification
 from .quilts import MarkovQuilt
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "GroupPrivacy",
     "Kantorovich",
     "MarkovQuilt",
+    "OverlapAmplification",
     "PrivacyLoss",
     "RenyiDP",
     "Support",

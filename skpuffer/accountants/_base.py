@@ -19,7 +19,7 @@ from skpuffer.noise import (
 )
 from skpuffer.privacy import Certificate
 from skpuffer.releases._base import Release
-from skpuffer.scenarios import Adjacency, BoundScenario, Scenario
+from skpuffer.scenarios import Adjacency, BoundScenario, RecordBelief, Scenario
 from skpuffer.utils._checks import check_option
 
 __all__ = [
@@ -122,6 +122,9 @@ class Support:
     def __bool__(self) -> bool:
         return self.ok
 
+
+#: Facts that are stated rather than computed.
+_AT_HAND = (Adjacency, RecordBelief)
 
 #: Relations of neighbouring tables that the accountants here know.
 RELATIONS = ("add_remove", "replace")
@@ -276,7 +279,7 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         noise = self._chosen_noise()
         check_values(noise, release)
         # other facts take simulation or transport to compute
-        if need is Adjacency:
+        if need in _AT_HAND:
             account = self._account(release, bound, noise.norm)
             if account.try_noise is not None:
                 account.try_noise(noise)

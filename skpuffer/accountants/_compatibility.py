@@ -13,6 +13,7 @@ from skpuffer.scenarios import (
     AttributeScenario,
     BayesianNetworkScenario,
     BlocksScenario,
+    BoundedOdds,
     DependenceScenario,
     DiffusionScenario,
     GaussianScenario,
@@ -104,6 +105,9 @@ def _scenarios() -> dict[str, Scenario]:
         "RecordScenario": RecordScenario(),
         "AttributeScenario, level='record'": attribute("record"),
         "AttributeScenario, level='dataset'": attribute("dataset"),
+        "AttributeScenario, a declared belief": AttributeScenario(
+            "secret", level="record", prior=BoundedOdds(4.0)
+        ),
         "SimulatorScenario, draw": SimulatorScenario(draw, secrets=[0, 1]),
         "SimulatorScenario, draw_pair": SimulatorScenario(
             draw, draw_pair, secrets=[0, 1]

@@ -76,8 +76,8 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         ``'gradient'`` trains by noisy clipped gradients. ``'output'`` computes the
         l2-regularised minimiser to a public tolerance and adds noise to it, for any
         scenario that bounds how far it moves. ``'auto'`` takes gradients under a
-        :class:`~skpuffer.scenarios.RecordScenario` if the accountant can account for
-        them, and the output otherwise.
+        :class:`~skpuffer.scenarios.RecordScenario` or a declared belief, if the
+        accountant can account for them, and the output otherwise.
     C : float, default=None
         Inverse regularisation strength, as in scikit-learn: the objective is
         ``C * sum of losses + |w|^2 / 2``. None is no penalty for gradients, whose noise
@@ -294,10 +294,10 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         return self._output_release(task)
 
     def _by_gradients(self, task: Task) -> bool:
-        # 'auto' is gradients under differential privacy, where the accountant takes
-        # them, and the output elsewhere: the minimiser moves by a bounded multiple of
-        # how far a secret moves the records, however little that is. The choice reads
-        # the parameters and public facts alone.
+        # 'auto' is gradients where a record may become any other and the accountant
+        # takes them, and the output elsewhere: the minimiser moves by a bounded
+        # multiple of how far a secret moves the records, however little that is. The
+        # choice reads the parameters and public facts alone.
         if self.solver == "output" or self._norm_from_data:
             return False
         if self.solver == "gradient":

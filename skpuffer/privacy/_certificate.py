@@ -71,6 +71,10 @@ class Certificate:
     record_sensitivity : float or None
         Sensitivity to an arbitrary change of one record, in the same norm: what plain
         differential privacy covers.
+    noise_gain : float or None
+        Noise that plain differential privacy of one replaced record needs for the same
+        promise, over the noise used, where that is not the ratio of the two
+        sensitivities.
     source : str
         Where the statement is proved.
     scenario, accountant, release : str
@@ -119,6 +123,7 @@ class Certificate:
     sensitivity: float | None = None
     norm: float | None = None
     record_sensitivity: float | None = None
+    noise_gain: float | None = None
     source: str = ""
     scenario: str = ""
     accountant: str = ""
@@ -139,13 +144,15 @@ class Certificate:
 
     @property
     def gain(self) -> float | None:
-        """Sensitivity to one arbitrary record over the sensitivity covered here.
+        """Noise that one arbitrary record would need, over the noise used here.
 
         1.0 or less: the scenario gained nothing over plain differential privacy.
         None where the comparison makes no sense.
         """
-        # a secret about many records, or about no bounded ones, has no record to
-        # compare
+        if self.noise_gain is not None:
+            return self.noise_gain
+        # By the sensitivities, to which noise is in proportion. A secret about many
+        # records, or about no bounded ones, has no record to compare.
         if self.record_sensitivity is None or self.sensitivity is None:
             return None
         # no noise at all, where plain differential privacy would need some
@@ -226,6 +233,7 @@ class Certificate:
             delta=delta,
             epsilon_lower=None,
             rpp_epsilon=math.inf,
+            noise_gain=None,
         )
 
     def under_prior_shift(

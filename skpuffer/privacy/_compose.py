@@ -140,6 +140,7 @@ def _sum_of(certificates: Sequence[Certificate], curves: list[Curve]) -> Certifi
         sensitivity=None,
         norm=None,
         record_sensitivity=None,
+        noise_gain=None,
         source="coupling composition; "
         + "; ".join(sorted({c.source for c in certificates})),
         accountant=" + ".join(dict.fromkeys(c.accountant for c in certificates)),

@@ -125,6 +125,7 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
         sensitivity=None,
         norm=None,
         record_sensitivity=None,
+        noise_gain=None,
         source="parallel composition (Pierquin et al. 2024, Prop E.1); "
         + "; ".join(sorted({c.source for c in certificates})),
         scenario="; ".join(dict.fromkeys(c.scenario for c in certificates)),

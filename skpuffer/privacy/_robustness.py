@@ -104,6 +104,7 @@ def shifted(
         coupling_id=None,
         composable=False,
         rpp_epsilon=math.inf,
+        noise_gain=None,
     )
     value = given[needed]
     if method == "direct":

@@ -12,6 +12,7 @@ from ._facts import (
     OutputDistributions,
     OutputSamples,
     OutputSensitivity,
+    RecordBelief,
 )
 from ._joint import JointTableScenario
 from ._record import RecordScenario
@@ -20,7 +21,7 @@ from .attribute import AttributeScenario
 from .bayesian_network import BayesianNetworkScenario
 from .gaussian import DiffusionScenario, GaussianScenario
 from .markov import MarkovChainScenario
-from .priors import ReferenceTable
+from .priors import BoundedInference, BoundedOdds, ReferenceTable
 
 __all__ = [
     "Adjacency",
@@ -28,6 +29,8 @@ __all__ = [
     "BayesianNetworkScenario",
     "BlocksScenario",
     "BoundScenario",
+    "BoundedInference",
+    "BoundedOdds",
     "CoupledSamples",
     "DependenceScenario",
     "DiffusionScenario",
@@ -40,6 +43,7 @@ __all__ = [
     "OutputDistributions",
     "OutputSamples",
     "OutputSensitivity",
+    "RecordBelief",
     "RecordScenario",
     "ReferenceTable",
     "Scenario",

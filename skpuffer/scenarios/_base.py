@@ -76,8 +76,8 @@ class Scenario(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is unty
         share_life(self, clone)
         return clone
 
-    #: Whether the secret is the records themselves, any so many of them and whatever
-    #: they hold. Then only what bounds one record's influence on a release helps.
+    #: Whether a record may become any other with its secret, as nothing is said of how
+    #: far it moves. Then only what bounds one record's influence on a release helps.
     any_records: bool = False
 
     #: Whether calibration reads the private rows; only an empirical prior does.

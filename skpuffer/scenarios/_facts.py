@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from skpuffer.distributions import Distribution
+from skpuffer.privacy_loss._overlap import Overlap
 from skpuffer.utils._checks import check_count
 from skpuffer.utils._types import Floats, Indices
 
@@ -22,6 +23,7 @@ __all__ = [
     "OutputDistributions",
     "OutputSamples",
     "OutputSensitivity",
+    "RecordBelief",
     "arbitrary_coupling",
 ]
 
@@ -266,6 +268,30 @@ class OutputSamples(Fact):
     draws: Floats = field(repr=False)
     weights: Floats = field(repr=False)
     groups: Indices = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordBelief(Fact):
+    """What may be believed of one record, as everything that is released reads it.
+
+    Given either value of a secret the record has one of two distributions, the other
+    records are independent of it and of the secret, and it may become any other.
+
+    Parameters
+    ----------
+    overlap : Overlap
+        Divergences between the two distributions, or bounds on them.
+    belief : str
+        The belief, in a sentence.
+    wider : tuple of (str, Overlap)
+        What the overlap would be if the belief is off, each under a name.
+    certified, delta, confidence, assumptions, reads_private_rows : optional
+        As in :class:`Fact`.
+    """
+
+    overlap: Overlap
+    belief: str
+    wider: tuple[tuple[str, Overlap], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from skpuffer.accountants import (
     GroupPrivacy,
     Kantorovich,
     MarkovQuilt,
+    OverlapAmplification,
     PrivacyLoss,
     RenyiDP,
 )
@@ -18,7 +19,9 @@ from skpuffer.distributions import Discrete, Gaussian
 from skpuffer.papers import SampledPrivacyLoss
 from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
 from skpuffer.scenarios import (
+    AttributeScenario,
     BayesianNetworkScenario,
+    BoundedOdds,
     DependenceScenario,
     LawsScenario,
     MarkovChainScenario,
@@ -288,6 +291,26 @@ class _OfManySteps(_OfRecords):
 class TestPrivacyLoss(_OfManySteps):
     kind = PrivacyLoss
     modes = ({"delta": 1e-3}, {"delta": 1e-2, "noise": "laplace"})
+
+
+class TestOverlapAmplification(_OfManySteps):
+    """Asked about one record that is believed to be much the same."""
+
+    kind = OverlapAmplification
+    modes = ({"delta": 1e-3}, {"delta": 1e-2, "noise": "laplace"})
+    # steps are composed as by the accountant above
+    growths = ("odds", "records", "clip", "poisson", "answers")
+    eventful = ("odds", "clip")
+
+    def case(self, growth, size=1, unit=1.0):
+        # so wide that the belief alone is within none of the budgets asked for
+        believed = AttributeScenario("secret", level="record", prior=BoundedOdds(50.0))
+        if growth == "odds":
+            return query(unit), believed.set_params(prior__w=50.0 * size)
+        if growth == "records":
+            return query(unit * size), believed
+        release, _ = super().case(growth, size, unit)
+        return release, believed
 
 
 class TestRenyiDP(_OfManySteps):

@@ -14,6 +14,8 @@ from skpuffer.scenarios import (
     AttributeScenario,
     BayesianNetworkScenario,
     BlocksScenario,
+    BoundedInference,
+    BoundedOdds,
     CoupledSamples,
     DependenceScenario,
     DiffusionScenario,
@@ -25,6 +27,7 @@ from skpuffer.scenarios import (
     OutputDistributions,
     OutputSamples,
     OutputSensitivity,
+    RecordBelief,
     RecordScenario,
     Scenario,
     SimulatorScenario,
@@ -62,6 +65,30 @@ class TestRecordScenario(ScenarioContract):
 
 PRIOR = pd.DataFrame({"secret": [0, 0, 0, 1, 1, 1], "x": [0.0, 1, 2, 1, 2, 4]})
 WIDER = pd.DataFrame({"secret": [0, 0, 0, 1, 1, 1], "x": [0.0, 1, 2, 1, 2, 8]})
+
+
+class TestDeclaredBelief(ScenarioContract):
+    """An attribute scenario without a table."""
+
+    kind = AttributeScenario
+    names_table = True
+    offered = frozenset({Adjacency, RecordBelief})
+    growing = ({}, {"prior": BoundedOdds(9.0)}, {"prior": BoundedInference(0.9)})
+    bad = (
+        ({"prior": BoundedOdds(1.0)}, "w"),
+        ({"prior": BoundedOdds(2.0, share=1.0)}, "share"),
+        ({"prior": BoundedInference(0.5)}, "auc"),
+        ({"prior": BoundedInference(0.7, rest="odds")}, "rest"),
+        ({"prior": [BoundedOdds(2.0), PRIOR]}, "prior"),
+        ({"level": "dataset"}, "level"),
+        ({"column": -1}, "column"),
+        ({"pairs": [(0, 1)]}, "pairs"),
+        ({"target": "x"}, "target"),
+        ({"prior_as": "law"}, "prior_as"),
+    )
+
+    def params(self):
+        return {"column": "secret", "level": "record", "prior": BoundedOdds(4.0)}
 
 
 class TestAttributeScenario(ScenarioContract):

@@ -296,6 +296,35 @@ def record_sensitivity_bound(release: QueryRelease, norm: float) -> float | None
     return None if math.isinf(value) else value
 
 
+def delta_left(delta: float, event: float) -> float:
+    """Return the part of a delta that the event of a fact leaves to the noise.
+
+    Parameters
+    ----------
+    delta : float
+        Of the promise.
+    event : float
+        Mass outside the event on which the fact holds.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    ValueError
+        If nothing is left.
+    """
+    # outside of the event nothing is promised: no noise buys that part of delta back
+    if event >= delta:
+        raise ValueError(
+            f"The parameter 'delta' ({delta:g}) must exceed {event:g}, the mass "
+            "outside the event on which the prior is known. Use more public rows or a "
+            "larger 'delta'."
+        )
+    return float(delta) - event
+
+
 class _AdditiveAccountant(Accountant):
     """Base additive accountant: noise that covers the sensitivity of the output.
 
@@ -462,15 +491,7 @@ class _AdditiveAccountant(Accountant):
     def _noise_delta(self, sensitivity: SensitivityBound) -> float:
         """Return the part of delta that the fact's event leaves to the noise."""
         assert self.delta is not None
-        # outside of the event nothing is promised: no noise buys that part of delta
-        # back
-        if sensitivity.delta >= self.delta:
-            raise ValueError(
-                f"The parameter 'delta' ({self.delta:g}) must exceed "
-                f"{sensitivity.delta:g}, the mass outside the event on which the prior "
-                "is known. Use more public rows or a larger 'delta'."
-            )
-        return float(self.delta) - sensitivity.delta
+        return delta_left(self.delta, sensitivity.delta)
 
     def _notion(self, sensitivity: SensitivityBound) -> Notion:
         if not sensitivity.certified:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import BoundScenario, Pairs, Scenario, resolve_pairs
+from skpuffer.scenarios.priors._belief import Belief
 from skpuffer.scenarios.priors._tables import (
     ReferenceTable,
     ordered,
@@ -24,12 +25,19 @@ from skpuffer.utils._checks import (
 )
 from skpuffer.utils._types import Floats
 
+from ._belief import BoundBelief
 from ._bound import DISTRIBUTION_TYPES, MAX_SECRETS, BoundAttribute
 
 __all__ = ["AttributeScenario"]
 
-#: A table, a callable that draws one, or the word 'empirical'.
-Prior = ArrayLike | pd.DataFrame | ReferenceTable | Callable[[np.random.Generator], Any]
+#: A declared belief, a table, a callable that draws one, or the word 'empirical'.
+Prior = (
+    Belief
+    | ArrayLike
+    | pd.DataFrame
+    | ReferenceTable
+    | Callable[[np.random.Generator], Any]
+)
 
 
 class AttributeScenario(Scenario):
@@ -49,11 +57,14 @@ class AttributeScenario(Scenario):
         Whose value is secret. 'record': each single record's, the records being
         independent. 'dataset': one value that all records share, all of them drawn
         given it. There is no default, because the two promise different things.
-    prior : table, callable, list of these, or 'empirical'
-        What the attacker believes about a record. A table (a public sample with the
-        secret column), or a callable of a NumPy generator that returns one. A list is
-        a set of beliefs, and the promise holds for each. ``'empirical'`` takes the
-        training data itself: it warns, and the certificate is an estimate.
+    prior : belief, table, callable, list of these, or 'empirical'
+        What the attacker believes about a record. A declared belief, such as
+        :class:`BoundedOdds` or :class:`BoundedInference`, needs no table and is for
+        ``level='record'``: whatever the values of the secret, all of them are kept
+        apart. A table (a public sample with the secret column), or a callable of a
+        NumPy generator that returns one. A list is a set of beliefs, and the promise
+        holds for each. ``'empirical'`` takes the training data itself: it warns, and
+        the certificate is an estimate.
     pairs : 'all' or list of (value, value), default='all'
         The values that must look alike.
     prior_as : {'sample', 'law', 'support', 'confidence'}, default='sample'
@@ -127,6 +138,11 @@ class AttributeScenario(Scenario):
         """Whether the private rows are to be taken as the prior."""
         return isinstance(self.prior, str) and self.prior == "empirical"
 
+    @property
+    def any_records(self) -> bool:
+        """Whether a belief is declared, which says nothing of how far records move."""
+        return bool(self._beliefs())
+
     def check(self) -> None:
         """Check the parameters; see the class."""
         check_option(("record", "dataset"), level=self.level)
@@ -143,6 +159,9 @@ class AttributeScenario(Scenario):
             )
         if isinstance(self.prior, str):
             check_option(("empirical",), prior=self.prior)
+            return
+        if self._beliefs():
+            self._check_beliefs()
             return
         secrets = set()
         for table in self._tables():
@@ -164,9 +183,51 @@ class AttributeScenario(Scenario):
             )
         resolve_pairs(self.pairs, ordered(secrets), f"the column {self.column!r}")
 
+    def _priors(self):
+        """The priors as a list."""
+        several = isinstance(self.prior, list | tuple)
+        return list(self.prior) if several else [self.prior]
+
+    def _beliefs(self):
+        """The priors that are declared beliefs."""
+        return [prior for prior in self._priors() if isinstance(prior, Belief)]
+
+    def _check_beliefs(self):
+        """Refuse what says nothing beside a declared belief."""
+        if len(self._beliefs()) < len(self._priors()):
+            raise ScenarioError(
+                "The parameter 'prior' mixes declared beliefs and tables, by which "
+                "noise is set in different ways. Give one kind."
+            )
+        for belief in self._beliefs():
+            belief.check()
+        # nothing but a table would say from which end it is counted
+        if isinstance(self.column, int | np.integer) and self.column < 0:
+            raise ScenarioError(
+                "The parameter 'column' must be a name, or a position from zero. Got "
+                f"{self.column!r}."
+            )
+        if self.level != "record":
+            raise ScenarioError(
+                "The parameter 'level' must be 'record' with a declared belief, which "
+                f"speaks of one record. Got {self.level!r}."
+            )
+        # all of these are about rows of a table
+        said = {
+            "pairs": isinstance(self.pairs, str) and self.pairs == "all",
+            "prior_as": self.prior_as == "sample",
+            "target": self.target is None,
+        }
+        for name, default in said.items():
+            if not default:
+                raise ScenarioError(
+                    f"The parameter {name!r} is about the rows of a prior table, which "
+                    "a declared belief does not have. Omit it."
+                )
+
     def _tables(self):
         """The priors as reference tables; callables are run with the public seed."""
-        priors = self.prior if isinstance(self.prior, list | tuple) else [self.prior]
+        priors = self._priors()
         if not priors:
             raise ScenarioError("The parameter 'prior' is an empty list.")
         out = []
@@ -191,6 +252,9 @@ class AttributeScenario(Scenario):
             return names.index(self.column) if self.column in names else None
         if self.needs_empirical or not isinstance(self.column, int | np.integer):
             return None
+        # nothing but the table itself says how wide it is
+        if self._beliefs():
+            return int(self.column) if 0 <= self.column < n_features else None
         # the data is laid out as the prior without its target
         columns = [c for c in self._tables()[0].columns if c != self.target]
         # the target itself may be the secret
@@ -215,7 +279,7 @@ class AttributeScenario(Scenario):
                 "the secret that all records share, but the data has several. Did you "
                 "mean level='record'?"
             )
-        if self.needs_empirical:
+        if self.needs_empirical or self._beliefs():
             return
         known = set().union(*(secret_values(t, self.column) for t in self._tables()))
         unseen = [
@@ -230,7 +294,7 @@ class AttributeScenario(Scenario):
 
     def declared_bounds(self, context: PublicContext) -> tuple[Floats, Floats] | None:
         """Return the range of each feature over the public prior tables."""
-        if self.needs_empirical:
+        if self.needs_empirical or self._beliefs():
             return None
         # public rows, as the query reads them: bounds of theirs tell nothing private
         low, high = [], []
@@ -242,7 +306,7 @@ class AttributeScenario(Scenario):
 
     def public_table(self) -> pd.DataFrame | None:
         """Return the rows of all prior tables, without the secret and the target."""
-        if self.needs_empirical:
+        if self.needs_empirical or self._beliefs():
             return None
         dropped = [c for c in (self.column, self.target) if c is not None]
         frames = [table.frame().drop(columns=dropped) for table in self._tables()]
@@ -251,18 +315,20 @@ class AttributeScenario(Scenario):
     def bind(self, context: PublicContext) -> BoundScenario:
         """Bind to the public facts of a table; see :class:`Scenario`."""
         self.check()
-        return BoundAttribute(self, context)
+        kind = BoundBelief if self._beliefs() else BoundAttribute
+        return kind(self, context)
 
     def __repr__(self) -> str:
-        if self.needs_empirical:
-            prior = "'empirical'"
+        declared, n_priors = self._beliefs(), len(self._priors())
+        if self.needs_empirical or declared:
+            prior = repr(self.prior)
         else:
-            count = len(self.prior) if isinstance(self.prior, list | tuple) else 1
-            prior = "<table>" if count == 1 else f"<{count} tables>"
+            prior = "<table>" if n_priors == 1 else f"<{n_priors} tables>"
         parts = [f"{self.column!r}, level={self.level!r}, prior={prior}"]
         if not isinstance(self.pairs, str):
             parts.append(f"pairs={self.pairs!r}")
-        parts.append(f"prior_as={self.prior_as!r}")
+        if not declared:
+            parts.append(f"prior_as={self.prior_as!r}")
         if self.table is not None:
             parts.append(f"table={self.table!r}")
         return f"AttributeScenario({', '.join(parts)})"

@@ -1,5 +1,7 @@
-"""Prior tables: public rows from which an attacker's belief is read."""
+"""Beliefs of an attacker: declared, or read from public tables."""
 
+from ._bounded_inference import BoundedInference
+from ._bounded_odds import BoundedOdds
 from ._tables import ReferenceTable
 
-__all__ = ["ReferenceTable"]
+__all__ = ["BoundedInference", "BoundedOdds", "ReferenceTable"]

@@ -1,0 +1,277 @@
+"""Accountant of what a declared belief about one record leaves to hide."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from skpuffer.accountants._base import (
+    Account,
+    Accountant,
+    Calibration,
+    accounts_for,
+)
+from skpuffer.accountants.additive._base import delta_left
+from skpuffer.accountants.composition import PrivacyLoss
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.noise import Noise
+from skpuffer.privacy import Certificate, Notion
+from skpuffer.privacy_loss._overlap import OverlapCurve, amplified_target
+from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
+from skpuffer.scenarios import (
+    Adjacency,
+    BoundScenario,
+    RecordBelief,
+    RecordScenario,
+)
+from skpuffer.utils._checks import check_option, check_positive, check_probability
+
+__all__ = ["OverlapAmplification"]
+
+_SOURCE = (
+    "amplification by overlap: Balle, Barthe and Gaboardi (2018), Thm 2, applied to "
+    "the belief about one record"
+)
+
+#: A delta below one, however little is left to hide beyond it.
+_NEARLY_ALL = 1 - 1e-9
+
+#: What is composed: one record that becomes any other.
+_ONE = RecordScenario(k=1, relation="replace")
+
+
+class OverlapAmplification(Accountant):
+    """Noise for one record that is believed to be alike whatever its secret.
+
+    Given either value of a secret a record has one of two distributions. What these
+    have in common tells nothing, so whoever holds the belief is promised more than the
+    run's own differential privacy (one record replaced): all steps and answers are
+    composed first, and amplified once. It works on queries, gradients and votes alike,
+    so for every estimator, sampling scheme and noise that :class:`PrivacyLoss` accounts
+    for.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget in nats.
+    delta : float, default=1e-5
+        In (0, 1).
+    noise : {'gaussian', 'laplace', 'generalized_gaussian'} or Noise, \
+default='gaussian'
+        Family of the noise, as for :class:`PrivacyLoss`.
+    beta : float, default=None
+        Shape of generalised Gaussian noise, at least 1; only for that name.
+    max_fallback : float, default=8.0
+        The fallback is what holds whatever is believed of this record: the epsilon of
+        plain differential privacy of the noise used, one record replaced, at the same
+        delta. It is never above this, which is at least `epsilon`.
+    if_belief_suffices : {'raise', 'cap'}, default='raise'
+        What to do where the belief alone is within (epsilon, delta), so that no noise
+        would be needed: an error, or the noise of `max_fallback`.
+
+    See Also
+    --------
+    PrivacyLoss : Promises as much to everyone; more noise.
+
+    References
+    ----------
+    Balle, Barthe and Gaboardi (2018), Privacy amplification by subsampling: tight
+    analyses via couplings and divergences, Theorem 2.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import OverlapAmplification, PrivacyLoss
+    >>> from skpuffer.releases import GradientRelease
+    >>> from skpuffer.scenarios import AttributeScenario, BoundedOdds
+    >>> scenario = AttributeScenario("race", level="record", prior=BoundedOdds(4.0))
+    >>> release = GradientRelease(n_records=1000, n_steps=10, sampling="full_batch")
+    >>> believed = OverlapAmplification(epsilon=0.3).calibrate(release, scenario)
+    >>> plain = PrivacyLoss(epsilon=0.3).calibrate(release, scenario)
+    >>> round(plain.noise.scale / believed.noise.scale, 2)
+    3.05
+    """
+
+    needs = (RecordBelief,)
+    reads: ClassVar = PrivacyLoss.reads
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        *,
+        delta: float = 1e-5,
+        noise: str | Noise = "gaussian",
+        beta: float | None = None,
+        max_fallback: float = 8.0,
+        if_belief_suffices: str = "raise",
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.noise = noise
+        self.beta = beta
+        self.max_fallback = max_fallback
+        self.if_belief_suffices = if_belief_suffices
+
+    def _check_parameters(self, noise: Noise) -> None:
+        epsilon = check_positive(epsilon=self.epsilon)
+        check_probability(delta=self.delta)
+        check_option(("raise", "cap"), if_belief_suffices=self.if_belief_suffices)
+        if check_positive(max_fallback=self.max_fallback) < epsilon:
+            raise ValueError(
+                "The parameter 'max_fallback' must be at least 'epsilon': what holds "
+                "whatever is believed cannot be less than what holds under the "
+                f"belief. Got {self.max_fallback!r} and {self.epsilon!r}."
+            )
+
+    @property
+    def clip_order(self) -> float:
+        """Order of the norm by which the noise wants gradients clipped: its own."""
+        return self._chosen_noise().norm
+
+    # -- the protocol -------------------------------------------------------------
+
+    @accounts_for(QueryRelease, GradientRelease, VoteRelease)
+    def _account_of_belief(
+        self, fact: RecordBelief, release: Any, bound: BoundScenario
+    ) -> Account:
+        one = _ONE.bind(bound.context)
+        # refused here, when support is asked for, and not only when noise is set
+        plain = self._plain(self.epsilon, self.delta)
+        support = plain.supports(release, one)
+        if not support:
+            raise UnsupportedError(
+                f"{type(self).__name__} composes one replaced record by PrivacyLoss, "
+                f"which refuses: {support.reason}"
+            )
+        return Account(
+            partial(self._calibrate, fact, release, bound, one),
+            partial(self._certify, fact, release, bound, one),
+        )
+
+    def _plain(self, epsilon: float, delta: float) -> PrivacyLoss:
+        """Accountant of plain differential privacy with the same noise."""
+        return PrivacyLoss(epsilon, delta, noise=self.noise, beta=self.beta)
+
+    def _calibrate(
+        self,
+        fact: RecordBelief,
+        release: Any,
+        bound: BoundScenario,
+        one: BoundScenario,
+        noise: Noise,
+        rng: Any,
+    ) -> Calibration:
+        """Set the noise to the least that keeps the promise, and the fallback."""
+        epsilon, delta = float(self.epsilon), float(self.delta)
+        left = delta_left(delta, fact.delta)
+        # eta * curve(target) <= delta for either order of the two distributions: a
+        # promise of plain differential privacy each
+        targets = {
+            (amplified_target(epsilon, eta), min(left / eta, _NEARLY_ALL))
+            for eta in fact.overlap.etas(epsilon)
+            if eta > left
+        }
+        if not targets and self.if_belief_suffices == "raise":
+            raise UnsupportedError(
+                f"{bound.describe()} alone is within the budget ({epsilon:g}, "
+                f"{delta:g}): whoever holds this belief tells the values apart no "
+                "better from the record itself, so no noise would be needed, and "
+                "everybody else would be left without a promise. Ask for a smaller "
+                "'epsilon', or say if_belief_suffices='cap' for the noise of "
+                "'max_fallback'."
+            )
+
+        def least(epsilon: float, delta: float) -> Noise:
+            return self._plain(epsilon, delta).calibrate(release, one).noise
+
+        def plainly(noise: Noise) -> Certificate:
+            return self._plain(epsilon, delta).certify(noise, release, one)
+
+        found = max((least(*target) for target in targets), key=_size, default=None)
+        plain = None if found is None else plainly(found)
+        if plain is None or _epsilon(plain) > self.max_fallback:
+            found = least(float(self.max_fallback), delta)
+            plain = plainly(found)
+        assert found is not None
+        certificate = self._certificate(fact, release, bound, plain)
+        # no noise is asked for where a record moves nothing
+        if not found.is_zero:
+            gain = _size(least(epsilon, delta)) / _size(found)
+            certificate = replace(certificate, noise_gain=gain)
+        return Calibration(found, certificate)
+
+    def _certify(
+        self,
+        fact: RecordBelief,
+        release: Any,
+        bound: BoundScenario,
+        one: BoundScenario,
+        noise: Noise,
+    ) -> Certificate:
+        """Find what a given noise promises."""
+        plain = self._plain(self.epsilon, self.delta).certify(noise, release, one)
+        return self._certificate(fact, release, bound, plain)
+
+    def _certificate(
+        self,
+        fact: RecordBelief,
+        release: Any,
+        bound: BoundScenario,
+        plain: Certificate,
+    ) -> Certificate:
+        """Certificate of a noise, given what it promises to everyone."""
+        assert plain.curve is not None
+        delta = float(self.delta)
+        left = delta_left(delta, fact.delta)
+        curve = OverlapCurve(plain.curve, fact.overlap)
+        others = (
+            (name, OverlapCurve(plain.curve, other).epsilon(left))
+            for name, other in fact.wider
+        )
+        off = "".join(
+            f"; with {name}, ε would be {other:.4g}" for name, other in others
+        )
+        etas = " and ".join(
+            f"{eta:.4g}"
+            for eta in dict.fromkeys(fact.overlap.etas(float(self.epsilon)))
+        )
+        # what differential privacy says of its own neighbours is not what is said here
+        own = _ONE.bind(bound.context).fact(Adjacency, release).assumptions
+        rest = tuple(text for text in plain.assumptions if text not in own)
+        return Certificate(
+            notion=Notion.APPROXIMATE_PUFFERFISH
+            if fact.certified
+            else Notion.ESTIMATED,
+            epsilon=curve.epsilon(left),
+            delta=delta,
+            event_delta=fact.delta,
+            confidence=fact.confidence,
+            relation="replace",
+            curve=curve,
+            assumptions=(
+                f"holds against everyone who believes that {fact.belief}, "
+                "independently of the other rows; whoever can tie the values of the "
+                "secret to different records is held only to (ε, δ)-differential "
+                "privacy of one replaced record at the fallback ε = "
+                f"{_epsilon(plain):.4g}, and the rest of the record is protected no "
+                "better than that",
+                f"by this belief a share η = {etas} of the record is left to hide at "
+                f"ε = {self.epsilon:g}{off}",
+                *fact.assumptions,
+                *rest,
+            ),
+            sensitivity=plain.sensitivity,
+            norm=plain.norm,
+            source=f"{_SOURCE}; {plain.source}",
+            **self._identity(bound, release),
+        )
+
+
+def _epsilon(plain: Certificate) -> float:
+    assert plain.epsilon is not None  # as of every (epsilon, delta) promise
+    return plain.epsilon
+
+
+def _size(noise: Noise) -> float:
+    """Scale of the coordinate that has most: the others are in proportion."""
+    return float(np.max(noise.scale))

@@ -1,0 +1,283 @@
+"""Amplification by overlap: what is left to hide of a record that is believed alike.
+
+Given either value of a secret, one record has one of two distributions. What they have
+in common tells nothing, whatever is released of it. A curve for a record that becomes
+any other therefore promises more to whoever believes in that overlap.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import log_ndtr, ndtr
+
+from skpuffer.utils._checks import check_non_negative, check_real
+from skpuffer.utils._plain import Plain
+from skpuffer.utils._solve import smallest_argument
+from skpuffer.utils._types import Floats
+
+from ._gaussian import gaussian_delta
+from ._protocols import PrivacyCurve
+
+__all__ = [
+    "FiniteOverlap",
+    "NormalOverlap",
+    "OddsOverlap",
+    "Overlap",
+    "OverlapCurve",
+    "WorstOverlap",
+    "amplified_target",
+]
+
+_EPS = float(np.finfo(float).eps)
+
+# Differences of numbers up to one lose a few units of their last digit.
+_ROUNDING = 16 * _EPS
+
+#: Largest epsilon whose exponential is a float.
+_FARTHEST = 700.0
+
+#: Odds nearer to one are taken for this: divergences grow with them, and are found by
+#: dividing by what they exceed one by.
+_LEAST_ODDS = 1 + 1e-6
+
+
+class Overlap(Plain, ABC):
+    """Hockey-stick divergences between two distributions of one record, or bounds."""
+
+    @abstractmethod
+    def _etas(self, epsilon: float) -> tuple[float, float]:
+        """Divergences at ``exp(epsilon)``, for ``epsilon >= 0``, in either order."""
+
+    def etas(self, epsilon: float) -> tuple[float, float]:
+        """Return the divergences at an epsilon, in either order, rounded up.
+
+        Parameters
+        ----------
+        epsilon : float
+            In nats.
+
+        Returns
+        -------
+        first, second : float
+            In [0, 1]: of the first distribution from the second at ``exp(epsilon)``,
+            and of the second from the first.
+        """
+        epsilon = check_real(epsilon=epsilon)
+        # they fall with epsilon, and its exponential overflows further out
+        found = self._etas(min(abs(epsilon), _FARTHEST))
+        if epsilon < 0:
+            # (P - e^ε Q)₊ = (P - e^ε Q) + e^ε (Q - e^-ε P)₊, summed up
+            less = -math.expm1(epsilon)
+            first, second = (less + (1 - less) * eta for eta in reversed(found))
+            found = first, second
+        first, second = (min(1.0, eta * (1 + _ROUNDING)) for eta in found)
+        return first, second
+
+
+@dataclass(frozen=True)
+class OddsOverlap(Overlap, kind="odds_overlap"):
+    """Two distributions whose likelihood ratio keeps within a range.
+
+    Parameters
+    ----------
+    odds : float
+        Largest ratio over the smallest, at least one.
+    share : float, default=0.0
+        Mass of either distribution of which nothing is known.
+    """
+
+    odds: float
+    share: float = 0.0
+
+    def _etas(self, epsilon: float) -> tuple[float, float]:
+        # The largest value over all such distributions: a coin with odds √w either way.
+        gap = math.log(self.odds) - epsilon
+        eta = 0.0
+        if gap > 0:
+            # (√w - e^(ε/2))² / (w - 1), with √w taken out
+            widest = self.odds / (self.odds - 1)
+            eta = widest * math.expm1(-(gap + _ROUNDING) / 2) ** 2
+        eta = (1 - self.share) * eta + self.share
+        return eta, eta
+
+
+@dataclass(frozen=True)
+class NormalOverlap(Overlap, kind="normal_overlap"):
+    """Two normal distributions of variance one, and whatever else keeps within odds.
+
+    Parameters
+    ----------
+    mu : float
+        Distance of the means.
+    odds : float, default=1.0
+        Range of the likelihood ratio of all else, given what the two speak of.
+    """
+
+    mu: float
+    odds: float = 1.0
+
+    def _etas(self, epsilon: float) -> tuple[float, float]:
+        if self.odds == 1 or self.mu == 0:
+            alone = OddsOverlap(self.odds)._etas(epsilon)[0] if self.odds > 1 else 0.0
+            eta = float(gaussian_delta(epsilon, self.mu)) if self.mu else alone
+            return eta, eta
+        w = max(self.odds, _LEAST_ODDS)
+        mu, log_w = self.mu, math.log(w)
+        # `_with_odds` integrated: where the ratio of the densities is w e^ε, e^ε / w
+        high = (epsilon + log_w) / mu + mu / 2
+        low = (epsilon - log_w) / mu + mu / 2
+        # Mass beyond `high`, as without odds, and between the two that of p, of e^ε q,
+        # and of √(p e^ε q), which is a normal density in the middle between the means.
+        eta = ndtr(mu - high) - math.exp(epsilon + log_ndtr(-high))
+        first = ndtr(mu - low) - ndtr(mu - high)
+        second = math.exp(epsilon + log_ndtr(-low)) - math.exp(
+            epsilon + log_ndtr(-high)
+        )
+        mean = ndtr(mu / 2 - low) - ndtr(mu / 2 - high)
+        mean *= math.exp((epsilon + log_w) / 2 - mu**2 / 8)
+        eta += (w * first + second - 2 * mean) / (w - 1)
+        eta = max(0.0, float(eta)) + _slack(w)
+        return eta, eta
+
+
+@dataclass(frozen=True)
+class FiniteOverlap(Overlap, kind="finite_overlap"):
+    """Two distributions on finitely many values, and whatever else keeps within odds.
+
+    Parameters
+    ----------
+    first, second : tuple of float
+        Masses of the same values, each of sum one.
+    odds : float, default=1.0
+        Range of the likelihood ratio of all else, given the value.
+    """
+
+    first: tuple[float, ...]
+    second: tuple[float, ...]
+    odds: float = 1.0
+
+    def _etas(self, epsilon: float) -> tuple[float, float]:
+        p, q = np.asarray(self.first), np.asarray(self.second)
+        grown = math.exp(epsilon)
+        return (
+            _with_odds(p, grown * q, self.odds),
+            _with_odds(q, grown * p, self.odds),
+        )
+
+
+@dataclass(frozen=True)
+class WorstOverlap(Overlap, kind="worst_overlap"):
+    """The largest of several, in each order: pairs of secrets, and beliefs.
+
+    Parameters
+    ----------
+    parts : tuple of Overlap
+    """
+
+    parts: tuple[Overlap, ...]
+
+    def _etas(self, epsilon: float) -> tuple[float, float]:
+        first, second = zip(*(part._etas(epsilon) for part in self.parts), strict=True)
+        return max(first), max(second)
+
+
+def _with_odds(u: Floats, v: Floats, odds: float) -> float:
+    """Sum of the largest divergences of masses u from v, split by odds within a range.
+
+    A mass u is split among what else is known as no mass v is, whose share differs by a
+    factor within the range: the largest of ``u w q / (1 + (w - 1) q) - v q`` over q.
+    """
+    if odds == 1:
+        return float(np.maximum(u - v, 0.0).sum()) + _ROUNDING
+    w = max(odds, _LEAST_ODDS)
+    split = np.maximum(np.sqrt(u * w) - np.sqrt(v), 0.0) ** 2 / (w - 1)
+    return float(np.where(u >= w * v, u - v, split).sum()) + _slack(w)
+
+
+def _slack(odds: float) -> float:
+    # terms of order w are subtracted, and what is left is divided by w - 1
+    return _ROUNDING * (odds + 1) ** 2 / (odds - 1)
+
+
+def amplified_target(epsilon: float, eta: float) -> float:
+    """Return the epsilon at which a curve is read for an overlap.
+
+    Parameters
+    ----------
+    epsilon : float
+    eta : float
+        Divergence of the record's two distributions at `epsilon`, in (0, 1].
+
+    Returns
+    -------
+    float
+        ``log(1 + (exp(epsilon) - 1) / eta)``; minus infinity where the second
+        distribution holds no more than the first.
+
+    References
+    ----------
+    Balle, Barthe and Gaboardi (2018), Privacy amplification by subsampling, Theorem 2,
+    applied to the belief instead of the sampler.
+    """
+    if epsilon > _FARTHEST:  # one is nothing beside the exponential
+        return epsilon - math.log(eta)
+    grown = math.expm1(epsilon) / eta
+    return math.log1p(grown) if grown > -1 else -math.inf
+
+
+@dataclass(frozen=True)
+class OverlapCurve(Plain, kind="overlap"):
+    """Privacy curve of a mechanism, for whoever believes that one record overlaps.
+
+    Parameters
+    ----------
+    curve : curve
+        Of all that is released of the table together, where the record becomes any
+        other: composed first, and amplified once.
+    overlap : Overlap
+        Of all that is read of the record.
+
+    Notes
+    -----
+    With η(ε) the divergence of the record's distributions,
+    ``delta(ε) = η(ε) curve.delta(log(1 + (exp(ε) - 1) / η(ε)))``, the larger of both
+    orders. The positive and the negative part of P - e^ε Q are, but for their masses η
+    and η + e^ε - 1, two distributions of the record, which the mechanism hides from
+    each other as it does any two records.
+    """
+
+    curve: PrivacyCurve
+    overlap: Overlap
+
+    gaussian_mu: ClassVar[None] = None
+
+    def renyi(self, alpha: float) -> float:
+        """Return the Rényi cost at an order: what holds whatever is believed."""
+        return self.curve.renyi(alpha)
+
+    def delta(self, epsilon: float) -> float:
+        """Return the delta at an epsilon, rounded up."""
+        epsilon = check_real(epsilon=epsilon)
+        found = [
+            eta * self._at(amplified_target(epsilon, eta))
+            for eta in self.overlap.etas(epsilon)
+            if eta > 0
+        ]
+        # an average over records promises no less than the worst of them
+        plain = float(self.curve.delta(epsilon))
+        return min(max(found, default=0.0) * (1 + _ROUNDING), plain)
+
+    def _at(self, epsilon: float) -> float:
+        return 1.0 if epsilon == -math.inf else float(self.curve.delta(epsilon))
+
+    def epsilon(self, delta: float) -> float:
+        """Return the smallest epsilon >= 0 at a delta, rounded up."""
+        delta = check_non_negative(delta=delta)
+        plain = float(self.curve.epsilon(delta))
+        # a search needs a target above zero
+        if delta == 0 or plain == 0:
+            return plain
+        return min(plain, smallest_argument(self.delta, delta))

@@ -1,0 +1,76 @@
+"""Facts of an attribute scenario whose prior is a declared belief."""
+
+from typing import Any
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.privacy_loss._overlap import Overlap, WorstOverlap
+from skpuffer.releases import PublicContext
+from skpuffer.scenarios._base import AnyRelease, BoundScenario, offers
+from skpuffer.scenarios._facts import Adjacency, Fact, RecordBelief
+
+__all__ = ["BoundBelief"]
+
+
+class BoundBelief(BoundScenario):
+    """Facts of an attribute scenario; see :class:`AttributeScenario`."""
+
+    def __init__(self, scenario: Any, context: PublicContext) -> None:
+        super().__init__(scenario, context)
+        if context.target_name is not None and scenario.column == context.target_name:
+            raise ScenarioError(
+                f"The parameter 'column' names the target {scenario.column!r}, which "
+                "every model is made to tell: what is to be learnt cannot be the "
+                "secret."
+            )
+
+    def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
+        # where nothing bounds one record's influence, no noise hides it
+        return frozenset({RecordBelief, Adjacency} if release.is_bounded else ())
+
+    def _statements(self) -> tuple[str, ...]:
+        """What is taken for granted of the table, whatever is believed."""
+        column, names = self.scenario.column, self.context.feature_names
+        read = "the columns read"
+        if names is not None:
+            read += f" ({', '.join(map(str, names))})"
+        return (
+            f"the secret is the column {column!r}, for each record by itself; "
+            f"{read} are none that hold it under another name",
+            "one person has one record, and the others are independent of it and of "
+            "its secret; neither they, nor the number of records "
+            f"({self.context.n_records}), the class labels and their counts, the "
+            "preprocessing or how the table was drawn or split depend on the secret",
+        )
+
+    @offers(RecordBelief)
+    def _belief(self, release: AnyRelease, norm: float) -> RecordBelief:
+        beliefs = self.scenario._beliefs()
+        overlaps = [belief.overlap() for belief in beliefs]
+        # one belief is off at a time, beside the others as they are
+        wider = [
+            (name, _worst([*overlaps[:i], other, *overlaps[i + 1 :]]))
+            for i, belief in enumerate(beliefs)
+            for name, other in belief.wider()
+        ]
+        return RecordBelief(
+            overlap=_worst(overlaps),
+            wider=tuple(wider),
+            belief="; or ".join(belief.statement() for belief in beliefs),
+            assumptions=self._statements(),
+        )
+
+    @offers(Adjacency)
+    def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
+        return Adjacency.arbitrary(
+            1,
+            (
+                *self._statements(),
+                "what the belief says is not used: the record may become any other "
+                "with the secret",
+            ),
+        )
+
+
+def _worst(overlaps: list[Overlap]) -> Overlap:
+    """Overlap of whichever belief leaves least to hide."""
+    return overlaps[0] if len(overlaps) == 1 else WorstOverlap(tuple(overlaps))

@@ -1,0 +1,98 @@
+"""The belief that from a row the secret is guessed only so well."""
+
+import math
+
+from scipy.special import ndtri
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.privacy_loss._overlap import NormalOverlap, Overlap
+from skpuffer.utils._checks import check_at_least_one, check_probability
+
+from ._belief import Belief
+from ._bounded_odds import BoundedOdds
+
+__all__ = ["BoundedInference"]
+
+#: How much larger the AUC is taken to be if the belief is off.
+_OFF = 0.05
+
+
+class BoundedInference(Belief):
+    """From a row the secret is guessed no better than with this AUC.
+
+    Whoever guesses which of two values of the secret a person has, from the whole row
+    but the secret, has at each false-positive rate no larger true-positive rate than
+    the binormal ROC curve of this area. It is declared after what the attacker knows:
+    with more knowledge he may guess better.
+
+    Parameters
+    ----------
+    auc : float
+        In (0.5, 1). What the best guesser has on public rows, with a margin.
+    rest : BoundedOdds, default=None
+        If the AUC is of some columns only: how far all the others, label included,
+        shift the odds given these. None says that it is of the whole row.
+
+    Examples
+    --------
+    >>> from skpuffer.scenarios import AttributeScenario, BoundedInference
+    >>> AttributeScenario("race", level="record", prior=BoundedInference(0.72))
+    AttributeScenario('race', level='record', prior=BoundedInference(auc=0.72))
+    """
+
+    def __init__(self, auc: float, rest: BoundedOdds | None = None) -> None:
+        self.auc = auc
+        self.rest = rest
+
+    def check(self) -> None:
+        """Check the parameters; see the class."""
+        auc = check_probability(auc=self.auc)
+        if auc <= 0.5:
+            raise ScenarioError(
+                "The parameter 'auc' must be above 0.5: at 0.5 the row tells nothing "
+                f"of the secret, and no noise is needed. Got {self.auc!r}."
+            )
+        if self.rest is None:
+            return
+        if not isinstance(self.rest, BoundedOdds):
+            raise TypeError(
+                "The parameter 'rest' must be a BoundedOdds, or None where the AUC is "
+                f"of the whole row. Got {self.rest!r}."
+            )
+        # a range of one is a statement here: the rest tells nothing more
+        w = check_at_least_one(w=self.rest.w)
+        if math.isinf(w) or self.rest.share != 0:
+            raise ScenarioError(
+                "The parameter 'rest' must have a finite range 'w' and no 'share'. "
+                f"Got {self.rest!r}."
+            )
+
+    def _overlap(self, auc: float) -> Overlap:
+        odds = 1.0 if self.rest is None else float(self.rest.w)
+        # two unit normals mu apart: AUC = Phi(mu / sqrt(2))
+        return NormalOverlap(math.sqrt(2) * float(ndtri(auc)), odds)
+
+    def overlap(self) -> Overlap:
+        """Return the divergences of two normal distributions with this AUC."""
+        return self._overlap(float(self.auc))
+
+    def wider(self) -> tuple[tuple[str, Overlap], ...]:
+        """Return the overlap where the secret is guessed a little better."""
+        auc = float(self.auc) + _OFF
+        return ((f"an AUC of {auc:g}", self._overlap(auc)),) if auc < 1 else ()
+
+    def statement(self) -> str:
+        """Return the belief in a sentence."""
+        what = "the whole row but the secret, read or not, label included"
+        if self.rest is not None:
+            what = "the columns that the belief speaks of"
+        text = (
+            f"from {what}, one value of the secret is told from another no better than "
+            f"by the binormal ROC curve of AUC {float(self.auc):g}"
+        )
+        if self.rest is not None:
+            text += (
+                ", and given these all else, label included, shifts the odds within a "
+                f"range of {float(self.rest.w):g}"
+            )
+        return text

@@ -1,0 +1,80 @@
+"""The belief that a row shifts the odds of the secret within a range."""
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.privacy_loss._overlap import OddsOverlap, Overlap
+from skpuffer.utils._checks import check_at_least_one, check_share
+
+from ._belief import Belief
+
+__all__ = ["BoundedOdds"]
+
+
+class BoundedOdds(Belief):
+    """A row shifts the odds of the secret within a range.
+
+    The whole row but the secret, read or not, label and all: nobody who saw it would
+    change the odds of one value of the secret against another by more than a factor
+    within this range. No table is needed, and it stands whatever else of the row is
+    known already. What is known *besides* the row, as a name or an address, must leave
+    the range as it is.
+
+    Parameters
+    ----------
+    w : float
+        Largest factor over the smallest: 4 if the odds may double or halve.
+    share : float, default=0.0
+        Share of the people with each value of whom nothing is assumed, below one.
+
+    References
+    ----------
+    The largest divergence of two such distributions is that of a coin whose odds are
+    the root of the range either way.
+
+    Examples
+    --------
+    >>> from skpuffer.scenarios import AttributeScenario, BoundedOdds
+    >>> AttributeScenario("race", level="record", prior=BoundedOdds(4.0))
+    AttributeScenario('race', level='record', prior=BoundedOdds(w=4.0))
+    """
+
+    def __init__(self, w: float, share: float = 0.0) -> None:
+        self.w = w
+        self.share = share
+
+    def check(self) -> None:
+        """Check the parameters; see the class."""
+        w, share = check_at_least_one(w=self.w), check_share(share=self.share)
+        if w == float("inf"):
+            raise ScenarioError(
+                "The parameter 'w' is infinite, so that a row may give the secret "
+                "away: use RecordScenario(relation='replace')."
+            )
+        if w == 1 and share == 0:
+            raise ScenarioError(
+                "The parameter 'w' is 1: if a row tells nothing of the secret, no "
+                "noise is needed to hide it. Give the range of the odds, above one."
+            )
+        if share == 1:
+            raise ScenarioError(
+                "The parameter 'share' is 1, so that nothing is assumed of anybody: "
+                "use RecordScenario(relation='replace')."
+            )
+
+    def overlap(self) -> Overlap:
+        """Return the largest divergences that the range allows."""
+        return OddsOverlap(float(self.w), float(self.share))
+
+    def wider(self) -> tuple[tuple[str, Overlap], ...]:
+        """Return the overlap where the range is twice as wide."""
+        twice = 2 * float(self.w)
+        return ((f"odds within {twice:g}", OddsOverlap(twice, float(self.share))),)
+
+    def statement(self) -> str:
+        """Return the belief in a sentence."""
+        text = (
+            "the whole row but the secret, read or not, shifts the odds of the secret "
+            f"within a range of {float(self.w):g} (largest over smallest factor)"
+        )
+        if self.share:
+            text += f", except for a share of {float(self.share):g} of the people"
+        return text

@@ -1,0 +1,316 @@
+"""Amplification by overlap: what noise is left to hide of a record under a belief."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_breast_cancer
+from sklearn.model_selection import GridSearchCV
+from sklearn.preprocessing import scale
+
+from skpuffer.accountants import OverlapAmplification, PrivacyLoss
+from skpuffer.distributions import Discrete
+from skpuffer.ensemble import PATEClassifier
+from skpuffer.exceptions import CompositionError, UncertifiedError, UnsupportedError
+from skpuffer.linear_model import (
+    PrivateLogisticRegression,
+    PrivateRidge,
+    PrivateSGDClassifier,
+)
+from skpuffer.neural_network import PrivateMLPClassifier
+from skpuffer.noise import GaussianNoise, LaplaceNoise
+from skpuffer.privacy import Certificate, Notion, compose
+from skpuffer.releases import GradientRelease, QueryRelease, Sensitivity, VoteRelease
+from skpuffer.scenarios import (
+    AttributeScenario,
+    BoundedInference,
+    BoundedOdds,
+    RecordScenario,
+)
+from skpuffer.summary import PrivateMean
+from skpuffer.svm import PrivateLinearSVC
+from tests.attack import assert_tight, noisy_laws
+
+RUN = GradientRelease(n_records=1000, n_steps=10, sampling="full_batch")
+REPLACE = RecordScenario(relation="replace")
+
+
+def believing(prior):
+    return AttributeScenario("secret", level="record", prior=prior)
+
+
+def query(move=1.0):
+    """A sum that one replaced record moves by so much."""
+    return QueryRelease(
+        query=lambda X, y: np.sum(X, axis=0),
+        n_records=20,
+        dim=1,
+        sensitivity=Sensitivity({1: move, 2: move}, {1: move, 2: move}),
+    )
+
+
+# -- how much is gained ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "prior, epsilon, gain",
+    [
+        (BoundedOdds(2.0), 0.1, 5.877621),
+        (BoundedOdds(2.0), 0.3, 6.313343),
+        (BoundedOdds(4.0), 0.1, 3.006079),
+        (BoundedOdds(4.0), 0.3, 3.054619),
+        (BoundedOdds(4.0), 1.0, 3.899441),
+        (BoundedOdds(10.0), 1.0, 2.066991),
+        (BoundedInference(0.66), 0.1, 4.364816),
+        (BoundedInference(0.66), 0.3, 4.412445),
+        (BoundedInference(0.66), 1.0, 4.939490),
+        (BoundedInference(0.75), 0.1, 2.729353),
+        (BoundedInference(0.9), 1.0, 1.594485),
+        (BoundedInference(0.72), 0.1, 3.129730),
+        (BoundedInference(0.72), 0.3, 3.146778),
+        (BoundedInference(0.72), 1.0, 3.329383),
+        (BoundedInference(0.66, BoundedOdds(2.0)), 0.1, 3.602566),
+        (BoundedInference(0.66, BoundedOdds(2.0)), 0.3, 3.633093),
+        (BoundedInference(0.66, BoundedOdds(2.0)), 1.0, 3.972230),
+    ],
+    ids=repr,
+)
+def test_gains_over_plain_privacy(prior, epsilon, gain):
+    believed = OverlapAmplification(epsilon).calibrate(RUN, believing(prior))
+    plain = PrivacyLoss(epsilon).calibrate(RUN, REPLACE)
+    assert plain.noise.scale / believed.noise.scale == pytest.approx(gain, rel=1e-6)
+    assert believed.certificate.gain == pytest.approx(gain, rel=1e-6)
+    assert believed.certificate.epsilon == epsilon
+    # other releases gain as much where their noise is Gaussian
+    votes = VoteRelease(n_records=100, n_teachers=10, n_classes=2, n_queries=5)
+    for release in (query(), votes):
+        found = OverlapAmplification(epsilon).calibrate(release, believing(prior))
+        assert found.certificate.gain == pytest.approx(gain, rel=1e-6)
+
+
+def test_a_belief_that_says_little_gains_little():
+    gains = [
+        OverlapAmplification(0.5)
+        .calibrate(RUN, believing(BoundedOdds(w)))
+        .certificate.gain
+        for w in (3.0, 30.0, 3e3, 1e12)
+    ]
+    assert gains == sorted(gains, reverse=True)
+    assert gains[-1] == pytest.approx(1.0, abs=1e-4) and gains[-1] >= 1 - 1e-9
+
+
+# -- what is promised ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "laplace"])
+def test_no_attacker_beats_the_certificate(noise):
+    # The record is a coin with the widest odds, and the others are known: nobody who
+    # holds the belief is told more. Certified is the whole curve, not one point of it.
+    w, release = 9.0, query()
+    found = OverlapAmplification(0.4, delta=0.02, noise=noise).calibrate(
+        release, believing(BoundedOdds(w))
+    )
+    high = math.sqrt(w) / (1 + math.sqrt(w))
+    coins = (
+        Discrete([0.0, 1.0], [1 - high, high]),
+        Discrete([0.0, 1.0], [high, 1 - high]),
+    )
+    assert_tight(
+        found.certificate,
+        found.noise,
+        **noisy_laws(*coins),
+        seed=0,
+        n_draws=1_000_000,
+        epsilons=(0.0, 0.2, 0.4, 0.6, 1.0),
+    )
+
+
+def test_the_fallback_is_what_holds_for_everyone():
+    scenario = believing(BoundedOdds(4.0))
+    found = OverlapAmplification(0.3).calibrate(RUN, scenario)
+    plain = PrivacyLoss(0.3).certify(found.noise, RUN, REPLACE)
+    assert f"fallback ε = {plain.epsilon:.4g}" in str(found.certificate)
+    assert found.certificate.curve.curve == plain.curve
+    assert plain.epsilon > 0.3
+    # what would be so at twice the range
+    twice = OverlapAmplification(0.3).certify(
+        found.noise, RUN, believing(BoundedOdds(8.0))
+    )
+    assert f"odds within 8, ε would be {twice.epsilon:.4g}" in str(found.certificate)
+
+
+def test_the_fallback_is_capped():
+    scenario = believing(BoundedOdds(2.0))
+    free = OverlapAmplification(0.6).calibrate(RUN, scenario)
+    capped = OverlapAmplification(0.6, max_fallback=2.0).calibrate(RUN, scenario)
+    assert PrivacyLoss().certify(free.noise, RUN, REPLACE).epsilon > 7
+    fallback = PrivacyLoss().certify(capped.noise, RUN, REPLACE).epsilon
+    assert fallback == pytest.approx(2.0, rel=1e-3) and fallback <= 2.0 * (1 + 1e-9)
+    # the noise buys less, and that is what is stated
+    assert capped.certificate.epsilon < 0.5
+    again = OverlapAmplification().certify(capped.noise, RUN, scenario)
+    assert again.epsilon == pytest.approx(capped.certificate.epsilon)
+
+
+def test_a_belief_that_suffices():
+    scenario = believing(BoundedOdds(2.0))
+    for epsilon in (0.7, 2.0):
+        with pytest.raises(UnsupportedError, match="'epsilon'.*if_belief_suffices"):
+            OverlapAmplification(epsilon).calibrate(RUN, scenario)
+    found = OverlapAmplification(2.0, if_belief_suffices="cap").calibrate(RUN, scenario)
+    most = PrivacyLoss(8.0).calibrate(RUN, REPLACE)
+    assert found.noise == most.noise
+    assert found.certificate.epsilon <= math.log(2.0) + 1e-6
+
+
+def test_two_such_releases_are_not_added():
+    found = OverlapAmplification(0.3).calibrate(RUN, believing(BoundedOdds(4.0)))
+    assert not found.certificate.composable
+    with pytest.raises(CompositionError):
+        compose([found.certificate, found.certificate])
+    with pytest.raises(UncertifiedError):
+        found.certificate.under_prior_shift(0.1)
+
+
+def test_the_certificate_says_what_it_rests_on():
+    scenario = believing([BoundedOdds(4.0), BoundedInference(0.7)])
+    found = OverlapAmplification(0.3).calibrate(RUN, scenario).certificate
+    assert found.notion is Notion.APPROXIMATE_PUFFERFISH
+    assert not found.implies(Notion.APPROXIMATE_DP)
+    text = str(found)
+    for said in ("range of 4", "AUC 0.7", "fallback", "'secret'", "η = ", "less noise"):
+        assert said in text
+    # of neighbours nothing is left that differential privacy would say
+    assert "neighbouring tables" not in text
+    read = Certificate.from_dict(found.to_dict())
+    assert read == found and read.gain == found.gain
+    assert found.to_approximate(1e-4).epsilon < found.epsilon
+    assert found.to_approximate(1e-4).gain is None
+
+
+def test_plain_accountants_go_on_working():
+    scenario = believing(BoundedOdds(4.0))
+    under, plain = (PrivacyLoss(1.0).calibrate(RUN, s) for s in (scenario, REPLACE))
+    assert under.noise == plain.noise
+    assert under.certificate.gain == 1.0
+
+
+def test_noise_may_have_another_shape():
+    scenario = believing(BoundedOdds(4.0))
+    for options in (
+        {"noise": "laplace"},
+        {"noise": "generalized_gaussian", "beta": 1.5},
+        {"noise": LaplaceNoise()},
+    ):
+        accountant = OverlapAmplification(0.5, **options)
+        found = accountant.calibrate(query(), scenario)
+        assert found.certificate.gain > 2
+        back = accountant.certify(found.noise, query(), scenario)
+        assert 0.5 * (1 - 1e-3) <= back.epsilon <= 0.5 * (1 + 1e-9)
+
+
+def test_a_release_that_no_record_moves_needs_no_noise():
+    found = OverlapAmplification().calibrate(
+        query(move=0.0), believing(BoundedOdds(4.0))
+    )
+    assert found.noise.is_zero and found.certificate.epsilon == 0
+
+
+# -- what is refused -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options, match",
+    [
+        ({"epsilon": 0.0}, "'epsilon'"),
+        ({"delta": 0.0}, "'delta'"),
+        ({"delta": 1.0}, "'delta'"),
+        ({"delta": None}, "'delta'"),
+        ({"max_fallback": 0.5}, "'max_fallback'"),
+        ({"max_fallback": np.nan}, "'max_fallback'"),
+        ({"if_belief_suffices": "ignore"}, "'if_belief_suffices'"),
+        ({"noise": "cauchy"}, "'noise'"),
+        ({"beta": 1.5}, "'beta'"),
+    ],
+    ids=repr,
+)
+def test_bad_parameters(options, match):
+    accountant = OverlapAmplification(**{"epsilon": 1.0} | options)
+    for call in (
+        lambda: accountant.calibrate(RUN, believing(BoundedOdds(4.0))),
+        lambda: accountant.certify(
+            GaussianNoise(1.0), RUN, believing(BoundedOdds(4.0))
+        ),
+    ):
+        with pytest.raises((ValueError, TypeError), match=match):
+            call()
+
+
+def test_a_table_is_no_belief():
+    table = pd.DataFrame({"secret": [0, 1], "value": [0.0, 1.0]})
+    scenario = AttributeScenario("secret", level="record", prior=table, prior_as="law")
+    for other in (scenario, REPLACE):
+        support = OverlapAmplification().supports(query(), other)
+        assert not support and "RecordBelief" in support.reason
+
+
+# -- in estimators ---------------------------------------------------------------------
+
+
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = pd.DataFrame(scale(X)).add_prefix("f")
+    return X.assign(secret=(X["f0"] > 0).map({True: "a", False: "b"})), y
+
+
+def estimators():
+    public = cancer()[0].drop(columns="secret")[:40]
+    bounded = {"bounds": (-3, 3)}
+    return [
+        PrivateLogisticRegression(data_norm=5.0),
+        PrivateLogisticRegression(data_norm=5.0, solver="output"),
+        PrivateLinearSVC(data_norm=5.0),
+        PrivateSGDClassifier(data_norm=5.0, batch_size=100),
+        PrivateMLPClassifier(data_norm=5.0),
+        PrivateRidge(target_bounds=(0, 1), data_norm=5.0),
+        PATEClassifier(n_teachers=10, n_queries=20, unlabeled=public),
+        PrivateMean(**bounded),
+    ]
+
+
+@pytest.mark.parametrize("model", estimators(), ids=lambda m: type(m).__name__)
+def test_every_estimator_gains(model):
+    X, y = cancer()
+    model = model.set_params(
+        scenario=believing(BoundedOdds(4.0)),
+        accountant=OverlapAmplification(0.5),
+        random_state=0,
+    )
+    with pytest.warns(UserWarning, match="seed"):
+        model.fit(X, y)
+    certificate = model.certificate_
+    assert certificate.epsilon == pytest.approx(0.5, rel=1e-3)
+    assert certificate.notion is Notion.APPROXIMATE_PUFFERFISH
+    assert certificate.gain > 2.9
+    # the secret is no feature, and the certificate names those that are
+    assert model.n_features_in_ == 30
+    assert any("f0, f1" in text for text in certificate.assumptions)
+    if hasattr(model, "predict"):
+        assert len(model.predict(X)) == len(X)
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.SeededNoiseWarning")
+def test_budgets_are_searched_past_what_the_belief_holds():
+    X, y = cancer()
+    model = PrivateLogisticRegression(
+        believing(BoundedOdds(4.0)),
+        OverlapAmplification(if_belief_suffices="cap"),
+        data_norm=5.0,
+        random_state=0,
+    )
+    search = GridSearchCV(
+        model, {"accountant__epsilon": [0.1, 1.0, 5.0]}, cv=3, error_score="raise"
+    ).fit(X, y)
+    scores = search.cv_results_["mean_test_score"]
+    assert scores[0] < scores[1] + 0.02 and scores[2] > 0.85

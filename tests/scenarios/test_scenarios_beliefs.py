@@ -1,0 +1,200 @@
+"""Declared beliefs: what an attribute scenario knows without a table."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.releases import GradientRelease, PublicContext, QueryRelease, Sensitivity
+from skpuffer.scenarios import (
+    Adjacency,
+    AttributeScenario,
+    BoundedInference,
+    BoundedOdds,
+    RecordBelief,
+)
+
+TABLE = pd.DataFrame({"sex": [0, 1, 0, 1], "height": [1.6, 1.7, 1.8, 1.9]})
+
+
+def scenario(prior=None, **options):
+    prior = BoundedOdds(4.0) if prior is None else prior
+    return AttributeScenario("sex", **{"level": "record", "prior": prior} | options)
+
+
+def run(**context):
+    return GradientRelease(
+        n_records=50,
+        n_steps=3,
+        sampling="full_batch",
+        context=PublicContext(n_records=50, **context),
+    )
+
+
+def belief(prior, release=None):
+    release = run() if release is None else release
+    return scenario(prior).bind(release.context).fact(RecordBelief, release)
+
+
+def test_odds_need_one_number():
+    fact = belief(BoundedOdds(4.0))
+    assert fact.certified and fact.delta == 0
+    assert fact.overlap.etas(0.3)[0] == pytest.approx(0.2341739456, abs=1e-10)
+    ((name, wider),) = fact.wider
+    assert "8" in name
+    assert wider.etas(0.3)[0] == pytest.approx(
+        BoundedOdds(8.0).overlap().etas(0.3)[0], rel=1e-12
+    )
+
+
+def test_a_share_of_whom_nothing_is_assumed():
+    whole, but_few = BoundedOdds(4.0).overlap(), BoundedOdds(4.0, share=0.1).overlap()
+    for epsilon in (0.1, 1.0, 5.0):
+        eta = whole.etas(epsilon)[0]
+        assert but_few.etas(epsilon)[0] == pytest.approx(0.9 * eta + 0.1)
+    assert "0.1" in BoundedOdds(4.0, share=0.1).statement()
+
+
+def test_inference_is_of_the_whole_row_or_leaves_a_rest():
+    fact = belief(BoundedInference(0.66))
+    assert fact.overlap.etas(0.1)[0] == pytest.approx(0.1923677923, abs=1e-10)
+    ((name, wider),) = fact.wider
+    assert "0.71" in name and wider.etas(0.1)[0] > fact.overlap.etas(0.1)[0]
+    rest = belief(BoundedInference(0.66, BoundedOdds(2.0)))
+    assert rest.overlap.etas(0.1)[0] == pytest.approx(0.2426507095, abs=1e-10)
+    # here one is a statement: the rest tells nothing more
+    nothing = belief(BoundedInference(0.66, BoundedOdds(1.0)))
+    assert nothing.overlap.etas(0.1) == fact.overlap.etas(0.1)
+    assert belief(BoundedInference(0.97)).wider == ()
+
+
+def test_several_beliefs_are_each_kept():
+    odds, inference = BoundedOdds(2.0), BoundedInference(0.8)
+    fact = belief([odds, inference])
+    assert fact.overlap.etas(0.1) == inference.overlap().etas(0.1)
+    assert fact.overlap.etas(0.1)[0] > odds.overlap().etas(0.1)[0]
+    # one is off at a time, and the other stays
+    names = [name for name, _ in fact.wider]
+    assert len(names) == 2 and "odds" in names[0] and "AUC" in names[1]
+    assert fact.wider[0][1].etas(0.1) == fact.overlap.etas(0.1)
+    assert fact.wider[1][1].etas(0.1)[0] > fact.overlap.etas(0.1)[0]
+    for statement in (odds.statement(), inference.statement()):
+        assert statement in fact.belief
+
+
+def test_whatever_is_believed_a_record_may_become_any_other():
+    release = run()
+    fact = scenario().bind(release.context).fact(Adjacency, release)
+    assert (fact.count, fact.relation) == (1, "replace")
+    assert math.isinf(fact.move) and fact.coupling_id == "replace:1"
+
+
+def test_what_no_bound_holds_is_offered_for_nothing():
+    loose = QueryRelease(query=lambda X, y: X, n_records=50, dim=1)
+    assert scenario().bind(loose.context).provides(loose) == frozenset()
+    tight = QueryRelease(
+        query=lambda X, y: X,
+        n_records=50,
+        dim=1,
+        sensitivity=Sensitivity(add_remove={2: 1.0}),
+    )
+    assert RecordBelief in scenario().bind(tight.context).provides(tight)
+
+
+def test_the_assumptions_name_what_is_read():
+    release = run(feature_names=("age", "height"))
+    fact = scenario().bind(release.context).fact(RecordBelief, release)
+    text = " ".join(fact.assumptions)
+    for said in ("'sex'", "age, height", "another name", "one record", "(50)"):
+        assert said in text
+
+
+def test_the_secret_is_dropped_by_name_or_position():
+    assert scenario().secret_position(("height", "sex"), 2) == 1
+    assert scenario().secret_position(("height", "age"), 2) is None
+    by_position = AttributeScenario(2, level="record", prior=BoundedOdds(2.0))
+    assert by_position.secret_position(None, 5) == 2
+    assert by_position.secret_position(None, 2) is None
+    assert scenario().secret_position(None, 5) is None
+    # any values: none was declared
+    scenario().check_secret(np.array(["a", "b", "of any kind"]))
+
+
+def test_nothing_public_is_made_up():
+    declared = scenario()
+    assert declared.public_table() is None
+    assert declared.declared_bounds(PublicContext(n_records=3)) is None
+    assert not declared.needs_empirical
+
+
+def test_it_is_a_parameter_like_any_other():
+    declared = scenario()
+    copy = clone(declared).set_params(prior__w=9.0)
+    assert copy.prior.w == 9.0 and declared.prior.w == 4.0
+    assert (
+        repr(copy)
+        == "AttributeScenario('sex', level='record', prior=BoundedOdds(w=9.0))"
+    )
+    named = scenario([BoundedOdds(2.0), BoundedInference(0.6)], table="t")
+    for said in ("BoundedOdds(w=2.0)", "BoundedInference(auc=0.6)", "table='t'"):
+        assert said in repr(named)
+
+
+# -- what is refused -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "prior, match",
+    [
+        (BoundedOdds(0.5), "'w'"),
+        (BoundedOdds(1.0), "'w'"),
+        (BoundedOdds(np.inf), "'w'"),
+        (BoundedOdds("4"), "'w'"),
+        (BoundedOdds(np.nan), "'w'"),
+        (BoundedOdds(4.0, share=1.0), "'share'"),
+        (BoundedOdds(4.0, share=-0.1), "'share'"),
+        (BoundedInference(0.5), "'auc'"),
+        (BoundedInference(0.3), "'auc'"),
+        (BoundedInference(1.0), "'auc'"),
+        (BoundedInference("0.7"), "'auc'"),
+        (BoundedInference(0.7, rest=2.0), "'rest'"),
+        (BoundedInference(0.7, rest=BoundedOdds(np.inf)), "'rest'"),
+        (BoundedInference(0.7, rest=BoundedOdds(2.0, share=0.1)), "'rest'"),
+        (BoundedInference(0.7, rest=BoundedOdds(0.5)), "'w'"),
+        ([BoundedOdds(2.0), TABLE], "'prior'"),
+    ],
+    ids=repr,
+)
+def test_beliefs_that_are_none(prior, match):
+    with pytest.raises((ValueError, TypeError), match=match):
+        scenario(prior).bind(PublicContext(n_records=5))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"level": "dataset"},
+        {"pairs": [(0, 1)]},
+        {"prior_as": "law"},
+        {"target": "height"},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_what_is_about_tables_goes_with_none(options):
+    (name,) = options
+    with pytest.raises(ScenarioError, match=f"'{name}'"):
+        scenario(**options).bind(PublicContext(n_records=5))
+
+
+def test_a_position_is_counted_from_zero():
+    last = AttributeScenario(-1, level="record", prior=BoundedOdds(2.0))
+    with pytest.raises(ScenarioError, match="'column'"):
+        last.bind(PublicContext(n_records=5))
+
+
+def test_the_target_is_no_secret():
+    with pytest.raises(ScenarioError, match="'column'"):
+        scenario().bind(PublicContext(n_records=5, target_name="sex"))
