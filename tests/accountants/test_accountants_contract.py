@@ -299,7 +299,7 @@ class TestOverlapAmplification(_OfManySteps):
     kind = OverlapAmplification
     modes = ({"delta": 1e-3}, {"delta": 1e-2, "noise": "laplace"})
     # steps are composed as by the accountant above
-    growths = ("odds", "records", "clip", "poisson", "answers")
+    growths = ("odds", "records", "clip", "answers")
     eventful = ("odds", "clip")
 
     def case(self, growth, size=1, unit=1.0):
