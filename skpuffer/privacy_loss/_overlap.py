@@ -28,6 +28,7 @@ __all__ = [
     "Overlap",
     "OverlapCurve",
     "WorstOverlap",
+    "amplified_budgets",
     "amplified_target",
 ]
 
@@ -38,6 +39,9 @@ _ROUNDING = 16 * _EPS
 
 #: Largest epsilon whose exponential is a float.
 _FARTHEST = 700.0
+
+#: A delta below one, however little is left to hide beyond it.
+_NEARLY_ALL = 1 - 1e-9
 
 #: Odds nearer to one are taken for this: divergences grow with them, and are found by
 #: dividing by what they exceed one by.
@@ -226,6 +230,32 @@ def amplified_target(epsilon: float, eta: float) -> float:
         return epsilon - math.log(eta)
     grown = math.expm1(epsilon) / eta
     return math.log1p(grown) if grown > -1 else -math.inf
+
+
+def amplified_budgets(
+    overlap: Overlap, epsilon: float, delta: float
+) -> tuple[tuple[float, float], ...]:
+    """Return the budgets that a mechanism has to keep where a record becomes any other.
+
+    Parameters
+    ----------
+    overlap : Overlap
+    epsilon, delta : float
+        The budget for whoever believes in it.
+
+    Returns
+    -------
+    tuple of (float, float)
+        Of epsilon and delta, one for each order of the record's distributions; none
+        where the overlap alone is within the budget.
+    """
+    # eta * curve(target) <= delta
+    budgets = [
+        (amplified_target(epsilon, eta), min(delta / eta, _NEARLY_ALL))
+        for eta in overlap.etas(epsilon)
+        if eta > delta
+    ]
+    return tuple(dict.fromkeys(budgets))
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from skpuffer.privacy_loss._overlap import (
     OddsOverlap,
     OverlapCurve,
     WorstOverlap,
+    amplified_budgets,
     amplified_target,
 )
 from skpuffer.utils._plain import from_plain, to_plain
@@ -109,6 +110,27 @@ def test_gaussian_budgets(eta, epsilon, target, mu, plain_mu):
     for at, budget, delta in ((mu, target, 1e-5 / eta), (plain_mu, epsilon, 1e-5)):
         assert GaussianCurve(at - 1e-6).delta(budget) < delta
         assert GaussianCurve(at + 1e-6).delta(budget) > delta
+
+
+def test_budgets_of_either_order():
+    lop = FiniteOverlap((0.9, 0.1), (0.5, 0.5))
+    first, second = lop.etas(0.2)
+    assert amplified_budgets(lop, 0.2, 1e-3) == (
+        (amplified_target(0.2, first), 1e-3 / first),
+        (amplified_target(0.2, second), 1e-3 / second),
+    )
+    # one budget where both orders ask for the same
+    assert len(amplified_budgets(COIN, 0.2, 1e-3)) == 1
+    # what is within the budget asks for nothing, and a delta of one for hardly more
+    assert amplified_budgets(lop, 0.2, max(first, second)) == ()
+    assert amplified_budgets(lop, 0.2, (first + second) / 2) == (
+        (
+            amplified_target(0.2, max(first, second)),
+            (first + second) / 2 / max(first, second),
+        ),
+    )
+    ((_, delta),) = amplified_budgets(COIN, 0.2, COIN.etas(0.2)[0] * (1 - 1e-16))
+    assert delta < 1
 
 
 # -- by definition ---------------------------------------------------------------------

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
+from skpuffer.accountants import OverlapAmplification
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import GradientRelease, PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
@@ -141,6 +142,40 @@ def test_it_is_a_parameter_like_any_other():
     named = scenario([BoundedOdds(2.0), BoundedInference(0.6)], table="t")
     for said in ("BoundedOdds(w=2.0)", "BoundedInference(auc=0.6)", "table='t'"):
         assert said in repr(named)
+
+
+def test_what_a_belief_is_worth_is_told_before_any_fit():
+    told = scenario(BoundedOdds(2.0)).explain([0.1, 0.3, 0.6])
+    assert told.index.tolist() == [0.1, 0.3, 0.6]
+    assert told["eta"].iloc[0] == pytest.approx(0.1317272336, abs=1e-10)
+    assert told["gain"].iloc[:2].tolist() == pytest.approx([5.877621, 6.313343], 1e-6)
+    assert told["fallback"].iloc[1] == pytest.approx(2.27, abs=5e-3)
+    assert told["fallback"].iloc[2] == pytest.approx(7.7, abs=5e-2)
+    assert told["with odds within 4"].iloc[1] == pytest.approx(0.62, abs=5e-3)
+    # one that alone is within the budget leaves nothing to hide
+    assert np.isinf(scenario(BoundedOdds(2.0)).explain(0.7)[["gain", "fallback"]]).all(
+        axis=None
+    )
+    # the same as is calibrated, and another delta is another budget
+    run_ = run()
+    found = OverlapAmplification(0.3, delta=1e-3).calibrate(run_, scenario())
+    told = scenario().explain(0.3, delta=1e-3)
+    assert told["gain"].iloc[0] == pytest.approx(found.certificate.gain, rel=1e-6)
+    assert told["with odds within 8"].iloc[0] == pytest.approx(
+        OverlapAmplification(delta=1e-3)
+        .certify(found.noise, run_, scenario(BoundedOdds(8.0)))
+        .epsilon,
+        rel=1e-6,
+    )
+
+
+def test_a_table_is_not_explained():
+    tabled = AttributeScenario("sex", level="record", prior=TABLE)
+    with pytest.raises(ScenarioError, match="'prior'"):
+        tabled.explain()
+    for options, match in (({"epsilon": -1}, "'epsilon'"), ({"delta": 2}, "'delta'")):
+        with pytest.raises(ValueError, match=match):
+            scenario().explain(**options)
 
 
 # -- what is refused -------------------------------------------------------------------

@@ -17,7 +17,7 @@ from skpuffer.accountants.composition import PrivacyLoss
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
-from skpuffer.privacy_loss._overlap import OverlapCurve, amplified_target
+from skpuffer.privacy_loss._overlap import OverlapCurve, amplified_budgets
 from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
 from skpuffer.scenarios import (
     Adjacency,
@@ -33,9 +33,6 @@ _SOURCE = (
     "amplification by overlap: Balle, Barthe and Gaboardi (2018), Thm 2, applied to "
     "the belief about one record"
 )
-
-#: A delta below one, however little is left to hide beyond it.
-_NEARLY_ALL = 1 - 1e-9
 
 #: What is composed: one record that becomes any other.
 _ONE = RecordScenario(k=1, relation="replace")
@@ -164,13 +161,7 @@ default='gaussian'
         """Set the noise to the least that keeps the promise, and the fallback."""
         epsilon, delta = float(self.epsilon), float(self.delta)
         left = delta_left(delta, fact.delta)
-        # eta * curve(target) <= delta for either order of the two distributions: a
-        # promise of plain differential privacy each
-        targets = {
-            (amplified_target(epsilon, eta), min(left / eta, _NEARLY_ALL))
-            for eta in fact.overlap.etas(epsilon)
-            if eta > left
-        }
+        targets = amplified_budgets(fact.overlap, epsilon, left)
         if not targets and self.if_belief_suffices == "raise":
             raise UnsupportedError(
                 f"{bound.describe()} alone is within the budget ({epsilon:g}, "

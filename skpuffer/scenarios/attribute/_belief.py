@@ -1,5 +1,6 @@
 """Facts of an attribute scenario whose prior is a declared belief."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from skpuffer.exceptions import ScenarioError
@@ -7,8 +8,9 @@ from skpuffer.privacy_loss._overlap import Overlap, WorstOverlap
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import AnyRelease, BoundScenario, offers
 from skpuffer.scenarios._facts import Adjacency, Fact, RecordBelief
+from skpuffer.scenarios.priors._belief import Belief
 
-__all__ = ["BoundBelief"]
+__all__ = ["BoundBelief", "believed"]
 
 
 class BoundBelief(BoundScenario):
@@ -45,16 +47,10 @@ class BoundBelief(BoundScenario):
     @offers(RecordBelief)
     def _belief(self, release: AnyRelease, norm: float) -> RecordBelief:
         beliefs = self.scenario._beliefs()
-        overlaps = [belief.overlap() for belief in beliefs]
-        # one belief is off at a time, beside the others as they are
-        wider = [
-            (name, _worst([*overlaps[:i], other, *overlaps[i + 1 :]]))
-            for i, belief in enumerate(beliefs)
-            for name, other in belief.wider()
-        ]
+        overlap, wider = believed(beliefs)
         return RecordBelief(
-            overlap=_worst(overlaps),
-            wider=tuple(wider),
+            overlap=overlap,
+            wider=wider,
             belief="; or ".join(belief.statement() for belief in beliefs),
             assumptions=self._statements(),
         )
@@ -69,6 +65,30 @@ class BoundBelief(BoundScenario):
                 "with the secret",
             ),
         )
+
+
+def believed(
+    beliefs: Sequence[Belief],
+) -> tuple[Overlap, tuple[tuple[str, Overlap], ...]]:
+    """Overlap under several beliefs, each of which is to be kept, and if one is off.
+
+    Parameters
+    ----------
+    beliefs : sequence of Belief
+
+    Returns
+    -------
+    overlap : Overlap
+    wider : tuple of (str, Overlap)
+    """
+    overlaps = [belief.overlap() for belief in beliefs]
+    # one belief is off at a time, beside the others as they are
+    wider = [
+        (name, _worst([*overlaps[:i], other, *overlaps[i + 1 :]]))
+        for i, belief in enumerate(beliefs)
+        for name, other in belief.wider()
+    ]
+    return _worst(overlaps), tuple(wider)
 
 
 def _worst(overlaps: list[Overlap]) -> Overlap:

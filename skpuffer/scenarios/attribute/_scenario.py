@@ -11,6 +11,7 @@ from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import BoundScenario, Pairs, Scenario, resolve_pairs
 from skpuffer.scenarios.priors._belief import Belief
+from skpuffer.scenarios.priors._explanation import explained
 from skpuffer.scenarios.priors._tables import (
     ReferenceTable,
     ordered,
@@ -25,7 +26,7 @@ from skpuffer.utils._checks import (
 )
 from skpuffer.utils._types import Floats
 
-from ._belief import BoundBelief
+from ._belief import BoundBelief, believed
 from ._bound import DISTRIBUTION_TYPES, MAX_SECRETS, BoundAttribute
 
 __all__ = ["AttributeScenario"]
@@ -311,6 +312,52 @@ class AttributeScenario(Scenario):
         dropped = [c for c in (self.column, self.target) if c is not None]
         frames = [table.frame().drop(columns=dropped) for table in self._tables()]
         return pd.concat(frames, ignore_index=True)
+
+    def explain(
+        self, epsilon: ArrayLike = (0.1, 0.3, 1.0), *, delta: float = 1e-5
+    ) -> pd.DataFrame:
+        """Return what the declared belief is worth at some budgets, before any fit.
+
+        Under Gaussian noise and :class:`~skpuffer.accountants.OverlapAmplification`,
+        whatever is released. It reads no data.
+
+        Parameters
+        ----------
+        epsilon : float or array-like of float, default=(0.1, 0.3, 1.0)
+        delta : float, default=1e-5
+
+        Returns
+        -------
+        DataFrame
+            A row for each epsilon, with columns `eta` (the share of a record that is
+            left to hide), `gain` (times less noise than plain differential privacy of
+            one replaced record), `fallback` (what holds whatever is believed, before
+            `max_fallback`), and what epsilon would be if the belief is off. Infinite
+            where the belief alone is within the budget, and no noise is asked for.
+
+        Raises
+        ------
+        ScenarioError
+            If `prior` is no declared belief.
+
+        Examples
+        --------
+        >>> from skpuffer.scenarios import AttributeScenario, BoundedOdds
+        >>> scenario = AttributeScenario("race", level="record", prior=BoundedOdds(2))
+        >>> scenario.explain([0.1, 0.3]).round(2)
+                  eta  gain  fallback  with odds within 4
+        epsilon
+        0.1      0.13  5.88      0.69                0.20
+        0.3      0.06  6.31      2.27                0.62
+        """
+        self.check()
+        if not self._beliefs():
+            raise ScenarioError(
+                "The parameter 'prior' is a table, whose worth depends on what is "
+                "released: fit, and read the certificate's gain. explain() is for a "
+                "declared belief, such as BoundedOdds."
+            )
+        return explained(*believed(self._beliefs()), epsilon, delta)
 
     def bind(self, context: PublicContext) -> BoundScenario:
         """Bind to the public facts of a table; see :class:`Scenario`."""
