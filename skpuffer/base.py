@@ -292,6 +292,9 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         if feature_map is not None:
             X = feature_map(X)
         target_name = getattr(y, "name", None)
+        # of a frame of one column, unless it was numbered
+        if target_name is None and len(named := matching_names(y) or ()) == 1:
+            (target_name,) = named
         # kept as given: validation turns class labels into codes, a prior knows the
         # labels
         raw_y = y

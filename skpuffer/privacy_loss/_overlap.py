@@ -37,6 +37,9 @@ _EPS = float(np.finfo(float).eps)
 # Differences of numbers up to one lose a few units of their last digit.
 _ROUNDING = 16 * _EPS
 
+# Curves are evaluated to about as many digits.
+_DIGITS = 1e-12
+
 #: Largest epsilon whose exponential is a float.
 _FARTHEST = 700.0
 
@@ -103,7 +106,8 @@ class OddsOverlap(Overlap, kind="odds_overlap"):
         if gap > 0:
             # (√w - e^(ε/2))² / (w - 1), with √w taken out
             widest = self.odds / (self.odds - 1)
-            eta = widest * math.expm1(-(gap + _ROUNDING) / 2) ** 2
+            slack = _ROUNDING * max(1.0, math.log(self.odds))
+            eta = widest * math.expm1(-(gap + slack) / 2) ** 2
         eta = (1 - self.share) * eta + self.share
         return eta, eta
 
@@ -127,6 +131,7 @@ class NormalOverlap(Overlap, kind="normal_overlap"):
         if self.odds == 1 or self.mu == 0:
             alone = OddsOverlap(self.odds)._etas(epsilon)[0] if self.odds > 1 else 0.0
             eta = float(gaussian_delta(epsilon, self.mu)) if self.mu else alone
+            eta = max(0.0, eta) + _ROUNDING
             return eta, eta
         w = max(self.odds, _LEAST_ODDS)
         mu, log_w = self.mu, math.log(w)
@@ -298,7 +303,7 @@ class OverlapCurve(Plain, kind="overlap"):
         ]
         # an average over records promises no less than the worst of them
         plain = float(self.curve.delta(epsilon))
-        return min(max(found, default=0.0) * (1 + _ROUNDING), plain)
+        return min(max(found, default=0.0) * (1 + _DIGITS), plain)
 
     def _at(self, epsilon: float) -> float:
         return 1.0 if epsilon == -math.inf else float(self.curve.delta(epsilon))

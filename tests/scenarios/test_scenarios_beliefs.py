@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from skpuffer.accountants import OverlapAmplification
 from skpuffer.exceptions import ScenarioError
+from skpuffer.linear_model import PrivateRidge
 from skpuffer.releases import GradientRelease, PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     Adjacency,
@@ -69,6 +70,8 @@ def test_inference_is_of_the_whole_row_or_leaves_a_rest():
     # here one is a statement: the rest tells nothing more
     nothing = belief(BoundedInference(0.66, BoundedOdds(1.0)))
     assert nothing.overlap.etas(0.1) == fact.overlap.etas(0.1)
+    # checkable: which columns they are, the certificate lists
+    assert "the columns that are read" in rest.belief
     assert belief(BoundedInference(0.97)).wider == ()
 
 
@@ -109,16 +112,13 @@ def test_the_assumptions_name_what_is_read():
     release = run(feature_names=("age", "height"))
     fact = scenario().bind(release.context).fact(RecordBelief, release)
     text = " ".join(fact.assumptions)
-    for said in ("'sex'", "age, height", "another name", "one record", "(50)"):
+    for said in ("'sex'", "(age, height) none holds it", "one record", "(50)"):
         assert said in text
 
 
-def test_the_secret_is_dropped_by_name_or_position():
+def test_the_secret_is_dropped_by_name():
     assert scenario().secret_position(("height", "sex"), 2) == 1
     assert scenario().secret_position(("height", "age"), 2) is None
-    by_position = AttributeScenario(2, level="record", prior=BoundedOdds(2.0))
-    assert by_position.secret_position(None, 5) == 2
-    assert by_position.secret_position(None, 2) is None
     assert scenario().secret_position(None, 5) is None
     # any values: none was declared
     scenario().check_secret(np.array(["a", "b", "of any kind"]))
@@ -187,6 +187,7 @@ def test_a_table_is_not_explained():
         (BoundedOdds(0.5), "'w'"),
         (BoundedOdds(1.0), "'w'"),
         (BoundedOdds(np.inf), "'w'"),
+        (BoundedOdds(1e200), "'w'"),
         (BoundedOdds("4"), "'w'"),
         (BoundedOdds(np.nan), "'w'"),
         (BoundedOdds(4.0, share=1.0), "'share'"),
@@ -197,6 +198,7 @@ def test_a_table_is_not_explained():
         (BoundedInference("0.7"), "'auc'"),
         (BoundedInference(0.7, rest=2.0), "'rest'"),
         (BoundedInference(0.7, rest=BoundedOdds(np.inf)), "'rest'"),
+        (BoundedInference(0.7, rest=BoundedOdds(1e200)), "'rest'"),
         (BoundedInference(0.7, rest=BoundedOdds(2.0, share=0.1)), "'rest'"),
         (BoundedInference(0.7, rest=BoundedOdds(0.5)), "'w'"),
         ([BoundedOdds(2.0), TABLE], "'prior'"),
@@ -224,12 +226,30 @@ def test_what_is_about_tables_goes_with_none(options):
         scenario(**options).bind(PublicContext(n_records=5))
 
 
-def test_a_position_is_counted_from_zero():
-    last = AttributeScenario(-1, level="record", prior=BoundedOdds(2.0))
+@pytest.mark.parametrize("column", [-1, 0, 2, 2.0, True, None, ("a", "b")], ids=repr)
+def test_a_position_might_be_that_of_another_column(column):
+    counted = AttributeScenario(column, level="record", prior=BoundedOdds(2.0))
     with pytest.raises(ScenarioError, match="'column'"):
-        last.bind(PublicContext(n_records=5))
+        counted.bind(PublicContext(n_records=5))
 
 
+def test_columns_without_names_are_refused():
+    """The secret may be among them, and nobody would see it in the certificate."""
+    X, y = TABLE.to_numpy(), [0, 1, 0, 1]
+    for table in (X, pd.DataFrame(X), X[:, 1:]):
+        model = PrivateRidge(scenario(), target_bounds=(0, 1))
+        with pytest.raises(ScenarioError, match="'column'.*names"):
+            model.fit(table, y)
+        assert not hasattr(model, "certificate_")
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")
 def test_the_target_is_no_secret():
     with pytest.raises(ScenarioError, match="'column'"):
         scenario().bind(PublicContext(n_records=5, target_name="sex"))
+    # by whatever kind of table the target comes
+    X = pd.DataFrame({"height": np.linspace(-1, 1, 20)})
+    y = pd.Series(np.tile([0, 1], 10), name="sex")
+    for target in (y, y.to_frame()):
+        with pytest.raises(ScenarioError, match="'column'"):
+            PrivateRidge(scenario(), target_bounds=(0, 1)).fit(X, target)

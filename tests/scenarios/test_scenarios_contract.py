@@ -81,7 +81,7 @@ class TestDeclaredBelief(ScenarioContract):
         ({"prior": BoundedInference(0.7, rest="odds")}, "rest"),
         ({"prior": [BoundedOdds(2.0), PRIOR]}, "prior"),
         ({"level": "dataset"}, "level"),
-        ({"column": -1}, "column"),
+        ({"column": 0}, "column"),
         ({"pairs": [(0, 1)]}, "pairs"),
         ({"target": "x"}, "target"),
         ({"prior_as": "law"}, "prior_as"),

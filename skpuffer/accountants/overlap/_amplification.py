@@ -215,13 +215,11 @@ default='gaussian'
         delta = float(self.delta)
         left = delta_left(delta, fact.delta)
         curve = OverlapCurve(plain.curve, fact.overlap)
-        others = (
-            (name, OverlapCurve(plain.curve, other).epsilon(left))
+        off = [
+            f"; with {name}, ε would be "
+            f"{OverlapCurve(plain.curve, other).epsilon(left):.4g} at δ = {delta:g}"
             for name, other in fact.wider
-        )
-        off = "".join(
-            f"; with {name}, ε would be {other:.4g}" for name, other in others
-        )
+        ]
         etas = " and ".join(
             f"{eta:.4g}"
             for eta in dict.fromkeys(fact.overlap.etas(float(self.epsilon)))
@@ -242,12 +240,12 @@ default='gaussian'
             assumptions=(
                 f"holds against everyone who believes that {fact.belief}, "
                 "independently of the other rows; whoever can tie the values of the "
-                "secret to different records is held only to (ε, δ)-differential "
-                "privacy of one replaced record at the fallback ε = "
-                f"{_epsilon(plain):.4g}, and the rest of the record is protected no "
-                "better than that",
+                "secret to different records is held only to the fallback, "
+                f"({_epsilon(plain):.4g}, {delta:g})-differential privacy of one "
+                "replaced record, and the rest of the record is protected no better "
+                "than that",
                 f"by this belief a share η = {etas} of the record is left to hide at "
-                f"ε = {self.epsilon:g}{off}",
+                f"ε = {self.epsilon:g}{''.join(off)}",
                 *fact.assumptions,
                 *rest,
             ),

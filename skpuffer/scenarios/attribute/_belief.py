@@ -18,6 +18,13 @@ class BoundBelief(BoundScenario):
 
     def __init__(self, scenario: Any, context: PublicContext) -> None:
         super().__init__(scenario, context)
+        # a table whose width is known and whose columns are not
+        if context.feature_names is None and context.n_features is not None:
+            raise ScenarioError(
+                f"The parameter 'column' names {scenario.column!r}, but the data has "
+                "no column names, by which it would be found and left out. Give a "
+                "frame with names (set_output(transform='pandas') of a step before)."
+            )
         if context.target_name is not None and scenario.column == context.target_name:
             raise ScenarioError(
                 f"The parameter 'column' names the target {scenario.column!r}, which "
@@ -32,12 +39,12 @@ class BoundBelief(BoundScenario):
     def _statements(self) -> tuple[str, ...]:
         """What is taken for granted of the table, whatever is believed."""
         column, names = self.scenario.column, self.context.feature_names
-        read = "the columns read"
+        read = "of the columns read none holds it"
         if names is not None:
-            read += f" ({', '.join(map(str, names))})"
+            read = f"of the columns read ({', '.join(map(str, names))}) none holds it"
         return (
-            f"the secret is the column {column!r}, for each record by itself; "
-            f"{read} are none that hold it under another name",
+            f"the secret is the column {column!r}, for each record by itself; {read}, "
+            "under that name or another",
             "one person has one record, and the others are independent of it and of "
             "its secret; neither they, nor the number of records "
             f"({self.context.n_records}), the class labels and their counts, the "

@@ -202,11 +202,13 @@ class AttributeScenario(Scenario):
             )
         for belief in self._beliefs():
             belief.check()
-        # nothing but a table would say from which end it is counted
-        if isinstance(self.column, int | np.integer) and self.column < 0:
+        # A table says how wide the data is, and so whether a position is that of the
+        # secret. Without one it might be that of another column, and the secret stay.
+        if not isinstance(self.column, str):
             raise ScenarioError(
-                "The parameter 'column' must be a name, or a position from zero. Got "
-                f"{self.column!r}."
+                "The parameter 'column' must be the name of a column with a declared "
+                "belief, which has no table to count positions in: give the data as a "
+                f"frame with names. Got {self.column!r}."
             )
         if self.level != "record":
             raise ScenarioError(
@@ -253,9 +255,6 @@ class AttributeScenario(Scenario):
             return names.index(self.column) if self.column in names else None
         if self.needs_empirical or not isinstance(self.column, int | np.integer):
             return None
-        # nothing but the table itself says how wide it is
-        if self._beliefs():
-            return int(self.column) if 0 <= self.column < n_features else None
         # the data is laid out as the prior without its target
         columns = [c for c in self._tables()[0].columns if c != self.target]
         # the target itself may be the secret

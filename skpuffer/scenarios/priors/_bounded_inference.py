@@ -9,7 +9,7 @@ from skpuffer.privacy_loss._overlap import NormalOverlap, Overlap
 from skpuffer.utils._checks import check_at_least_one, check_probability
 
 from ._belief import Belief
-from ._bounded_odds import BoundedOdds
+from ._bounded_odds import MOST_ODDS, BoundedOdds
 
 __all__ = ["BoundedInference"]
 
@@ -22,16 +22,20 @@ class BoundedInference(Belief):
 
     Whoever guesses which of two values of the secret a person has, from the whole row
     but the secret, has at each false-positive rate no larger true-positive rate than
-    the binormal ROC curve of this area. It is declared after what the attacker knows:
-    with more knowledge he may guess better.
+    the binormal ROC curve of this area. It is declared of those who know no more: with
+    some of the columns known, or more about the person, the secret may be guessed
+    better.
 
     Parameters
     ----------
     auc : float
-        In (0.5, 1). What the best guesser has on public rows, with a margin.
+        In (0.5, 1). Of the binormal ROC curve that no guesser exceeds anywhere. The
+        area under a guesser's own curve is not enough: a rare value that gives the
+        secret away lifts the curve at its start, and hardly the area. Where there are
+        such values, declare more, or ``BoundedOdds(w, share=...)``.
     rest : BoundedOdds, default=None
-        If the AUC is of some columns only: how far all the others, label included,
-        shift the odds given these. None says that it is of the whole row.
+        If the AUC is of the columns that are read: how far all else, label included,
+        shifts the odds given these. None says that it is of the whole row.
 
     Examples
     --------
@@ -61,10 +65,10 @@ class BoundedInference(Belief):
             )
         # a range of one is a statement here: the rest tells nothing more
         w = check_at_least_one(w=self.rest.w)
-        if math.isinf(w) or self.rest.share != 0:
+        if w > MOST_ODDS or self.rest.share != 0:
             raise ScenarioError(
-                "The parameter 'rest' must have a finite range 'w' and no 'share'. "
-                f"Got {self.rest!r}."
+                f"The parameter 'rest' must have a range 'w' of at most {MOST_ODDS:g} "
+                f"and no 'share'. Got {self.rest!r}."
             )
 
     def _overlap(self, auc: float) -> Overlap:
@@ -85,10 +89,11 @@ class BoundedInference(Belief):
         """Return the belief in a sentence."""
         what = "the whole row but the secret, read or not, label included"
         if self.rest is not None:
-            what = "the columns that the belief speaks of"
+            what = "the columns that are read"
         text = (
             f"from {what}, one value of the secret is told from another no better than "
-            f"by the binormal ROC curve of AUC {float(self.auc):g}"
+            f"by the binormal ROC curve of AUC {float(self.auc):g}, at any rate of "
+            "false positives and with nothing else known of the person"
         )
         if self.rest is not None:
             text += (

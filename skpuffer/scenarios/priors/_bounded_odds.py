@@ -6,7 +6,10 @@ from skpuffer.utils._checks import check_at_least_one, check_share
 
 from ._belief import Belief
 
-__all__ = ["BoundedOdds"]
+__all__ = ["MOST_ODDS", "BoundedOdds"]
+
+#: A wider range says nothing, and its divergences cannot be told from one.
+MOST_ODDS = 1e9
 
 
 class BoundedOdds(Belief):
@@ -44,10 +47,11 @@ class BoundedOdds(Belief):
     def check(self) -> None:
         """Check the parameters; see the class."""
         w, share = check_at_least_one(w=self.w), check_share(share=self.share)
-        if w == float("inf"):
+        if w > MOST_ODDS:
             raise ScenarioError(
-                "The parameter 'w' is infinite, so that a row may give the secret "
-                "away: use RecordScenario(relation='replace')."
+                f"The parameter 'w' must be at most {MOST_ODDS:g}: a row that shifts "
+                "the odds further gives the secret away. Use "
+                "RecordScenario(relation='replace')."
             )
         if w == 1 and share == 0:
             raise ScenarioError(
@@ -72,9 +76,11 @@ class BoundedOdds(Belief):
     def statement(self) -> str:
         """Return the belief in a sentence."""
         text = (
-            "the whole row but the secret, read or not, shifts the odds of the secret "
-            f"within a range of {float(self.w):g} (largest over smallest factor)"
+            "the whole row but the secret, read or not, shifts the odds of any value "
+            "of the secret against any other within a range of "
+            f"{float(self.w):g} (largest over smallest factor)"
         )
         if self.share:
-            text += f", except for a share of {float(self.share):g} of the people"
+            text += f", except for a share of {float(self.share):g} of the people "
+            text += "with each value"
         return text
