@@ -288,13 +288,15 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         # The secret is no feature: it is out before preprocessing or a query could read
         # it. Names are those of the raw columns, by which a prior knows them.
         X, secret = self._split_secret(scenario, X, secret)
-        raw, names = X, matching_names(X)
-        if feature_map is not None:
-            X = feature_map(X)
         target_name = getattr(y, "name", None)
         # of a frame of one column, unless it was numbered
         if target_name is None and len(named := matching_names(y) or ()) == 1:
             (target_name,) = named
+        if scenario.is_coded:
+            X, y = scenario.coded_records(X, y, target_name)
+        raw, names = X, matching_names(X)
+        if feature_map is not None:
+            X = feature_map(X)
         # kept as given: validation turns class labels into codes, a prior knows the
         # labels
         raw_y = y
@@ -311,6 +313,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
             feature_names=names,
             n_features=self.n_features_in_,
             target_name=target_name,
+            has_target=y is not None,
             classes=None
             # known to classifiers alone, from the parameter or from the labels in `y`
             if not hasattr(self, "classes_")
@@ -450,17 +453,17 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         """Check the parameters that a subclass's privacy rests on, by plain code."""
 
     def _split_secret(self, scenario: Scenario, X: Any, secret: Any) -> tuple[Any, Any]:
-        """Drop the secret column from the data, if it is there."""
+        """Drop the secret column from the data, if it is there; read what is left."""
         table = as_table(X)
         # not a table: validation refuses it later, and in scikit-learn's words
         if len(table.shape) != 2:
             return X, secret
         position = scenario.secret_position(matching_names(table), table.shape[1])
-        if position is None:
-            return X, secret
-        X, column = drop_position(table, position)
-        # values given apart win over the column
-        return X, column if secret is None else secret
+        if position is not None:
+            X, column = drop_position(table, position)
+            # values given apart win over the column
+            secret = column if secret is None else secret
+        return scenario.coded(X) if scenario.is_coded else X, secret
 
     def _without_secret(self, X: Any) -> Any:
         """Drop the secret column from data to predict for, if it is there."""

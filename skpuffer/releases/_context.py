@@ -22,6 +22,8 @@ class PublicContext:
     n_features : int or None
     target_name : str or None
         Name of the target column, as the prior calls it.
+    has_target : bool
+        Whether a target is read beside the features.
     classes : tuple or None
         Class labels. Public by assumption.
     bounds : object or None
@@ -38,6 +40,7 @@ class PublicContext:
     feature_names: tuple[str, ...] | None = None
     n_features: int | None = None
     target_name: str | None = None
+    has_target: bool = False
     classes: tuple[Any, ...] | None = None
     # as parameters say it, or read off the data where the certificate says so
     bounds: Any = None

@@ -21,17 +21,25 @@ from .attribute import AttributeScenario
 from .bayesian_network import BayesianNetworkScenario
 from .gaussian import DiffusionScenario, GaussianScenario
 from .markov import MarkovChainScenario
-from .priors import BoundedInference, BoundedOdds, ReferenceTable
+from .priors import (
+    BinnedLaw,
+    BoundedInference,
+    BoundedOdds,
+    DeclaredOdds,
+    ReferenceTable,
+)
 
 __all__ = [
     "Adjacency",
     "AttributeScenario",
     "BayesianNetworkScenario",
+    "BinnedLaw",
     "BlocksScenario",
     "BoundScenario",
     "BoundedInference",
     "BoundedOdds",
     "CoupledSamples",
+    "DeclaredOdds",
     "DependenceScenario",
     "DiffusionScenario",
     "Fact",

@@ -88,6 +88,39 @@ class Scenario(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is unty
     def check(self) -> None:
         """Check the parameters by plain code; an error names the parameter."""
 
+    #: Whether the data is read through a public coding of the scenario.
+    is_coded: bool = False
+
+    def coded(self, X: Any) -> Any:
+        """Return a table as the scenario's public coding reads it, row by row.
+
+        Parameters
+        ----------
+        X : data frame of shape (n_records, n_columns)
+
+        Returns
+        -------
+        data frame
+        """
+        return X
+
+    def coded_records(self, X: Any, y: Any, target_name: Any) -> tuple[Any, Any]:
+        """Return coded records, each as one that the coding knows.
+
+        Parameters
+        ----------
+        X : data frame of shape (n_records, n_columns)
+            As :meth:`coded` returned it.
+        y : array-like of shape (n_records,) or None
+        target_name : str or None
+
+        Returns
+        -------
+        X : data frame
+        y : array-like or None
+        """
+        return X, y
+
     @abstractmethod
     def bind(self, context: PublicContext) -> "BoundScenario":
         """Bind the scenario to the public facts of a table.

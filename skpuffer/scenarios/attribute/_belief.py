@@ -1,6 +1,5 @@
 """Facts of an attribute scenario whose prior is a declared belief."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from skpuffer.exceptions import ScenarioError
@@ -8,7 +7,6 @@ from skpuffer.privacy_loss._overlap import Overlap, WorstOverlap
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import AnyRelease, BoundScenario, offers
 from skpuffer.scenarios._facts import Adjacency, Fact, RecordBelief
-from skpuffer.scenarios.priors._belief import Belief
 
 __all__ = ["BoundBelief", "believed"]
 
@@ -19,7 +17,8 @@ class BoundBelief(BoundScenario):
     def __init__(self, scenario: Any, context: PublicContext) -> None:
         super().__init__(scenario, context)
         # a table whose width is known and whose columns are not
-        if context.feature_names is None and context.n_features is not None:
+        unnamed = context.feature_names is None and context.n_features is not None
+        if unnamed and isinstance(scenario.column, str):
             raise ScenarioError(
                 f"The parameter 'column' names {scenario.column!r}, but the data has "
                 "no column names, by which it would be found and left out. Give a "
@@ -31,6 +30,8 @@ class BoundBelief(BoundScenario):
                 "every model is made to tell: what is to be learnt cannot be the "
                 "secret."
             )
+        for belief in scenario._beliefs():
+            belief.check_covers(scenario, context)
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         # where nothing bounds one record's influence, no noise hides it
@@ -53,13 +54,17 @@ class BoundBelief(BoundScenario):
 
     @offers(RecordBelief)
     def _belief(self, release: AnyRelease, norm: float) -> RecordBelief:
-        beliefs = self.scenario._beliefs()
-        overlap, wider = believed(beliefs)
+        scenario = self.scenario
+        overlap, wider = believed(scenario)
+        trust = scenario.trust
         return RecordBelief(
             overlap=overlap,
             wider=wider,
-            belief="; or ".join(belief.statement() for belief in beliefs),
-            assumptions=self._statements(),
+            belief="; or ".join(one.statement() for one in scenario._beliefs()),
+            # a sample of what is believed is none of it
+            certified=trust != "sample",
+            confidence=float(scenario.confidence) if trust == "confidence" else 1.0,
+            assumptions=(*self._statements(), *_READINGS.get(trust, ())),
         )
 
     @offers(Adjacency)
@@ -74,26 +79,42 @@ class BoundBelief(BoundScenario):
         )
 
 
-def believed(
-    beliefs: Sequence[Belief],
-) -> tuple[Overlap, tuple[tuple[str, Overlap], ...]]:
+#: What `prior_as` says of beliefs that are read from public rows.
+_READINGS = {
+    "sample": (
+        "the public rows are a sample of the belief, whose distributions are otherwise "
+        "unknown",
+    ),
+    "support": (
+        "of the public rows only the values are believed, whatever their masses: this "
+        "is the fallback",
+    ),
+    "confidence": (
+        "the public rows are an independent sample of the belief, which puts no mass "
+        "on values not seen in them; what total variation they may be off by is in η",
+    ),
+}
+
+
+def believed(scenario: Any) -> tuple[Overlap, tuple[tuple[str, Overlap], ...]]:
     """Overlap under several beliefs, each of which is to be kept, and if one is off.
 
     Parameters
     ----------
-    beliefs : sequence of Belief
+    scenario : AttributeScenario
 
     Returns
     -------
     overlap : Overlap
     wider : tuple of (str, Overlap)
     """
-    overlaps = [belief.overlap() for belief in beliefs]
+    beliefs = scenario._beliefs()
+    overlaps = [belief.overlap(scenario) for belief in beliefs]
     # one belief is off at a time, beside the others as they are
     wider = [
         (name, _worst([*overlaps[:i], other, *overlaps[i + 1 :]]))
         for i, belief in enumerate(beliefs)
-        for name, other in belief.wider()
+        for name, other in belief.wider(scenario)
     ]
     return _worst(overlaps), tuple(wider)
 
