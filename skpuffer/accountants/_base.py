@@ -443,6 +443,8 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
             "release": " + ".join(release.name for release in releases),
             "accountant": " ".join(repr(self).split()),
             "scenario": bound.describe(),
+            "table": getattr(bound.scenario, "table", None),
+            "n_records": bound.context.n_records,
         }
 
 

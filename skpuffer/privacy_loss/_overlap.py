@@ -348,6 +348,8 @@ class OverlapCurve(Plain, kind="overlap"):
         other: composed first, and amplified once.
     overlap : Overlap
         Of all that is read of the record.
+    wider : tuple of (str, Overlap), default=()
+        What the overlap would be if the belief is off, each under a name.
 
     Notes
     -----
@@ -360,6 +362,7 @@ class OverlapCurve(Plain, kind="overlap"):
 
     curve: PrivacyCurve
     overlap: Overlap
+    wider: tuple[tuple[str, Overlap], ...] = ()
 
     gaussian_mu: ClassVar[None] = None
 
@@ -390,3 +393,10 @@ class OverlapCurve(Plain, kind="overlap"):
         if delta == 0 or plain == 0:
             return plain
         return min(plain, smallest_argument(self.delta, delta))
+
+    def if_off(self, delta: float) -> dict[str, float]:
+        """Return the epsilon at a delta if the belief is off, by the name of how."""
+        return {
+            name: OverlapCurve(self.curve, other).epsilon(delta)
+            for name, other in self.wider
+        }

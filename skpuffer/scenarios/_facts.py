@@ -285,6 +285,9 @@ class RecordBelief(Fact):
         The belief, in a sentence.
     wider : tuple of (str, Overlap)
         What the overlap would be if the belief is off, each under a name.
+    record : str or None
+        Of what of the record this speaks, under a name that no other belief has;
+        None where the table has no name.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
     """
@@ -292,6 +295,7 @@ class RecordBelief(Fact):
     overlap: Overlap
     belief: str
     wider: tuple[tuple[str, Overlap], ...] = ()
+    record: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

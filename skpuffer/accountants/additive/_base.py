@@ -557,6 +557,8 @@ class _AdditiveAccountant(Accountant):
             curve=curve,
             rpp_epsilon=rpp,
             coupling_id=sensitivity.coupling_id,
+            # of facts that do not speak of records it is not known
+            coupling_count=None if sensitivity.relation is None else sensitivity.count,
             composable=bool(composable),
             assumptions=(
                 *sensitivity.assumptions,

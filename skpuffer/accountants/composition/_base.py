@@ -254,6 +254,7 @@ class _CompositionAccountant(_AdditiveAccountant):
             # attain it
             epsilon_lower=lower if found.tight and fact.certified else None,
             coupling_id=coupling,
+            coupling_count=steps.count,
             composable=fact.certified and coupling is not None,
             assumptions=(
                 *fact.assumptions,

@@ -214,16 +214,7 @@ default='gaussian'
         assert plain.curve is not None
         delta = float(self.delta)
         left = delta_left(delta, fact.delta)
-        curve = OverlapCurve(plain.curve, fact.overlap)
-        off = [
-            f"; with {name}, ε would be "
-            f"{OverlapCurve(plain.curve, other).epsilon(left):.4g} at δ = {delta:g}"
-            for name, other in fact.wider
-        ]
-        etas = " and ".join(
-            f"{eta:.4g}"
-            for eta in dict.fromkeys(fact.overlap.etas(float(self.epsilon)))
-        )
+        curve = OverlapCurve(plain.curve, fact.overlap, fact.wider)
         # what differential privacy says of its own neighbours is not what is said here
         own = _ONE.bind(bound.context).fact(Adjacency, release).assumptions
         rest = tuple(text for text in plain.assumptions if text not in own)
@@ -237,15 +228,14 @@ default='gaussian'
             confidence=fact.confidence,
             relation="replace",
             curve=curve,
+            # never to be added as it is: see `compose`
+            composable=fact.certified,
+            record=fact.record,
             assumptions=(
                 f"holds against everyone who believes that {fact.belief}, "
                 "independently of the other rows; whoever can tie the values of the "
-                "secret to different records is held only to the fallback, "
-                f"({_epsilon(plain):.4g}, {delta:g})-differential privacy of one "
-                "replaced record, and the rest of the record is protected no better "
-                "than that",
-                f"by this belief a share η = {etas} of the record is left to hide at "
-                f"ε = {self.epsilon:g}{''.join(off)}",
+                "secret to different records is held only to the fallback, and the "
+                "rest of the record is protected no better than that",
                 *fact.assumptions,
                 *rest,
             ),

@@ -60,12 +60,22 @@ class BoundBelief(BoundScenario):
         return RecordBelief(
             overlap=overlap,
             wider=wider,
+            record=self._record(),
             belief="; or ".join(one.statement() for one in scenario._beliefs()),
             # a sample of what is believed is none of it
             certified=trust != "sample",
             confidence=float(scenario.confidence) if trust == "confidence" else 1.0,
             assumptions=(*self._statements(), *_READINGS.get(trust, ())),
         )
+
+    def _record(self) -> str | None:
+        """Of what of a record the beliefs speak, in a table that has a name."""
+        scenario, context = self.scenario, self.context
+        if scenario.table is None:
+            return None
+        beliefs = scenario._beliefs()
+        parts = dict.fromkeys(b.speaks_of(scenario, context) for b in beliefs)
+        return f"{' and '.join(parts)}, secret {scenario.column!r}"
 
     @offers(Adjacency)
     def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:

@@ -51,6 +51,16 @@ class Belief(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is untype
     def statement(self) -> str:
         """Return the belief in a sentence, for the certificate."""
 
+    @abstractmethod
+    def speaks_of(self, scenario: Any, context: PublicContext) -> str:
+        """Return of what of a record it speaks, the same for equal beliefs only.
+
+        Parameters
+        ----------
+        scenario : AttributeScenario
+        context : PublicContext
+        """
+
     def check_covers(self, scenario: Any, context: PublicContext) -> None:
         """Refuse a table of which more is read than the belief speaks of.
 

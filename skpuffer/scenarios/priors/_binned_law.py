@@ -50,6 +50,12 @@ class BinnedRows(Laws):
         self.atoms = atoms
         self.counts = counts
 
+    def content(self) -> tuple[Any, ...]:
+        """All that makes it another belief if it is another; see :class:`Laws`."""
+        values = [self.coding.columns[name].values for name in self.names]
+        edges = [getattr(self.coding.columns[n], "edges", None) for n in self.names]
+        return *super().content(), self.names, values, edges, self.atoms
+
 
 class BinnedLaw(RowBelief):
     """A record, coded by public bins, is distributed as in public rows.

@@ -7,6 +7,7 @@ from scipy.special import ndtri
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.privacy_loss._overlap import NormalOverlap, Overlap
+from skpuffer.releases import PublicContext
 from skpuffer.utils._checks import check_probability
 
 from ._belief import Belief
@@ -72,6 +73,14 @@ class BoundedInference(Belief):
         """Return the overlap where the secret is guessed a little better."""
         auc = float(self.auc) + _OFF
         return ((f"an AUC of {auc:g}", self._overlap(auc)),) if auc < 1 else ()
+
+    def speaks_of(self, scenario: Any, context: PublicContext) -> str:
+        """Return the columns read, or that it is the whole row; see :class:`Belief`."""
+        if self.rest is None:
+            return "the whole row"
+        names = context.feature_names or ()
+        # another list of columns has another AUC
+        return f"the columns {', '.join(map(repr, names))} and the rest"
 
     def statement(self) -> str:
         """Return the belief in a sentence."""

@@ -4,6 +4,7 @@ from typing import Any
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.privacy_loss._overlap import OddsOverlap, Overlap
+from skpuffer.releases import PublicContext
 from skpuffer.utils._checks import check_at_least_one, check_share
 
 from ._belief import Belief
@@ -74,6 +75,10 @@ class BoundedOdds(Belief):
         """Return the overlap where the range is twice as wide."""
         twice = 2 * float(self.w)
         return ((f"odds within {twice:g}", OddsOverlap(twice, float(self.share))),)
+
+    def speaks_of(self, scenario: Any, context: PublicContext) -> str:
+        """Return that it speaks of the whole row; see :class:`Belief`."""
+        return "the whole row"
 
     def statement(self) -> str:
         """Return the belief in a sentence."""

@@ -7,6 +7,7 @@ from inspect import signature
 from itertools import combinations
 from typing import Any, Self
 
+import joblib
 import numpy as np
 import pandas as pd
 from sklearn.base import clone
@@ -52,6 +53,10 @@ class Laws:
         self.values = values
         self.masses = masses
         self.known = known
+
+    def content(self) -> tuple[Any, ...]:
+        """All that makes it another belief if it is another."""
+        return self.values, self.masses, self.known
 
     def conditional(self) -> Iterator[Floats]:
         """Yield the distributions given each subset of what may be known."""
@@ -211,6 +216,12 @@ class RowBelief(Belief):
                 "the target's name), leave the columns out, or say by "
                 "rest=BoundedOdds(w) how far they shift the odds of the secret."
             )
+
+    def speaks_of(self, scenario: Any, context: PublicContext) -> str:
+        """Return the columns covered, with a digest of what is believed of them."""
+        laws = self.laws(scenario)
+        names = ", ".join(map(str, self.covered(scenario)))
+        return f"the columns {names} ({joblib.hash([*laws.content()])[:16]})"
 
     # -- overlaps -----------------------------------------------------------------
 
