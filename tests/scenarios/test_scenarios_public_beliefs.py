@@ -182,6 +182,8 @@ def test_values_are_read_as_the_nearest_declared():
     assert levels.read(pd.DataFrame({"a": [0, 3, 6.4, 6.5, 6.6]}))["a"].tolist() == [
         *(1, 2, 4, 4, 9)
     ]
+    # what is no number is missing, and refused as such where it is read
+    assert np.isnan(coding.read(pd.DataFrame({"a": ["x"]}))["a"].item())
     ordered = coding_of(public, {"b": ["v", "u"]}, ("b",))
     assert ordered.read(pd.DataFrame({"b": ["w"]}))["b"].tolist() == ["v"]
     # a bin that no public row is in is none of the values
@@ -209,7 +211,9 @@ def test_records_are_read_as_the_nearest_of_their_label():
     # of label 0 all have b = u, of label 1 all have b = v; a third column stays
     assert read["b"].tolist() == ["u", "u", "v"] and read["a"].tolist() == [10, 0, 10]
     assert read["other"].tolist() == [1, 2, 3] and list(read) == list(X)
-    assert y.tolist() == [0, 0, 1]
+    assert y.tolist() == [0, 0, 1] and y.dtype == int
+    _, column = prior.coded_records(read, np.array([[0], [7], [1]]), "y")
+    assert column.tolist() == [0, 1, 1]
     # without a label the nearest of all
     free, none = prior.coded_records(prior.coded(X[:1]), None, None)
     assert free["b"].tolist() == ["v"] and none is None
@@ -264,6 +268,10 @@ def test_a_classifier_of_coded_rows(people):
     assert np.array_equal(fitted.predict(strange), expected)
     stored = pickle.loads(pickle.dumps(fitted))
     assert np.array_equal(stored.predict(X), fitted.predict(X))
+    # labels stay what they are
+    assert fitted.classes_.dtype == y.dtype
+    with pytest.raises(ValueError, match="'y'.*NaN"):
+        clone(model).fit(X, y.astype(float).where(y == 1))
     # a value of the secret that was never declared does not matter
     clone(model).fit(X.assign(s=7), y)
 

@@ -74,7 +74,13 @@ class BoundBelief(BoundScenario):
         if scenario.table is None:
             return None
         beliefs = scenario._beliefs()
-        parts = dict.fromkeys(b.speaks_of(scenario, context) for b in beliefs)
+        parts = [
+            part
+            for part in (belief.speaks_of(scenario, context) for belief in beliefs)
+            if part is not None
+        ]
+        if len(parts) < len(beliefs):
+            return None
         return f"{' and '.join(parts)}, secret {scenario.column!r}"
 
     @offers(Adjacency)

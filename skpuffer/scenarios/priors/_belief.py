@@ -52,8 +52,10 @@ class Belief(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is untype
         """Return the belief in a sentence, for the certificate."""
 
     @abstractmethod
-    def speaks_of(self, scenario: Any, context: PublicContext) -> str:
+    def speaks_of(self, scenario: Any, context: PublicContext) -> str | None:
         """Return of what of a record it speaks, the same for equal beliefs only.
+
+        None if that is not known.
 
         Parameters
         ----------

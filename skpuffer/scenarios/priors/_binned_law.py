@@ -208,9 +208,13 @@ class BinnedLaw(RowBelief):
         """
         laws = self.laws(scenario)
         assert isinstance(laws, BinnedRows)
-        labels = None if y is None else np.asarray(y)
-        # of another shape it is refused later, in scikit-learn's words
-        if target not in laws.names or labels is None or labels.shape != (len(frame),):
+        labels = None if y is None or target not in laws.names else np.asarray(y)
+        if labels is not None and labels.shape == (len(frame), 1):
+            labels = labels.ravel()
+        # what is no label is refused later, as elsewhere
+        if labels is not None and (
+            labels.shape != (len(frame),) or pd.isna(labels).any()
+        ):
             labels = None
         names = [name for name in laws.names if name in frame.columns]
         kept = names + [target] * (labels is not None)

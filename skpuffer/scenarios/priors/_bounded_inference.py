@@ -74,11 +74,13 @@ class BoundedInference(Belief):
         auc = float(self.auc) + _OFF
         return ((f"an AUC of {auc:g}", self._overlap(auc)),) if auc < 1 else ()
 
-    def speaks_of(self, scenario: Any, context: PublicContext) -> str:
+    def speaks_of(self, scenario: Any, context: PublicContext) -> str | None:
         """Return the columns read, or that it is the whole row; see :class:`Belief`."""
         if self.rest is None:
             return "the whole row"
-        names = context.feature_names or ()
+        names = context.feature_names
+        if names is None:
+            return None
         # another list of columns has another AUC
         return f"the columns {', '.join(map(repr, names))} and the rest"
 

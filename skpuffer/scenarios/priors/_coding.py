@@ -27,23 +27,25 @@ class Numbers:
     """
 
     edges: Floats
-    values: Floats
+    values: NDArray[Any]
 
     def codes(self, column: Any) -> Indices:
         """Index of the number that each value is read as."""
-        found: Indices = np.searchsorted(self.edges, np.asarray(column, dtype=float))
+        found: Indices = np.searchsorted(self.edges, _numbers(column))
         return found
 
     def read(self, column: Any) -> NDArray[Any]:
         """Return each value as it is read; what is missing stays missing."""
-        numbers = np.asarray(column, dtype=float)
-        return np.where(np.isnan(numbers), np.nan, self.values[self.codes(numbers)])
+        numbers = _numbers(column)
+        missing = np.isnan(numbers)
+        read: NDArray[Any] = self.values[np.searchsorted(self.edges, numbers)]
+        return np.where(missing, np.nan, read) if missing.any() else read
 
     @property
     def places(self) -> Floats:
         """Position of each number, such that all lie within a distance of one."""
         width = float(np.ptp(self.values)) or 1.0
-        places: Floats = (self.values / width)[:, None]
+        places: Floats = (np.asarray(self.values, dtype=float) / width)[:, None]
         return places
 
 
@@ -110,6 +112,11 @@ class Coding:
         return np.hstack(parts) if parts else np.zeros((len(codes), 0))
 
 
+def _numbers(column: Any) -> Floats:
+    # text that is no number is missing: an error would quote it
+    return np.asarray(pd.to_numeric(pd.Series(column), errors="coerce"), dtype=float)
+
+
 def coding_of(
     frame: pd.DataFrame, bins: Mapping[Hashable, Any], names: Iterable[Hashable]
 ) -> Coding:
@@ -156,7 +163,10 @@ def _column(column: pd.Series, bins: Any, name: Hashable) -> Numbers | Levels:
         raise ScenarioError(f"The column {name!r} of the parameter 'rows' is infinite.")
     if bins is None:
         values = np.unique(numbers)
-        return Numbers((values[:-1] + values[1:]) / 2, values)
+        # in the type they have: labels that are integers stay integers
+        own = np.unique(column.to_numpy())
+        edges = (values[:-1] + values[1:]) / 2
+        return Numbers(edges, own if len(own) == len(values) else values)
     if isinstance(bins, int | np.integer) and not isinstance(bins, bool):
         if bins < 1:
             raise _wrong(name, "must be at least one bin")
