@@ -1,0 +1,370 @@
+"""Least divergence of two mixtures whose members are Gaussian to one another.
+
+Cutting planes find how to split the masses of the members into pairs. Whatever split
+they find bounds the divergence, so nothing rests on the solver.
+"""
+
+import math
+
+import numpy as np
+from scipy.optimize import brentq, linprog
+from scipy.sparse import csr_array
+from scipy.special import ndtr, ndtri
+
+from skpuffer.utils._types import Booleans, Floats, Indices
+
+from ._gaussian import gaussian_delta
+
+__all__ = ["PairSplitting"]
+
+#: The search stops where the bound is this near to what some test attains.
+GAP = 2e-3
+
+# Rounds of cutting planes; few take twenty, and each bounds.
+_ROUNDS = 60
+
+# Quantiles beyond which normal masses are no floats.
+_FARTHEST = 37.0
+
+# How far quantiles may move in a round, at first and where a test is known.
+_FIRST_BOX, _NEXT_BOX = 1.0, 0.25
+
+# Nearest partners of a member that the first round knows of.
+_NEAREST = 3
+
+#: A pair of members, and the quantile at which it is cut.
+_Cuts = tuple[Indices, Indices, Floats]
+
+#: Masses of pairs, of the one member and of the other.
+_Split = tuple[Floats, Floats]
+
+
+class PairSplitting:
+    """Bounds on ``sum_a plus_a p_a - sum_b minus_b p_b`` over all tests of a mechanism.
+
+    A test rejects with probability p at each member, and the trade-off of two members
+    is that of unit normals `mu` apart. Splitting the masses into pairs, x_ab of a with
+    y_ab of b, the difference is no more than the sum over pairs of ``x h(y / x)``, with
+    h the hockey-stick divergence of these normals, as no pair's own is. Cutting planes
+    find splits and tests, until their values meet; the least bound is all that follows
+    from trade-offs of pairs.
+
+    Splits and tests are kept from call to call: masses and distances that change little
+    then ask for little.
+
+    Parameters
+    ----------
+    metric : ndarray of shape (n_members, n_members)
+        Distances of a member's positive and a member's negative part in units of a
+        scale; a metric but for its diagonal.
+
+    Notes
+    -----
+    The linear programme is over tests, ``p_a <= h(g) + g p_b`` at tangents of slope g
+    for some pairs, in a box about the best test known. Its dual weights w make the
+    split ``x = w, y = g w``, whose sums are then made those of the masses, exactly.
+    """
+
+    def __init__(self, metric: Floats) -> None:
+        self._metric = metric
+        # quantiles of the best test known; infinite where there is none
+        self._levels = np.full(len(metric), math.inf)
+        self._box = _FIRST_BOX
+        none = np.zeros(0, int)
+        self._cuts: _Cuts = (none, none, np.zeros(0))
+
+    def bound(
+        self,
+        plus: Floats,
+        minus: Floats,
+        scale: float,
+        *,
+        near: float | None = None,
+        enough: float = 0.0,
+        rounds: int = _ROUNDS,
+    ) -> float:
+        """Return the bound at a scale, up to rounding.
+
+        Parameters
+        ----------
+        plus, minus : ndarray of shape (n_members,)
+            Masses, not negative, of which the latter have the larger sum.
+        scale : float
+            Positive.
+        near : float, default=None
+            What the bound is compared with: the further it is from this, the less near
+            it needs to be to the least one.
+        enough : float, default=0.0
+            A bound below which it does not matter how low it is.
+        rounds : int, default=60
+            Most linear programmes to solve.
+
+        Returns
+        -------
+        float
+        """
+        return self._search(plus, minus, scale, near, None, enough, rounds)[1]
+
+    def largest_scale(
+        self,
+        plus: Floats,
+        minus: Floats,
+        target: float,
+        most: float,
+        *,
+        rounds: int = _ROUNDS,
+    ) -> float:
+        """Return nearly the largest scale in (0, most] at which a bound is a target.
+
+        Parameters
+        ----------
+        plus, minus : ndarray of shape (n_members,)
+            As for :meth:`bound`.
+        target : float
+            Positive.
+        most : float
+            Positive.
+        rounds : int, default=60
+            Most linear programmes to solve.
+
+        Returns
+        -------
+        float
+        """
+        return self._search(plus, minus, 0.0, target, most, 0.0, rounds)[0]
+
+    def _search(
+        self,
+        plus: Floats,
+        minus: Floats,
+        scale: float,
+        near: float | None,
+        most: float | None,
+        enough: float,
+        rounds: int,
+    ) -> tuple[float, float]:
+        """Return scale and bound; the scale is raised, where `most` is given."""
+        rows, columns = np.flatnonzero(plus), np.flatnonzero(minus)
+        up, down = plus[rows], minus[columns]
+        if len(rows) == 0:
+            return most or scale, 0.0
+        if len(columns) == 0:
+            return scale, float(up.sum())
+        metric = self._metric[np.ix_(rows, columns)]
+
+        def raised(split: _Split, scale: float) -> float:
+            if most is None or near is None or scale == most:
+                return scale
+            return _largest_scale(split, metric, near, scale, most)
+
+        # every mass split in proportion to all others
+        split = np.outer(up, down / down.sum()), np.outer(up / up.sum(), down)
+        scale = raised(split, scale)
+        best = _value(split, scale * metric)
+        low, high, least = self._start(up, down, scale * metric, columns)
+        cuts, box = self._kept(rows, columns, low, high, scale * metric), self._box
+        binding = np.zeros(0, bool)
+        for _ in range(rounds):
+            # away from what it is compared with a bound need not be near the least one
+            away = 0.0 if near is None else max(least - near, near - best) / 4
+            if best - least <= max(GAP * best, away) or best <= enough or scale == most:
+                break
+            mu = scale * metric
+            solved = _programme(up, down, mu, cuts, low, high, box)
+            if solved is None:
+                break
+            found, p_high, p_low, binding = solved
+            best = min(best, _value(found, mu))
+            test = _feasible(p_low, mu)
+            cuts = _deeper(cuts, mu, p_high, (p_low, test[0]))
+            higher = raised(found, scale)
+            if higher > scale:
+                scale = higher
+                best = _value(found, scale * metric)
+                low, high = _feasible(low, scale * metric)
+                least = _difference(up, down, low, high)
+                test = _feasible(p_low, scale * metric)
+            value = _difference(up, down, *test)
+            if value > least:
+                least, (low, high) = value, test
+                box = min(_FIRST_BOX, 2 * box)
+            else:
+                box /= 2
+        self._levels[:] = math.inf
+        self._levels[columns] = low
+        self._box = _NEXT_BOX
+        a, b, at = cuts
+        kept = np.flatnonzero(binding)
+        self._cuts = rows[a[kept]], columns[b[kept]], at[kept]
+        return scale, best
+
+    def _start(
+        self, up: Floats, down: Floats, mu: Floats, columns: Indices
+    ) -> tuple[Floats, Floats, float]:
+        """Return the best of some tests, as quantiles, and its value."""
+        tried = [self._levels[columns]] if np.any(self._levels < math.inf) else []
+        # as if all pairs were equally far apart
+        target = math.log(down.sum() / up.sum())
+        apart = np.geomspace(max(mu.min(), mu.max() / 64, 1e-3), max(mu.max(), 1e-3), 9)
+        levels = np.clip(-target / apart - apart / 2, -_FARTHEST, _FARTHEST)
+        tried += [np.full(len(down), level) for level in levels]
+        tests = [_feasible(levels, mu) for levels in tried if levels.min() < math.inf]
+        values = [_difference(up, down, *test) for test in tests]
+        first = int(np.argmax(values))
+        return *tests[first], max(0.0, values[first])
+
+    def _kept(
+        self, rows: Indices, columns: Indices, low: Floats, high: Floats, mu: Floats
+    ) -> _Cuts:
+        """Return the last cuts of members that still count, and those of near pairs."""
+        place = np.full((2, len(self._levels)), -1)
+        place[0, rows], place[1, columns] = (
+            np.arange(len(rows)),
+            np.arange(len(columns)),
+        )
+        a, b = place[0, self._cuts[0]], place[1, self._cuts[1]]
+        still = (a >= 0) & (b >= 0)
+        near_b = np.argsort(mu - high[:, None] + low, axis=1)[:, :_NEAREST]
+        near_a = np.argsort(mu - high[:, None] + low, axis=0)[:_NEAREST].T
+        more_a = np.concatenate(
+            [np.repeat(np.arange(len(rows)), near_b.shape[1]), near_a.ravel()]
+        )
+        more_b = np.concatenate(
+            [near_b.ravel(), np.repeat(np.arange(len(columns)), near_a.shape[1])]
+        )
+        return (
+            np.concatenate([a[still], more_a]),
+            np.concatenate([b[still], more_b]),
+            np.concatenate([self._cuts[2][still], low[more_b]]),
+        )
+
+
+def _value(split: _Split, mu: Floats) -> float:
+    """Sum of the divergences of the pairs of a split."""
+    x, y = split
+    used = x > 0
+    with np.errstate(divide="ignore", over="ignore"):
+        ratio = np.log(y[used] / x[used])
+    return float(x[used] @ gaussian_delta(ratio, mu[used]))
+
+
+def _largest_scale(
+    split: _Split, metric: Floats, target: float, scale: float, most: float
+) -> float:
+    """Largest scale up to `most` at which a split is worth no more than a target."""
+    used = split[0] > 0
+    split, metric = (split[0][used], split[1][used]), metric[used]
+    if _value(split, scale * metric) > target:
+        return scale
+    if _value(split, most * metric) <= target:
+        return most
+    # from what a pair as far apart as any would allow, in decades
+    low, high = scale, scale or 1e-6
+    while _value(split, high * metric) <= target:
+        low, high = high, min(most, 2 * high)
+    if low == 0:
+        return low
+    found: float = brentq(
+        lambda s: math.log(max(_value(split, s * metric), 1e-300) / target),
+        low,
+        high,
+        xtol=1e-7 * low,
+        rtol=1e-7,
+    )
+    return max(low, found * (1 - 1e-6))
+
+
+def _difference(up: Floats, down: Floats, low: Floats, high: Floats) -> float:
+    return float(up @ ndtr(high) - down @ ndtr(low))
+
+
+def _feasible(levels: Floats, mu: Floats) -> tuple[Floats, Floats]:
+    """Quantiles of a test that the trade-offs allow, low and high."""
+    high = np.minimum((levels + mu).min(axis=1), _FARTHEST)
+    # a metric: those of the same side keep within their distances as well
+    low = np.maximum((high[:, None] - mu).max(axis=0), -_FARTHEST)
+    return low, high
+
+
+def _programme(
+    up: Floats,
+    down: Floats,
+    mu: Floats,
+    cuts: _Cuts,
+    low: Floats,
+    high: Floats,
+    box: float,
+) -> tuple[_Split, Floats, Floats, Booleans] | None:
+    """Solve the linear programme; return split, quantiles, and which cuts bind."""
+    a, b, at = cuts
+    level = np.concatenate([high, low])
+    # in units of how a probability moves with its quantile, all numbers are near one
+    unit = np.exp(-(level**2) / 2)
+    n_high, count = len(high), np.arange(len(a))
+    far = at + mu[a, b]
+    log_slope = (at**2 - far**2) / 2
+    slope = np.exp(log_slope)
+    gain = np.concatenate([up, -down]) * unit
+    scale = gain[:n_high].max()
+    with np.errstate(all="ignore"):
+        entries = np.concatenate([np.ones(len(a)), -slope * unit[n_high + b] / unit[a]])
+        right = gaussian_delta(log_slope, mu[a, b]) / unit[a]
+        gain, bounds = (
+            gain / scale,
+            np.stack([ndtr(level - box), ndtr(level + box)], 1) / unit[:, None],
+        )
+    numbers = (entries, right, gain, bounds)
+    if not all(np.all(np.abs(part) < 1e15) for part in numbers):
+        return None
+    table = csr_array(
+        (
+            entries,
+            (np.concatenate([count, count]), np.concatenate([a, n_high + b])),
+        ),
+        shape=(len(a), len(level)),
+    )
+    found = linprog(-gain, A_ub=table, b_ub=right, bounds=bounds, method="highs-ds")
+    if found.status != 0:
+        return None
+    weight = np.maximum(-found.ineqlin.marginals, 0.0) * scale / unit[a]
+    split = _split(a, b, weight, slope, up, down, mu)
+    p = np.clip(found.x * unit, 1e-300, 1 - 1e-16)
+    level = ndtri(p)
+    return split, level[:n_high], level[n_high:], weight > 0
+
+
+def _split(
+    a: Indices,
+    b: Indices,
+    weight: Floats,
+    slope: Floats,
+    up: Floats,
+    down: Floats,
+    mu: Floats,
+) -> tuple[Floats, Floats]:
+    """Return the split that weights of cuts make, with the masses for its sums."""
+    x, y = np.zeros(mu.shape), np.zeros(mu.shape)
+    np.add.at(x, (a, b), weight)
+    np.add.at(y, (a, b), weight * slope)
+    # what the solver left out goes to the nearest
+    alone = np.flatnonzero(x.sum(axis=1) <= 0)
+    x[alone, mu[alone].argmin(axis=1)] = up[alone]
+    x *= (up / x.sum(axis=1))[:, None]
+    used = y.sum(axis=0)
+    y *= np.divide(down, used, out=np.zeros_like(used), where=used > 0)
+    return x, y
+
+
+def _deeper(cuts: _Cuts, mu: Floats, high: Floats, levels: tuple[Floats, ...]) -> _Cuts:
+    """Add cuts where a solution exceeds most what the pairs allow."""
+    parts = [cuts]
+    for at in levels:
+        excess = high[:, None] - at - mu
+        for axis in (0, 1):
+            worst = excess.argmax(axis=axis)
+            every = np.arange(len(worst))
+            a, b = (worst, every) if axis == 0 else (every, worst)
+            over = excess[a, b] > 1e-9
+            parts.append((a[over], b[over], at[b[over]]))
+    a, b, at = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return a, b, at
