@@ -21,13 +21,28 @@ __all__ = ["PairSplitting"]
 GAP = 2e-3
 
 # Rounds of cutting planes; few take twenty, and each bounds.
-_ROUNDS = 60
+_ROUNDS = 40
 
 # Quantiles beyond which normal masses are no floats.
 _FARTHEST = 37.0
 
-# How far quantiles may move in a round, at first and where a test is known.
-_FIRST_BOX, _NEXT_BOX = 1.0, 0.25
+# Quantiles to start from.
+_LEVELS = np.append(-np.geomspace(_FARTHEST, 0.05, 48), [0.0, 1.0, 2.0])
+
+# How far quantiles may move in a round: at first, where a test is known, and at most.
+_FIRST_BOX, _NEXT_BOX, _LAST_BOX = 1.0, 0.25, 4.0
+
+# Cuts along which the one probability hardly moves with the other are left out.
+_FLAT = 1e-6
+
+# Quantiles beyond which steps are shorter.
+_FAR = 5.0
+
+# Masses too small to be split: all of a positive one is counted, none of a negative.
+_NOTHING = 1e-17
+
+# Divergences of normals are known to so much.
+_EXACT = 1e-15
 
 # Nearest partners of a member that the first round knows of.
 _NEAREST = 3
@@ -96,7 +111,7 @@ class PairSplitting:
             it needs to be to the least one.
         enough : float, default=0.0
             A bound below which it does not matter how low it is.
-        rounds : int, default=60
+        rounds : int, default=40
             Most linear programmes to solve.
 
         Returns
@@ -124,7 +139,7 @@ class PairSplitting:
             Positive.
         most : float
             Positive.
-        rounds : int, default=60
+        rounds : int, default=40
             Most linear programmes to solve.
 
         Returns
@@ -144,12 +159,13 @@ class PairSplitting:
         rounds: int,
     ) -> tuple[float, float]:
         """Return scale and bound; the scale is raised, where `most` is given."""
-        rows, columns = np.flatnonzero(plus), np.flatnonzero(minus)
+        rows, columns = (np.flatnonzero(mass > _NOTHING) for mass in (plus, minus))
         up, down = plus[rows], minus[columns]
+        over = float(plus[plus <= _NOTHING].sum())
         if len(rows) == 0:
-            return most or scale, 0.0
+            return most or scale, over
         if len(columns) == 0:
-            return scale, float(up.sum())
+            return scale, float(plus.sum())
         metric = self._metric[np.ix_(rows, columns)]
 
         def raised(split: _Split, scale: float) -> float:
@@ -167,7 +183,11 @@ class PairSplitting:
         for _ in range(rounds):
             # away from what it is compared with a bound need not be near the least one
             away = 0.0 if near is None else max(least - near, near - best) / 4
-            if best - least <= max(GAP * best, away) or best <= enough or scale == most:
+            if (
+                best - least <= max(GAP * best, away)
+                or best <= max(enough, _EXACT)
+                or scale == most
+            ):
                 break
             mu = scale * metric
             solved = _programme(up, down, mu, cuts, low, high, box)
@@ -187,7 +207,7 @@ class PairSplitting:
             value = _difference(up, down, *test)
             if value > least:
                 least, (low, high) = value, test
-                box = min(_FIRST_BOX, 2 * box)
+                box = min(_LAST_BOX, 2 * box)
             else:
                 box /= 2
         self._levels[:] = math.inf
@@ -196,22 +216,19 @@ class PairSplitting:
         a, b, at = cuts
         kept = np.flatnonzero(binding)
         self._cuts = rows[a[kept]], columns[b[kept]], at[kept]
-        return scale, best
+        return scale, best + over
 
     def _start(
         self, up: Floats, down: Floats, mu: Floats, columns: Indices
     ) -> tuple[Floats, Floats, float]:
         """Return the best of some tests, as quantiles, and its value."""
         tried = [self._levels[columns]] if np.any(self._levels < math.inf) else []
-        # as if all pairs were equally far apart
-        target = math.log(down.sum() / up.sum())
-        apart = np.geomspace(max(mu.min(), mu.max() / 64, 1e-3), max(mu.max(), 1e-3), 9)
-        levels = np.clip(-target / apart - apart / 2, -_FARTHEST, _FARTHEST)
-        tried += [np.full(len(down), level) for level in levels]
+        # one quantile for all, that as many as pairs differ by is then added to
+        tried += [np.full(len(down), level) for level in _LEVELS]
         tests = [_feasible(levels, mu) for levels in tried if levels.min() < math.inf]
         values = [_difference(up, down, *test) for test in tests]
         first = int(np.argmax(values))
-        return *tests[first], max(0.0, values[first])
+        return *tests[first], values[first]
 
     def _kept(
         self, rows: Indices, columns: Indices, low: Floats, high: Floats, mu: Floats
@@ -297,39 +314,52 @@ def _programme(
 ) -> tuple[_Split, Floats, Floats, Booleans] | None:
     """Solve the linear programme; return split, quantiles, and which cuts bind."""
     a, b, at = cuts
+    n_high = len(high)
     level = np.concatenate([high, low])
-    # in units of how a probability moves with its quantile, all numbers are near one
+    p = ndtr(level)
+    # Variables are changes of the best test known, in units of how a probability moves
+    # with its quantile: numbers near one, and none of them changed keeps to all cuts.
     unit = np.exp(-(level**2) / 2)
-    n_high, count = len(high), np.arange(len(a))
+    # far out a quantile means a larger factor
+    width = box / np.maximum(1.0, np.abs(level) / _FAR)
+    least, most = (ndtr(level - width) - p) / unit, (ndtr(level + width) - p) / unit
     far = at + mu[a, b]
     log_slope = (at**2 - far**2) / 2
     slope = np.exp(log_slope)
+    steep = slope * unit[n_high + b] / unit[a]
+    room = gaussian_delta(log_slope, mu[a, b]) + slope * p[n_high + b] - p[a]
+    room = np.maximum(room / unit[a], 0.0)
+    # those that nothing in the box can reach only blur the numbers
+    near = room < most[a] - steep * least[n_high + b]
+    kept = np.flatnonzero(near & (steep > _FLAT) & (steep < 1 / _FLAT))
     gain = np.concatenate([up, -down]) * unit
-    scale = gain[:n_high].max()
-    with np.errstate(all="ignore"):
-        entries = np.concatenate([np.ones(len(a)), -slope * unit[n_high + b] / unit[a]])
-        right = gaussian_delta(log_slope, mu[a, b]) / unit[a]
-        gain, bounds = (
-            gain / scale,
-            np.stack([ndtr(level - box), ndtr(level + box)], 1) / unit[:, None],
-        )
-    numbers = (entries, right, gain, bounds)
-    if not all(np.all(np.abs(part) < 1e15) for part in numbers):
+    scale = np.abs(gain).max()
+    if not (len(kept) and scale > 0 and np.all(np.isfinite(most))):
         return None
+    every = np.arange(len(kept))
     table = csr_array(
         (
-            entries,
-            (np.concatenate([count, count]), np.concatenate([a, n_high + b])),
+            np.concatenate([np.ones(len(kept)), -steep[kept]]),
+            (
+                np.concatenate([every, every]),
+                np.concatenate([a[kept], n_high + b[kept]]),
+            ),
         ),
-        shape=(len(a), len(level)),
+        shape=(len(kept), len(level)),
     )
-    found = linprog(-gain, A_ub=table, b_ub=right, bounds=bounds, method="highs-ds")
+    found = linprog(
+        -gain / scale,
+        A_ub=table,
+        b_ub=room[kept],
+        bounds=np.stack([least, most], axis=1),
+        method="highs-ds",
+    )
     if found.status != 0:
         return None
-    weight = np.maximum(-found.ineqlin.marginals, 0.0) * scale / unit[a]
-    split = _split(a, b, weight, slope, up, down, mu)
-    p = np.clip(found.x * unit, 1e-300, 1 - 1e-16)
-    level = ndtri(p)
+    weight = np.zeros(len(a))
+    weight[kept] = np.maximum(-found.ineqlin.marginals, 0.0)
+    split = _split(a, b, weight * scale / unit[a], slope, up, down, mu)
+    level = ndtri(np.clip(p + found.x * unit, 1e-300, 1 - 1e-16))
     return split, level[:n_high], level[n_high:], weight > 0
 
 
