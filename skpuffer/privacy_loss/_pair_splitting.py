@@ -26,8 +26,8 @@ _ROUNDS = 40
 # Quantiles beyond which normal masses are no floats.
 _FARTHEST = 37.0
 
-# Quantiles to start from.
-_LEVELS = np.append(-np.geomspace(_FARTHEST, 0.05, 48), [0.0, 1.0, 2.0])
+# Quantiles to start from; masses of normals beyond them are none.
+_LEVELS = np.append(-np.geomspace(9.0, 0.05, 32), [0.0, 1.0, 2.0])
 
 # How far quantiles may move in a round: at first, where a test is known, and at most.
 _FIRST_BOX, _NEXT_BOX, _LAST_BOX = 1.0, 0.25, 4.0
@@ -42,7 +42,7 @@ _FAR = 5.0
 _NOTHING = 1e-17
 
 # Divergences of normals are known to so much.
-_EXACT = 1e-15
+_EXACT = 1e-13
 
 # Nearest partners of a member that the first round knows of.
 _NEAREST = 3

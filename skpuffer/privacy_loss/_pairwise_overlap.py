@@ -301,19 +301,24 @@ class PairwiseOverlapCurve(Plain, kind="pairwise_overlap_curve"):
         target = delta * (1 - GAP)
         if self._bound(bounds, 0.0, target) <= target:
             return 0.0
-        if self._bound(bounds, most, target) > target:
-            return most
+        low, high = 0.0, most / 8
+        # from below, where a bound is found in few rounds
+        while self._bound(bounds, high, target) > target:
+            if high >= most:
+                return most
+            low, high = high, 2 * high
         found: float = brentq(
             # of the logarithm, as a divergence spans hundreds of decades
             lambda e: math.log(max(self._bound(bounds, e, target), 1e-300) / target),
-            0.0,
-            most,
-            xtol=_STEP * most / 16,
+            low,
+            high,
+            xtol=_STEP * high / 16,
             rtol=_STEP,
         )
         # up, until the target is met as it is evaluated
+        step = _STEP
         while found < most and self.delta(found) > delta:
-            found = min(most, found * (1 + _STEP))
+            found, step = min(most, found * (1 + step)), 2 * step
         return found
 
 
@@ -349,8 +354,10 @@ def largest_pairwise_mu(
         if plus.sum() > target:
             pair = PairSplitting(overlap.metric)
             found = pair.largest_scale(plus, minus, target, found)
+    # down, until the budget is kept as it is evaluated
+    step = _STEP
     while found > least and _curve_at(found, overlap).delta(epsilon) > delta:
-        found *= 1 - _STEP
+        found, step = found / (1 + step), 2 * step
     return max(found, least)
 
 

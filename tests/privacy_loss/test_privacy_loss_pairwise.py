@@ -288,8 +288,8 @@ def test_merging_never_goes_below_the_truth():
 
 @pytest.mark.parametrize("epsilon, odds", [(0.1, 1.0), (0.3, 2.0)])
 def test_the_largest_mu_keeps_the_budget_and_no_larger_one(epsilon, odds):
-    (p, q), costs = random_case(9, n=10)
-    costs = costs + (odds > 1) * np.diag(np.full(10, 0.3))
+    (p, q), costs = random_case(9, n=8)
+    costs = costs + (odds > 1) * np.diag(np.full(8, 0.3))
     overlap = pairwise_overlap([FiniteOverlap(tuple(p), tuple(q), odds)], costs)
     mu = largest_pairwise_mu(overlap, epsilon, 1e-5)
     curve = PairwiseOverlapCurve(GaussianCurve(mu), overlap)

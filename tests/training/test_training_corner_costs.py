@@ -61,7 +61,7 @@ def gradients(loss, X, y, release, parameters, intercept_scale):
     return np.array([part.clipped_sum(parameters, None, release) for part in parts])
 
 
-def largest_ratio(loss, rng, *, apart=False, intercept_scale=0.7, draws=60):
+def largest_ratio(loss, rng, *, apart=False, intercept_scale=0.7, draws=30):
     """Search for parameters and records whose gradients are furthest apart."""
     worst = 0.0
     n_outputs = N_CLASSES if loss.indexed else 1
@@ -87,8 +87,8 @@ def largest_ratio(loss, rng, *, apart=False, intercept_scale=0.7, draws=60):
 def test_no_parameters_move_a_gradient_further(loss):
     rng = np.random.default_rng(0)
     assert largest_ratio(loss, rng) > 0.9
-    assert largest_ratio(loss, rng, apart=True, draws=20) > 0.5
-    assert largest_ratio(loss, rng, intercept_scale=0.0, draws=20) > 0.8
+    assert largest_ratio(loss, rng, apart=True, draws=10) > 0.5
+    assert largest_ratio(loss, rng, intercept_scale=0.0, draws=10) > 0.8
 
 
 def test_corner_by_hand():
