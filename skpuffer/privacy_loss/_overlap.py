@@ -178,6 +178,21 @@ class FiniteOverlap(Overlap, kind="finite_overlap"):
     odds: float = 1.0
 
     def _etas(self, epsilon: float) -> tuple[float, float]:
+        first, second = self.shares(epsilon)
+        return float(first.sum()), float(second.sum())
+
+    def shares(self, epsilon: float) -> tuple[Floats, Floats]:
+        """Return what each value adds to the divergences in either order, rounded up.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least zero.
+
+        Returns
+        -------
+        first, second : ndarray of shape (n_values,)
+        """
         p, q = np.asarray(self.first), np.asarray(self.second)
         grown = math.exp(epsilon)
         return (
@@ -267,17 +282,17 @@ class WorstOverlap(Overlap, kind="worst_overlap"):
         return max(first), max(second)
 
 
-def _with_odds(u: Floats, v: Floats, odds: float) -> float:
-    """Sum of the largest divergences of masses u from v, split by odds within a range.
+def _with_odds(u: Floats, v: Floats, odds: float) -> Floats:
+    """Largest divergences of masses u from v, each split by odds within a range.
 
     A mass u is split among what else is known as no mass v is, whose share differs by a
     factor within the range: the largest of ``u w q / (1 + (w - 1) q) - v q`` over q.
     """
     if odds == 1:
-        return float(np.maximum(u - v, 0.0).sum()) + _ROUNDING
+        return np.maximum(u * (1 + _ROUNDING) - v, 0.0)
     w = max(odds, _LEAST_ODDS)
     split = np.maximum(np.sqrt(u * w) - np.sqrt(v), 0.0) ** 2 / (w - 1)
-    return float(np.where(u >= w * v, u - v, split).sum()) + _slack(w)
+    return np.where(u >= w * v, u - v, split) + _slack(w) * u
 
 
 def _slack(odds: float) -> float:

@@ -30,6 +30,11 @@ __all__ = [
 ]
 
 
+# A derivative of one sign by class; derivatives of one class at most at a right angle.
+_ONE_SIGN = ((1.0, 1.0), (-1.0, -1.0))
+_ACUTE = ((0.0, 1.0), (-1.0, 1.0))
+
+
 class Loss(ABC):
     """Base of losses: of the scores of each example, not summed over examples.
 
@@ -42,6 +47,12 @@ class Loss(ABC):
     classification: ClassVar[bool]
     #: Whether targets name a column of the scores, one column for each class.
     indexed: ClassVar[bool] = False
+    #: Least and largest cosine between the derivatives of two examples, whatever their
+    #: scores: of one target, and of two.
+    cosines: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = (
+        (-1.0, 1.0),
+        (-1.0, 1.0),
+    )
 
     @abstractmethod
     def value(self, scores: Array, y: Array) -> Array:
@@ -76,6 +87,8 @@ class Logistic(Loss):
     # most
     lipschitz = 1.0
     smoothness = 0.25
+    # the derivative has the sign of the other class, whatever the score
+    cosines = _ONE_SIGN
 
     def value(self, scores: Array, y: Array) -> Array:
         """Return the loss of each example, of shape (n,)."""
@@ -108,6 +121,8 @@ class Multinomial(Loss):
     indexed = True
     lipschitz = math.sqrt(2)
     smoothness = 0.5
+    # (p - e_y)(q - e_y) has terms p_j q_j and (1 - p_y)(1 - q_y) only
+    cosines = _ACUTE
 
     def value(self, scores: Array, y: Array) -> Array:
         """Return the loss of each example, of shape (n,)."""
@@ -128,6 +143,8 @@ class _Margin(Loss):
     classification = True
     # the slope by the margin is in [0, 1], and a sign does not change its size
     lipschitz = 1.0
+    # the derivative has the sign of the other class, whatever the score
+    cosines = _ONE_SIGN
 
     @abstractmethod
     def _loss(self, margin: Array) -> Array:
@@ -220,6 +237,8 @@ class MulticlassHinge(Loss):
     classification = True
     indexed = True
     lipschitz = math.sqrt(2)
+    # the own entries of two have one sign, and so have those of a rival they share
+    cosines = _ACUTE
     # the largest other score has a corner wherever two scores tie
     smoothness = math.inf
 
