@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from skpuffer.exceptions import CompositionError
 from skpuffer.privacy_loss._overlap import OverlapCurve
+from skpuffer.privacy_loss._pairwise_overlap import PairwiseOverlapCurve, composed_pairs
 
 from ._certificate import Certificate
 from ._notions import Notion
@@ -120,20 +121,30 @@ def beside_beliefs(
     certificates : list of Certificate
         Those under a belief at their fallback.
     belief : OverlapCurve or None
-        Of one of them, if all rest on one belief about one and the same record.
+        That amplifies all of them, if they rest on one belief about the same record.
     """
     curves = [c.curve for c in certificates if isinstance(c.curve, OverlapCurve)]
     if not curves:
         return list(certificates), None
-    overlap = curves[0].overlap
     together = (
         len(curves) == len(certificates)
         and len({(c.record, c.table) for c in certificates}) == 1
         and None not in (certificates[0].record, certificates[0].table)
-        and all(curve.overlap == overlap for curve in curves)
     )
     plain = [_without_belief(c, together) for c in certificates]
-    return plain, curves[0] if together else None
+    return plain, _joint(curves) if together else None
+
+
+def _joint(curves: Sequence[OverlapCurve]) -> OverlapCurve:
+    """Curve of one belief: pair by pair where all releases are known so."""
+    pairs = [curve for curve in curves if isinstance(curve, PairwiseOverlapCurve)]
+    if len(pairs) == len(curves):
+        overlap = composed_pairs(pairs)
+        if overlap is not None:
+            return replace(pairs[0], overlap=overlap)
+    # of equal beliefs any bound on what is left to hide will do
+    first = curves[0]
+    return OverlapCurve(first.curve, first.overlap, first.wider)
 
 
 def _without_belief(c: Certificate, together: bool) -> Certificate:
@@ -175,6 +186,7 @@ def amplified(total: Certificate, belief: OverlapCurve) -> Certificate:
     return replace(
         total,
         notion=Notion.APPROXIMATE_PUFFERFISH,
+        # Gaussian runs together are one, by whose distances pairs are told apart
         curve=replace(belief, curve=total.curve),
         coupling_id=None,
         coupling_count=None,

@@ -6,9 +6,8 @@ all records: a full batch, a query, a vote.
 """
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, linkage
@@ -16,7 +15,6 @@ from scipy.optimize import brentq
 from scipy.spatial.distance import squareform
 
 from skpuffer.utils._checks import check_non_negative, check_real
-from skpuffer.utils._plain import Plain
 from skpuffer.utils._types import Floats, Indices
 
 from ._gaussian import GaussianCurve, gaussian_mu
@@ -28,11 +26,11 @@ from ._overlap import (
     amplified_target,
 )
 from ._pair_splitting import GAP, PairSplitting
-from ._protocols import PrivacyCurve
 
 __all__ = [
     "PairwiseOverlap",
     "PairwiseOverlapCurve",
+    "composed_pairs",
     "largest_pairwise_mu",
     "pairwise_overlap",
 ]
@@ -235,7 +233,7 @@ class _Bounds:
 
 
 @dataclass(frozen=True)
-class PairwiseOverlapCurve(Plain, kind="pairwise_overlap_curve"):
+class PairwiseOverlapCurve(OverlapCurve, kind="pairwise_overlap_curve"):
     """Privacy curve of Gaussian noise on sums of all records, pair by pair.
 
     It is never above :class:`OverlapCurve` of the same curve and overlap.
@@ -248,6 +246,8 @@ class PairwiseOverlapCurve(Plain, kind="pairwise_overlap_curve"):
     overlap : PairwiseOverlap
         Of all that is read of the record. Its costs are shares of the curve's
         `gaussian_mu`.
+    wider : tuple of (str, Overlap), default=()
+        As in the base class: what is not the belief is not told apart pair by pair.
 
     Notes
     -----
@@ -256,10 +256,7 @@ class PairwiseOverlapCurve(Plain, kind="pairwise_overlap_curve"):
     the costs, and fall with epsilon to as much.
     """
 
-    curve: PrivacyCurve
     overlap: PairwiseOverlap
-
-    gaussian_mu: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         if self.curve.gaussian_mu is None:
@@ -268,15 +265,15 @@ class PairwiseOverlapCurve(Plain, kind="pairwise_overlap_curve"):
                 "compared by their distances in standard deviations. Use OverlapCurve."
             )
 
-    def renyi(self, alpha: float) -> float:
-        """Return the Rényi cost at an order: what holds whatever is believed."""
-        return self.curve.renyi(alpha)
-
     def delta(self, epsilon: float) -> float:
         """Return the delta at an epsilon, rounded up."""
         epsilon = check_real(epsilon=epsilon)
         # nothing is kept between calls, so that each answer is always the same
         return self._bound(_Bounds(self.overlap), epsilon)
+
+    @property
+    def _without_pairs(self) -> OverlapCurve:
+        return OverlapCurve(self.curve, self.overlap)
 
     def _bound(
         self, bounds: _Bounds, epsilon: float, near: float | None = None
@@ -287,12 +284,12 @@ class PairwiseOverlapCurve(Plain, kind="pairwise_overlap_curve"):
             found = less + (1 - less) * self._bound(bounds, -epsilon)
         else:
             found = bounds.delta(epsilon, float(self.curve.gaussian_mu or 0.0), near)
-        return min(found, OverlapCurve(self.curve, self.overlap).delta(epsilon))
+        return min(found, self._without_pairs.delta(epsilon))
 
     def epsilon(self, delta: float) -> float:
         """Return nearly the smallest epsilon >= 0 at a delta, rounded up."""
         delta = check_non_negative(delta=delta)
-        most = OverlapCurve(self.curve, self.overlap).epsilon(delta)
+        most = self._without_pairs.epsilon(delta)
         # a search needs a target above zero
         if delta == 0 or not 0 < most < math.inf:
             return most
@@ -320,6 +317,33 @@ class PairwiseOverlapCurve(Plain, kind="pairwise_overlap_curve"):
         while found < most and self.delta(found) > delta:
             found, step = min(most, found * (1 + step)), 2 * step
         return found
+
+
+def composed_pairs(curves: Sequence[PairwiseOverlapCurve]) -> PairwiseOverlap | None:
+    """Return the overlap of several releases together, whose costs add in squares.
+
+    Parameters
+    ----------
+    curves : sequence of PairwiseOverlapCurve
+
+    Returns
+    -------
+    PairwiseOverlap or None
+        Its costs are shares of what any record moves all of them by. None if they are
+        not of the same values and groups.
+    """
+    first = curves[0].overlap
+    if any(
+        (curve.overlap.overlaps, curve.overlap.groups) != (first.overlaps, first.groups)
+        for curve in curves
+    ):
+        return None
+    # pair by pair a product of Gaussian releases is one of squared distances added
+    mus = np.array([curve.curve.gaussian_mu for curve in curves], float)
+    costs = np.array([curve.overlap.costs for curve in curves])
+    squares = np.tensordot(mus**2, costs**2, 1) / np.sum(mus**2)
+    shares = np.minimum(1.0, np.sqrt(squares) * (1 + _ROUNDING))
+    return replace(first, costs=tuple(map(tuple, shares.tolist())))
 
 
 def largest_pairwise_mu(

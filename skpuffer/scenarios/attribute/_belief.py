@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import joblib
+
 from skpuffer.exceptions import ScenarioError
 from skpuffer.privacy_loss._overlap import Overlap, WorstOverlap
 from skpuffer.releases import PublicContext
@@ -60,7 +62,7 @@ class BoundBelief(BoundScenario):
         return RecordBelief(
             overlap=overlap,
             wider=wider,
-            record=self._record(),
+            record=self._record(overlap),
             belief="; or ".join(one.statement() for one in scenario._beliefs()),
             # a sample of what is believed is none of it
             certified=trust != "sample",
@@ -68,7 +70,7 @@ class BoundBelief(BoundScenario):
             assumptions=(*self._statements(), *_READINGS.get(trust, ())),
         )
 
-    def _record(self) -> str | None:
+    def _record(self, overlap: Overlap) -> str | None:
         """Of what of a record the beliefs speak, in a table that has a name."""
         scenario, context = self.scenario, self.context
         if scenario.table is None:
@@ -81,7 +83,8 @@ class BoundBelief(BoundScenario):
         ]
         if len(parts) < len(beliefs):
             return None
-        return f"{' and '.join(parts)}, secret {scenario.column!r}"
+        digest = joblib.hash(overlap.to_dict())[:16]
+        return f"{' and '.join(parts)}, secret {scenario.column!r} (belief {digest})"
 
     @offers(Adjacency)
     def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
