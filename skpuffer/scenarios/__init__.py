@@ -13,6 +13,7 @@ from ._facts import (
     OutputSamples,
     OutputSensitivity,
     RecordBelief,
+    RecordDistributions,
 )
 from ._joint import JointTableScenario
 from ._record import RecordScenario
@@ -44,6 +45,7 @@ __all__ = [
     "OutputSamples",
     "OutputSensitivity",
     "RecordBelief",
+    "RecordDistributions",
     "RecordScenario",
     "ReferenceTable",
     "Scenario",
