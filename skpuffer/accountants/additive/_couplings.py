@@ -36,9 +36,9 @@ _Cost = float | Callable[[Floats], Floats]
 _SPAN = 600.0
 # Only couplings within this share of the worst one's cost are planned anew.
 _BINDING = 0.8
-# Lengths are told apart up to this share of them, beyond so many.
-_STEP = 2.0**-8
-_LENGTHS = 2**10
+# Beyond so many, lengths are rounded up to this many an octave: each costs a search.
+_LENGTHS = 2**7
+_PER_OCTAVE = 2**5
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,9 +176,9 @@ class RecordCouplings(Couplings):
         lengths = lengths_of(displacements, self.release.shift_norm(self.norm))
         found, at = np.unique(lengths, return_inverse=True)
         if len(found) > _LENGTHS:
-            # each longest length of some hundred an octave stands for those below it
+            # a fraction is between a half and one
             fractions, exponents = np.frexp(lengths)
-            fractions = np.ceil(fractions / _STEP) * _STEP
+            fractions = np.ceil(fractions * 2 * _PER_OCTAVE) / (2 * _PER_OCTAVE)
             found, at = np.unique(np.ldexp(fractions, exponents), return_inverse=True)
         moves = [
             self.release.record_move(length, self.norm, "replace")
