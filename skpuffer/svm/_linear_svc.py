@@ -14,6 +14,7 @@ from skpuffer.utils._sklearn import Interval, StrOptions
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
 
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
@@ -246,8 +247,14 @@ class PrivateLinearSVC(OutputClassifier):
     ) -> tuple[MinimiserConstants, ModelRecord]:
         if len(self.classes_) > 2:
             raise ValueError(
-                "The parameter 'solver' cannot be 'output' for more than two classes: "
-                "their loss has a corner where two scores tie. Use solver='gradient'."
+                "Only binary classification is supported with the parameter "
+                "'solver'='output': the loss of more classes has a corner where two "
+                "scores tie. Use solver='gradient'."
             )
         loss = HuberHinge(width=float(self.width))
         return MarginConstants(loss=loss, **known), SignedRecord(rows)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.solver != "output"
+        return tags

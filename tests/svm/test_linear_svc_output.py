@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, sparse
 from sklearn.base import clone
+from sklearn.utils import get_tags
 
 from skpuffer.accountants import (
     GeneralWasserstein,
@@ -200,6 +201,12 @@ def test_no_attacker_tells_a_record_that_moves_as_far_as_it_is_long():
 
 
 # -- refusals -------------------------------------------------------------------------
+
+
+def test_its_tags_say_that_two_classes_are_all_it_takes():
+    for solver in ("gradient", "output"):
+        tags = get_tags(PrivateLinearSVC(solver=solver))
+        assert tags.classifier_tags.multi_class is (solver == "gradient")
 
 
 @pytest.mark.parametrize(
