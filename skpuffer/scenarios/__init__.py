@@ -13,6 +13,7 @@ from ._facts import (
     OutputSamples,
     OutputSensitivity,
     RecordBelief,
+    RecordDistributions,
 )
 from ._joint import JointTableScenario
 from ._record import RecordScenario
@@ -52,6 +53,7 @@ __all__ = [
     "OutputSamples",
     "OutputSensitivity",
     "RecordBelief",
+    "RecordDistributions",
     "RecordScenario",
     "ReferenceTable",
     "Scenario",

@@ -6,10 +6,11 @@ two meet nowhere else. A new need is a new fact here.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from skpuffer.distributions import Distribution
 from skpuffer.privacy_loss._overlap import Overlap
+from skpuffer.releases import QueryRelease
 from skpuffer.utils._checks import check_count
 from skpuffer.utils._types import Floats, Indices
 
@@ -24,6 +25,7 @@ __all__ = [
     "OutputSamples",
     "OutputSensitivity",
     "RecordBelief",
+    "RecordDistributions",
     "arbitrary_coupling",
 ]
 
@@ -67,7 +69,36 @@ class Fact:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputDistributions(Fact):
+class _ConditionalDistributions(Fact):
+    """Base of facts that are distributions given each secret, under each prior."""
+
+    distributions: tuple[tuple[Distribution | None, ...], ...]
+    secrets: tuple[Any, ...]
+    pairs: tuple[tuple[int, int], ...]
+
+    def pairs_of_distributions(
+        self,
+    ) -> Iterator[tuple[int, int, int, Distribution, Distribution]]:
+        """Yield the pairs of distributions to compare, except secrets without mass.
+
+        Yields
+        ------
+        tuple
+            (prior, i, j, distribution of i, distribution of j), with i and j as indices
+            of secrets.
+        """
+        # prior by prior: a promise is about beliefs, and an attacker holds one of them
+        for prior, given in enumerate(self.distributions):
+            for i, j in self.pairs:
+                u, v = given[i], given[j]
+                # a secret that a prior rules out is not compared under it (Kifer and
+                # Machanavajjhala)
+                if u is not None and v is not None:
+                    yield prior, i, j, u, v
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputDistributions(_ConditionalDistributions):
     """Distributions of the query's output given each secret, under each prior.
 
     Parameters
@@ -95,9 +126,6 @@ class OutputDistributions(Fact):
         As in :class:`Fact`.
     """
 
-    distributions: tuple[tuple[Distribution | None, ...], ...]
-    secrets: tuple[Any, ...]
-    pairs: tuple[tuple[int, int], ...]
     # for accountants that weigh secrets: a Pufferfish promise holds pair by pair
     # without
     probabilities: tuple[tuple[float, ...] | None, ...] | None = None
@@ -108,25 +136,81 @@ class OutputDistributions(Fact):
     scale: float = 1.0
     corners: bool = False
 
-    def pairs_of_distributions(
-        self,
-    ) -> Iterator[tuple[int, int, int, Distribution, Distribution]]:
-        """Yield the pairs of distributions to compare, except secrets without mass.
+    def compared_in(
+        self, release: QueryRelease, norm: float
+    ) -> tuple[float, tuple[float, ...] | None]:
+        """Return norm and units in which the distributions are to be compared."""
+        return norm, release.units
 
-        Yields
-        ------
-        tuple
-            (prior, i, j, distribution of i, distribution of j), with i and j as indices
-            of secrets.
+    def output_move(self, shift: float, release: QueryRelease, norm: float) -> float:
+        """Return how far the output moves where the distributions' points move so far.
+
+        Parameters
+        ----------
+        shift : float
+        release : QueryRelease
+        norm : float
+
+        Returns
+        -------
+        float
+            Without the release's `slack`.
         """
-        # prior by prior: a promise is about beliefs, and an attacker holds one of them
-        for prior, given in enumerate(self.distributions):
-            for i, j in self.pairs:
-                u, v = given[i], given[j]
-                # a secret that a prior rules out is not compared under it (Kifer and
-                # Machanavajjhala)
-                if u is not None and v is not None:
-                    yield prior, i, j, u, v
+        # a norm is homogeneous; times zero, an infinite distance is no move
+        return self.scale * shift if self.scale else 0.0
+
+    def shift_ceiling(self, release: QueryRelease, ceiling: float) -> float:
+        """Return the shift that moves the output by a ceiling, or further."""
+        return ceiling / self.scale if self.scale else float("inf")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordDistributions(_ConditionalDistributions):
+    """Distributions of one record's contribution, where the query is no sum of them.
+
+    The other records are independent of it and of the secret. A coupling of two of the
+    distributions is therefore one of the tables, under which the query moves by no more
+    than the release's `record_move` makes of how far the contribution does. Of the
+    output's own distributions nothing else is known.
+
+    Parameters
+    ----------
+    distributions : tuple of tuple of Distribution or None
+        ``distributions[prior][secret]``, to be compared in the release's own
+        `shift_norm`; None where the secret has no mass under the prior.
+    secrets : tuple
+    pairs : tuple of (int, int)
+        Indices into `secrets` of the pairs that must look alike.
+    certified, delta, confidence, assumptions, reads_private_rows : optional
+        As in :class:`Fact`.
+    """
+
+    #: No more than one arbitrary record moves the output.
+    common_part_removed: ClassVar[bool] = True
+
+    def compared_in(self, release: QueryRelease, norm: float) -> tuple[float, None]:
+        """Return norm and units in which the distributions are to be compared."""
+        return release.shift_norm(norm), None
+
+    def output_move(self, shift: float, release: QueryRelease, norm: float) -> float:
+        """Return how far the output moves at most where a contribution moves so far.
+
+        Parameters
+        ----------
+        shift : float
+        release : QueryRelease
+        norm : float
+
+        Returns
+        -------
+        float
+            Without the release's `slack`.
+        """
+        return release.record_move(shift, norm, "replace")
+
+    def shift_ceiling(self, release: QueryRelease, ceiling: float) -> float:
+        """Return the shift from which on the output moves as by any record."""
+        return release.shift_ceiling
 
 
 @dataclass(frozen=True, kw_only=True)

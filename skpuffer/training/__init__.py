@@ -15,6 +15,7 @@ from ._losses import (
     Loss,
     MulticlassHinge,
     Multinomial,
+    SmoothLoss,
     Squared,
     make_loss,
 )
@@ -34,6 +35,7 @@ __all__ = [
     "OptimiserRun",
     "PerceptronGradients",
     "RunDefaults",
+    "SmoothLoss",
     "Squared",
     "Step",
     "make_loss",

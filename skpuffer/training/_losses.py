@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 from sklearn.utils.extmath import softmax
 
 from skpuffer.utils._checks import check_option, check_positive
@@ -25,6 +25,7 @@ __all__ = [
     "Loss",
     "MulticlassHinge",
     "Multinomial",
+    "SmoothLoss",
     "Squared",
     "make_loss",
 ]
@@ -78,8 +79,30 @@ class Loss(ABC):
         return n_classes if self.indexed else 1  # type: ignore[return-value]
 
 
+class SmoothLoss(Loss):
+    """Base of losses whose derivative is Lipschitz: `smoothness` is finite."""
+
+    @abstractmethod
+    def second_derivative(self, scores: Array, y: Array, direction: Array) -> Array:
+        """Return the change of the derivative as the scores move, per unit of it.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,) or (n, n_outputs)
+        y : ndarray of shape (n,)
+        direction : ndarray of the shape of `scores`
+            How they move.
+
+        Returns
+        -------
+        ndarray of the shape of `scores`
+            The Hessian of each example's loss times its direction. Where the derivative
+            has a corner, that of either side.
+        """
+
+
 @dataclass(frozen=True)
-class Logistic(Loss):
+class Logistic(SmoothLoss):
     """Logistic loss of two classes: log(1 + exp(-z)) with z the signed score."""
 
     classification = True
@@ -106,9 +129,15 @@ class Logistic(Loss):
         residual += half - y
         return residual
 
+    def second_derivative(self, scores: Array, y: Array, direction: Array) -> Array:
+        """Return the Hessian of each example's loss times its direction."""
+        p = expit(scores)
+        product: Array = p * (1 - p) * direction
+        return product
+
 
 @dataclass(frozen=True)
-class Multinomial(Loss):
+class Multinomial(SmoothLoss):
     """Cross-entropy of the softmax of one score for each class.
 
     Notes
@@ -135,6 +164,14 @@ class Multinomial(Loss):
         residual: Array = softmax(scores)
         residual[np.arange(len(residual)), y] -= 1
         return residual
+
+    def second_derivative(self, scores: Array, y: Array, direction: Array) -> Array:
+        """Return the Hessian of each example's loss times its direction."""
+        # (diag(p) - p p') applied to the direction
+        p = softmax(scores)
+        product: Array = p * direction
+        product -= p * product.sum(axis=1, keepdims=True)
+        return product
 
 
 class _Margin(Loss):
@@ -182,7 +219,7 @@ class Hinge(_Margin):
 
 
 @dataclass(frozen=True)
-class HuberHinge(_Margin):
+class HuberHinge(_Margin, SmoothLoss):
     """Hinge loss of two classes with its corner rounded.
 
     Parameters
@@ -215,6 +252,11 @@ class HuberHinge(_Margin):
     def _slope(self, margin: Array) -> Array:
         # zero from 1 + width on, one up to 1 - width
         return np.clip((1 + self.width - margin) / (2 * self.width), 0, 1)
+
+    def second_derivative(self, scores: Array, y: Array, direction: Array) -> Array:
+        """Return the Hessian of each example's loss times its direction."""
+        margin = (2 * y - 1) * scores
+        return np.where(np.abs(margin - 1) < self.width, self.smoothness, 0) * direction
 
 
 @dataclass(frozen=True)
@@ -287,7 +329,7 @@ class Squared(Loss):
 
 
 @dataclass(frozen=True)
-class Huber(Loss):
+class Huber(SmoothLoss):
     """Half the squared error near the target, linear beyond.
 
     Parameters
@@ -323,6 +365,11 @@ class Huber(Loss):
         error = scores - y
         # into the array of errors, which is new: one copy less
         return np.clip(error, -self.width, self.width, out=error)
+
+    def second_derivative(self, scores: Array, y: Array, direction: Array) -> Array:
+        """Return the Hessian of each example's loss times its direction."""
+        product: Array = (np.abs(scores - y) < self.width) * direction
+        return product
 
 
 def _own(scores: Array, y: Array) -> Array:

@@ -32,6 +32,7 @@ from skpuffer.scenarios._facts import (
     Fact,
     OutputDistributions,
     OutputSamples,
+    RecordDistributions,
 )
 from skpuffer.scenarios.priors._overlap import PRIOR_OVERLAP, columns_of, shares_records
 from skpuffer.scenarios.priors._tables import (
@@ -222,14 +223,13 @@ class BoundAttribute(BoundScenario):
             stated = release.is_bounded
             return frozenset({Adjacency if stated else CoupledSamples, OutputSamples})
         facts = {Adjacency, OutputSamples}
-        # One record's contribution stands for the sum only if the other records are
+        # One record's contribution stands for the table only if the other records are
         # independent of the secret.
-        if (
-            release.is_sum
-            and self.scenario.level == "record"
-            and self._readable(release)
-        ):
-            facts.add(OutputDistributions)
+        if self.scenario.level == "record" and self._readable(release):
+            if release.is_sum:
+                facts.add(OutputDistributions)
+            elif release.modulus is not None:
+                facts.add(RecordDistributions)
         return frozenset(facts)
 
     def _readable(self, release):
@@ -351,6 +351,18 @@ class BoundAttribute(BoundScenario):
                 for r in self.priors
             ),
             common_part_removed=True,
+            **self.trust(distributions),
+        )
+
+    @offers(RecordDistributions)
+    def _record_distributions(
+        self, release: AnyRelease, norm: float
+    ) -> RecordDistributions:
+        distributions, _ = self._contributions(release)
+        return RecordDistributions(
+            distributions=distributions,
+            secrets=self.secrets,
+            pairs=self.pairs,
             **self.trust(distributions),
         )
 
