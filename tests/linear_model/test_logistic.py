@@ -443,9 +443,15 @@ def test_scaler_and_model_compose_where_the_rules_allow():
     wasserstein = pipeline(RecordScenario(), GeneralWasserstein(0.5, alpha=4.0))
     with pytest.raises(CompositionError, match="not composable"):
         compose(step.certificate_ for _, step in wasserstein.steps)
-    mixed = pipeline(RecordScenario(k=2), GroupPrivacy(epsilon=0.5, alpha=4.0))
+    # what is promised to two records is promised to one, and no more
+    two = pipeline(RecordScenario(k=2), GroupPrivacy(epsilon=0.5, alpha=4.0))
+    mixed = compose([parts[0], two[1].certificate_])
+    assert mixed.coupling_id == parts[0].coupling_id
+    other = pipeline(
+        RecordScenario(relation="replace"), GroupPrivacy(epsilon=0.5, alpha=4.0)
+    )
     with pytest.raises(CompositionError, match="different couplings"):
-        compose([parts[0], mixed[1].certificate_])
+        compose([parts[0], other[1].certificate_])
 
 
 def test_cross_validate_returns_certificates():

@@ -245,7 +245,8 @@ def test_labels(table, prior_as, law, notion, phrase, kind):
 
 
 def test_the_default_is_an_estimate(table):
-    assert AttributeScenario("sex", level="record", prior=table).prior_as == "sample"
+    scenario = AttributeScenario("sex", level="record", prior=table)
+    assert (scenario.prior_as, scenario.trust) == (None, "sample")
 
 
 def weissman(size, n, beta):
