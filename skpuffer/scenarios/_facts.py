@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from skpuffer.distributions import Distribution
 from skpuffer.privacy_loss._overlap import Overlap
+from skpuffer.privacy_loss._pairwise_overlap import PairwiseOverlap
 from skpuffer.releases import QueryRelease
 from skpuffer.utils._checks import check_count
 from skpuffer.utils._types import Floats, Indices
@@ -369,6 +370,9 @@ class RecordBelief(Fact):
         The belief, in a sentence.
     wider : tuple of (str, Overlap)
         What the overlap would be if the belief is off, each under a name.
+    pairwise : PairwiseOverlap or None
+        The same with how far each pair of the record's values moves the release, where
+        that is known for Gaussian noise.
     record : str or None
         Of what of the record this speaks, under a name that no other belief has;
         None where the table has no name.
@@ -379,6 +383,7 @@ class RecordBelief(Fact):
     overlap: Overlap
     belief: str
     wider: tuple[tuple[str, Overlap], ...] = ()
+    pairwise: PairwiseOverlap | None = field(default=None, repr=False)
     record: str | None = None
 
 

@@ -6,9 +6,13 @@ import joblib
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.privacy_loss._overlap import Overlap, WorstOverlap
+from skpuffer.privacy_loss._pairwise_overlap import PairwiseOverlap, pairwise_overlap
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import AnyRelease, BoundScenario, offers
 from skpuffer.scenarios._facts import Adjacency, Fact, RecordBelief
+from skpuffer.scenarios.priors._binned_law import BinnedLaw
+from skpuffer.scenarios.priors._rows import target_of
+from skpuffer.scenarios.priors._tables import bound_arrays
 
 __all__ = ["BoundBelief", "believed"]
 
@@ -62,6 +66,7 @@ class BoundBelief(BoundScenario):
         return RecordBelief(
             overlap=overlap,
             wider=wider,
+            pairwise=self._pairwise(release, norm),
             record=self._record(overlap),
             belief="; or ".join(one.statement() for one in scenario._beliefs()),
             # a sample of what is believed is none of it
@@ -69,6 +74,32 @@ class BoundBelief(BoundScenario):
             confidence=float(scenario.confidence) if trust == "confidence" else 1.0,
             assumptions=(*self._statements(), *_READINGS.get(trust, ())),
         )
+
+    def _pairwise(self, release: AnyRelease, norm: float) -> PairwiseOverlap | None:
+        """Overlap with what each pair of records costs, where records are coded."""
+        scenario, context = self.scenario, self.context
+        (belief, *others) = scenario._beliefs()
+        if others or not isinstance(belief, BinnedLaw) or scenario.trust != "law":
+            return None
+        laws = belief.laws(scenario)
+        names = context.feature_names or ()
+        # a column that is left to the rest takes values that are no atom's
+        if not set(names) <= set(belief.covered(scenario)) or norm != 2:
+            return None
+        if laws.masses.shape[1] > _MOST_ATOMS or context.n_features is None:
+            return None
+        frame, target = belief.atoms(scenario), target_of(scenario, context)
+        y = frame[target].to_numpy() if target in frame.columns else None
+        # of a target that is not read nothing is paid, and of one that is read and not
+        # covered any may be
+        X, y = bound_arrays(context, frame, y if context.has_target else None)
+        if y is None and context.has_target and belief.rest is None:
+            return None
+        costs = release.pair_costs(X, y, norm)
+        if costs is None:
+            return None
+        parts = belief.parts(scenario)
+        return None if len(parts) > _MOST_PARTS else pairwise_overlap(parts, costs)
 
     def _record(self, overlap: Overlap) -> str | None:
         """Of what of a record the beliefs speak, in a table that has a name."""
@@ -97,6 +128,12 @@ class BoundBelief(BoundScenario):
             ),
         )
 
+
+#: Records that are told apart pair by pair; beyond, the belief as a whole counts.
+_MOST_ATOMS = 2500
+
+#: Pairs of distributions, of which each is a problem of its own.
+_MOST_PARTS = 12
 
 #: What `prior_as` says of beliefs that are read from public rows.
 _READINGS = {

@@ -187,6 +187,22 @@ class BinnedLaw(RowBelief):
         assert isinstance(laws, BinnedRows)
         return laws.coding.read(frame)
 
+    def atoms(self, scenario: Any) -> pd.DataFrame:
+        """Return the coded records that have mass, without the secret.
+
+        Parameters
+        ----------
+        scenario : AttributeScenario
+        """
+        laws = self.laws(scenario)
+        assert isinstance(laws, BinnedRows)
+        return pd.DataFrame(
+            {
+                name: laws.coding.columns[name].values[column]
+                for name, column in zip(laws.names, laws.atoms.T, strict=True)
+            }
+        )
+
     def read_records(
         self, scenario: Any, frame: pd.DataFrame, y: Any, target: Hashable | None
     ) -> tuple[pd.DataFrame, Any]:

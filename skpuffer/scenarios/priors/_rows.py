@@ -70,9 +70,8 @@ class Laws:
                 _, groups = np.unique(
                     self.known[:, subset], axis=0, return_inverse=True
                 )
-                order = np.argsort(groups.ravel(), kind="stable")
-                sizes = np.bincount(groups.ravel())
-                yield from np.split(self.masses[:, order], np.cumsum(sizes)[:-1], 1)
+                for group in range(groups.max() + 1):
+                    yield np.where(groups.ravel() == group, self.masses, 0.0)
 
 
 class RowBelief(Belief):
@@ -270,26 +269,45 @@ class RowBelief(Belief):
         if scenario.trust == "support":
             return FiniteOverlap((1.0, 0.0), (0.0, 1.0))
         laws = self.laws(scenario)
-        pairs = scenario.pairs_of(laws.values)
-        parts: list[Overlap] = []
-        for masses in laws.conditional():
-            totals = masses.sum(axis=1)
-            for i, j in pairs:
-                # what a value rules out is not compared under it
-                if totals[i] > 0 and totals[j] > 0:
-                    p, q = masses[i] / totals[i], masses[j] / totals[j]
-                    parts.append(finite_overlap(p, q, odds))
-        if not parts:
-            raise ScenarioError(
-                "No public row gives both values of a pair a positive probability, so "
-                "there is nothing to keep apart: change 'pairs' or the rows."
-            )
+        parts = [
+            finite_overlap(p, q, odds) for p, q in self._pairs_of_laws(scenario, laws)
+        ]
         overlap = WorstOverlap(tuple(parts)) if len(parts) > 1 else parts[0]
         if scenario.trust == "confidence":
             return NearOverlap(
                 overlap, self._variation(laws, float(scenario.confidence))
             )
         return overlap
+
+    def _pairs_of_laws(self, scenario: Any, laws: Laws) -> list[tuple[Floats, Floats]]:
+        """Distributions to compare, on all atoms: by pair, and by what is known."""
+        pairs = scenario.pairs_of(laws.values)
+        found = []
+        for masses in laws.conditional():
+            totals = masses.sum(axis=1)
+            for i, j in pairs:
+                # what a value rules out is not compared under it
+                if totals[i] > 0 and totals[j] > 0:
+                    found.append((masses[i] / totals[i], masses[j] / totals[j]))
+        if not found:
+            raise ScenarioError(
+                "No public row gives both values of a pair a positive probability, so "
+                "there is nothing to keep apart: change 'pairs' or the rows."
+            )
+        return found
+
+    def parts(self, scenario: Any) -> list[FiniteOverlap]:
+        """Return the overlap of each pair of distributions, atom by atom.
+
+        Parameters
+        ----------
+        scenario : AttributeScenario
+        """
+        odds = 1.0 if self.rest is None else float(self.rest.w)
+        pairs = self._pairs_of_laws(scenario, self.laws(scenario))
+        return [
+            FiniteOverlap(tuple(p.tolist()), tuple(q.tolist()), odds) for p, q in pairs
+        ]
 
     def _rest_statement(self) -> str:
         known = ""
