@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from reprlib import repr as brief
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -487,15 +488,22 @@ def bind(scenario: Scenario | BoundScenario, release: Any) -> BoundScenario:
             )
         # or of as many records, but about other columns; what one side does not say
         # may be as the other has it
-        for name in ("feature_names", "n_features", "target_name", "feature_map"):
+        for name in (
+            "feature_names",
+            "n_features",
+            "target_name",
+            "groups",
+            "feature_map",
+        ):
             bound, given = (
                 getattr(context, name)
                 for context in (scenario.context, release.context)
             )
             if bound is not None and given is not None and bound != given:
                 raise ValueError(
-                    f"The scenario was bound to a table with {name}={bound!r}, but "
-                    f"that of the release {release.name!r} has {given!r}. Bind it to "
+                    f"The scenario was bound to a table with {name}={brief(bound)}, "
+                    f"but that of the release {release.name!r} has {brief(given)}. "
+                    "Bind it to "
                     "the context of the release."
                 )
         return scenario

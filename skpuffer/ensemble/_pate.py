@@ -165,11 +165,22 @@ classifier, default=None
     -----
     What a record can do is change its teacher, so in each query move one vote from one
     class to another, which is two counts that change by one; that is what is accounted
-    for, whatever the relation of the scenario and however the teachers learn. The noise
-    is in votes: what decides is how far the leading class is ahead. Under (8, 1e-5) and
-    200 queries it has a standard deviation of 12 votes, under (2, 1e-5) of 40, so that
-    50 teachers are enough for the former and about 170, if each still sees enough
-    data, for the latter.
+    for, whatever the relation of the scenario and however the teachers learn.
+
+    Groups of records are dealt whole, so that all of a household, whatever its size,
+    has one vote as well: ``fit(X, y, groups=households)`` under
+    ``BlocksScenario(RecordScenario(k=..., relation="replace"))``. Blocks that a
+    scenario lists by their sizes are dealt so of themselves. Records of a series,
+    dealt by stretches, have few teachers near any of them:
+    ``groups=np.arange(n) // 200`` under a
+    :class:`~skpuffer.scenarios.MarkovChainScenario`, with
+    :class:`~skpuffer.accountants.MarkovQuilt`. The deal reads the ids, which are
+    public, and nothing of what is in the records.
+
+    The noise is in votes: what decides is how far the leading class is ahead. Under
+    (8, 1e-5) and 200 queries it has a standard deviation of 12 votes, under (2, 1e-5)
+    of 40, so that 50 teachers are enough for the former and about 170, if each still
+    sees enough data, for the latter.
 
     Without a student the fitted object holds the teachers, which are private, to vote
     on new rows. Give it to nobody, pickled or not: let others ask through `predict`. A
@@ -303,6 +314,8 @@ classifier, default=None
             n_queries = min(n_queries, len(rows))
             facts = {f.name: getattr(context, f.name) for f in fields(PublicContext)}
             context = _StudentContext(**facts, unlabeled=rows)
+        groups = task.scenario.declared_groups(task.context)
+        together = "" if groups is None else ", those of one group to one teacher"
         max_answers = self.max_answers
         # without a threshold every query is answered, and the release says so itself
         if max_answers is not None and self.threshold is not None:
@@ -312,6 +325,7 @@ classifier, default=None
             n_teachers=self.n_teachers,
             n_classes=len(self.classes_),
             n_queries=n_queries,
+            groups=groups,
             threshold=self.threshold,
             max_answers=max_answers,
             threshold_noise_ratio=self.threshold_noise_ratio,
@@ -319,7 +333,7 @@ classifier, default=None
             context=context,
             assumptions=(
                 f"{context.n_records} places are dealt to {self.n_teachers} teachers "
-                "at random, whoever takes them; a record that is absent "
+                f"at random{together}, whoever takes them; a record that is absent "
                 "leaves its place empty",
             ),
         )
@@ -361,7 +375,7 @@ classifier, default=None
             rng,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
-        ).fit(task.X, task.y)
+        ).fit(task.X, task.y, release.groups)
         # a session without a seed draws anew in every copy of it
         seeded = self.random_state is not None
         session = VoteSession(release, noise, rng, seeded=seeded, record=record)

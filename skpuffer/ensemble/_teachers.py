@@ -15,6 +15,8 @@ from skpuffer.utils._silence import muted, silence
 from skpuffer.utils._sklearn import InvalidParameterError
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from skpuffer.utils._types import Floats, Indices
 
 __all__ = [
@@ -150,7 +152,8 @@ class Teachers:
     -----
     Places are dealt, not records: a place's teacher depends on the number of rows and
     on chance alone. So a record that changes, or whose place stays empty, changes one
-    shard and leaves the others as they were.
+    shard and leaves the others as they were. Groups of places are dealt whole, as many
+    to each teacher whatever their sizes.
     """
 
     def __init__(
@@ -167,7 +170,7 @@ class Teachers:
         self._rng = rng
         self._parallel = {"n_jobs": n_jobs, "verbose": verbose}
 
-    def fit(self, X: Floats, y: Indices) -> Self:
+    def fit(self, X: Floats, y: Indices, groups: ArrayLike | None = None) -> Self:
         """Fit every teacher on its own rows.
 
         Parameters
@@ -175,20 +178,30 @@ class Teachers:
         X : ndarray of shape (n, n_features)
         y : ndarray of int of shape (n,)
             Indices of classes.
+        groups : array-like of int of shape (n,), default=None
+            Numbers from 0 of the groups that are dealt whole, at least as many as there
+            are teachers. None is each row by itself.
 
         Returns
         -------
         self : Teachers
         """
-        # Sizes of shards depend on the number of rows alone, and so do the seeds:
-        # changing a record touches the one model that was dealt its place.
-        shards = np.array_split(self._rng.permutation(len(y)), self._n_teachers)
+        # Sizes of shards depend on the number of rows, or groups, alone, and so do the
+        # seeds: changing a record touches the one model that was dealt its place.
+        group = np.arange(len(y)) if groups is None else np.asarray(groups)
+        dealt = np.array_split(self._rng.permutation(group.max() + 1), self._n_teachers)
+        teacher = np.empty(group.max() + 1, dtype=np.int64)
+        for number, shard in enumerate(dealt):
+            teacher[shard] = number
         seeds = self._rng.integers(2**31 - 1, size=self._n_teachers).tolist()
         # Rows in the order of the table, so that the deal has no part in what a teacher
         # of the same rows learns.
+        by_teacher = np.argsort(teacher[group], kind="stable")
+        ends = np.cumsum(np.bincount(teacher[group], minlength=self._n_teachers))
+        shards = np.split(by_teacher, ends[:-1])
         self._models = self._each(
             delayed(_fit_teacher)(self._estimator, X[rows], y[rows], seed)
-            for rows, seed in zip(map(np.sort, shards), seeds, strict=True)
+            for rows, seed in zip(shards, seeds, strict=True)
         )
         return self
 

@@ -8,8 +8,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+import joblib
+
 from skpuffer.distributions import Distribution
 from skpuffer.privacy_loss._overlap import Overlap
+from skpuffer.releases import VoteRelease
 from skpuffer.utils._checks import check_count
 from skpuffer.utils._types import Floats, Indices
 
@@ -173,6 +176,11 @@ class Adjacency(Fact):
     count_is_certain : bool
         Whether no more records differ in any event. If not, `delta` is the mass of the
         event in which more do.
+    sequences : tuple of ndarray of int or None
+        Positions in the table: all records that differ are of one of these, such as a
+        household or a series. None lets them be any.
+    window : int or None
+        They are within so many consecutive ones of it; None is anywhere in it.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
     """
@@ -189,11 +197,41 @@ class Adjacency(Fact):
     count_is_certain: bool = True
     # a refinement of `count` and `move`, which hold without it
     moves: Floats | None = field(default=None, repr=False)
+    # where `count` records are; what does not read it takes them to be anywhere
+    sequences: tuple[Indices, ...] | None = field(default=None, repr=False)
+    window: int | None = None
 
     def __post_init__(self) -> None:
         # a mean number of records, say, would be cut off to a smaller group of them
         count = check_count(least=0, count=self.count)
         object.__setattr__(self, "count", count)
+
+    def teachers(self, release: VoteRelease) -> int:
+        """Return how many teachers hold a record that differs, at most.
+
+        Parameters
+        ----------
+        release : VoteRelease
+
+        Returns
+        -------
+        int
+        """
+        size = self.window
+        if size is None:
+            size = max(map(len, self.sequences or ()), default=self.count)
+        together = release.teachers_met(size, self.sequences)
+        return min(int(together), int(release.teachers_met(self.count)))
+
+    @property
+    def coupling_of_together(self) -> str | None:
+        """Name of the coupling of tables whose records differ where this says only."""
+        # of what holds for any so many records the name is arbitrary; a coupling with a
+        # name of its own knows where they are
+        if self.coupling_id != arbitrary_coupling(self.relation, self.count):
+            return self.coupling_id
+        digest = joblib.hash((self.sequences, self.window))
+        return f"{self.coupling_id} together:{digest}"
 
     # one place for the infinite move and the name of the coupling: they go together
     @classmethod
@@ -309,6 +347,9 @@ class MaxInfluence(Fact):
     of_output : bool
         Whether sizes of near sets are moves of the output itself, as it is, instead of
         numbers of records.
+    sequences : tuple of ndarray of int or None
+        Positions in the table: near sets are consecutive records of one of these. None
+        lets them be any.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
 
@@ -322,6 +363,7 @@ class MaxInfluence(Fact):
     move: float = float("inf")
     # two meanings of a size, told apart here and not by the quilts
     of_output: bool = False
+    sequences: tuple[Indices, ...] | None = field(default=None, repr=False)
 
     def worst(
         self,

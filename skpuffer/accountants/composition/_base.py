@@ -63,6 +63,9 @@ def steps_of(release: Release, adjacency: Adjacency) -> StepsOfRelease:
             "number that is certain (event_delta=0)"
         )
     count = int(adjacency.count)
+    # what differs between votes is teachers, who may hold many of the records
+    if type(release) is VoteRelease:
+        count = adjacency.teachers(release)
     # fixed beforehand: see the class
     independent = count == 1 or adjacency.any_records
     steps = kind(release, adjacency.relation, count, independent)
@@ -239,10 +242,12 @@ class _CompositionAccountant(_AdditiveAccountant):
         coupling = fact.coupling_id
         if not math.isinf(fact.move):
             # the bound takes clipped gradients of any records, not how far each moves
-            coupling = arbitrary_coupling(steps.relation, steps.count)
+            coupling = arbitrary_coupling(steps.relation, fact.count)
+        elif getattr(release, "groups", None) and fact.sequences is not None:
+            coupling = fact.coupling_of_together
         # one record against one; under differential privacy the two are the same by
         # definition
-        compared = steps.count == 1 and not fact.any_records
+        compared = fact.count == 1 and not fact.any_records
         return Certificate(
             notion=self._composed_notion if fact.certified else Notion.ESTIMATED,
             epsilon=epsilon,
