@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from skpuffer.utils._types import Floats, Indices
 
 __all__ = [
+    "FixedVotes",
     "Teachers",
     "check_trainable",
     "constant_classifier",
@@ -255,6 +257,55 @@ class Teachers:
         for labels in said:
             votes[columns, labels] += 1
         return votes
+
+
+@dataclass(frozen=True)
+class FixedVotes:
+    """Votes on questions that are fixed in advance, as a function of private rows.
+
+    All chance, of the deal and of the teachers, is in the seed: what is accounted for
+    is the function that is run.
+
+    Parameters
+    ----------
+    estimator : classifier
+        What each teacher is.
+    n_teachers, n_classes : int
+    asking : student
+        Who asks, with attributes `rows`, `asked` and `groups`.
+    seed : int
+    groups : tuple of int or None
+        Groups of rows that are dealt whole.
+    n_jobs : int or None
+    verbose : int
+    """
+
+    estimator: BaseEstimator
+    n_teachers: int
+    n_classes: int
+    asking: Any
+    seed: int
+    groups: tuple[int, ...] | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    @property
+    def n_queries(self) -> int:
+        """Number of questions."""
+        groups = self.asking.groups
+        return len(self.asking.asked) if groups is None else int(groups.max()) + 1
+
+    def __call__(self, X: Floats, y: ArrayLike) -> Indices:
+        """Return exact counts, of shape (n_queries, n_classes)."""
+        teachers = Teachers(
+            self.estimator,
+            self.n_teachers,
+            np.random.default_rng(self.seed),
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        ).fit(X, np.asarray(y, dtype=np.int64), self.groups)
+        asking = self.asking
+        return teachers.vote(asking.rows[asking.asked], self.n_classes, asking.groups)
 
 
 def _most(labels: Indices, groups: Indices, n_classes: int) -> Indices:

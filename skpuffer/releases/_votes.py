@@ -1,7 +1,7 @@
 """Vote release: noisy counts of the votes of disjoint voters."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,9 +13,13 @@ from skpuffer.utils._types import Floats, Indices
 
 from ._base import Release
 from ._context import PublicContext
-from ._sensitivity import Sensitivity
+from ._query import QueryRelease
+from ._sensitivity import Sensitivity, stacked_sensitivity
 
 __all__ = ["VOTE_RELATIONS", "VoteRelease"]
+
+#: What a certificate says of votes as one vector.
+_FIXED = "the queries are fixed before any vote is seen: all counts are one vector"
 
 #: How the votes of neighbouring tables differ, by name.
 VOTE_RELATIONS = ("replace_vote", "add_remove_vote")
@@ -61,6 +65,10 @@ class VoteRelease(Release):
         only choice without a threshold.
     threshold_noise_ratio : float, default=5.0
         Scale of the test's noise in units of the scale of the counts' noise.
+    query : callable of (X, y), default=None
+        The counts of all queries, of shape (n_queries, n_classes), where these are
+        fixed in advance: then the votes are one vector as well, by which accountants of
+        queries may account for them. Not with a threshold.
     name : str, default='votes'
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
@@ -91,6 +99,9 @@ class VoteRelease(Release):
     threshold: float | None = None
     max_answers: int | None = None
     threshold_noise_ratio: float = 5.0
+    query: Callable[[Any, Any], ArrayLike] | None = field(
+        default=None, compare=False, repr=False
+    )
     name: str = "votes"
     context: PublicContext | None = field(default=None, compare=False)
     assumptions: tuple[str, ...] = field(default=(), compare=False)
@@ -184,6 +195,11 @@ class VoteRelease(Release):
                 "answered: lower 'n_queries', or give a threshold."
             )
         object.__setattr__(self, "max_answers", answers)
+        if self.query is not None and self.threshold is not None:
+            raise ValueError(
+                "The parameter 'query' is for votes that are one vector, but with a "
+                "'threshold' the noise has a say in which of them leave: omit one."
+            )
 
     #: Counts are integers, as noise on the integers needs.
     is_integer = True
@@ -231,6 +247,28 @@ class VoteRelease(Release):
                 least[: len(found)] = np.minimum(least[: len(found)], found)
         met: Indices = np.searchsorted(least, sizes, side="right")
         return met
+
+    def stacked(self) -> QueryRelease:
+        """Return the counts of all queries as one vector, for `query` that is given.
+
+        Returns
+        -------
+        QueryRelease
+            Of dimension `n_queries` times `n_classes`.
+        """
+        # a moved vote bounds one that joins or leaves
+        moved = self.sensitivity.replace or {}
+        each = Sensitivity(add_remove=moved, replace=moved)
+        return QueryRelease(
+            query=self.query,
+            n_records=self.n_records,
+            dim=self.n_queries * self.n_classes,
+            sensitivity=stacked_sensitivity([each] * self.n_queries),
+            is_integer=True,
+            name=self.name,
+            context=self.context,
+            assumptions=(*self.assumptions, _FIXED),
+        )
 
     def test_noise(self, noise: Any) -> Any:
         """Return the noise of the threshold's test, given that of the counts."""

@@ -66,6 +66,14 @@ def certify(used, release, scenario=CHAIN, alpha=ALPHA):
     return MarkovQuilt(1.0, alpha, noise=noise).certify(used, release, scenario)
 
 
+QUERY = QueryRelease(
+    query=lambda X, y: X.sum(),
+    n_records=N,
+    dim=1,
+    sensitivity=Sensitivity(add_remove={2: 1.0}, replace={2: 1.0}),
+)
+
+
 # -- known values ---------------------------------------------------------------------
 
 
@@ -114,22 +122,22 @@ def test_votes_pay_for_the_teachers_near(length):
     assert certify(noise, release, blocks).epsilon == pytest.approx(exact, rel=1e-9)
 
 
-def test_a_query_and_a_run_share_their_quilts():
-    query = QueryRelease(
-        query=lambda X, y: X.sum(),
-        n_records=N,
-        dim=1,
-        sensitivity=Sensitivity(add_remove={2: 1.0}, replace={2: 1.0}),
-    )
+def test_an_epsilon_too_small_for_the_orders_there_are():
+    release = run(n_records=2)
+    accountant = MarkovQuilt(0.01, delta=1e-5, noise="gaussian")
+    found = accountant.calibrate(release, CHAIN)
+    assert accountant.certify(found.noise, release, CHAIN).epsilon <= 0.01
 
+
+def test_a_query_and_a_run_share_their_quilts():
     def cost(size):
         steps = 5 * (2 * size / 40.0) ** 2
         return ALPHA / 2 * (steps + (size / 10.0) ** 2)
 
-    parts = [(GaussianNoise(10.0), query), (GaussianNoise(40.0), run())]
+    parts = [(GaussianNoise(10.0), QUERY), (GaussianNoise(40.0), run())]
     accountant = MarkovQuilt(1.0, ALPHA, noise="gaussian")
     found = accountant.certify_together(parts, CHAIN)
-    assert found.epsilon == pytest.approx(by_brute_force(query, cost), rel=1e-9)
+    assert found.epsilon == pytest.approx(by_brute_force(QUERY, cost), rel=1e-9)
     assert not found.composable
 
 
@@ -144,9 +152,9 @@ def test_a_query_and_a_run_share_their_quilts():
         {"noise": "laplace"},
     ],
 )
-@pytest.mark.parametrize("make", [lambda: run(clip_order=1), lambda: votes(2)])
-def test_to_a_noise_and_back(params, make):
-    release, accountant = make(), MarkovQuilt(1.0, **params)
+@pytest.mark.parametrize("release", [run(clip_order=1), votes(2)], ids=["run", "votes"])
+def test_to_a_noise_and_back(params, release):
+    accountant = MarkovQuilt(1.0, **params)
     found = accountant.calibrate(release, CHAIN)
     back = accountant.certify(found.noise, release, CHAIN)
     assert back.epsilon == pytest.approx(1.0, rel=1e-6) and back.epsilon <= 1 + 1e-9
@@ -256,6 +264,13 @@ def test_moves_of_columns_are_no_numbers_of_records():
     assert not answer and "MaxInfluence" in answer.reason
     with pytest.raises(UnsupportedError, match="MaxInfluence"):
         MarkovQuilt(delta=1e-5, noise="gaussian").calibrate(run(), scenario)
+
+
+def test_batches_by_chance_are_refused():
+    for sampling in ("poisson", "fixed_size", "with_replacement"):
+        answer = MarkovQuilt().supports(run(sampling=sampling, batch_size=2), CHAIN)
+        assert not answer and "full_batch" in answer.reason
+        assert answer.reason.startswith("MarkovQuilt has no bound")
 
 
 def test_gradients_that_are_clipped_in_too_wide_a_norm():

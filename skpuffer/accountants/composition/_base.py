@@ -277,9 +277,13 @@ class _CompositionAccountant(_AdditiveAccountant):
 
 def _memoised_scale(accountant: _CompositionAccountant, steps: StepsOfRelease) -> float:
     """Least scale, remembered by value: model selection asks again and again."""
-    # without the facts of the table, which hold private rows under an empirical prior
+    # without the facts of the table, which hold private rows under an empirical prior,
+    # and what of votes has been counted
     release: Any = steps.release
-    steps = replace_fields(steps, release=replace_fields(release, context=None))
+    bare: dict[str, Any] = {"context": None}
+    if type(release) is VoteRelease:
+        bare |= {"groups": None, "query": None}
+    steps = replace_fields(steps, release=replace_fields(release, **bare))
     # by value: equal parameters of two accountants give the same scale
     params = tuple(sorted(accountant.get_params(deep=False).items()))
     return _scale_of(type(accountant), params, steps)

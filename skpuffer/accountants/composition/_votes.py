@@ -27,8 +27,10 @@ VOTE_FIELDS = frozenset(
         "relation",
         "threshold",
         "threshold_noise_ratio",
-        # Immaterial: only counts of classes that a vote leaves or joins move.
+        # Immaterial: only counts of classes that a vote leaves or joins move, and each
+        # counts as released whatever the others said.
         "n_classes",
+        "query",
     }
 )
 

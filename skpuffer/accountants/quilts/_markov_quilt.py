@@ -50,8 +50,8 @@ Part = QuiltPart | RunPart
 #: Losses are capped at so many times the budget while a scale is searched for.
 _BEYOND = 4.0
 
-#: Doublings of the noise after which a run is taken to have no bound at all.
-_MOST_DOUBLINGS = 100
+#: Doublings of the noise after which no more of it is taken to help.
+_MOST_DOUBLINGS = 40
 
 #: Assumption of a certificate of several releases.
 _ONE_TABLE = "all the releases read one and the same table"
@@ -395,8 +395,10 @@ class MarkovQuilt(Accountant):
         )
         if excess(low) <= 1:
             return low
-        while excess(high) > 1:
-            high *= 2  # where the curve is looser than the trade-off of one shift
+        # where the curve is looser than the trade-off of one shift
+        high = _enough(excess, high)
+        if math.isinf(high):
+            return high
         # At small scales the cheapest quilt may cost infinitely much, or so much that
         # it is not found out; capped, the function stays finite for the bracketing
         # search.
@@ -500,6 +502,19 @@ class MarkovQuilt(Accountant):
         )
 
 
+def _enough(excess: Callable[[float], float], scale: float) -> float:
+    """Return a scale at which the loss is within the budget, found by doubling.
+
+    Infinite if there seems to be none: from finitely many Rényi orders no small epsilon
+    follows, whatever the noise.
+    """
+    for _ in range(_MOST_DOUBLINGS):
+        if excess(scale) <= 1:
+            return scale
+        scale *= 2
+    return math.inf
+
+
 def _least_of_run(excess: Callable[[float], float], step: float) -> float:
     """Return the least scale at which the loss of a run is within the budget.
 
@@ -510,17 +525,10 @@ def _least_of_run(excess: Callable[[float], float], step: float) -> float:
     step : float
         Sensitivity of one step to a record, where the search begins.
     """
-    low = high = step
-    for _ in range(_MOST_DOUBLINGS):
-        if excess(high) <= 1:
-            break
-        low, high = high, 2 * high
-    else:
-        raise UnsupportedError(
-            "No noise keeps the promise: the run has no bound for a group of as many "
-            "records as are near a secret one under any quilt; use "
-            "sampling='full_batch'."
-        )
-    while low == high or excess(low) <= 1:
+    high = _enough(excess, step)
+    if math.isinf(high):
+        return high
+    low = high / 2
+    while excess(low) <= 1:
         low, high = low / 2, low
     return float(root_above(lambda scale: min(excess(scale), _BEYOND), 1.0, low, high))

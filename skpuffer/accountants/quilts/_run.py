@@ -8,8 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from skpuffer.accountants.composition._accounting import Accounting, StepsOfRelease
+from skpuffer.accountants.composition._accounting import Accounting
 from skpuffer.accountants.composition._base import steps_of
+from skpuffer.accountants.composition._gradients import GradientSteps
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy_loss import GaussianCurve
@@ -28,15 +29,20 @@ _MAX_MEMORY = 500.0
 _RUNS = {"gradients": GradientRelease, "votes": VoteRelease}
 
 #: Fields that no cost depends on, or, of groups, no longer does.
-_LEFT_OUT = ("assumptions", "context", "groups", "name", "optimiser")
+_LEFT_OUT = ("assumptions", "context", "groups", "name", "optimiser", "query")
+
+#: Larger groups are rounded up to the next of a grid, whose steps are by this factor:
+#: each costs a composition of its own, and a larger group costs no less.
+_EXACT, _COARSE = 64, 1.05
 
 
 @dataclass(frozen=True)
 class RunPart(Plain, kind="run_part"):
     """Cost of the noisy steps of a run by the size of a near set; no data.
 
-    Whatever the near records are, they become others by one coupling for the whole
-    run, so it costs what a group of as many replaced records costs by composition.
+    Given the quilt both worlds are mixtures of tables, coupled pair by pair to differ
+    in the near records only, by one coupling for the whole run. So it costs what a
+    group of as many replaced records costs by composition.
 
     Parameters
     ----------
@@ -100,44 +106,37 @@ class RunPart(Plain, kind="run_part"):
         return counts
 
     @cached_property
-    def _known(self) -> dict[int, Accounting | None]:
+    def _known(self) -> dict[int, Accounting]:
         return {}
 
-    def accounting(self, count: int) -> Accounting | None:
-        """Composition of all steps for a group; None where no bound is known."""
+    def accounting(self, count: int) -> Accounting:
+        """Composition of all steps, for a group of so many records or teachers."""
         if count not in self._known:
-            steps: StepsOfRelease | None = None
-            try:
-                steps = steps_of(self.release, Adjacency.arbitrary(count, ()))
-            except UnsupportedError:
-                # such a group is too large for the run's batches: no quilt has it
-                if count <= 1:
-                    raise
-            known = None if steps is None else steps.under(self.noise, _MAX_MEMORY)
-            self._known[count] = known
+            steps = steps_of(self.release, Adjacency.arbitrary(count, ()))
+            self._known[count] = steps.under(self.noise, _MAX_MEMORY)
         return self._known[count]
 
     def _each(self, ask: Callable[[Any], float], counts: Indices) -> Floats:
         """Cost of each count, asked of the curve of a group of as many."""
-        distinct, where = np.unique(counts, return_inverse=True)
-        found = []
-        for count in distinct:
-            accounting = self.accounting(int(count))
-            found.append(math.inf if accounting is None else ask(accounting.curve))
+        steps = np.log(np.maximum(counts / _EXACT, 1.0)) / math.log(_COARSE)
+        coarse = np.ceil(_EXACT * _COARSE ** np.ceil(steps)).astype(np.int64)
+        coarse = np.where(counts <= _EXACT, counts, np.maximum(coarse, counts))
+        most = int(self.counts(self.largest))
+        distinct, where = np.unique(np.minimum(coarse, most), return_inverse=True)
+        found = [ask(self.accounting(int(count)).curve) for count in distinct]
         return np.array(found, dtype=float)[where].reshape(counts.shape)
 
     @cached_property
     def _mu(self) -> float | None:
         """Gaussian mu of a group of one, where those of others are multiples of it."""
         most = int(self.counts(self.largest))
-        one, all_near = self.accounting(1), self.accounting(most)
-        for found in (one, all_near):
-            if found is None or not isinstance(found.curve, GaussianCurve):
-                return None
-        assert one is not None and all_near is not None
-        mu = float(one.curve.gaussian_mu or 0.0)
-        same = math.isclose(all_near.curve.gaussian_mu or 0.0, most * mu, rel_tol=1e-9)
-        return mu if same else None
+        one, all_near = self.accounting(1).curve, self.accounting(most).curve
+        if not isinstance(one, GaussianCurve) or not isinstance(
+            all_near, GaussianCurve
+        ):
+            return None
+        same = math.isclose(all_near.mu, most * one.mu, rel_tol=1e-9)
+        return one.mu if same else None
 
     def renyi(self, alpha: float, sizes: Floats) -> Floats:
         """Rényi cost at order `alpha` of each size of a near set, in nats."""
@@ -156,19 +155,17 @@ class RunPart(Plain, kind="run_part"):
 
     def radius(self, size: float) -> float:
         """Sensitivity of one step to so many records."""
-        found = self.accounting(int(self.counts(size)))
-        return math.inf if found is None else float(found.shift.radius)
+        return float(self.accounting(int(self.counts(size))).shift.radius)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the run takes for granted, in sentences."""
-        found = self.accounting(1)
-        return () if found is None else found.assumptions
+        return self.accounting(1).assumptions
 
     def evidence(self, size: float, renyi: bool) -> tuple[str, ...]:
         """What is not proved of the noise, of its Rényi costs or of its trade-off."""
         found = self.accounting(int(self.counts(size)))
-        return () if found is None else found.evidence[0 if renyi else 1]
+        return found.evidence[0 if renyi else 1]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data that JSON can hold."""
@@ -207,11 +204,21 @@ def check_run(release: GradientRelease | VoteRelease) -> None:
     """
     # near a record there is another one nearly always
     steps_of(release, Adjacency.arbitrary(min(2, release.n_records), ()))
+    # A group in sampled batches takes seconds to compose, and a search over quilts asks
+    # for groups of all sizes at every scale of the noise.
+    if isinstance(release, GradientRelease):
+        scheme = release.sampling
+        if type(scheme) not in GradientSteps.unamplified:
+            raise UnsupportedError(
+                "near sets of every size would have to be composed under "
+                f"sampling={str(scheme)!r}, one by one; use sampling='full_batch' or "
+                "'shuffled_epochs'"
+            )
 
 
 def _bare(release: Any) -> Any:
     """Return a run without what no cost depends on."""
     left_out: dict[str, Any] = {"context": None, "assumptions": ()}
     if isinstance(release, VoteRelease):
-        return replace(release, groups=None, **left_out)
+        return replace(release, groups=None, query=None, **left_out)
     return replace(release, optimiser=None, **left_out)
