@@ -223,15 +223,23 @@ class Adjacency(Fact):
         together = release.teachers_met(size, self.sequences)
         return min(int(together), int(release.teachers_met(self.count)))
 
-    @property
-    def coupling_of_together(self) -> str | None:
-        """Name of the coupling of tables whose records differ where this says only."""
-        # of what holds for any so many records the name is arbitrary; a coupling with a
+    def together(self, coupling: str | None) -> str | None:
+        """Return the name of a coupling of tables that differ in these places only.
+
+        Parameters
+        ----------
+        coupling : str or None
+            Its name without a word on the places.
+
+        Returns
+        -------
+        str or None
+        """
+        # what holds for any so many records has an arbitrary name; a coupling with a
         # name of its own knows where they are
-        if self.coupling_id != arbitrary_coupling(self.relation, self.count):
-            return self.coupling_id
-        digest = joblib.hash((self.sequences, self.window))
-        return f"{self.coupling_id} together:{digest}"
+        if coupling != arbitrary_coupling(self.relation, self.count):
+            return coupling
+        return f"{coupling} together:{joblib.hash((self.sequences, self.window))}"
 
     # one place for the infinite move and the name of the coupling: they go together
     @classmethod

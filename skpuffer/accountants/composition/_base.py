@@ -243,8 +243,9 @@ class _CompositionAccountant(_AdditiveAccountant):
         if not math.isinf(fact.move):
             # the bound takes clipped gradients of any records, not how far each moves
             coupling = arbitrary_coupling(steps.relation, fact.count)
-        elif getattr(release, "groups", None) and fact.sequences is not None:
-            coupling = fact.coupling_of_together
+        # teachers were counted by where the records are: not so of any as many
+        if getattr(release, "groups", None) and fact.sequences is not None:
+            coupling = fact.together(coupling)
         # one record against one; under differential privacy the two are the same by
         # definition
         compared = fact.count == 1 and not fact.any_records

@@ -91,7 +91,7 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
                 f"The release {release.name!r} takes noise of one scale for all "
                 f"classes. Got {noise!r}."
             )
-        k = self.count
+        k = min(self.count, release.n_teachers)
         if k > 1 and not noise.log_concave:
             raise UnsupportedError(
                 f"The release {release.name!r}: no bound is known here for {k} votes "

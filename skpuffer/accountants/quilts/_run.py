@@ -10,12 +10,16 @@ import numpy as np
 
 from skpuffer.accountants.composition._accounting import Accounting
 from skpuffer.accountants.composition._base import steps_of
-from skpuffer.accountants.composition._gradients import GradientSteps
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss._gaussian import gaussian_delta
-from skpuffer.releases import GradientRelease, VoteRelease
+from skpuffer.releases import (
+    FullBatchSampling,
+    GradientRelease,
+    ShuffledEpochsSampling,
+    VoteRelease,
+)
 from skpuffer.scenarios import Adjacency, MaxInfluence
 from skpuffer.utils._plain import Plain, to_plain
 from skpuffer.utils._types import Floats, Indices
@@ -208,7 +212,7 @@ def check_run(release: GradientRelease | VoteRelease) -> None:
     # for groups of all sizes at every scale of the noise.
     if isinstance(release, GradientRelease):
         scheme = release.sampling
-        if type(scheme) not in GradientSteps.unamplified:
+        if type(scheme) not in (FullBatchSampling, ShuffledEpochsSampling):
             raise UnsupportedError(
                 "near sets of every size would have to be composed under "
                 f"sampling={str(scheme)!r}, one by one; use sampling='full_batch' or "
