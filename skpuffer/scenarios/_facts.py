@@ -169,6 +169,11 @@ class Adjacency(Fact):
     moves : ndarray of shape (count,) or None
         Each record's own bound, in decreasing order, where they differ: the first is
         `move`.
+    sequences : tuple of ndarray of int or None
+        Positions in the table: all records that differ are of one of these, such as a
+        household or a series. None lets them be any.
+    window : int or None
+        They are within so many consecutive ones of it; None is anywhere in it.
     any_records : bool
         Whether the secret is the records themselves, any `count` of them and whatever
         they hold, all others being the same in both tables: differential privacy. They
@@ -176,11 +181,6 @@ class Adjacency(Fact):
     count_is_certain : bool
         Whether no more records differ in any event. If not, `delta` is the mass of the
         event in which more do.
-    sequences : tuple of ndarray of int or None
-        Positions in the table: all records that differ are of one of these, such as a
-        household or a series. None lets them be any.
-    window : int or None
-        They are within so many consecutive ones of it; None is anywhere in it.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
     """
@@ -191,15 +191,15 @@ class Adjacency(Fact):
     # Promises add up only if one coupling of the tables serves all of them (Pierquin et
     # al. 2024, Corollary 3.1); without a name that cannot be known.
     coupling_id: str | None
+    # where `count` records are; what does not read it takes them to be anywhere
+    sequences: tuple[Indices, ...] | None = field(default=None, repr=False)
+    window: int | None = None
     # amplification by sampling rests on it: the other records must be the same
     any_records: bool = False
     # not the same as `delta == 0`: no more than all records can differ
     count_is_certain: bool = True
     # a refinement of `count` and `move`, which hold without it
     moves: Floats | None = field(default=None, repr=False)
-    # where `count` records are; what does not read it takes them to be anywhere
-    sequences: tuple[Indices, ...] | None = field(default=None, repr=False)
-    window: int | None = None
 
     def __post_init__(self) -> None:
         # a mean number of records, say, would be cut off to a smaller group of them
