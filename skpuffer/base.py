@@ -27,6 +27,7 @@ from skpuffer.utils._reading import (
     as_table,
     drop_position,
     matching_names,
+    read_groups,
     read_secret,
     validate_labels,
     validate_rows,
@@ -215,6 +216,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         y: ArrayLike | None = None,
         *,
         secret: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         **refused: Any,
     ) -> Self:
         """Fit under the scenario, adding the noise its accountant calibrates.
@@ -228,6 +230,11 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         secret : array-like of shape (n_records,), default=None
             Values of the secret, needed only under ``prior='empirical'`` when they
             are not a column of `X`.
+        groups : array-like of shape (n_records,), default=None
+            Public ids of what the records belong to, such as households: the blocks of
+            a :class:`~skpuffer.scenarios.BlocksScenario` without sizes, and what
+            :class:`~skpuffer.ensemble.PATEClassifier` deals whole to one teacher. Ids
+            that repeat are refused where the secret is that of single records.
         **refused : dict
             Nothing else is taken, a `sample_weight` least of all: a record that weighs
             more would move the result further than its noise hides.
@@ -248,14 +255,18 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
             If the accountant cannot work from what the scenario offers.
         """
         refuse_arguments(self, refused)
-        fitted: Self = self._fit_validated(X, y, secret)
+        fitted: Self = self._fit_validated(X, y, secret, groups)
         return fitted
 
     @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def _fit_validated(
-        self, X: Table, y: ArrayLike | None, secret: ArrayLike | None
+        self,
+        X: Table,
+        y: ArrayLike | None,
+        secret: ArrayLike | None,
+        groups: ArrayLike | None,
     ) -> Self:
-        fitted: Self = self._fit_private(X, y, secret)
+        fitted: Self = self._fit_private(X, y, secret, groups)
         return fitted
 
     @all_or_nothing
@@ -265,13 +276,16 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         X: Table,
         y: ArrayLike | None,
         secret: ArrayLike | None,
+        groups: ArrayLike | None,
         feature_map: Any = None,
     ) -> Self:
         """`fit`, with public preprocessing between the raw columns and the model."""
-        self._fit_steps(X, y, secret, feature_map)
+        self._fit_steps(X, y, secret, groups, feature_map)
         return self
 
-    def _fit_steps(self, X: Any, y: Any, secret: Any, feature_map: Any) -> None:
+    def _fit_steps(
+        self, X: Any, y: Any, secret: Any, groups: Any, feature_map: Any
+    ) -> None:
         # Parameters first, as plain code can check them: what is refused here is
         # refused before any row is read, so that the refusal tells nothing of the data.
         scenario, accountant = scenario_and_accountant(self)
@@ -305,6 +319,11 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
             secret = read_secret(secret)
             check_consistent_length(X, secret)
             scenario.check_secret(secret)
+        if groups is not None:
+            groups = read_groups(groups)
+            check_consistent_length(X, groups)
+            scenario.check_groups(groups)
+            groups = tuple(groups.tolist())
         # All that a scenario may know of this table. The number of records and the
         # classes are public by assumption, and the certificate says so; rows are in it
         # only where the scenario asks for the private data as its prior.
@@ -318,6 +337,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
             # known to classifiers alone, from the parameter or from the labels in `y`
             if not hasattr(self, "classes_")
             else tuple(np.asarray(self.classes_).tolist()),
+            groups=groups,
             feature_map=feature_map,
             empirical=(raw, raw_y, secret) if scenario.needs_empirical else None,
         )

@@ -8,10 +8,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import joblib
+
 from skpuffer.distributions import Distribution
 from skpuffer.privacy_loss._overlap import Overlap
 from skpuffer.privacy_loss._pairwise_overlap import PairwiseOverlap
-from skpuffer.releases import QueryRelease
+from skpuffer.releases import QueryRelease, VoteRelease
 from skpuffer.utils._checks import check_count
 from skpuffer.utils._types import Floats, Indices
 
@@ -251,6 +253,11 @@ class Adjacency(Fact):
     moves : ndarray of shape (count,) or None
         Each record's own bound, in decreasing order, where they differ: the first is
         `move`.
+    sequences : tuple of ndarray of int or None
+        Positions in the table: all records that differ are of one of these, such as a
+        household or a series. None lets them be any.
+    window : int or None
+        They are within so many consecutive ones of it; None is anywhere in it.
     any_records : bool
         Whether the secret is the records themselves, any `count` of them and whatever
         they hold, all others being the same in both tables: differential privacy. They
@@ -268,6 +275,9 @@ class Adjacency(Fact):
     # Promises add up only if one coupling of the tables serves all of them (Pierquin et
     # al. 2024, Corollary 3.1); without a name that cannot be known.
     coupling_id: str | None
+    # where `count` records are; what does not read it takes them to be anywhere
+    sequences: tuple[Indices, ...] | None = field(default=None, repr=False)
+    window: int | None = None
     # amplification by sampling rests on it: the other records must be the same
     any_records: bool = False
     # not the same as `delta == 0`: no more than all records can differ
@@ -279,6 +289,41 @@ class Adjacency(Fact):
         # a mean number of records, say, would be cut off to a smaller group of them
         count = check_count(least=0, count=self.count)
         object.__setattr__(self, "count", count)
+
+    def teachers(self, release: VoteRelease) -> int:
+        """Return how many teachers hold a record that differs, at most.
+
+        Parameters
+        ----------
+        release : VoteRelease
+
+        Returns
+        -------
+        int
+        """
+        size = self.window
+        if size is None:
+            size = max(map(len, self.sequences or ()), default=self.count)
+        together = release.teachers_met(size, self.sequences)
+        return min(int(together), int(release.teachers_met(self.count)))
+
+    def together(self, coupling: str | None) -> str | None:
+        """Return the name of a coupling of tables that differ in these places only.
+
+        Parameters
+        ----------
+        coupling : str or None
+            Its name without a word on the places.
+
+        Returns
+        -------
+        str or None
+        """
+        # what holds for any so many records has an arbitrary name; a coupling with a
+        # name of its own knows where they are
+        if coupling != arbitrary_coupling(self.relation, self.count):
+            return coupling
+        return f"{coupling} together:{joblib.hash((self.sequences, self.window))}"
 
     # one place for the infinite move and the name of the coupling: they go together
     @classmethod
@@ -402,6 +447,9 @@ class MaxInfluence(Fact):
     of_output : bool
         Whether sizes of near sets are moves of the output itself, as it is, instead of
         numbers of records.
+    sequences : tuple of ndarray of int or None
+        Positions in the table: near sets are consecutive records of one of these. None
+        lets them be any.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
 
@@ -415,6 +463,7 @@ class MaxInfluence(Fact):
     move: float = float("inf")
     # two meanings of a size, told apart here and not by the quilts
     of_output: bool = False
+    sequences: tuple[Indices, ...] | None = field(default=None, repr=False)
 
     def worst(
         self,

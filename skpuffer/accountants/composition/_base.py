@@ -63,6 +63,9 @@ def steps_of(release: Release, adjacency: Adjacency) -> StepsOfRelease:
             "number that is certain (event_delta=0)"
         )
     count = int(adjacency.count)
+    # what differs between votes is teachers, who may hold many of the records
+    if type(release) is VoteRelease:
+        count = adjacency.teachers(release)
     # fixed beforehand: see the class
     independent = count == 1 or adjacency.any_records
     steps = kind(release, adjacency.relation, count, independent)
@@ -239,10 +242,13 @@ class _CompositionAccountant(_AdditiveAccountant):
         coupling = fact.coupling_id
         if not math.isinf(fact.move):
             # the bound takes clipped gradients of any records, not how far each moves
-            coupling = arbitrary_coupling(steps.relation, steps.count)
+            coupling = arbitrary_coupling(steps.relation, fact.count)
+        # teachers were counted by where the records are: not so of any as many
+        if getattr(release, "groups", None) and fact.sequences is not None:
+            coupling = fact.together(coupling)
         # one record against one; under differential privacy the two are the same by
         # definition
-        compared = steps.count == 1 and not fact.any_records
+        compared = fact.count == 1 and not fact.any_records
         return Certificate(
             notion=self._composed_notion if fact.certified else Notion.ESTIMATED,
             epsilon=epsilon,
@@ -273,9 +279,13 @@ class _CompositionAccountant(_AdditiveAccountant):
 
 def _memoised_scale(accountant: _CompositionAccountant, steps: StepsOfRelease) -> float:
     """Least scale, remembered by value: model selection asks again and again."""
-    # without the facts of the table, which hold private rows under an empirical prior
+    # without the facts of the table, which hold private rows under an empirical prior,
+    # and what of votes has been counted
     release: Any = steps.release
-    steps = replace_fields(steps, release=replace_fields(release, context=None))
+    bare: dict[str, Any] = {"context": None}
+    if type(release) is VoteRelease:
+        bare |= {"groups": None, "query": None}
+    steps = replace_fields(steps, release=replace_fields(release, **bare))
     # by value: equal parameters of two accountants give the same scale
     params = tuple(sorted(accountant.get_params(deep=False).items()))
     return _scale_of(type(accountant), params, steps)

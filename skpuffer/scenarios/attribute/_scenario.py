@@ -9,7 +9,13 @@ from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext
-from skpuffer.scenarios._base import BoundScenario, Pairs, Scenario, resolve_pairs
+from skpuffer.scenarios._base import (
+    BoundScenario,
+    Pairs,
+    Scenario,
+    refuse_repeated,
+    resolve_pairs,
+)
 from skpuffer.scenarios.priors._belief import Belief
 from skpuffer.scenarios.priors._binned_law import BinnedLaw
 from skpuffer.scenarios.priors._explanation import explained
@@ -27,7 +33,7 @@ from skpuffer.utils._checks import (
     check_probability,
 )
 from skpuffer.utils._reading import matching_names, to_pandas
-from skpuffer.utils._types import Floats
+from skpuffer.utils._types import Floats, Indices
 
 from ._belief import BoundBelief, believed
 from ._bound import DISTRIBUTION_TYPES, MAX_SECRETS, BoundAttribute
@@ -336,6 +342,11 @@ class AttributeScenario(Scenario):
                 "has. The promise would not cover these records: add such rows to the "
                 "parameter 'prior', or leave the records out."
             )
+
+    def check_groups(self, groups: Indices) -> None:
+        """Refuse ids that repeat at ``level='record'``: one person, one record."""
+        if self.level == "record":
+            refuse_repeated(groups, self)
 
     def declared_bounds(self, context: PublicContext) -> tuple[Floats, Floats] | None:
         """Return the range of each feature over the public prior tables."""

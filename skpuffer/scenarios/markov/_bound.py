@@ -93,9 +93,7 @@ class BoundMarkovChain(BoundScenario):
         if release.is_bounded or self._values(release) is not None:
             facts.add(Adjacency)
             # influence compares the values of one record
-            if self.scenario.pairs == "same_index" and isinstance(
-                release, QueryRelease
-            ):
+            if self.scenario.pairs == "same_index":
                 facts.add(MaxInfluence)
         problem = self._problem(release)
         if problem is not None and computable(life_of(self.scenario), problem):
@@ -185,6 +183,8 @@ class BoundMarkovChain(BoundScenario):
             coupling_id=coupling,
             count_is_certain=count == n or delta == 0,
             delta=delta,
+            sequences=(np.arange(n),),
+            window=count if count < n else None,
             assumptions=(*self.statements(width if count < n else None), *shared),
         )
 
