@@ -18,6 +18,7 @@ from ._dominating_pairs import (
     PoissonPair,
     ReplacePoissonPair,
     ShiftPair,
+    SubsetGroupPair,
     SubsetPair,
 )
 from ._gaussian import GaussianCurve
@@ -34,6 +35,7 @@ __all__ = [
     "RenyiCurve",
     "ReplacePoissonPair",
     "ShiftPair",
+    "SubsetGroupPair",
     "SubsetPair",
     "approximate_renyi_to_approximate",
     "compose_curves",
