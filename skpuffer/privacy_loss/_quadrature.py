@@ -189,10 +189,12 @@ def mean_power_excess(
     for row, order in zip(kept, orders, strict=True):
         last = int(np.searchsorted(edges, order * shift + TAIL)) + 1
         value = _log_excess(order, at_edges[0][:last], both) + at_edges[1][:last]
-        row[: len(value) - 1] = np.maximum(value[:-1], value[1:]) > (
-            value.max() - _NEGLIGIBLE
-        )
+        # at least that of numbers that are no zero: a loss may vanish in its square
+        least = max(value.max() - _NEGLIGIBLE, -1e300)
+        row[: len(value) - 1] = np.maximum(value[:-1], value[1:]) > least
     used = np.flatnonzero(kept.any(axis=0))
+    if not len(used):
+        return np.full(len(orders), -math.inf)
     # components that are far apart take over from each other within a short distance
     pieces = 3 * math.ceil(max(1.0, shift / 6))
     half = _INTERVAL / pieces / 2
@@ -205,6 +207,8 @@ def mean_power_excess(
     log_density = log_density + np.tile(np.log(half * _WEIGHTS), pieces)
     totals = [
         logsumexp(_log_excess(order, losses[rows], both) + log_density[rows])
+        if rows.any()
+        else -math.inf
         for order, rows in zip(orders, kept[:, used], strict=True)
     ]
     return np.array(totals, float) + math.log1p(_MISSED)

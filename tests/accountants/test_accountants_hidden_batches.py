@@ -20,6 +20,8 @@ from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
 from skpuffer.privacy import Notion, compose
 from skpuffer.privacy_loss import (
+    CountLawCurve,
+    GaussianCurve,
     GaussianPoissonPair,
     MixturePair,
     PrivacyLossCurve,
@@ -60,25 +62,35 @@ def group(k):
 # -- Rényi costs, to the digits of an independent quadrature --------------------------
 
 
-@pytest.mark.parametrize(
-    "sampling, n, size, steps, k, alpha, epsilon, scale",
-    [
-        ("poisson", 4000, 200, 200, 10, 8, 0.5, 0.199971 * 200),
-        ("poisson", 4000, 200, 200, 10, 8, 64, 0.018356 * 200),
-        ("fixed_size", 4000, 200, 200, 10, 8, 0.5, 0.22102 * 200),
-        ("fixed_size", 4000, 200, 200, 10, 8, 64, 0.08525 * 200),
-        ("poisson", 4000, 200, 200, 121, 8, 8, 0.604885 * 200),
-        ("poisson", 50000, 512, 3920, 20, 16, 0.5, 102.5791),
-        # where a grid of privacy losses is infinite too early
-        ("poisson", 50000, 512, 3920, 20, 16, 80, 8.1098),
-        ("poisson", 50000, 1024, 1960, 2, 16, 80, 1.9795),
-    ],
-)
-def test_scales_of_hidden_groups(sampling, n, size, steps, k, alpha, epsilon, scale):
-    accountant = RenyiDP(epsilon, alpha=alpha, delta=None)
-    found = accountant.calibrate(run(sampling, n, size, steps), group(k))
-    assert found.noise.scale == pytest.approx(scale, rel=3e-5)
-    assert epsilon * (1 - 1e-6) <= found.certificate.epsilon <= epsilon
+#: (sampling, records, batch, steps, k, order) and the noise of a sum by epsilon
+SCALES = [
+    (("poisson", 4000, 200, 200, 10, 8), {0.5: 39.9942, 2: 19.9892, 8: 9.9844}),
+    (("poisson", 4000, 200, 200, 10, 8), {64: 3.6712}),
+    (("fixed_size", 4000, 200, 200, 10, 8), {0.5: 44.204, 2: 23.0433, 64: 17.05046}),
+    (("poisson", 4000, 200, 200, 81, 8), {0.5: 323.994, 8: 80.9772}),
+    (("poisson", 4000, 200, 200, 121, 8), {0.5: 483.994, 8: 120.9769}),
+    # where a grid of privacy losses was infinite too early
+    (("poisson", 50000, 512, 3920, 20, 16), {0.5: 102.5791, 8: 25.64146, 80: 8.1098}),
+    (("poisson", 50000, 512, 3920, 2, 16), {0.5: 10.25715, 8: 2.56996, 80: 1.82142}),
+    (("poisson", 50000, 1024, 1960, 20, 16), {0.5: 145.0687, 80: 11.46827}),
+    (("poisson", 50000, 1024, 1960, 2, 16), {0.5: 14.50574, 8: 3.62864, 80: 1.97953}),
+]
+
+
+@pytest.mark.parametrize("what, scales", SCALES)
+def test_renyi_costs_of_hidden_groups(what, scales):
+    sampling, n, size, n_steps, k, alpha = what
+    steps = steps_of(run(sampling, n, size, n_steps), Adjacency.arbitrary(k, ()))
+    for epsilon, scale in scales.items():
+        (cost,) = steps.dominated(GaussianNoise(scale)).pair.renyi_costs((alpha,))
+        assert n_steps * cost == pytest.approx(epsilon, rel=5e-5)
+
+
+def test_a_scale_for_a_promise_at_an_order_has_its_digits():
+    accountant = RenyiDP(80.0, alpha=16, delta=None)
+    found = accountant.calibrate(run(n=50000, size=512, steps=3920), group(20))
+    assert found.noise.scale == pytest.approx(8.109798, rel=1e-6)
+    assert 80 * (1 - 1e-7) <= found.certificate.epsilon <= 80
 
 
 def test_hidden_batches_cost_more_than_the_mean_square_of_one_step():
@@ -299,7 +311,7 @@ def test_scenarios_with_a_certain_count_are_accounted_for(sampling):
 
 @pytest.mark.parametrize("event, k", [(1e-6, 81), (1e-9, 121)])
 def test_the_event_of_a_long_chain_is_paid_once_for_all_steps(event, k):
-    chain = MarkovChainScenario(CHAIN, event_delta=event)
+    chain = MarkovChainScenario(CHAIN, event_delta=event, table="a street")
     delta, noise = 1e-5, GaussianNoise(500.0)
     for steps in (1, 300):
         found = PrivacyLoss(delta=delta).certify(noise, run(steps=steps), chain)
@@ -333,7 +345,9 @@ def test_runs_under_one_named_window_add_up_and_pay_their_events():
     unnamed = PrivacyLoss().certify(
         GaussianNoise(500.0), run(), MarkovChainScenario(CHAIN, event_delta=1e-6)
     )
-    assert not unnamed.composable and unnamed.epsilon == found.epsilon
+    # what is weighed by the law of the number is a mean over tables, and adds up with
+    # nothing
+    assert not unnamed.composable and unnamed.epsilon < found.epsilon
 
 
 def test_what_is_refused_and_what_would_do():
@@ -355,6 +369,97 @@ def test_what_is_refused_and_what_would_do():
         assert not support
         assert "number of records changes" in support.reason
         assert "replaced" in support.reason
+
+
+# -- the law of how many records differ -----------------------------------------------
+
+
+def test_the_oracle_of_a_law_of_counts():
+    """Two-sided geometric numbers of records, each of which moves by a tenth."""
+    k = np.arange(1, 400)
+    weights = k * 0.3**2 * 0.7 ** (k - 1)
+    found = CountLawCurve(tuple(GaussianCurve(0.1 * j) for j in k), tuple(weights), 0.0)
+    assert found.delta(1.0) == pytest.approx(0.0493, abs=5e-5)
+    assert found.epsilon(found.delta(1.0)) == pytest.approx(1.0, rel=1e-9)
+    assert found.epsilon(found.delta(0.0)) == 0.0
+    rest = CountLawCurve(found.curves, found.weights, 1e-3)
+    assert rest.epsilon(1e-3) == rest.renyi(2.0) == math.inf
+    # the exponential of squares beats geometric tails: nothing is left of Rényi costs
+    assert found.renyi(8.0) > 1000 > GaussianCurve(0.5).renyi(8.0)
+
+
+def survival(*transitions, n=60, **options):
+    scenario = MarkovChainScenario(transitions, **options)
+    bound = scenario.bind(PublicContext(n_records=n))
+    return bound.fact(Adjacency, run("full_batch", n, None)).survival
+
+
+def test_two_states_meet_as_soon_as_their_total_variation_allows():
+    k = np.arange(60)
+    np.testing.assert_allclose(
+        survival(CHAIN), 0.7**k * (1 + 0.3 * k), rtol=1e-6, atol=1e-11
+    )
+    # the larger of two beliefs, and a first record that is not stationary
+    slower = [[0.95, 0.05], [0.2, 0.8]]
+    assert np.all(survival(CHAIN, slower) == survival(slower))
+    known = survival(CHAIN, initial=[0.5, 0.5])
+    assert np.all(known >= survival(CHAIN)) and known[-1] < 1e-2
+    for options in ({"pairs": "all"}, {"event_delta": 0.0}, {"table": "a street"}):
+        assert survival(CHAIN, **options) is None
+    large = np.full((12, 12), 1 / 12) + np.eye(12)
+    assert survival(large / large.sum(1, keepdims=True), initial=np.eye(12)[0]) is None
+
+
+def test_no_coupling_meets_sooner_than_total_variation_allows():
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        step = rng.dirichlet(np.ones(3), size=3)
+        found, power = survival(step), np.eye(3)
+        for k in range(20):
+            gaps = np.abs(power[:, None] - power).sum(2).max() / 2
+            assert found[k] >= gaps * (1 - 1e-9)
+            power = power @ step
+        assert np.all(np.diff(found) <= 1e-15) and found[0] == 1
+
+
+def test_the_law_of_counts_bounds_what_a_series_tells_and_saves_noise():
+    n, step = 7, np.array([[0.6, 0.4], [0.3, 0.7]])
+    release = run("full_batch", n, None, 1)
+    found = PrivacyLoss(0.5, 0.02).calibrate(release, MarkovChainScenario(step))
+    assert found.certificate.notion is Notion.APPROXIMATE_PUFFERFISH
+    assert isinstance(found.certificate.curve, CountLawCurve)
+    assert "mean over how many" in " ".join(found.certificate.assumptions)
+    all_at_once = PrivacyLoss(0.5, 0.02).calibrate(release, group(n))
+    assert found.noise.scale < 0.8 * all_at_once.noise.scale
+    paths = np.array(list(itertools.product((0, 1), repeat=n)))
+    masses = np.array([3 / 7, 4 / 7])[paths[:, 0]]
+    for a, b in itertools.pairwise(range(n)):
+        masses = masses * step[paths[:, a], paths[:, b]]
+    sums = (2.0 * paths - 1).sum(1)  # clipped at one
+    for i in range(n):
+        laws = []
+        for value in (0, 1):
+            given = masses * (paths[:, i] == value)
+            laws += [sums, given / given.sum()]
+        for a, b in ((laws[:2], laws[2:]), (laws[2:], laws[:2])):
+            assert hockey_stick(found.noise, *a, *b, 0.5) <= 0.02
+
+
+def test_laws_save_noise_in_sampled_runs_too():
+    chain = MarkovChainScenario(CHAIN)
+    named = MarkovChainScenario(CHAIN, table="a street")
+    for release, share in (
+        (run("full_batch", size=None), 0.15),
+        (run(size=40, steps=1), 0.6),
+        (VoteRelease(n_records=4000, n_teachers=200, n_classes=2, n_queries=3), 0.2),
+    ):
+        law, window = (
+            PrivacyLoss().calibrate(release, scenario) for scenario in (chain, named)
+        )
+        assert law.noise.scale < share * window.noise.scale
+        assert law.certificate.epsilon == window.certificate.epsilon == 1.0
+        back = PrivacyLoss().certify(law.noise.with_scale(1e5), release, chain)
+        assert back.epsilon < 1.0
 
 
 def test_the_steps_of_a_run_list_their_group():

@@ -58,6 +58,9 @@ class StepsOfRelease(ABC):
         How many records differ at most.
     event : float
         Mass of the event in which more do.
+    law : tuple of float or None
+        Bounds of the probability that more than 0, 1, ... records differ, under some
+        coupling, where they are known.
 
     Notes
     -----
@@ -73,6 +76,7 @@ class StepsOfRelease(ABC):
     relation: str
     count: int
     event: float = 0.0
+    law: tuple[float, ...] | None = None
 
     #: Subclasses by the kind of release they read.
     # filled by `__init_subclass__`, so that accountants need no list of releases

@@ -24,9 +24,11 @@ from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
 from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency, BoundScenario
 from skpuffer.scenarios._facts import arbitrary_coupling
+from skpuffer.utils._checks import check_probability
 from skpuffer.utils._solve import largest_argument, raise_until
 
 from ._accounting import Accounting, StepsOfRelease
+from ._count_law import law_account, law_scale
 from ._gradients import GRADIENT_FIELDS
 from ._least_scale import least_scale
 from ._votes import VOTE_FIELDS
@@ -61,7 +63,8 @@ def steps_of(release: Release, adjacency: Adjacency) -> StepsOfRelease:
     # more records than that differ in an event of this mass, which is about the tables:
     # it is paid for once, whatever the number of steps
     event = 0.0 if adjacency.count_is_certain else float(adjacency.delta)
-    steps = kind(release, adjacency.relation, int(adjacency.count), event)
+    law = None if adjacency.survival is None else tuple(adjacency.survival.tolist())
+    steps = kind(release, adjacency.relation, int(adjacency.count), event, law)
     steps.check()
     return steps
 
@@ -144,6 +147,9 @@ class _CompositionAccountant(_AdditiveAccountant):
     #: MiB that a grid of privacy losses may take.
     max_memory: float = 500.0
 
+    #: Whether a law of how many records differ is read: by means of trade-offs.
+    _by_law = False
+
     #: Whether the noise is asked for Rényi costs, or for its trade-off.
     _by_renyi_costs = False
 
@@ -202,6 +208,15 @@ class _CompositionAccountant(_AdditiveAccountant):
 
     def _least_scale(self, steps: StepsOfRelease) -> float:
         """Scale of the least noise that keeps the promise."""
+        scale = self._scale_of_count(steps)
+        if steps.law is None or not self._by_law:
+            return scale
+        assert self.delta is not None  # of an accountant that reads laws
+        noise, target = self._chosen_noise(), (float(self.epsilon), float(self.delta))
+        return law_scale(steps, noise, *target, scale, self.max_memory)
+
+    def _scale_of_count(self, steps: StepsOfRelease) -> float:
+        """Scale of the least noise for as many records as may differ."""
         # of scale one: only its family and its shape matter here
         unit, delta = self._chosen_noise(), self._delta_left(steps)
 
@@ -265,15 +280,21 @@ class _CompositionAccountant(_AdditiveAccountant):
         by_costs = self._by_renyi_costs and all(
             isinstance(pair, ShiftPair) for pair, _ in pairs
         )
-        radius = float(found.shift.radius)
+        event = steps.event
         coupling = fact.coupling_id
         notion = self._composed_notion
-        if steps.event:
+        weighed = self._account_by_law(steps, noise)
+        if weighed is not None and weighed[0] < epsilon:
+            # a mean over tables, which holds for this run alone
+            (epsilon, curve, found), lower, remarks = weighed, None, ()
+            event, coupling, notion = 0.0, None, Notion.APPROXIMATE_PUFFERFISH
+        elif event:
             # what rests on an event is about the prior, and on this coupling of it
             notion = Notion.APPROXIMATE_PUFFERFISH
         elif not math.isinf(fact.move):
             # the bound takes clipped gradients of any records, not how far each moves
             coupling = arbitrary_coupling(steps.relation, steps.count)
+        radius = float(found.shift.radius)
         # one record against one; under differential privacy the two are the same by
         # definition
         compared = steps.count == 1 and not fact.any_records
@@ -282,7 +303,7 @@ class _CompositionAccountant(_AdditiveAccountant):
             epsilon=epsilon,
             alpha=getattr(self, "alpha", None),
             delta=0.0 if self.delta is None else float(self.delta),
-            event_delta=steps.event,
+            event_delta=event,
             relation=steps.relation,
             curve=curve,
             # a lower bound of the dominating pair is one of the run only if tables
@@ -303,6 +324,16 @@ class _CompositionAccountant(_AdditiveAccountant):
             source=found.source,
             **self._identity(bound, release),
         )
+
+    def _account_by_law(
+        self, steps: StepsOfRelease, noise: Noise
+    ) -> tuple[float, Curve, Accounting] | None:
+        """Epsilon, curve and account by the law of how many records differ."""
+        if steps.law is None or not self._by_law:
+            return None
+        delta = check_probability(delta=self.delta)
+        curve, found = law_account(steps, noise, delta, self.max_memory)
+        return curve.epsilon(delta), curve, found
 
 
 def _memoised_scale(accountant: _CompositionAccountant, steps: StepsOfRelease) -> float:

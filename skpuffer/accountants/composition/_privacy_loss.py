@@ -77,6 +77,7 @@ class PrivacyLoss(_CompositionAccountant):
     # always given, unlike in the base class
     delta: float
     _composed_notion = Notion.APPROXIMATE_DP
+    _by_law = True
 
     def __init__(
         self,
