@@ -18,7 +18,7 @@ from skpuffer.accountants import PrivacyLoss, RenyiDP
 from skpuffer.accountants.composition._base import steps_of
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
-from skpuffer.privacy import Notion, compose
+from skpuffer.privacy import Certificate, Notion, compose
 from skpuffer.privacy_loss import (
     CountLawCurve,
     GaussianCurve,
@@ -429,6 +429,8 @@ def test_the_law_of_counts_bounds_what_a_series_tells_and_saves_noise():
     assert found.certificate.notion is Notion.APPROXIMATE_PUFFERFISH
     assert isinstance(found.certificate.curve, CountLawCurve)
     assert "mean over how many" in " ".join(found.certificate.assumptions)
+    plain = found.certificate.to_dict()
+    assert Certificate.from_dict(plain) == found.certificate
     all_at_once = PrivacyLoss(0.5, 0.02).calibrate(release, group(n))
     assert found.noise.scale < 0.8 * all_at_once.noise.scale
     paths = np.array(list(itertools.product((0, 1), repeat=n)))
@@ -468,3 +470,4 @@ def test_the_steps_of_a_run_list_their_group():
     ((pair, times),) = found.curve.steps
     assert isinstance(pair, SubsetGroupPair) and (pair.count, times) == (3, 200)
     assert "exchanged" in found.source
+    assert Certificate.from_dict(found.to_dict()) == found
