@@ -165,8 +165,8 @@ class _CompositionAccountant(_AdditiveAccountant):
 
     def _delta_left(self, steps: StepsOfRelease) -> float | None:
         """Part of delta that the event of some steps leaves to the noise, if any."""
-        if self.delta is None:
-            return None
+        if self.delta is None or not steps.event:
+            return self.delta
         # given the event's complement in both worlds, delta is that of the noise
         return delta_left(self.delta, steps.event) / (1 - steps.event)
 
@@ -283,7 +283,9 @@ class _CompositionAccountant(_AdditiveAccountant):
         event = steps.event
         coupling = fact.coupling_id
         notion = self._composed_notion
-        weighed = self._account_by_law(steps, noise)
+        weighed = None
+        if steps.law is not None and self._by_law:
+            weighed = self._account_by_law(steps, noise)
         if weighed is not None and weighed[0] < epsilon:
             # a mean over tables, which holds for this run alone
             (epsilon, curve, found), lower, remarks = weighed, None, ()
@@ -327,10 +329,8 @@ class _CompositionAccountant(_AdditiveAccountant):
 
     def _account_by_law(
         self, steps: StepsOfRelease, noise: Noise
-    ) -> tuple[float, Curve, Accounting] | None:
+    ) -> tuple[float, Curve, Accounting]:
         """Epsilon, curve and account by the law of how many records differ."""
-        if steps.law is None or not self._by_law:
-            return None
         delta = check_probability(delta=self.delta)
         curve, found = law_account(steps, noise, delta, self.max_memory)
         return curve.epsilon(delta), curve, found
