@@ -410,6 +410,14 @@ def test_two_states_meet_as_soon_as_their_total_variation_allows():
     assert survival(large / large.sum(1, keepdims=True), initial=np.eye(12)[0]) is None
 
 
+def test_in_blocks_no_record_of_another_block_differs():
+    blocks = BlocksScenario(MarkovChainScenario(CHAIN), sizes=[20, 40])
+    bound = blocks.bind(PublicContext(n_records=60))
+    found = bound.fact(Adjacency, run("full_batch", 60, None)).survival
+    np.testing.assert_allclose(found[:40], survival(CHAIN, n=40), atol=1e-13)
+    assert np.all(found[40:] == 0)
+
+
 def test_no_coupling_meets_sooner_than_total_variation_allows():
     rng = np.random.default_rng(0)
     for _ in range(5):
