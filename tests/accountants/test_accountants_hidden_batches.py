@@ -18,6 +18,7 @@ from skpuffer.accountants import PrivacyLoss, RenyiDP
 from skpuffer.accountants.composition._base import steps_of
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Shift
+from skpuffer.papers import SampledPrivacyLoss
 from skpuffer.privacy import Certificate, Notion, compose
 from skpuffer.privacy_loss import (
     CountLawCurve,
@@ -364,6 +365,8 @@ def test_what_is_refused_and_what_would_do():
     assert not support and "event_delta=0" in support.reason
     with pytest.raises(UnsupportedError, match="give a delta"):
         order.calibrate(release, chain)
+    sampled = SampledPrivacyLoss().supports(run(dim=1), chain)
+    assert not sampled and "event_delta=0" in sampled.reason
     for sampling in ("fixed_size", "with_replacement"):
         support = PrivacyLoss().supports(run(sampling), RecordScenario(2))
         assert not support
