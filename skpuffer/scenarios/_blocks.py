@@ -341,8 +341,16 @@ class _BoundBlocks(BoundScenario):
             count_is_certain=all(fact.count_is_certain for fact in found),
             sequences=self._sequences(found),
             window=_largest(fact.window for fact in found),
+            survival=self._survival([fact.survival for fact in found]),
             **self._trust(found),
         )
+
+    def _survival(self, found):
+        """Worst law of how many records differ, none of them outside of a block."""
+        if any(one is None for one in found):
+            return None
+        n = self.context.n_records
+        return np.max([np.pad(one, (0, n - len(one))) for one in found], axis=0)
 
     @offers(MaxInfluence)
     def _influence(self, release: AnyRelease, norm: float) -> MaxInfluence:

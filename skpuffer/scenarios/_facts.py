@@ -265,6 +265,9 @@ class Adjacency(Fact):
     count_is_certain : bool
         Whether no more records differ in any event. If not, `delta` is the mass of the
         event in which more do.
+    survival : ndarray of shape (n,) or None
+        Bounds of the probability that more than 0, 1, ... records differ, under a
+        coupling that need not be that of the other fields.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
     """
@@ -284,6 +287,8 @@ class Adjacency(Fact):
     count_is_certain: bool = True
     # a refinement of `count` and `move`, which hold without it
     moves: Floats | None = field(default=None, repr=False)
+    # whole runs may be weighed by it, never their steps
+    survival: Floats | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         # a mean number of records, say, would be cut off to a smaller group of them

@@ -318,8 +318,8 @@ def delta_left(delta: float, event: float) -> float:
     if event >= delta:
         raise ValueError(
             f"The parameter 'delta' ({delta:g}) must exceed {event:g}, the mass "
-            "outside the event on which the prior is known. Use more public rows or a "
-            "larger 'delta'."
+            "outside the event on which the prior is known. Use more public rows, a "
+            "smaller 'event_delta' of the scenario if it has one, or a larger 'delta'."
         )
     return float(delta) - event
 
