@@ -13,15 +13,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.validation import check_consistent_length
 
-from skpuffer.accountants import Accountant, PrivacyLoss
+from skpuffer.accountants import Accountant, Best, Calibration, PrivacyLoss
+from skpuffer.accountants._gain import gain_over_records
 from skpuffer.exceptions import (
     EstimatedGuaranteeWarning,
+    NoGainWarning,
     PrivacyLeakWarning,
     PrivacyWarning,
     SeededNoiseWarning,
 )
 from skpuffer.releases import PublicContext
-from skpuffer.scenarios import RecordScenario, Scenario
+from skpuffer.scenarios import BoundScenario, RecordScenario, Scenario
 from skpuffer.utils._checks import noise_generator
 from skpuffer.utils._reading import (
     as_table,
@@ -59,10 +61,17 @@ DEFAULT_EPSILON = 1.0
 #: Delta of an estimator that was told nothing.
 DEFAULT_DELTA = 1e-5
 
-# made anew at each call, since a default value in a signature must be None
-_default_accountant = functools.partial(
+# Made anew at each call, since a default value in a signature must be None. Under
+# differential privacy one accountant is the best for every release; elsewhere it
+# depends on what the scenario offers.
+_OF_RECORDS = functools.partial(
     PrivacyLoss, epsilon=DEFAULT_EPSILON, delta=DEFAULT_DELTA
 )
+_OF_SECRETS = functools.partial(Best, epsilon=DEFAULT_EPSILON, delta=DEFAULT_DELTA)
+
+#: A gain over differential privacy up to here is none: noise is found to about so many
+#: digits.
+_NO_GAIN = 1 + 1e-3
 
 #: What a certificate says of noise that can be drawn again.
 SEEDED = "the noise was drawn from a seed: whoever knows it can remove the noise"
@@ -356,6 +365,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         exact = calibration.noise.is_zero
         # still before the noise: where warnings are errors, nothing has left
         announce(self, certificate, seeded, exact, leaks)
+        announce_gain(self, calibration, accountant, release, bound)
         value = self._execute(task, release, calibration.noise, rng)
         # attributes are set only after this, and from noisy values and public facts
         # alone
@@ -500,8 +510,10 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         -------
         self : object
         """
+        scenario = params.get("scenario", self.scenario)
+        plain = scenario is None or isinstance(scenario, RecordScenario)
         defaults: dict[str, Callable[[], Any]] = {
-            "accountant": _default_accountant,
+            "accountant": _OF_RECORDS if plain else _OF_SECRETS,
             "scenario": RecordScenario,
         }
         for name, make in defaults.items():
@@ -542,12 +554,13 @@ def mark_noisy(tags: Tags) -> Tags:
 def scenario_and_accountant(estimator: Any) -> tuple[Scenario, Accountant]:
     """Return the scenario and a private copy of the accountant, both checked."""
     found: list[Any] = []
-    for name, kind, default in (
-        ("scenario", Scenario, RecordScenario),
-        ("accountant", Accountant, _default_accountant),
-    ):
+    for name, kind in (("scenario", Scenario), ("accountant", Accountant)):
         held = getattr(estimator, name)
         if held is None:
+            default: Any = RecordScenario
+            if found:
+                plain = isinstance(found[0], RecordScenario)
+                default = _OF_RECORDS if plain else _OF_SECRETS
             held = default()
         if not isinstance(held, kind):
             raise TypeError(
@@ -579,6 +592,29 @@ def refuse_arguments(estimator: Any, arguments: Iterable[str]) -> None:
             f"{type(estimator).__name__}.fit() got an unexpected keyword argument "
             f"{name!r}{why}"
         )
+
+
+def announce_gain(
+    estimator: Any,
+    calibration: Calibration,
+    accountant: Accountant,
+    release: Any,
+    bound: BoundScenario,
+) -> None:
+    """Warn where differential privacy promises more for the same noise."""
+    if isinstance(bound.scenario, RecordScenario):
+        return
+    compared = gain_over_records(calibration, accountant.epsilon, release, bound)
+    if compared is None or compared[0] > _NO_GAIN:
+        return
+    gain, count = compared
+    warn(
+        f"{type(estimator).__name__} gains nothing by its scenario: "
+        f"RecordScenario(k={count}, relation='replace') would need {gain:.3g} times "
+        "the noise used here, by its best accountant, and promises more for it, "
+        "whatever is believed of the records.",
+        NoGainWarning,
+    )
 
 
 def announce(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skpuffer._prediction import ScoreProbabilitiesMixin
+from skpuffer.exceptions import UnsupportedError
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.training import make_loss
 from skpuffer.utils._checks import check_positive
@@ -59,6 +60,15 @@ class _Rows:
         return with_intercept(clip_rows(X, self.data_norm), self.intercept)
 
 
+def _deviation(release: Any, task: Task) -> float:
+    """Largest deviation of the noise of a release; infinite where there is none."""
+    try:
+        found = task.accountant.calibrate(release, task.scenario.bind(release.context))
+    except UnsupportedError:
+        return float("inf")
+    return float(np.max(found.noise.std()))
+
+
 class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
     """Logistic regression by noisy gradients, or by noise on its coefficients.
 
@@ -71,13 +81,13 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         What is secret. None is one record, added or removed: differential privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss`.
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, and the same
+        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
     solver : {'auto', 'gradient', 'output'}, default='auto'
         ``'gradient'`` trains by noisy clipped gradients. ``'output'`` computes the
         l2-regularised minimiser to a public tolerance and adds noise to it, for any
-        scenario that bounds how far it moves. ``'auto'`` takes gradients under a
-        :class:`~skpuffer.scenarios.RecordScenario` or a declared belief, if the
-        accountant can account for them, and the output otherwise.
+        scenario that bounds how far it moves. ``'auto'`` takes the one with less noise
+        for as long a way, see the notes, of those that the accountant can account for.
     C : float, default=None
         Inverse regularisation strength, as in scikit-learn: the objective is
         ``C * sum of losses + |w|^2 / 2``. None is no penalty for gradients, whose noise
@@ -177,6 +187,15 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
     row and D = sqrt(2 log(2) n C) that of the minimiser. A scenario under which the
     secret moves a record only a little thus needs less noise than differential privacy;
     one under which it moves several records pays for each by how far it moves.
+
+    ``solver='auto'`` compares the two by the noise that the coefficients have for each
+    unit of the way they may go. If the gradients of all n records point the same way,
+    the output goes ``C n R / 2``, as slopes at zero are one half, with the noise that
+    is added to it. Training goes as far as its rule lets it (see
+    :func:`skpuffer.training.run_defaults`), and over a way of one it gathers a noise of
+    s / n, with s that of one sum of gradients clipped to norm one. Where a record may
+    become any other, that is half the noise of the output, which is worth it where a
+    secret moves records only a little.
 
     References
     ----------
@@ -294,17 +313,24 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         return self._output_release(task)
 
     def _by_gradients(self, task: Task) -> bool:
-        # 'auto' is gradients where a record may become any other and the accountant
-        # takes them, and the output elsewhere: the minimiser moves by a bounded
-        # multiple of how far a secret moves the records, however little that is. The
-        # choice reads the parameters and public facts alone.
+        # The choice reads the parameters and public facts alone: not the noise of an
+        # empirical prior.
         if self.solver == "output" or self._norm_from_data:
             return False
         if self.solver == "gradient":
             return True
-        scenario, accountant = task.scenario, task.accountant
-        supported = accountant.supports(self._probe(task), scenario)
-        return scenario.any_records and bool(supported)
+        scenario, probe = task.scenario, self._probe(task)
+        if not task.accountant.supports(probe, scenario) or scenario.needs_empirical:
+            return False
+        # of any record only the clip norm is known: nothing to compare, see the notes
+        if scenario.any_records:
+            return True
+        output = self._output_release(task)
+        C = _OUTPUT_C if self.C is None else float(self.C)
+        radius = float(np.hypot(self.data_norm, self._output_intercept))
+        by_output = _deviation(output, task) / (C * radius / 2)
+        by_gradients = _deviation(probe, task)
+        return by_gradients < np.inf and by_gradients <= by_output
 
     # -- by output perturbation ---------------------------------------------------
 

@@ -247,9 +247,13 @@ class ApproximateWasserstein(_AdditiveAccountant):
         # with a mass left out, distances may be finite where W_inf is not (Gaussians of
         # unequal covariance): refuse only if none is
         whole = sensitivity_bound(fact, release, norm)
+        events = self._event_deltas(fact.delta)
+        # bounds fall with the mass: where the most of it gains nothing, no less does
+        most = near_sensitivity(fact, whole, release, norm, max(events))
+        if most is whole and math.isfinite(whole.radius):
+            return [whole]
         found = [
-            near_sensitivity(fact, whole, release, norm, event)
-            for event in self._event_deltas(fact.delta)
+            near_sensitivity(fact, whole, release, norm, event) for event in events
         ]
         finite = [each for each in found if math.isfinite(each.radius)]
         if not finite:
@@ -357,8 +361,10 @@ def _(
     # one radius for all pairs, each of which may leave out the same mass: the promise
     # is made pair by pair, so these masses are not added up
     radius, worst = -math.inf, None
+    # on one coordinate all norms are the same, and so is what is remembered
+    order = 2.0 if release.dim == 1 else norm
     for prior, i, j, u, v in fact.pairs_of_distributions():
-        found = _near_distance(u, v, event, norm, release.units)
+        found = _near_distance(u, v, event, order, release.units)
         if found > radius:
             radius, worst = found, (prior, fact.secrets[i], fact.secrets[j])
     radius = (fact.scale * radius if radius else 0.0) + release.total_slack(norm)
