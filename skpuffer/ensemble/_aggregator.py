@@ -44,7 +44,7 @@ class PATEAggregator(BaseEstimator):  # type: ignore[misc] # scikit-learn is unt
         removed: it changes one teacher, so one vote a query.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, and the same
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
         numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
     n_teachers : int, default=50
         Number of voters.

@@ -49,7 +49,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         What is secret. None is one record, added or removed: differential privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, and the same
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
         numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
     loss : {'log_loss', 'hinge', 'huber_hinge'}, default='log_loss'
         Loss of a record: logistic regression, a linear support vector machine, or one
@@ -251,7 +251,7 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         What is secret. None is one record, added or removed: differential privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, and the same
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
         numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
     loss : {'squared_error', 'huber'}, default='squared_error'
         Loss of a record.

@@ -34,7 +34,7 @@ class PrivateLinearSVC(LinearClassifier):
         What is secret. None is one record, added or removed: differential privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, and the same
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
         numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
     loss : {'hinge', 'huber_hinge'}, default='huber_hinge'
         The hinge loss, or one with a smoothed corner, which noisy steps follow better.
