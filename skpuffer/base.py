@@ -118,7 +118,10 @@ class Task:
     reading : object
         Public: how the table was read, as `_validate` says.
     start : ndarray or None
-        Parameters that an earlier fit released, where this one goes on from them.
+        Parameters that are public or were released before, where this fit goes on from
+        them.
+    start_assumption : str or None
+        What the certificate takes for granted of them.
     """
 
     scenario: Scenario
@@ -128,6 +131,7 @@ class Task:
     y: Any = None
     reading: Any = None
     start: Any = None
+    start_assumption: str | None = None
 
 
 def forget(estimator: BaseEstimator, keep: Iterable[str] = ()) -> None:
@@ -327,6 +331,9 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
             feature_map=feature_map,
             empirical=(raw, raw_y, secret) if scenario.needs_empirical else None,
         )
+        start = None
+        if released is not None or getattr(self, "init", None) is not None:
+            start = self._start(released)
         task = Task(
             scenario=scenario,
             accountant=accountant,
@@ -334,7 +341,8 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
             X=X,
             y=y,
             reading=reading,
-            start=released if getattr(self, "warm_start", False) else None,
+            start=None if start is None else start.parameters,
+            start_assumption=None if start is None else start.assumption,
         )
         # complete here: what is accounted for below is executed from this same object
         release = self._release(task)
@@ -366,11 +374,13 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         # still before the noise: where warnings are errors, nothing has left
         announce(self, certificate, seeded, exact, leaks)
         announce_gain(self, calibration, accountant, release, bound)
+        # a ledger hears of this release alone: what it started from was told of before
+        whole = certificate if start is None else start.covering(certificate)
         value = self._execute(task, release, calibration.noise, rng)
         # attributes are set only after this, and from noisy values and public facts
         # alone
         self._check_released(value)
-        self.certificate_ = certificate
+        self.certificate_ = whole
         self.noise_ = calibration.noise
         self.accountant_ = accountant
         self._publish(value, release)
@@ -485,6 +495,10 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         scenario = RecordScenario() if self.scenario is None else self.scenario
         position = scenario.secret_position(tuple(names), len(names))
         return names if position is None else np.delete(names, position)
+
+    def _start(self, released: Any) -> Any:
+        """Return where a run starts: None where it always begins at the same point."""
+        return None
 
     def _leaks(self) -> tuple[str, ...]:
         """Leaks, in sentences: what is read off private data outside any promise."""

@@ -14,7 +14,12 @@ from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import GradientRelease, QueryRelease
 from skpuffer.scenarios import BoundScenario, Scenario
-from skpuffer.utils._checks import check_order, check_positive, check_probability
+from skpuffer.utils._checks import (
+    check_count,
+    check_order,
+    check_positive,
+    check_probability,
+)
 
 from ._base import Accountant, Calibration, bind, check_values, known_accountants
 from .additive._base import DEFAULT_ORDER
@@ -137,6 +142,8 @@ class Best(Accountant):
                 f"The parameter 'composable' must be True or False. "
                 f"Got {self.composable!r}."
             )
+        if not isinstance(self.verbose, (bool, np.bool_)):
+            check_count(verbose=self.verbose, least=0)
         if self.candidates is None:
             return
         if not isinstance(self.candidates, (list, tuple)) or not self.candidates:

@@ -134,6 +134,15 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
     average : float or bool, default=None
         Iterate averaging: share of the steps, counted from the last, whose iterates
         are averaged. None is by the rule.
+    init : estimator or tuple, default=None
+        Where training starts, in the units of the data: a fitted model with the same
+        columns and classes, such as one of scikit-learn's on public rows with labels,
+        or the pair (`coef_`, `intercept_`). One with a `certificate_` is composed with
+        this fit where that is possible; of any other the certificate assumes that it
+        was fitted without these rows. In a search, wrap it in
+        :class:`sklearn.frozen.FrozenEstimator`, as cloning forgets a fit. The rule
+        for what is not given does not go as far from a start. It is
+        for gradients only, and ``'auto'`` takes these.
     warm_start : bool, default=False
         Whether to begin at the parameters an earlier `fit` released, also of a table
         of other records. The certificate is of this fit alone: add that of the other.
@@ -248,6 +257,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         learning_rate: float | None = None,
         momentum: float | None = None,
         average: float | None = None,
+        init: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
         random_state: RandomState = None,
@@ -269,6 +279,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         self.learning_rate = learning_rate
         self.momentum = momentum
         self.average = average
+        self.init = init
         self.warm_start = warm_start
         self.verbose = verbose
         self.random_state = random_state
@@ -278,6 +289,12 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         if self.C is not None:
             check_positive(C=self.C)
         check_positive(tol=self.tol)
+        if self.init is not None and (self.solver == "output" or self._norm_from_data):
+            raise ValueError(
+                "The parameter 'init' is for gradients: the minimiser that the output "
+                "releases does not depend on where it is searched from. Use "
+                "solver='gradient' and a public 'data_norm', or init=None."
+            )
         if self.solver == "gradient" and self._norm_from_data:
             raise ValueError(
                 "The parameter 'data_norm' cannot be 'empirical' with "
@@ -317,7 +334,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         # empirical prior.
         if self.solver == "output" or self._norm_from_data:
             return False
-        if self.solver == "gradient":
+        if self.solver == "gradient" or self.init is not None:
             return True
         scenario, probe = task.scenario, self._probe(task)
         if not task.accountant.supports(probe, scenario) or scenario.needs_empirical:
