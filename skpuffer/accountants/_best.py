@@ -14,6 +14,7 @@ from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import GradientRelease, QueryRelease
 from skpuffer.scenarios import BoundScenario, Scenario
+from skpuffer.scenarios._facts import Fact
 from skpuffer.utils._checks import (
     check_count,
     check_order,
@@ -214,7 +215,7 @@ class Best(Accountant):
             If no candidate promises this; the message holds the reason of each.
         """
         self.check()
-        bound = _public(bind(scenario, release))
+        bound = _Once(bind(scenario, release))
         found, reasons = [], []
         for candidate, name in self._shown(self._asked(type(release))):
             try:
@@ -259,7 +260,7 @@ class Best(Accountant):
         """
         self.check()
         check_values(noise, release)
-        bound = _public(bind(scenario, release))
+        bound = _Once(bind(scenario, release))
         asked = list(self._asked(type(release)))
         # those of the same noise, or all: an accountant certifies any that it knows
         family = [a for a in asked if a[0]._chosen_noise().family == noise.family]
@@ -281,7 +282,7 @@ class Best(Accountant):
         return self._labelled(certificate, [c for _, c in found], choice)
 
     def _check_support(self, release: Any, bound: BoundScenario) -> None:
-        _public(bound)
+        bound = _Once(bound)
         reasons = []
         for candidate, name in self._asked(type(release)):
             try:
@@ -436,16 +437,40 @@ _ESTIMATES = (
 )
 
 
-def _public(bound: BoundScenario) -> BoundScenario:
-    """Return a bound scenario, unless its facts are read off the private rows."""
-    # before any candidate is asked: whom it would be, or why nobody, tells of the rows
-    if bound.scenario.needs_empirical:
-        raise UnsupportedError(
-            "Best does not choose by the private rows, which are the prior here, and "
-            "every accountant would only estimate. Declare a prior, or name an "
-            "accountant for an estimate, such as GeneralWasserstein()."
-        )
-    return bound
+class _Once(BoundScenario):
+    """A bound scenario that finds each fact once, however many ask for it.
+
+    Raises
+    ------
+    UnsupportedError
+        If its facts are read off the private rows.
+    """
+
+    def __init__(self, bound: BoundScenario) -> None:
+        # before any candidate is asked: whom it would be, or why nobody, tells of the
+        # rows
+        if bound.scenario.needs_empirical:
+            raise UnsupportedError(
+                "Best does not choose by the private rows, which are the prior here, "
+                "and every accountant would only estimate. Declare a prior, or name an "
+                "accountant for an estimate, such as GeneralWasserstein()."
+            )
+        super().__init__(bound.scenario, bound.context)
+        self._bound = bound
+        self._found: dict[tuple[Any, ...], Any] = {}
+
+    def provides(self, release: Any) -> frozenset[type[Fact]]:
+        return self._bound.provides(release)
+
+    def fact(self, kind: Any, release: Any, norm: float = 2) -> Any:
+        # of one release: the one that all candidates are asked about
+        key = kind, id(release), norm
+        if key not in self._found:
+            self._found[key] = self._bound.fact(kind, release, norm)
+        return self._found[key]
+
+    def describe(self) -> str:
+        return self._bound.describe()
 
 
 def _all_candidates(kind: type) -> list[Accountant]:

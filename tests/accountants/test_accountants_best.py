@@ -200,6 +200,22 @@ def test_a_choice_by_a_public_sample_pays_for_all_that_were_compared():
     assert two.confidence == pytest.approx(0.98)
 
 
+def test_tables_are_simulated_once_for_each_norm():
+    asked = []
+
+    def counted(a, b, rng):
+        asked.append((a, b))
+        return draw_pair(a, b, rng)
+
+    release = QueryRelease(query=total, n_records=4, dim=1)
+    scenario = SimulatorScenario(
+        draw, counted, secrets=[0, 1], n_draws=300, confidence=0.99
+    )
+    found = Best(delta=0.2).calibrate(release, scenario)
+    assert found.certificate.choice.count(" ×)") + 1 > 3
+    assert len(asked) == 2 * 300
+
+
 # -- parameters ------------------------------------------------------------------------
 
 

@@ -318,7 +318,7 @@ class TestBest(AccountantContract):
     """Asked about releases of several kinds, of which each has another best one."""
 
     kind = Best
-    modes = ({"delta": 1e-3}, {"alpha": 4.0, "composable": False})
+    modes = ({"delta": 1e-3},)
     growths = ("distributions", "records", "steps")
     measured = ("distributions", "records")
 
