@@ -4,6 +4,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -175,7 +176,7 @@ class Best(Accountant):
         """
         orders = {
             candidate.clip_order
-            for candidate, _ in self._asked(GradientRelease)
+            for candidate in self._asked(GradientRelease)
             if GradientRelease in candidate.reads
         }
         if len(orders) > 1:
@@ -217,24 +218,24 @@ class Best(Accountant):
         self.check()
         bound = _Once(bind(scenario, release))
         found, reasons = [], []
-        for candidate, name in self._shown(self._asked(type(release))):
+        for candidate in self._shown(self._asked(type(release))):
             try:
                 made = candidate.calibrate(release, bound, random_state)
                 self._check_target(made.certificate)
             except ValueError as error:
-                reasons.append((name, str(error)))
+                reasons.append((candidate, str(error)))
                 continue
-            found.append((_mean_square(made.noise, release.dim), name, made))
+            found.append((_mean_square(made.noise, release.dim), candidate, made))
         if not found:
             raise self._none(release, bound, reasons)
         best = _least([error for error, *_ in found], [m for *_, m in found])
         others = sorted(
-            ((error, name) for i, (error, name, _) in enumerate(found) if i != best),
+            ((error, other) for i, (error, other, _) in enumerate(found) if i != best),
             key=lambda other: other[0],
         )
-        least, name, made = found[best]
-        runners = [f"{other} {_ratio(error, least)}" for error, other in others]
-        choice = f"{name}, of the least mean square error"
+        least, winner, made = found[best]
+        runners = [f"{_name(other)} {_ratio(error, least)}" for error, other in others]
+        choice = f"{_name(winner)}, of the least mean square error"
         if runners:
             choice += f"; against it {', '.join(runners)}"
         made_by_all = [m.certificate for *_, m in found]
@@ -263,54 +264,54 @@ class Best(Accountant):
         bound = _Once(bind(scenario, release))
         asked = list(self._asked(type(release)))
         # those of the same noise, or all: an accountant certifies any that it knows
-        family = [a for a in asked if a[0]._chosen_noise().family == noise.family]
+        family = [a for a in asked if a._chosen_noise().family == noise.family]
         found, reasons = [], []
-        for candidate, name in family or asked:
+        for candidate in family or asked:
             try:
                 certificate = candidate.certify(noise, release, bound)
                 self._check_target(certificate, spent=False)
             except ValueError as error:
-                reasons.append((name, str(error)))
+                reasons.append((candidate, str(error)))
                 continue
-            found.append((name, certificate))
+            found.append((candidate, certificate))
         if not found:
             raise self._none(release, bound, reasons)
         made = [Calibration(noise, certificate) for _, certificate in found]
         best = _least([_spent(certificate) for _, certificate in found], made)
-        name, certificate = found[best]
-        choice = f"{name}, of the least epsilon for this noise"
+        winner, certificate = found[best]
+        choice = f"{_name(winner)}, of the least epsilon for this noise"
         return self._labelled(certificate, [c for _, c in found], choice)
 
     def _check_support(self, release: Any, bound: BoundScenario) -> None:
         bound = _Once(bound)
         reasons = []
-        for candidate, name in self._asked(type(release)):
+        for candidate in self._asked(type(release)):
             try:
                 candidate._check_support(release, bound)
                 unit = candidate._chosen_noise()
                 # no promise follows from what is only estimated
                 if candidate._fact(release, bound, unit.norm).certified:
                     return
-                reasons.append((name, _ESTIMATES))
+                reasons.append((candidate, _ESTIMATES))
             except ValueError as error:
-                reasons.append((name, str(error)))
+                reasons.append((candidate, str(error)))
         raise self._none(release, bound, reasons)
 
     def _need(self, release: Any, bound: BoundScenario) -> type:
         """Kind of the fact that the first candidate works from which can."""
         reasons = []
-        for candidate, name in self._asked(type(release)):
+        for candidate in self._asked(type(release)):
             try:
                 candidate._check_support(release, bound)
                 return candidate._need(release, bound)
             except ValueError as error:
-                reasons.append((name, str(error)))
+                reasons.append((candidate, str(error)))
         raise self._none(release, bound, reasons)
 
     # -- the parts ----------------------------------------------------------------
 
-    def _asked(self, kind: type) -> Iterable[tuple[Accountant, str]]:
-        """Yield the candidates for a kind of release, at the target, and their names.
+    def _asked(self, kind: type) -> Iterable[Accountant]:
+        """Yield the candidates for a kind of release, at the target.
 
         Those that make no promise of this kind are not among them.
         """
@@ -322,7 +323,7 @@ class Best(Accountant):
             # defaults are tried in every noise, of which some keep no such promise
             if asked is None or (self.candidates is None and not _is_valid(asked)):
                 continue
-            yield asked, " ".join(repr(asked).split())
+            yield asked
 
     def _at_target(self, candidate: Accountant) -> Accountant | None:
         """Return a candidate with this budget; None if it promises another thing."""
@@ -336,8 +337,7 @@ class Best(Accountant):
             target["delta"] = self.delta
             if "alpha" in names:
                 # what goes with a delta: None, or the order of a class that needs one
-                signature = inspect.signature(type(candidate))
-                target["alpha"] = signature.parameters["alpha"].default
+                target["alpha"] = _usual_alpha(type(candidate))
         else:
             # a class without the parameter may promise at one order alone
             if "alpha" in names:
@@ -397,18 +397,18 @@ class Best(Accountant):
             confidence = max(0.0, 1 - sum(1 - c.confidence for c in compared))
         return replace(
             certificate,
-            accountant=" ".join(repr(self).split()),
+            accountant=_name(self),
             choice=choice,
             confidence=confidence,
         )
 
     def _none(
-        self, release: Any, bound: BoundScenario, reasons: list[tuple[str, str]]
+        self, release: Any, bound: BoundScenario, reasons: list[tuple[Accountant, str]]
     ) -> UnsupportedError:
         """Say why no candidate will do: each reason once, with those who gave it."""
         names: dict[str, list[str]] = {}
-        for name, reason in reasons:
-            names.setdefault(reason, []).append(name)
+        for candidate, reason in reasons:
+            names.setdefault(reason, []).append(_name(candidate))
         lines = [f"- {', '.join(who)}: {reason}" for reason, who in names.items()]
         what = "no candidate makes such promises" if not lines else ""
         return UnsupportedError(
@@ -417,15 +417,13 @@ class Best(Accountant):
             + "\n".join(lines)
         )
 
-    def _shown(
-        self, asked: Iterable[tuple[Accountant, str]]
-    ) -> Iterable[tuple[Accountant, str]]:
+    def _shown(self, asked: Iterable[Accountant]) -> Iterable[Accountant]:
         """Candidates, with a progress bar if one is wanted."""
         if not self.verbose:
             return asked
         from tqdm.auto import tqdm  # a display, wanted by few: not at import
 
-        bar: Iterable[tuple[Accountant, str]] = tqdm(
+        bar: Iterable[Accountant] = tqdm(
             list(asked), desc="accountants", unit="accountant"
         )
         return bar
@@ -490,12 +488,23 @@ def _all_candidates(kind: type) -> list[Accountant]:
     return found
 
 
+@lru_cache
+def _usual_alpha(kind: type[Accountant]) -> Any:
+    """Default of the parameter `alpha` of a class."""
+    return inspect.signature(kind).parameters["alpha"].default
+
+
 def _is_valid(accountant: Accountant) -> bool:
     try:
         accountant.check()
     except ValueError:
         return False
     return True
+
+
+def _name(accountant: Accountant) -> str:
+    """Text of an accountant in one line."""
+    return " ".join(repr(accountant).split())
 
 
 def _mean_square(noise: Noise, dim: int | None) -> float:

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from skpuffer.exceptions import UnsupportedError
+from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (
     Adjacency,
     BoundScenario,
@@ -15,8 +16,10 @@ from skpuffer.scenarios import (
 from skpuffer.scenarios._base import AnyRelease
 from skpuffer.scenarios._facts import arbitrary_coupling
 
-from ._base import Calibration
+from ._base import Accountant, Calibration
 from ._best import Best
+from .additive import GroupPrivacy
+from .composition import PrivacyLoss, RenyiDP
 
 __all__ = ["gain_over_records", "records_that_differ"]
 
@@ -74,7 +77,9 @@ def gain_over_records(
     None where there is nothing to compare: an estimate, or a noise without a variance.
     """
     certificate = found.certificate
-    if not certificate.certified or certificate.epsilon is None:
+    alpha, delta = certificate.alpha, certificate.delta
+    stated = certificate.epsilon is not None and (alpha is not None or delta > 0)
+    if not (certificate.certified and stated):
         return None
     count = records_that_differ(release, bound)
     if certificate.noise_gain is not None:
@@ -85,14 +90,27 @@ def gain_over_records(
     if certificate.coupling_id == arbitrary_coupling("replace", count):
         # it promises as much to any records, so nothing was made of the scenario
         return 1.0, count
-    alpha, delta = certificate.alpha, certificate.delta
-    best = Best(epsilon, delta=delta) if alpha is None else Best(epsilon, alpha)
+    plain_dp = RecordScenario(count, relation="replace")
+    best = Best(
+        epsilon,
+        alpha,
+        delta=delta if alpha is None else None,
+        candidates=_for_records(release, alpha),
+    )
     try:
-        plain = best.calibrate(release, RecordScenario(count, relation="replace"))
+        plain = best.calibrate(release, plain_dp)
     except UnsupportedError:
         # nothing bounds what any record does: no noise would do
         return math.inf, count
     return _root_mean_square(plain, release) / used, count
+
+
+def _for_records(release: AnyRelease, alpha: float | None) -> list[Accountant]:
+    """Accountants that differential privacy needs no other than, without repeats."""
+    if not isinstance(release, QueryRelease):
+        return [PrivacyLoss() if alpha is None else RenyiDP()]
+    noises = ["laplace"] if alpha == math.inf else ["gaussian", "laplace"]
+    return [GroupPrivacy(noise=noise) for noise in noises]
 
 
 def _root_mean_square(found: Calibration, release: AnyRelease) -> float:
