@@ -13,15 +13,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.validation import check_consistent_length
 
-from skpuffer.accountants import Accountant, PrivacyLoss
+from skpuffer.accountants import Accountant, Best, Calibration, PrivacyLoss
+from skpuffer.accountants._gain import gain_over_records
 from skpuffer.exceptions import (
     EstimatedGuaranteeWarning,
+    NoGainWarning,
     PrivacyLeakWarning,
     PrivacyWarning,
     SeededNoiseWarning,
 )
 from skpuffer.releases import PublicContext
-from skpuffer.scenarios import RecordScenario, Scenario
+from skpuffer.scenarios import BoundScenario, RecordScenario, Scenario
 from skpuffer.utils._checks import noise_generator
 from skpuffer.utils._reading import (
     as_table,
@@ -60,10 +62,17 @@ DEFAULT_EPSILON = 1.0
 #: Delta of an estimator that was told nothing.
 DEFAULT_DELTA = 1e-5
 
-# made anew at each call, since a default value in a signature must be None
-_default_accountant = functools.partial(
+# Made anew at each call, since a default value in a signature must be None. Under
+# differential privacy one accountant is the best for every release; elsewhere it
+# depends on what the scenario offers.
+_OF_RECORDS = functools.partial(
     PrivacyLoss, epsilon=DEFAULT_EPSILON, delta=DEFAULT_DELTA
 )
+_OF_SECRETS = functools.partial(Best, epsilon=DEFAULT_EPSILON, delta=DEFAULT_DELTA)
+
+#: A gain over differential privacy up to here is none: noise is found to about so many
+#: digits.
+_NO_GAIN = 1 + 1e-3
 
 #: What a certificate says of noise that can be drawn again.
 SEEDED = "the noise was drawn from a seed: whoever knows it can remove the noise"
@@ -110,7 +119,10 @@ class Task:
     reading : object
         Public: how the table was read, as `_validate` says.
     start : ndarray or None
-        Parameters that an earlier fit released, where this one goes on from them.
+        Parameters that are public or were released before, where this fit goes on from
+        them.
+    start_assumption : str or None
+        What the certificate takes for granted of them.
     """
 
     scenario: Scenario
@@ -120,6 +132,7 @@ class Task:
     y: Any = None
     reading: Any = None
     start: Any = None
+    start_assumption: str | None = None
 
 
 def forget(estimator: BaseEstimator, keep: Iterable[str] = ()) -> None:
@@ -341,6 +354,9 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
             feature_map=feature_map,
             empirical=(raw, raw_y, secret) if scenario.needs_empirical else None,
         )
+        start = None
+        if released is not None or getattr(self, "init", None) is not None:
+            start = self._start(released)
         task = Task(
             scenario=scenario,
             accountant=accountant,
@@ -348,7 +364,8 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
             X=X,
             y=y,
             reading=reading,
-            start=released if getattr(self, "warm_start", False) else None,
+            start=None if start is None else start.parameters,
+            start_assumption=None if start is None else start.assumption,
         )
         # complete here: what is accounted for below is executed from this same object
         release = self._release(task)
@@ -379,11 +396,14 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         exact = calibration.noise.is_zero
         # still before the noise: where warnings are errors, nothing has left
         announce(self, certificate, seeded, exact, leaks)
+        announce_gain(self, calibration, accountant, release, bound)
+        # a ledger hears of this release alone: what it started from was told of before
+        whole = certificate if start is None else start.covering(certificate)
         value = self._execute(task, release, calibration.noise, rng)
         # attributes are set only after this, and from noisy values and public facts
         # alone
         self._check_released(value)
-        self.certificate_ = certificate
+        self.certificate_ = whole
         self.noise_ = calibration.noise
         self.accountant_ = accountant
         self._publish(value, release)
@@ -499,6 +519,10 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         position = scenario.secret_position(tuple(names), len(names))
         return names if position is None else np.delete(names, position)
 
+    def _start(self, released: Any) -> Any:
+        """Return where a run starts: None where it always begins at the same point."""
+        return None
+
     def _leaks(self) -> tuple[str, ...]:
         """Leaks, in sentences: what is read off private data outside any promise."""
         return ()
@@ -523,8 +547,10 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         -------
         self : object
         """
+        scenario = params.get("scenario", self.scenario)
+        plain = scenario is None or isinstance(scenario, RecordScenario)
         defaults: dict[str, Callable[[], Any]] = {
-            "accountant": _default_accountant,
+            "accountant": _OF_RECORDS if plain else _OF_SECRETS,
             "scenario": RecordScenario,
         }
         for name, make in defaults.items():
@@ -565,12 +591,13 @@ def mark_noisy(tags: Tags) -> Tags:
 def scenario_and_accountant(estimator: Any) -> tuple[Scenario, Accountant]:
     """Return the scenario and a private copy of the accountant, both checked."""
     found: list[Any] = []
-    for name, kind, default in (
-        ("scenario", Scenario, RecordScenario),
-        ("accountant", Accountant, _default_accountant),
-    ):
+    for name, kind in (("scenario", Scenario), ("accountant", Accountant)):
         held = getattr(estimator, name)
         if held is None:
+            default: Any = RecordScenario
+            if found:
+                plain = isinstance(found[0], RecordScenario)
+                default = _OF_RECORDS if plain else _OF_SECRETS
             held = default()
         if not isinstance(held, kind):
             raise TypeError(
@@ -602,6 +629,29 @@ def refuse_arguments(estimator: Any, arguments: Iterable[str]) -> None:
             f"{type(estimator).__name__}.fit() got an unexpected keyword argument "
             f"{name!r}{why}"
         )
+
+
+def announce_gain(
+    estimator: Any,
+    calibration: Calibration,
+    accountant: Accountant,
+    release: Any,
+    bound: BoundScenario,
+) -> None:
+    """Warn where differential privacy promises more for the same noise."""
+    if isinstance(bound.scenario, RecordScenario):
+        return
+    compared = gain_over_records(calibration, accountant.epsilon, release, bound)
+    if compared is None or compared[0] > _NO_GAIN:
+        return
+    gain, count = compared
+    warn(
+        f"{type(estimator).__name__} gains nothing by its scenario: "
+        f"RecordScenario(k={count}, relation='replace') would need {gain:.3g} times "
+        "the noise used here, by its best accountant, and promises more for it, "
+        "whatever is believed of the records.",
+        NoGainWarning,
+    )
 
 
 def announce(

@@ -9,6 +9,7 @@ __all__ = [
     "EmpiricalPriorWarning",
     "EstimatedGuaranteeWarning",
     "InfiniteDistanceError",
+    "NoGainWarning",
     "PrivacyLeakWarning",
     "PrivacyWarning",
     "QueryBudgetError",
@@ -57,6 +58,14 @@ class EmpiricalPriorWarning(PrivacyLeakWarning):
 
 class EstimatedGuaranteeWarning(PrivacyWarning):
     """Noise was set from samples of a distribution: the certificate is an estimate."""
+
+
+class NoGainWarning(PrivacyWarning):
+    """The scenario takes no less noise than differential privacy, which promises more.
+
+    Differential privacy of as many replaced records as the secret may change: of one
+    only where records are independent.
+    """
 
 
 class SeededNoiseWarning(PrivacyWarning):

@@ -1,6 +1,7 @@
 """Which noise keeps the promise, and what exactly is promised."""
 
 from ._base import Accountant, Calibration, Support
+from ._best import Best
 from ._compatibility import compatibility_table
 from .additive import (
     ApproximateWasserstein,
@@ -18,6 +19,7 @@ __all__ = [
     "Accountant",
     "ApproximateWasserstein",
     "AttributeGaussian",
+    "Best",
     "Calibration",
     "DistributionAwareWasserstein",
     "GeneralWasserstein",

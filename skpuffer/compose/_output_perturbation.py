@@ -72,7 +72,8 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):  # type: ig
         What is secret. None is one record, added or removed: differential privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss`.
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
+        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
     sensitivity : float or Sensitivity, default=None
         How far the vector moves at most when one record changes. A number is the l2
         norm of the move when a record is replaced, and when one is added or removed; a

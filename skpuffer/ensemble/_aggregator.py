@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Self
 
 from sklearn.base import BaseEstimator
 
+from skpuffer.accountants._base import bind
 from skpuffer.base import (
     FLOATING_POINT,
     SEEDED,
     all_or_nothing,
     announce,
+    announce_gain,
     scenario_and_accountant,
 )
 from skpuffer.releases import VoteRelease
@@ -42,7 +44,8 @@ class PATEAggregator(BaseEstimator):  # type: ignore[misc] # scikit-learn is unt
         removed: it changes one teacher, so one vote a query.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss`.
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
+        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
     n_teachers : int, default=50
         Number of voters.
     n_classes : int, default=10
@@ -165,6 +168,8 @@ class PATEAggregator(BaseEstimator):  # type: ignore[misc] # scikit-learn is unt
         if seeded:
             certificate = certificate.assuming(SEEDED)
         announce(self, certificate, seeded, calibration.noise.is_zero)
+        bound = bind(scenario, release)
+        announce_gain(self, calibration, accountant, release, bound)
         self.certificate_ = certificate
         self.noise_ = calibration.noise
         self.release_ = release

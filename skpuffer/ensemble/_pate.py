@@ -121,7 +121,8 @@ classifier, default=None
         What is secret. None is one record, added or removed: differential privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss`.
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
+        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
     n_jobs : int, default=None

@@ -146,6 +146,16 @@ class OutputClassifier(LinearClassifier):
         if self.C is not None:
             check_positive(C=self.C)
         check_positive(tol=self.tol)
+        if self.init is not None and self.solver == "output":
+            raise ValueError(
+                "The parameter 'init' is for gradients: the minimiser that the output "
+                "releases does not depend on where it is searched from. Use "
+                "solver='gradient', or init=None."
+            )
+
+    @property
+    def _output_C(self) -> float:
+        return _OUTPUT_C if self.C is None else float(self.C)
 
     def _l2(self, context: PublicContext) -> float:
         # C * sum of losses + |w|^2 / 2, divided by C n: the mean loss and |w|^2 / (2 C
@@ -164,7 +174,7 @@ class OutputClassifier(LinearClassifier):
             rows,
             n_records=context.n_records,
             radius=rows.radius,
-            C=_OUTPUT_C if self.C is None else float(self.C),
+            C=self._output_C,
         )
         return minimiser_release(
             context,

@@ -5,7 +5,10 @@ from __future__ import annotations
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from skpuffer._prediction import ScoreProbabilitiesMixin
+from skpuffer.exceptions import UnsupportedError
 from skpuffer.training import Logistic, Multinomial, make_loss
 from skpuffer.utils._clipping import row_norms
 from skpuffer.utils._sklearn import Interval, StrOptions
@@ -30,6 +33,15 @@ if TYPE_CHECKING:
 __all__ = ["PrivateLogisticRegression"]
 
 
+def _deviation(release: Any, task: Task) -> float:
+    """Largest deviation of the noise of a release; infinite where there is none."""
+    try:
+        found = task.accountant.calibrate(release, task.scenario.bind(release.context))
+    except UnsupportedError:
+        return float("inf")
+    return float(np.max(found.noise.std()))
+
+
 class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
     """Logistic regression by noisy gradients, or by noise on its coefficients.
 
@@ -42,13 +54,13 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         What is secret. None is one record, added or removed: differential privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss`.
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
+        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
     solver : {'auto', 'gradient', 'output'}, default='auto'
         ``'gradient'`` trains by noisy clipped gradients. ``'output'`` computes the
         l2-regularised minimiser to a public tolerance and adds noise to it, for any
-        scenario that bounds how far it moves. ``'auto'`` takes gradients under a
-        :class:`~skpuffer.scenarios.RecordScenario` or a declared belief, if the
-        accountant can account for them, and the output otherwise.
+        scenario that bounds how far it moves. ``'auto'`` takes the one with less noise
+        for as long a way, see the notes, of those that the accountant can account for.
     C : float, default=None
         Inverse regularisation strength, as in scikit-learn: the objective is
         ``C * sum of losses + |w|^2 / 2``. None is no penalty for gradients, whose noise
@@ -95,6 +107,15 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
     average : float or bool, default=None
         Iterate averaging: share of the steps, counted from the last, whose iterates
         are averaged. None is by the rule.
+    init : estimator or tuple, default=None
+        Where training starts, in the units of the data: a fitted model with the same
+        columns and classes, such as one of scikit-learn's on public rows with labels,
+        or the pair (`coef_`, `intercept_`). One with a `certificate_` is composed with
+        this fit where that is possible; of any other the certificate assumes that it
+        was fitted without these rows. In a search, wrap it in
+        :class:`sklearn.frozen.FrozenEstimator`, as cloning forgets a fit. The rule
+        for what is not given does not go as far from a start. It is
+        for gradients only, and ``'auto'`` takes these.
     warm_start : bool, default=False
         Whether to begin at the parameters an earlier `fit` released, also of a table
         of other records. The certificate is of this fit alone: add that of the other.
@@ -152,6 +173,15 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
     only a little thus needs less noise than differential privacy; one under which it
     moves several records pays for each by how far it moves.
 
+    ``solver='auto'`` compares the two by the noise that the coefficients have for each
+    unit of the way they may go. If the gradients of all n records point the same way,
+    the output goes ``C n R / 2``, as slopes at zero are one half, with the noise that
+    is added to it. Training goes as far as its rule lets it (see
+    :func:`skpuffer.training.run_defaults`), and over a way of one it gathers a noise of
+    s / n, with s that of one sum of gradients clipped to norm one. Where a record may
+    become any other, that is half the noise of the output, which is worth it where a
+    secret moves records only a little.
+
     References
     ----------
     Chaudhuri, Monteleoni and Sarwate (2011), Differentially private empirical risk
@@ -201,6 +231,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         learning_rate: float | None = None,
         momentum: float | None = None,
         average: float | None = None,
+        init: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
         random_state: RandomState = None,
@@ -222,12 +253,18 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         self.learning_rate = learning_rate
         self.momentum = momentum
         self.average = average
+        self.init = init
         self.warm_start = warm_start
         self.verbose = verbose
         self.random_state = random_state
 
     def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
+        if self.init is not None and self._norm_from_data:
+            raise ValueError(
+                "The parameter 'init' is for gradients, which need a public "
+                "'data_norm'. Give one, or init=None."
+            )
         if self.solver == "gradient" and self._norm_from_data:
             raise ValueError(
                 "The parameter 'data_norm' cannot be 'empirical' with "
@@ -252,17 +289,22 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         return make_loss("log_loss", len(self.classes_))
 
     def _by_gradients(self, task: Task) -> bool:
-        # 'auto' is gradients where a record may become any other and the accountant
-        # takes them, and the output elsewhere: the minimiser moves by a bounded
-        # multiple of how far a secret moves the records, however little that is. The
-        # choice reads the parameters and public facts alone.
+        # The choice reads the parameters and public facts alone: not the noise of an
+        # empirical prior.
         if self.solver == "output" or self._norm_from_data:
             return False
-        if self.solver == "gradient":
+        if self.solver == "gradient" or self.init is not None:
             return True
-        scenario, accountant = task.scenario, task.accountant
-        supported = accountant.supports(self._probe(task), scenario)
-        return scenario.any_records and bool(supported)
+        scenario, probe = task.scenario, self._probe(task)
+        if not task.accountant.supports(probe, scenario) or scenario.needs_empirical:
+            return False
+        # of any record only the clip norm is known: nothing to compare, see the notes
+        if scenario.any_records:
+            return True
+        output, rows = self._output_release(task), self._model_rows(task)
+        by_output = _deviation(output, task) / (self._output_C * rows.radius / 2)
+        by_gradients = _deviation(probe, task)
+        return by_gradients < np.inf and by_gradients <= by_output
 
     # -- by output perturbation ---------------------------------------------------
 

@@ -144,7 +144,9 @@ class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
     scenario : Scenario, default=None
         What is secret. None is one record, added or removed: differential privacy.
     accountant : Accountant, default=None
-        How the loss is counted. None is (1, 1e-5)-differential privacy.
+        How the loss is counted. None is (1, 1e-5)-differential privacy by
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
+        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
     alpha : float, default=1.0
         Regularisation strength on rows in units of `data_norm` and targets in units of
         half their range; at least what keeps the noisy moments solvable is added.

@@ -49,7 +49,8 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         What is secret. None is one record, added or removed: differential privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss`.
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
+        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
     loss : {'log_loss', 'hinge', 'huber_hinge'}, default='log_loss'
         Loss of a record: logistic regression, a linear support vector machine, or one
         with a smoothed corner.
@@ -87,6 +88,14 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
     average : float or bool, default=None
         Iterate averaging: share of the steps, counted from the last, whose iterates
         are averaged. None is by the rule.
+    init : estimator or tuple, default=None
+        Where training starts, in the units of the data: a fitted model with the same
+        columns and classes, such as one of scikit-learn's on public rows with labels,
+        or the pair (`coef_`, `intercept_`). One with a `certificate_` is composed with
+        this fit where that is possible; of any other the certificate assumes that it
+        was fitted without these rows. In a search, wrap it in
+        :class:`sklearn.frozen.FrozenEstimator`, as cloning forgets a fit. The rule
+        for what is not given does not go as far from a start.
     warm_start : bool, default=False
         Whether to begin at the parameters an earlier `fit` released, also of a table
         of other records. The certificate is of this fit alone: add that of the other.
@@ -173,6 +182,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         learning_rate: float | None = None,
         momentum: float | None = None,
         average: float | None = None,
+        init: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
         random_state: RandomState = None,
@@ -194,6 +204,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         self.learning_rate = learning_rate
         self.momentum = momentum
         self.average = average
+        self.init = init
         self.warm_start = warm_start
         self.verbose = verbose
         self.random_state = random_state
@@ -250,7 +261,8 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         What is secret. None is one record, added or removed: differential privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss`.
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
+        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
     loss : {'squared_error', 'huber'}, default='squared_error'
         Loss of a record.
     epsilon : float, default=0.1
@@ -290,6 +302,14 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
     average : float or bool, default=None
         Iterate averaging: share of the steps, counted from the last, whose iterates
         are averaged. None is by the rule.
+    init : estimator or tuple, default=None
+        Where training starts, in the units of the data: a fitted model with the same
+        columns and classes, such as one of scikit-learn's on public rows with labels,
+        or the pair (`coef_`, `intercept_`). One with a `certificate_` is composed with
+        this fit where that is possible; of any other the certificate assumes that it
+        was fitted without these rows. In a search, wrap it in
+        :class:`sklearn.frozen.FrozenEstimator`, as cloning forgets a fit. The rule
+        for what is not given does not go as far from a start.
     warm_start : bool, default=False
         Whether to begin at the parameters an earlier `fit` released, also of a table
         of other records. The certificate is of this fit alone: add that of the other.
@@ -372,6 +392,7 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         learning_rate: float | None = None,
         momentum: float | None = None,
         average: float | None = None,
+        init: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
         random_state: RandomState = None,
@@ -394,6 +415,7 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         self.learning_rate = learning_rate
         self.momentum = momentum
         self.average = average
+        self.init = init
         self.warm_start = warm_start
         self.verbose = verbose
         self.random_state = random_state
@@ -414,6 +436,12 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
 
     def _l2(self, context: PublicContext) -> float:
         return float(self.alpha)
+
+    def _in_units(self, coef: Floats, intercept: Floats) -> Floats:
+        scale = target_scale(self.target_bounds)
+        return super()._in_units(
+            coef / scale.half, (intercept - scale.centre) / scale.half
+        )
 
     def _publish(self, value: Any, release: Any) -> None:
         super()._publish(value, release)

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from skpuffer._prediction import LinearLabelsMixin, ScoreProbabilitiesMixin
 from skpuffer.base import PrivateClassifierMixin
 from skpuffer.linear_model._base_sgd import PrivateTrainingMixin
+from skpuffer.linear_model._start import checked_array
 from skpuffer.training import PerceptronGradients, make_loss
 from skpuffer.training._perceptron import ACTIVATIONS
 from skpuffer.utils._checks import check_count, check_non_negative, check_positive
@@ -47,7 +48,8 @@ class PrivateMLPClassifier(
         What is secret. None is one record, added or removed: differential privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss`.
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
+        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
     hidden_size : int, default=32
         Units of the hidden layer.
     activation : {'relu', 'tanh', 'logistic', 'identity'}, default='tanh'
@@ -84,6 +86,14 @@ class PrivateMLPClassifier(
     average : float or bool, default=None
         Iterate averaging: share of the steps, counted from the last, whose iterates
         are averaged. None is by the rule.
+    init : estimator or tuple, default=None
+        Where training starts, in the units of the data: a fitted model with the same
+        columns and classes, such as one of scikit-learn's on public rows with labels,
+        or the pair (`coefs_`, `intercepts_`). One with a `certificate_` is composed
+        with this fit where that is possible; of any other the certificate assumes that
+        it was fitted without these rows. In a search, wrap it in
+        :class:`sklearn.frozen.FrozenEstimator`, as cloning forgets a fit. The rule
+        for what is not given does not go as far from a start.
     warm_start : bool, default=False
         Whether to begin at the parameters an earlier `fit` released, also of a table
         of other records. The certificate is of this fit alone: add that of the other.
@@ -170,6 +180,7 @@ class PrivateMLPClassifier(
         learning_rate: float | None = None,
         momentum: float | None = None,
         average: float | None = None,
+        init: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
         random_state: RandomState = None,
@@ -190,6 +201,7 @@ class PrivateMLPClassifier(
         self.learning_rate = learning_rate
         self.momentum = momentum
         self.average = average
+        self.init = init
         self.warm_start = warm_start
         self.verbose = verbose
         self.random_state = random_state
@@ -228,6 +240,40 @@ class PrivateMLPClassifier(
         output = (self.hidden_size + 1) * self._n_outputs()
         each = whole["clip_norm"] / 2 ** (1 / order)
         return {**whole, "clip_norm": (each, each), "blocks": (hidden, output)}
+
+    _init_names = ("coefs_", "intercepts_")
+
+    def _parameters(self, weights: Any, intercepts: Any) -> Floats:
+        theirs = getattr(self.init, "activation", self.activation)
+        if theirs != self.activation:
+            raise ValueError(
+                f"The parameter 'init' has activation={theirs!r}, this network "
+                f"{self.activation!r}: its weights would mean something else."
+            )
+        d, h, k = self.n_features_in_, self.hidden_size, self._n_outputs()
+        # one more layer than there is here, say
+        if not len(weights) == len(intercepts) == 2:
+            raise ValueError(
+                "The parameter 'init' must have one hidden layer: two matrices in "
+                f"coefs_ and two vectors in intercepts_. Got {len(weights)} and "
+                f"{len(intercepts)}."
+            )
+        layers = [
+            np.vstack(
+                [
+                    checked_array("coefs_", matrix, shape) * unit,
+                    checked_array("intercepts_", bias, shape[1:]),
+                ]
+            )
+            for matrix, bias, shape, unit in zip(
+                weights,
+                intercepts,
+                [(d, h), (h, k)],
+                [self.data_norm, 1.0],
+                strict=True,
+            )
+        ]
+        return np.concatenate([layer.ravel() for layer in layers])
 
     def _gradients(self, X: Any, y: Any) -> Gradients:
         """Clipped gradients of the network on rows in units of `data_norm`."""

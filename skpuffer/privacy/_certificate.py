@@ -90,6 +90,8 @@ class Certificate:
         Where the statement is proved.
     scenario, accountant, release : str
         What was protected, who accounted, what left.
+    choice : str
+        Whom an accountant that asks others took, and how the others compared.
     n_releases : int
         How many releases are composed in it.
 
@@ -142,6 +144,7 @@ class Certificate:
     source: str = ""
     scenario: str = ""
     accountant: str = ""
+    choice: str = ""
     release: str = ""
     n_releases: int = 1
 
@@ -509,6 +512,7 @@ _TEXTS = frozenset(
     {
         "accountant",
         "assumptions",
+        "choice",
         "coupling_id",
         "notion",
         "record",

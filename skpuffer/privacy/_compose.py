@@ -158,6 +158,7 @@ def _sum_of(certificates: Sequence[Certificate]) -> Certificate:
         source="coupling composition; "
         + "; ".join(sorted({c.source for c in certificates})),
         accountant=" + ".join(dict.fromkeys(c.accountant for c in certificates)),
+        choice=" + ".join(dict.fromkeys(c.choice for c in certificates if c.choice)),
         release=" + ".join(c.release for c in certificates),
         n_releases=sum(c.n_releases for c in certificates),
     )

@@ -43,6 +43,8 @@ def _rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
         yield "scenario", c.scenario
     if c.accountant:
         yield "accountant", c.accountant
+    if c.choice:
+        yield "chosen", c.choice
     if c.sensitivity is not None and c.norm is not None:
         norm = "∞" if math.isinf(c.norm) else f"{c.norm:g}"
         yield "shift covered", f"{c.sensitivity:.6g} (l{norm}, in units of the release)"

@@ -143,7 +143,8 @@ class OutputDistributions(_ConditionalDistributions):
         self, release: QueryRelease, norm: float
     ) -> tuple[float, tuple[float, ...] | None]:
         """Return norm and units in which the distributions are to be compared."""
-        return norm, release.units
+        # on one coordinate all norms are the same, and so is what is remembered
+        return 2.0 if release.dim == 1 else norm, release.units
 
     def output_move(self, shift: float, release: QueryRelease, norm: float) -> float:
         """Return how far the output moves where the distributions' points move so far.

@@ -44,7 +44,8 @@ class PrivateStandardScaler(
         What is secret. None is one record, added or removed: differential privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss`.
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
+        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
         Public bounds of the features: numbers, or arrays of shape (n_features,), all

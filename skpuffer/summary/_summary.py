@@ -53,7 +53,8 @@ class PrivateSummary(PrivateEstimatorMixin):
         What is secret. None is one record, added or removed: differential privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss`.
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
+        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
     statistics : list of str, or dict of {column: list of str}, \
             default=('count', 'mean', 'std')
         Of 'count', 'mean', 'std', 'var', 'rate', 'quantile', 'median' and 'histogram'.

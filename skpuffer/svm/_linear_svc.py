@@ -40,7 +40,8 @@ class PrivateLinearSVC(OutputClassifier):
         What is secret. None is one record, added or removed: differential privacy.
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
-        :class:`~skpuffer.accountants.PrivacyLoss`.
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
+        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
     solver : {'gradient', 'output'}, default='gradient'
         ``'gradient'`` trains by noisy clipped gradients. ``'output'`` computes the
         l2-regularised minimiser to a public tolerance and adds noise to it, for two
@@ -93,6 +94,14 @@ class PrivateLinearSVC(OutputClassifier):
     average : float or bool, default=None
         Iterate averaging: share of the steps, counted from the last, whose iterates
         are averaged. None is by the rule.
+    init : estimator or tuple, default=None
+        Where training starts, in the units of the data: a fitted model with the same
+        columns and classes, such as one of scikit-learn's on public rows with labels,
+        or the pair (`coef_`, `intercept_`). One with a `certificate_` is composed with
+        this fit where that is possible; of any other the certificate assumes that it
+        was fitted without these rows. In a search, wrap it in
+        :class:`sklearn.frozen.FrozenEstimator`, as cloning forgets a fit. The rule
+        for what is not given does not go as far from a start.
     warm_start : bool, default=False
         Whether to begin at the parameters an earlier `fit` released, also of a table
         of other records. The certificate is of this fit alone: add that of the other.
@@ -192,6 +201,7 @@ class PrivateLinearSVC(OutputClassifier):
         learning_rate: float | None = None,
         momentum: float | None = None,
         average: float | None = None,
+        init: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
         random_state: RandomState = None,
@@ -215,6 +225,7 @@ class PrivateLinearSVC(OutputClassifier):
         self.learning_rate = learning_rate
         self.momentum = momentum
         self.average = average
+        self.init = init
         self.warm_start = warm_start
         self.verbose = verbose
         self.random_state = random_state

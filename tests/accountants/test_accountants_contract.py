@@ -5,6 +5,7 @@ import math
 from skpuffer.accountants import (
     ApproximateWasserstein,
     AttributeGaussian,
+    Best,
     DistributionAwareWasserstein,
     GeneralWasserstein,
     GroupPrivacy,
@@ -332,6 +333,23 @@ class TestOverlapAmplification(_OfManySteps):
             return query(unit * size), believed
         release, _ = super().case(growth, size, unit)
         return release, believed
+
+
+class TestBest(AccountantContract):
+    """Asked about releases of several kinds, of which each has another best one."""
+
+    kind = Best
+    modes = ({"delta": 1e-3},)
+    growths = ("distributions", "records", "steps")
+    measured = ("distributions", "records")
+
+    def case(self, growth, size=1, unit=1.0):
+        if growth == "distributions":
+            return _OfDistributions.case(self, growth, size, unit)
+        if growth == "records":
+            return query(unit), RecordScenario(k=size)
+        release = run(sampling="full_batch", batch_size=None, n_steps=3 * size)
+        return release, RecordScenario(relation="replace")
 
 
 class TestRenyiDP(_OfManySteps):

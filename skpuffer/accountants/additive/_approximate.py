@@ -254,9 +254,13 @@ class ApproximateWasserstein(_AdditiveAccountant):
         # with a mass left out, distances may be finite where W_inf is not (Gaussians of
         # unequal covariance): refuse only if none is
         whole = sensitivity_bound(fact, release, norm)
+        events = self._event_deltas(fact.delta)
+        # bounds fall with the mass: where the most of it gains nothing, no less does
+        most = near_sensitivity(fact, whole, release, norm, max(events))
+        if most is whole and math.isfinite(whole.radius):
+            return [whole]
         found = [
-            near_sensitivity(fact, whole, release, norm, event)
-            for event in self._event_deltas(fact.delta)
+            near_sensitivity(fact, whole, release, norm, event) for event in events
         ]
         finite = [each for each in found if math.isfinite(each.radius)]
         if not finite:

@@ -1,0 +1,544 @@
+"""Accountant that asks all others, and takes the one whose noise is least."""
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import clone
+
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.noise import Noise
+from skpuffer.privacy import Certificate, Notion
+from skpuffer.releases import GradientRelease, QueryRelease
+from skpuffer.scenarios import BoundScenario, Scenario
+from skpuffer.scenarios._facts import Fact
+from skpuffer.utils._checks import (
+    check_count,
+    check_order,
+    check_positive,
+    check_probability,
+)
+
+from ._base import Accountant, Calibration, bind, check_values, known_accountants
+from .additive._base import DEFAULT_ORDER
+from .composition import PrivacyLoss
+
+__all__ = ["Best"]
+
+#: Errors that differ by no more than this share count as equal: scales are found to
+#: about so many digits.
+_SAME = 1e-3
+
+#: How much of the budget a certificate may be over, for rounding.
+_ROUNDING = 1e-6
+
+
+class Best(Accountant):
+    """The accountant with the least expected error, of all that keep one promise.
+
+    Every accountant that supports the release and the scenario is asked for the noise
+    that keeps the promise, and the noise of least mean square is taken, summed over the
+    coordinates of the output. All are asked for one and the same target. An estimate is
+    no promise, so accountants that only estimate here are left out, and so are those
+    that are not recommended.
+
+    The choice reads public facts alone. Under a prior that is read off the private rows
+    there are estimates only, and nothing to choose from.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget in nats.
+    alpha : float, default=None
+        Rényi order of the promise, greater than 1; 2 if neither it nor `delta` is
+        given. Infinity asks for a pure promise.
+    delta : float, default=None
+        If given, the promise is an (epsilon, delta) one. Not together with `alpha`.
+    candidates : list of Accountant, default=None
+        Whom to ask. Their own `epsilon`, `alpha` and `delta` are replaced by those
+        given here. None is every recommended accountant, with Gaussian noise and, for a
+        query, with Laplace noise too.
+    composable : bool, default=False
+        Whether to leave out those whose certificates do not add up with others.
+    verbose : int, default=0
+        Whether to show a progress bar of the candidates.
+
+    See Also
+    --------
+    PrivacyLoss : What it comes to under differential privacy.
+
+    Notes
+    -----
+    Errors within a thousandth of the least count as equal. Among equals a certificate
+    that composes is preferred, then one of differential privacy, then one that rests on
+    no event, then the one with the fewest assumptions.
+
+    A noise without a finite variance comes last.
+
+    The notion of the certificate is that of the accountant that was taken. Where
+    several candidates read one public sample, each with a `confidence` only, that none
+    of them errs is what the choice needs: the certificate states the confidence that is
+    left by the union bound. Name fewer candidates to keep more of it.
+
+    References
+    ----------
+    The least of several valid noises is valid where the choice does not read the data.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import Best
+    >>> from skpuffer.distributions import Discrete
+    >>> from skpuffer.releases import QueryRelease
+    >>> from skpuffer.scenarios import LawsScenario
+    >>> healthy = Discrete([0, 1, 2, 3], [8, 9, 20, 3])
+    >>> infected = Discrete([1, 2, 3, 4], [3, 20, 9, 8])
+    >>> scenario = LawsScenario([(healthy, infected)])
+    >>> release = QueryRelease(query=lambda X, y: X.sum(), n_records=4, dim=1)
+    >>> found = Best(epsilon=0.5, alpha=8).calibrate(release, scenario)
+    >>> found.certificate.choice.partition("(")[0]
+    'DistributionAwareWasserstein'
+    """
+
+    # the facts are those that its candidates need
+    needs = ()
+    reads: ClassVar = PrivacyLoss.reads
+
+    #: Noise that stands for its own, where one is asked for before the choice.
+    noise: str = "gaussian"
+    beta: None = None
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        alpha: float | None = None,
+        *,
+        delta: float | None = None,
+        candidates: Sequence[Accountant] | None = None,
+        composable: bool = False,
+        verbose: int = 0,
+    ) -> None:
+        self.epsilon = epsilon
+        self.alpha = alpha
+        self.delta = delta
+        self.candidates = candidates
+        self.composable = composable
+        self.verbose = verbose
+
+    def _check_parameters(self, noise: Noise) -> None:
+        check_positive(epsilon=self.epsilon)
+        if self.delta is not None:
+            check_probability(delta=self.delta)
+            if self.alpha is not None:
+                raise ValueError(
+                    "The parameters 'alpha' and 'delta' name two kinds of promise: "
+                    "give one of them."
+                )
+        elif self.alpha is not None:
+            check_order(alpha=self.alpha)
+        if not isinstance(self.composable, (bool, np.bool_)):
+            raise TypeError(
+                f"The parameter 'composable' must be True or False. "
+                f"Got {self.composable!r}."
+            )
+        if not isinstance(self.verbose, (bool, np.bool_)):
+            check_count(verbose=self.verbose, least=0)
+        if self.candidates is None:
+            return
+        if not isinstance(self.candidates, (list, tuple)) or not self.candidates:
+            raise ValueError(
+                "The parameter 'candidates' must be a list of accountants, or None for "
+                f"all. Got {self.candidates!r}."
+            )
+        for candidate in self.candidates:
+            if not isinstance(candidate, Accountant) or isinstance(candidate, Best):
+                raise TypeError(
+                    "The parameter 'candidates' must hold accountants other than Best, "
+                    f"as instances. Got {candidate!r}."
+                )
+            # as it will be asked: what is wrong with it is said before any fit
+            asked = self._at_target(candidate)
+            if asked is not None:
+                asked.check()
+
+    @property
+    def clip_order(self) -> float:
+        """Order of the norm by which gradients are clipped: that of all candidates.
+
+        Raises
+        ------
+        ValueError
+            If candidates want different ones: these would be two releases, whose errors
+            say nothing of each other.
+        """
+        orders = {
+            candidate.clip_order
+            for candidate in self._asked(GradientRelease)
+            if GradientRelease in candidate.reads
+        }
+        if len(orders) > 1:
+            norms = " and ".join(f"l{order:g}" for order in sorted(orders))
+            raise ValueError(
+                f"The parameter 'candidates' has noises that want gradients clipped in "
+                f"{norms}, which are two releases. Give those of one noise."
+            )
+        return orders.pop() if orders else 2.0
+
+    # -- the protocol -------------------------------------------------------------
+
+    def calibrate(
+        self,
+        release: Any,
+        scenario: Scenario | BoundScenario,
+        random_state: Any = None,
+    ) -> Calibration:
+        """Find the least noise that any candidate keeps the promise with.
+
+        Parameters
+        ----------
+        release : QueryRelease, GradientRelease or VoteRelease
+        scenario : Scenario or BoundScenario
+        random_state : int, RandomState instance, Generator or None, default=None
+            For candidates that simulate.
+
+        Returns
+        -------
+        Calibration
+            The certificate's `choice` names the candidate that was taken and the
+            runners-up, with the ratio of their errors to its own.
+
+        Raises
+        ------
+        UnsupportedError
+            If no candidate promises this; the message holds the reason of each.
+        """
+        self.check()
+        bound = _Once(bind(scenario, release))
+        found, reasons = [], []
+        for candidate in self._shown(self._asked(type(release))):
+            try:
+                made = candidate.calibrate(release, bound, random_state)
+                self._check_target(made.certificate)
+            except ValueError as error:
+                reasons.append((candidate, str(error)))
+                continue
+            found.append((_mean_square(made.noise, release.dim), candidate, made))
+        if not found:
+            raise self._none(release, bound, reasons)
+        best = _least([error for error, *_ in found], [m for *_, m in found])
+        others = sorted(
+            ((error, other) for i, (error, other, _) in enumerate(found) if i != best),
+            key=lambda other: other[0],
+        )
+        least, winner, made = found[best]
+        runners = [f"{_name(other)} {_ratio(error, least)}" for error, other in others]
+        choice = f"{_name(winner)}, of the least mean square error"
+        if runners:
+            choice += f"; against it {', '.join(runners)}"
+        made_by_all = [m.certificate for *_, m in found]
+        return Calibration(
+            made.noise, self._labelled(made.certificate, made_by_all, choice)
+        )
+
+    def certify(
+        self, noise: Noise, release: Any, scenario: Scenario | BoundScenario
+    ) -> Certificate:
+        """Find the best promise that any candidate makes of a given noise.
+
+        Parameters
+        ----------
+        noise : Noise
+        release : QueryRelease, GradientRelease or VoteRelease
+        scenario : Scenario or BoundScenario
+
+        Returns
+        -------
+        Certificate
+            That of the least epsilon.
+        """
+        self.check()
+        check_values(noise, release)
+        bound = _Once(bind(scenario, release))
+        asked = list(self._asked(type(release)))
+        # those of the same noise, or all: an accountant certifies any that it knows
+        family = [a for a in asked if a._chosen_noise().family == noise.family]
+        found, reasons = [], []
+        for candidate in family or asked:
+            try:
+                certificate = candidate.certify(noise, release, bound)
+                self._check_target(certificate, spent=False)
+            except ValueError as error:
+                reasons.append((candidate, str(error)))
+                continue
+            found.append((candidate, certificate))
+        if not found:
+            raise self._none(release, bound, reasons)
+        made = [Calibration(noise, certificate) for _, certificate in found]
+        best = _least([_spent(certificate) for _, certificate in found], made)
+        winner, certificate = found[best]
+        choice = f"{_name(winner)}, of the least epsilon for this noise"
+        return self._labelled(certificate, [c for _, c in found], choice)
+
+    def _check_support(self, release: Any, bound: BoundScenario) -> None:
+        bound = _Once(bound)
+        reasons = []
+        for candidate in self._asked(type(release)):
+            try:
+                candidate._check_support(release, bound)
+                unit = candidate._chosen_noise()
+                # no promise follows from what is only estimated
+                if candidate._fact(release, bound, unit.norm).certified:
+                    return
+                reasons.append((candidate, _ESTIMATES))
+            except ValueError as error:
+                reasons.append((candidate, str(error)))
+        raise self._none(release, bound, reasons)
+
+    def _need(self, release: Any, bound: BoundScenario) -> type:
+        """Kind of the fact that the first candidate works from which can."""
+        reasons = []
+        for candidate in self._asked(type(release)):
+            try:
+                candidate._check_support(release, bound)
+                return candidate._need(release, bound)
+            except ValueError as error:
+                reasons.append((candidate, str(error)))
+        raise self._none(release, bound, reasons)
+
+    # -- the parts ----------------------------------------------------------------
+
+    def _asked(self, kind: type) -> Iterable[Accountant]:
+        """Yield the candidates for a kind of release, at the target.
+
+        Those that make no promise of this kind are not among them.
+        """
+        candidates = self.candidates
+        if candidates is None:
+            candidates = _all_candidates(kind)
+        for candidate in candidates:
+            asked = self._at_target(candidate)
+            # defaults are tried in every noise, of which some keep no such promise
+            if asked is None or (self.candidates is None and not _is_valid(asked)):
+                continue
+            yield asked
+
+    def _at_target(self, candidate: Accountant) -> Accountant | None:
+        """Return a candidate with this budget; None if it promises another thing."""
+        if not candidate.recommended:
+            return None
+        names = candidate.get_params(deep=False)
+        target: dict[str, Any] = {"epsilon": self.epsilon}
+        if self.delta is not None:
+            if "delta" not in names:
+                return None
+            target["delta"] = self.delta
+            if "alpha" in names:
+                # what goes with a delta: None, or the order of a class that needs one
+                target["alpha"] = _usual_alpha(type(candidate))
+        else:
+            # a class without the parameter may promise at one order alone
+            if "alpha" in names:
+                target["alpha"] = self._order
+            elif getattr(candidate, "alpha", None) != self._order:
+                return None
+            if "delta" in names:
+                target["delta"] = None
+        asked: Accountant = clone(candidate).set_params(**target)
+        return asked
+
+    @property
+    def _order(self) -> float:
+        return DEFAULT_ORDER if self.alpha is None else float(self.alpha)
+
+    def _check_target(self, certificate: Certificate, spent: bool = True) -> None:
+        """Raise an UnsupportedError if a certificate is not of the promise asked for.
+
+        Parameters
+        ----------
+        certificate : Certificate
+        spent : bool, default=True
+            Whether the budget is part of it.
+        """
+        if not certificate.certified:
+            raise UnsupportedError(_ESTIMATES)
+        if self.composable and not certificate.composable:
+            raise UnsupportedError("its certificate does not add up with others")
+        if self.delta is not None:
+            same = (
+                certificate.alpha is None
+                and certificate.delta <= self.delta
+                and certificate.notion.implies(Notion.APPROXIMATE_PUFFERFISH)
+            )
+        else:
+            pure = math.isinf(self._order)
+            notion = Notion.PURE_PUFFERFISH if pure else Notion.RENYI_PUFFERFISH
+            same = (
+                certificate.alpha == self._order
+                and certificate.delta == 0
+                and certificate.notion.implies(notion)
+            )
+        if not same:
+            raise UnsupportedError(
+                f"its certificate is of another promise ({certificate.notion.title})"
+            )
+        if spent and _spent(certificate) > self.epsilon * (1 + _ROUNDING):
+            raise UnsupportedError("its noise spends more than the budget")
+
+    def _labelled(
+        self, certificate: Certificate, compared: Sequence[Certificate], choice: str
+    ) -> Certificate:
+        """Certificate of a choice among several, from that of the one taken."""
+        confidence = certificate.confidence
+        if confidence < 1:
+            # which one was taken is read off the sample on which any of them may fail
+            confidence = max(0.0, 1 - sum(1 - c.confidence for c in compared))
+        return replace(
+            certificate,
+            accountant=_name(self),
+            choice=choice,
+            confidence=confidence,
+        )
+
+    def _none(
+        self, release: Any, bound: BoundScenario, reasons: list[tuple[Accountant, str]]
+    ) -> UnsupportedError:
+        """Say why no candidate will do: each reason once, with those who gave it."""
+        names: dict[str, list[str]] = {}
+        for candidate, reason in reasons:
+            names.setdefault(reason, []).append(_name(candidate))
+        lines = [f"- {', '.join(who)}: {reason}" for reason, who in names.items()]
+        what = "no candidate makes such promises" if not lines else ""
+        return UnsupportedError(
+            f"No accountant keeps the promise that Best asks for, of the release "
+            f"{release.name!r} under {type(bound.scenario).__name__}: {what}\n"
+            + "\n".join(lines)
+        )
+
+    def _shown(self, asked: Iterable[Accountant]) -> Iterable[Accountant]:
+        """Candidates, with a progress bar if one is wanted."""
+        if not self.verbose:
+            return asked
+        from tqdm.auto import tqdm  # a display, wanted by few: not at import
+
+        bar: Iterable[Accountant] = tqdm(
+            list(asked), desc="accountants", unit="accountant"
+        )
+        return bar
+
+
+_ESTIMATES = (
+    "it would only estimate here, which is no promise; ask it by itself for an "
+    "estimate, or declare what is known of the prior (prior_as=...)"
+)
+
+
+class _Once(BoundScenario):
+    """A bound scenario that finds each fact once, however many ask for it.
+
+    Raises
+    ------
+    UnsupportedError
+        If its facts are read off the private rows.
+    """
+
+    def __init__(self, bound: BoundScenario) -> None:
+        # before any candidate is asked: whom it would be, or why nobody, tells of the
+        # rows
+        if bound.scenario.needs_empirical:
+            raise UnsupportedError(
+                "Best does not choose by the private rows, which are the prior here, "
+                "and every accountant would only estimate. Declare a prior, or name an "
+                "accountant for an estimate, such as GeneralWasserstein()."
+            )
+        super().__init__(bound.scenario, bound.context)
+        self._bound = bound
+        self._found: dict[tuple[Any, ...], Any] = {}
+
+    def provides(self, release: Any) -> frozenset[type[Fact]]:
+        return self._bound.provides(release)
+
+    def fact(self, kind: Any, release: Any, norm: float = 2) -> Any:
+        # of one release: the one that all candidates are asked about
+        key = kind, id(release), norm
+        if key not in self._found:
+            self._found[key] = self._bound.fact(kind, release, norm)
+        return self._found[key]
+
+    def describe(self) -> str:
+        return self._bound.describe()
+
+
+def _all_candidates(kind: type) -> list[Accountant]:
+    """Every recommended accountant, in the noises to try for a kind of release."""
+    # Laplace noise hides moves in l1: gradients would be clipped in another norm, and
+    # over many steps or votes it needs more than Gaussian noise
+    families = ("gaussian", "laplace") if kind is QueryRelease else ("gaussian",)
+    found = []
+    for known in known_accountants():
+        if issubclass(known, Best) or not known.recommended:
+            continue
+        if "noise" in known._get_param_names():
+            make: Callable[..., Accountant] = known
+            found += [make(noise=family) for family in families]
+        else:
+            found.append(known())
+    return found
+
+
+@lru_cache
+def _usual_alpha(kind: type[Accountant]) -> Any:
+    """Default of the parameter `alpha` of a class."""
+    return inspect.signature(kind).parameters["alpha"].default
+
+
+def _is_valid(accountant: Accountant) -> bool:
+    try:
+        accountant.check()
+    except ValueError:
+        return False
+    return True
+
+
+def _name(accountant: Accountant) -> str:
+    """Text of an accountant in one line."""
+    return " ".join(repr(accountant).split())
+
+
+def _mean_square(noise: Noise, dim: int | None) -> float:
+    """Mean square of a noise in the units of the output, summed over coordinates."""
+    # where their number is not known, all candidates have the same for each
+    return float(np.sum(noise.variance(dim)))
+
+
+def _spent(certificate: Certificate) -> float:
+    return math.inf if certificate.epsilon is None else certificate.epsilon
+
+
+def _least(sizes: Sequence[float], made: Sequence[Calibration]) -> int:
+    """Position of the least size; of those about equal, of the best certificate."""
+    near = min(sizes) * (1 + _SAME)
+    # all may be infinite, and then equal
+    equal = [i for i, size in enumerate(sizes) if size <= near]
+    return min(equal, key=lambda i: _preference(made[i].certificate))
+
+
+def _preference(certificate: Certificate) -> tuple[Any, ...]:
+    """Order in which certificates of one promise are preferred, the best first."""
+    return (
+        not certificate.composable,
+        not certificate.notion.differential,
+        certificate.event_delta,
+        -certificate.confidence,
+        len(certificate.assumptions),
+    )
+
+
+def _ratio(error: float, least: float) -> str:
+    if error == least:
+        return "(the same)"
+    if least == 0 or math.isinf(error):
+        return "(infinitely more)"
+    return f"({error / least:.3g} ×)"

@@ -1,0 +1,117 @@
+"""How much less noise a scenario needs than differential privacy of as many records."""
+
+import math
+
+import numpy as np
+
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.releases import QueryRelease
+from skpuffer.scenarios import (
+    Adjacency,
+    BoundScenario,
+    OutputDistributions,
+    RecordBelief,
+    RecordScenario,
+)
+from skpuffer.scenarios._base import AnyRelease
+from skpuffer.scenarios._facts import arbitrary_coupling
+
+from ._base import Accountant, Calibration
+from ._best import Best
+from .additive import GroupPrivacy
+from .composition import PrivacyLoss, RenyiDP
+
+__all__ = ["gain_over_records", "records_that_differ"]
+
+
+def records_that_differ(release: AnyRelease, bound: BoundScenario) -> int:
+    """Return how many records may differ with the secret, at most.
+
+    Parameters
+    ----------
+    release : QueryRelease, GradientRelease or VoteRelease
+    bound : BoundScenario
+
+    Returns
+    -------
+    int
+        1 only where the records are known to be independent of each other.
+    """
+    provided = bound.provides(release)
+    if RecordBelief in provided:
+        return 1
+    if Adjacency in provided:
+        return max(1, bound.fact(Adjacency, release).count)
+    if OutputDistributions in provided:
+        fact = bound.fact(OutputDistributions, release)
+        if fact.common_part_removed:
+            return 1
+    return release.n_records
+
+
+def gain_over_records(
+    found: Calibration, epsilon: float, release: AnyRelease, bound: BoundScenario
+) -> tuple[float, int] | None:
+    """Compare a noise with that of differential privacy at the same target.
+
+    Parameters
+    ----------
+    found : Calibration
+        Noise and certificate under the scenario.
+    epsilon : float
+        Budget it was calibrated for, in nats.
+    release : QueryRelease, GradientRelease or VoteRelease
+    bound : BoundScenario
+
+    Returns
+    -------
+    gain : float
+        Root mean square of the noise that replacing `k` arbitrary records would take,
+        by the best accountant for it, over that of the noise used; infinity where it
+        would take more than any.
+    k : int
+        The records that may differ with the secret.
+
+    Notes
+    -----
+    None where there is nothing to compare: an estimate, or a noise without a variance.
+    """
+    certificate = found.certificate
+    alpha, delta = certificate.alpha, certificate.delta
+    stated = certificate.epsilon is not None and (alpha is not None or delta > 0)
+    if not (certificate.certified and stated):
+        return None
+    count = records_that_differ(release, bound)
+    if certificate.noise_gain is not None:
+        return certificate.noise_gain, count
+    used = _root_mean_square(found, release)
+    if used in (0, math.inf):
+        return None if used else (math.inf, count)
+    if certificate.coupling_id == arbitrary_coupling("replace", count):
+        # it promises as much to any records, so nothing was made of the scenario
+        return 1.0, count
+    plain_dp = RecordScenario(count, relation="replace")
+    best = Best(
+        epsilon,
+        alpha,
+        delta=delta if alpha is None else None,
+        candidates=_for_records(release, alpha),
+    )
+    try:
+        plain = best.calibrate(release, plain_dp)
+    except UnsupportedError:
+        # nothing bounds what any record does: no noise would do
+        return math.inf, count
+    return _root_mean_square(plain, release) / used, count
+
+
+def _for_records(release: AnyRelease, alpha: float | None) -> list[Accountant]:
+    """Accountants that differential privacy needs no other than, without repeats."""
+    if not isinstance(release, QueryRelease):
+        return [PrivacyLoss() if alpha is None else RenyiDP()]
+    noises = ["laplace"] if alpha == math.inf else ["gaussian", "laplace"]
+    return [GroupPrivacy(noise=noise) for noise in noises]
+
+
+def _root_mean_square(found: Calibration, release: AnyRelease) -> float:
+    return float(np.sqrt(np.mean(found.noise.variance(release.dim))))

@@ -1,0 +1,173 @@
+"""Where a training run starts: parameters that are public, or released before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skpuffer.exceptions import CompositionError, PrivacyWarning
+from skpuffer.privacy import Certificate, compose
+from skpuffer.utils._warn import warn
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.utils._types import Floats
+
+__all__ = ["Start", "checked_array", "read_init", "refuse_other_classes"]
+
+#: What a certificate says of a start that nothing is known of.
+_PUBLIC = "the start of training (init) was fitted without these rows"
+
+#: What it says of one that has a certificate.
+_RELEASED = "training began at parameters (init) that have a certificate of their own"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """Parameters from which a run goes on.
+
+    Parameters
+    ----------
+    parameters : ndarray of shape (dim,)
+    assumption : str
+        What the certificate of the run takes for granted of them.
+    certificate : Certificate or None, default=None
+        Of their own release, where it is to be added to that of the run.
+    """
+
+    parameters: Floats
+    assumption: str
+    certificate: Certificate | None = None
+
+    def covering(self, run: Certificate) -> Certificate:
+        """Return the certificate of the run and of its start together.
+
+        Parameters
+        ----------
+        run : Certificate
+
+        Returns
+        -------
+        Certificate
+            That of the run alone, with an assumption and a warning, where the two
+            cannot be composed.
+        """
+        if self.certificate is None:
+            return run
+        try:
+            return compose([self.certificate, run])
+        except CompositionError as error:
+            warn(
+                "The certificate of the parameter 'init' cannot be added to that of "
+                f"this fit, which covers the fit alone: {error}",
+                PrivacyWarning,
+            )
+        # a start from the same people, unaccounted for, would void the promise
+        return run.assuming(
+            f"{_PUBLIC}: its certificate ({self.certificate!r}) does not add up with "
+            "this one"
+        )
+
+
+def read_init(
+    init: Any, names: tuple[str, str], columns: Sequence[str] | None
+) -> tuple[Any, Any, str, Certificate | None]:
+    """Read what `init` holds: a fitted estimator, or a pair of coefficients.
+
+    Parameters
+    ----------
+    init : estimator or tuple
+    names : (str, str)
+        Attributes of an estimator, of weights and of intercepts.
+    columns : sequence of str or None
+        Names of the features, where they are known.
+
+    Returns
+    -------
+    weights, intercepts : object
+        As they were given.
+    assumption : str
+    certificate : Certificate or None
+
+    Raises
+    ------
+    ValueError
+        If it is neither, or not fitted.
+    """
+    if isinstance(init, tuple):
+        if len(init) != 2:
+            raise ValueError(
+                f"The parameter 'init' must be a fitted estimator or a pair "
+                f"({', '.join(names)}). Got {len(init)} elements."
+            )
+        return *init, _PUBLIC, None
+    if not all(hasattr(init, name) for name in names):
+        raise ValueError(
+            f"The parameter 'init' has no {' or no '.join(names)}: it must be fitted, "
+            "on the columns of this model. Cloning, as in a search, forgets a fit: "
+            "wrap it in sklearn.frozen.FrozenEstimator, or give the pair "
+            f"({', '.join(names)})."
+        )
+    theirs = getattr(init, "feature_names_in_", None)
+    # coefficients of other columns, or in another order, would be read wrongly
+    if columns is not None and theirs is not None and list(theirs) != list(columns):
+        raise ValueError(
+            f"The parameter 'init' was fitted on the columns {list(theirs)}, this "
+            f"model on {list(columns)}. Fit it on the same ones, in the same order, "
+            "the secret left out."
+        )
+    certificate = getattr(init, "certificate_", None)
+    released = isinstance(certificate, Certificate)
+    return (
+        *(getattr(init, name) for name in names),
+        _RELEASED if released else _PUBLIC,
+        certificate if released else None,
+    )
+
+
+def refuse_other_classes(init: Any, classes: ArrayLike) -> None:
+    """Refuse a start whose scores are of other classes, or in another order."""
+    theirs = getattr(init, "classes_", None)
+    if theirs is not None and not np.array_equal(theirs, classes):
+        raise ValueError(
+            f"The parameter 'init' is of the classes {np.asarray(theirs).tolist()}, "
+            f"this model of {np.asarray(classes).tolist()}, in this order. Say "
+            "classes=... where the labels of the data are not all there are."
+        )
+
+
+def checked_array(name: str, value: Any, shape: tuple[int, ...]) -> Floats:
+    """Return coefficients as finite numbers of a shape, or say what is wrong.
+
+    Parameters
+    ----------
+    name : str
+        For the message.
+    value : array-like
+        Leading axes of length one may be missing.
+    shape : tuple of int
+
+    Returns
+    -------
+    ndarray of shape `shape`
+
+    Raises
+    ------
+    ValueError
+    """
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.empty(0)
+    if array.ndim < len(shape):
+        array = array.reshape((1,) * (len(shape) - array.ndim) + array.shape)
+    if array.shape != shape or not np.all(np.isfinite(array)):
+        raise ValueError(
+            f"The parameter 'init' must hold {name} of shape {shape}, finite numbers "
+            f"in the units of the data. Got shape {array.shape}."
+        )
+    return array

@@ -1,0 +1,203 @@
+"""Where training starts: a public model, or one that was released and paid for."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import GridSearchCV
+from sklearn.neural_network import MLPClassifier
+from sklearn.preprocessing import Normalizer, scale
+
+from skpuffer.accountants import PrivacyLoss
+from skpuffer.exceptions import PrivacyWarning
+from skpuffer.linear_model import (
+    PrivateLogisticRegression,
+    PrivateSGDClassifier,
+    PrivateSGDRegressor,
+)
+from skpuffer.neural_network import PrivateMLPClassifier
+from skpuffer.privacy import compose
+from skpuffer.scenarios import RecordScenario
+from skpuffer.svm import PrivateLinearSVC
+
+#: A run that ends where it starts, whatever the noise.
+STILL = {"n_steps": 1, "learning_rate": 1e-12, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def cancer():
+    X, y = load_breast_cancer(return_X_y=True)
+    return Normalizer().fit_transform(scale(X)), y
+
+
+@pytest.fixture(scope="module")
+def public(cancer):
+    """A model of a few rows that are public, labels included."""
+    X, y = cancer
+    return LogisticRegression(C=10.0).fit(X[:60], y[:60])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        PrivateLogisticRegression(data_norm=2.0),
+        PrivateSGDClassifier(data_norm=0.5, intercept_scaling=0.3),
+        PrivateLinearSVC(),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_run_starts_at_coefficients_in_raw_units(model, cancer, public):
+    pair = public.coef_, public.intercept_
+    for init in (public, FrozenEstimator(public), pair):
+        fitted = clone(model).set_params(**STILL)
+        fitted.init = init  # as given: a clone would be unfitted
+        fitted.fit(*cancer)
+        np.testing.assert_allclose(fitted.coef_, public.coef_, rtol=1e-6)
+        np.testing.assert_allclose(fitted.intercept_, public.intercept_, rtol=1e-6)
+        assert any("init) was fitted without" in a for a in _assumed(fitted))
+
+
+def test_more_classes_start_in_the_shape_of_all_scores(cancer):
+    X, _ = cancer
+    y = np.arange(len(X)) % 3
+    public = LogisticRegression().fit(X[:60], y[:60])
+    model = PrivateSGDClassifier(init=public, **STILL).fit(X, y)
+    np.testing.assert_allclose(model.coef_, public.coef_, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(model.intercept_, public.intercept_, atol=1e-9)
+
+
+def test_a_regressor_starts_in_units_of_its_target():
+    X, y = load_diabetes(return_X_y=True)
+    public = Ridge(alpha=1.0).fit(X[:60], y[:60])
+    model = PrivateSGDRegressor(
+        data_norm=0.15, target_bounds=(25, 350), init=public, **STILL
+    ).fit(X, y)
+    np.testing.assert_allclose(model.coef_, public.coef_, rtol=1e-6)
+    np.testing.assert_allclose(model.intercept_, [public.intercept_], rtol=1e-6)
+
+
+def test_a_network_starts_at_the_weights_of_another(cancer):
+    X, y = cancer
+    public = MLPClassifier(4, activation="tanh", max_iter=20, random_state=0)
+    with pytest.warns(UserWarning, match="converged"):
+        public.fit(X[:60], y[:60])
+    model = PrivateMLPClassifier(hidden_size=4, data_norm=2.0, init=public, **STILL)
+    model.fit(X, y)
+    for ours, theirs in zip(
+        [*model.coefs_, *model.intercepts_],
+        [*public.coefs_, *public.intercepts_],
+        strict=True,
+    ):
+        np.testing.assert_allclose(ours, theirs, atol=1e-9)
+    with pytest.raises(ValueError, match=r"'init' has activation='tanh'"):
+        clone(model).set_params(activation="relu", init=FrozenEstimator(public)).fit(
+            X, y
+        )
+    with pytest.raises(ValueError, match=r"'init' must hold coefs_ of shape \(30, 5\)"):
+        clone(model).set_params(hidden_size=5, init=FrozenEstimator(public)).fit(X, y)
+
+
+def _assumed(model):
+    return model.certificate_.assumptions
+
+
+def test_a_start_with_a_certificate_is_paid_for(cancer):
+    X, y = cancer
+    first = PrivateSGDClassifier(n_steps=3, random_state=0).fit(X[:300], y[:300])
+    alone = PrivateSGDClassifier(n_steps=3, random_state=1).fit(X[300:], y[300:])
+    model = PrivateSGDClassifier(n_steps=3, init=first, random_state=1)
+    model.fit(X[300:], y[300:])
+    both = compose([first.certificate_, alone.certificate_])
+    assert model.certificate_.epsilon == pytest.approx(both.epsilon, rel=1e-9)
+    assert 1 < model.certificate_.epsilon < 2 and model.certificate_.n_releases == 2
+    assert not any("without these rows" in a for a in _assumed(model))
+    assert model.noise_ == alone.noise_
+
+
+def test_a_start_whose_certificate_does_not_add_up_is_said_to(cancer):
+    X, y = cancer
+    household = PrivateSGDClassifier(RecordScenario(k=2), n_steps=3, random_state=0)
+    model = PrivateSGDClassifier(n_steps=3, init=household.fit(X, y), random_state=0)
+    with pytest.warns(PrivacyWarning, match="'init' cannot be added"):
+        model.fit(X, y)
+    assert model.certificate_.epsilon == 1
+    assert any("does not add up with this one" in a for a in _assumed(model))
+
+
+def test_a_warm_start_goes_on_from_its_own_fit(cancer, public):
+    model = PrivateSGDClassifier(init=public, warm_start=True, **STILL).fit(*cancer)
+    first = model.coef_.copy()
+    model.init = (public.coef_ + 1, public.intercept_)
+    np.testing.assert_allclose(model.fit(*cancer).coef_, first, rtol=1e-6)
+    assert any("released before" in a for a in _assumed(model))
+
+
+def test_a_public_start_helps_where_the_budget_is_small(cancer, public):
+    """Seen on this table: .56 without it, .95 with it, which itself has .96."""
+    X, y = cancer[0][60:], cancer[1][60:]
+    helped, alone = (
+        np.mean(
+            [
+                PrivateLogisticRegression(
+                    accountant=PrivacyLoss(0.01), init=init, random_state=seed
+                )
+                .fit(X[:250], y[:250])
+                .score(X[250:], y[250:])
+                for seed in range(8)
+            ]
+        )
+        for init in (public, None)
+    )
+    assert helped > alone + 0.2
+    assert helped > public.score(X[250:], y[250:]) - 0.02
+
+
+def test_a_search_needs_a_start_that_stays_fitted(cancer, public):
+    grid = {"accountant__epsilon": [0.1, 1.0]}
+    for init, works in ((FrozenEstimator(public), True), (public, False)):
+        model = PrivateSGDClassifier(init=init, n_steps=3, random_state=0)
+        search = GridSearchCV(model, grid, cv=2, error_score="raise")
+        if works:
+            search.fit(*cancer)
+            continue
+        with pytest.raises(ValueError, match="FrozenEstimator"):
+            search.fit(*cancer)
+
+
+@pytest.mark.parametrize(
+    "init, words",
+    [
+        (LogisticRegression(), "must be fitted.*FrozenEstimator"),
+        ((np.zeros((1, 30)),), "a pair"),
+        ((np.zeros((1, 30)), np.zeros(1), 0), "a pair"),
+        ((np.zeros((1, 29)), np.zeros(1)), r"coef_ of shape \(1, 30\)"),
+        ((np.zeros((2, 30)), np.zeros(1)), r"coef_ of shape \(1, 30\)"),
+        ((np.zeros((1, 30)), np.zeros(2)), r"intercept_ of shape \(1,\)"),
+        ((np.full((1, 30), np.nan), np.zeros(1)), "finite"),
+        (("coef", "intercept"), "coef_ of shape"),
+        (np.zeros(31), "'init'"),
+    ],
+)
+def test_bad_starts(init, words, cancer):
+    model = PrivateSGDClassifier(init=init)
+    with pytest.raises((ValueError, TypeError), match=words):
+        model.fit(*cancer)
+    assert not hasattr(model, "certificate_")
+
+
+def test_starts_of_other_classes_columns_or_without_a_place(cancer, public):
+    X, y = cancer
+    for model, labels, words in (
+        (PrivateSGDClassifier(init=public), 1 + y, "of the classes"),
+        (PrivateSGDClassifier(init=public, fit_intercept=False), y, "intercept"),
+        (PrivateLogisticRegression(init=public, solver="output"), y, "for gradients"),
+    ):
+        with pytest.raises(ValueError, match=f"'init'.*{words}"):
+            model.fit(X, labels)
+    names = [f"x{i}" for i in range(X.shape[1])]
+    named = LogisticRegression().fit(pd.DataFrame(X, columns=names), y)
+    with pytest.raises(ValueError, match="'init' was fitted on the columns"):
+        PrivateSGDClassifier(init=named).fit(pd.DataFrame(X, columns=names[::-1]), y)
