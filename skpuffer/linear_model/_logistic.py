@@ -116,6 +116,13 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         Norm to which each record's gradient is scaled down, for rows in units of
         `data_norm`; of the order that the accountant's noise measures in, l2 for
         Gaussian noise. None is by the rule.
+    radius : float, default=None
+        Radius of the l2 ball that the parameters, intercept included and for rows in
+        units of `data_norm`, are projected onto at the start and after each step. It
+        costs no privacy, and where a scenario bounds how far a record moves it bounds
+        how far its gradient does. None is no projection where a record may become any
+        other, as under :class:`~skpuffer.scenarios.RecordScenario`, and otherwise by
+        the rule, if that takes less noise.
     learning_rate : float, default=None
         Step size for the mean gradient. None is by the rule.
     momentum : float, default=None
@@ -226,6 +233,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         max_iter: int | None = None,
         n_steps: int | None = None,
         clip_norm: float | None = None,
+        radius: float | None = None,
         learning_rate: float | None = None,
         momentum: float | None = None,
         average: float | None = None,
@@ -247,6 +255,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
         self.max_iter = max_iter
         self.n_steps = n_steps
         self.clip_norm = clip_norm
+        self.radius = radius
         self.learning_rate = learning_rate
         self.momentum = momentum
         self.average = average

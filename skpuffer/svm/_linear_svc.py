@@ -37,6 +37,9 @@ class PrivateLinearSVC(LinearClassifier):
         :class:`~skpuffer.accountants.PrivacyLoss`.
     loss : {'hinge', 'huber_hinge'}, default='huber_hinge'
         The hinge loss, or one with a smoothed corner, which noisy steps follow better.
+    width : float, default=0.5
+        Half-width of the corner of ``'huber_hinge'``, which is quadratic for margins
+        within so much of one. The wider, the less its gradients move with a record.
     C : float, default=None
         Inverse regularisation strength, as in scikit-learn: ``C * sum of losses +
         |w|**2 / 2``. None leaves the penalty out: the noise and the number of steps
@@ -64,6 +67,13 @@ class PrivateLinearSVC(LinearClassifier):
         Norm to which each record's gradient is scaled down, for rows in units of
         `data_norm`; of the order that the accountant's noise measures in, l2 for
         Gaussian noise. None is by the rule.
+    radius : float, default=None
+        Radius of the l2 ball that the parameters, intercept included and for rows in
+        units of `data_norm`, are projected onto at the start and after each step. It
+        costs no privacy, and where a scenario bounds how far a record moves it bounds
+        how far its gradient does. None is no projection where a record may become any
+        other, as under :class:`~skpuffer.scenarios.RecordScenario`, and otherwise by
+        the rule, if that takes less noise.
     learning_rate : float, default=None
         Step size for the mean gradient. None is by the rule.
     momentum : float, default=None
@@ -136,6 +146,7 @@ class PrivateLinearSVC(LinearClassifier):
     _parameter_constraints: dict[str, Any] = {
         **LinearClassifier._parameter_constraints,
         "loss": [StrOptions({"hinge", "huber_hinge"})],
+        "width": [Interval(Real, 0, None, closed="neither")],
         "C": [Interval(Real, 0, None, closed="neither"), None],
     }
 
@@ -145,6 +156,7 @@ class PrivateLinearSVC(LinearClassifier):
         accountant: Accountant | None = None,
         *,
         loss: str = "huber_hinge",
+        width: float = 0.5,
         C: float | None = None,
         data_norm: float = 1.0,
         fit_intercept: bool = True,
@@ -155,6 +167,7 @@ class PrivateLinearSVC(LinearClassifier):
         max_iter: int | None = None,
         n_steps: int | None = None,
         clip_norm: float | None = None,
+        radius: float | None = None,
         learning_rate: float | None = None,
         momentum: float | None = None,
         average: float | None = None,
@@ -165,6 +178,7 @@ class PrivateLinearSVC(LinearClassifier):
         self.scenario = scenario
         self.accountant = accountant
         self.loss = loss
+        self.width = width
         self.C = C
         self.data_norm = data_norm
         self.fit_intercept = fit_intercept
@@ -175,6 +189,7 @@ class PrivateLinearSVC(LinearClassifier):
         self.max_iter = max_iter
         self.n_steps = n_steps
         self.clip_norm = clip_norm
+        self.radius = radius
         self.learning_rate = learning_rate
         self.momentum = momentum
         self.average = average
@@ -185,11 +200,13 @@ class PrivateLinearSVC(LinearClassifier):
     def _check_parameters(self, scenario: Scenario) -> None:
         # by plain code, whatever scikit-learn's switch for validation says
         super()._check_parameters(scenario)
+        check_positive(width=self.width)
         if self.C is not None:
             check_positive(C=self.C)
 
     def _loss(self) -> Loss:
-        return make_loss(self.loss, len(self.classes_))
+        shape = {"width": self.width} if self.loss == "huber_hinge" else {}
+        return make_loss(self.loss, len(self.classes_), **shape)
 
     def _l2(self, context: PublicContext) -> float:
         # C * sum of losses + |w|^2 / 2, divided by C n: the mean loss and |w|^2 / (2 C

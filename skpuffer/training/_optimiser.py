@@ -22,14 +22,37 @@ if TYPE_CHECKING:
 
 __all__ = ["OptimiserRun", "RunDefaults", "run_defaults"]
 
+#: Clip norm that is short enough for any noise.
+LEAST_CLIP_NORM = 0.3
+
 # Found on five data sets of 133 to 75,000 records and 2 to 10 classes, at budgets from
 # 0.5 to 8; accuracy is flat around each of them.
 _SCORE_NOISE = 1.2  # standard deviation that the noise may give a logistic score
-_LEAST_CLIP_NORM, _LARGEST_CLIP_NORM = 0.3, 0.75
+_LARGEST_CLIP_NORM = 0.75
 _FEWEST_STEPS, _MANY_STEPS, _MOST_STEPS = 50, 100, 200
 _AFFORDABLE = 10**6  # records read in all, beyond which more steps are not worth it
 _USUAL_MOMENTUM, _MOST_MOMENTUM = 0.5, 0.95
 _AVERAGE = 0.3
+_LARGEST_SLOPE = 3.8
+
+
+def default_radius(smoothness: float, row_norm: float) -> float | None:
+    """Radius of the ball parameters are kept in where noise follows a record's move.
+
+    Parameters
+    ----------
+    smoothness : float
+        Lipschitz constant of the loss's derivative.
+    row_norm : float
+
+    Returns
+    -------
+    float or None
+        None for a loss with a corner: no ball bounds how far its gradients move.
+    """
+    if math.isinf(smoothness):
+        return None
+    return _LARGEST_SLOPE / (smoothness * row_norm)
 
 
 class OptimiserRun:
@@ -229,11 +252,11 @@ def run_defaults(
         distance = min(distance, _LARGEST_CLIP_NORM * longest * _MANY_STEPS)
         usual = stable / (1 - _USUAL_MOMENTUM)
         most = max(_MANY_STEPS, min(_AFFORDABLE // n_records, _MOST_STEPS))
-        wanted = min(distance / (_LEAST_CLIP_NORM * usual), most)
+        wanted = min(distance / (LEAST_CLIP_NORM * usual), most)
         n_steps = max(_FEWEST_STEPS, math.ceil(wanted))
     # what the distance needs at the longest step, within the two norms of the notes
     if clip_norm is None:
-        least = max(_LEAST_CLIP_NORM, distance / (n_steps * longest))
+        least = max(LEAST_CLIP_NORM, distance / (n_steps * longest))
         clip_norm = min(_LARGEST_CLIP_NORM, least)
     # R = C * rate * n_steps of the notes, solved for the rate
     rate = min(distance / (clip_norm * n_steps), longest)

@@ -8,6 +8,7 @@ from skpuffer.noise import Noise, Shift
 from skpuffer.noise._base import Evidence
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 from skpuffer.releases._base import Release
+from skpuffer.scenarios import Adjacency
 
 __all__ = ["Accounting", "StepsOfRelease"]
 
@@ -59,6 +60,10 @@ class StepsOfRelease(ABC):
     independent : bool
         Whether those that differ are fixed beforehand, all others being the same: a
         single record, or any group under differential privacy.
+    moves : tuple of float or None
+        How far each of them moves a step at most, in units of the release and the
+        largest first, by what is known of the record's own move. None if a record may
+        become any other.
     """
 
     # Hashable, with the release: scales are remembered by them, see `_memoised_scale`.
@@ -67,6 +72,7 @@ class StepsOfRelease(ABC):
     count: int
     # amplification by sampling rests on it; plain composition does not
     independent: bool = True
+    moves: tuple[float, ...] | None = None
 
     #: Subclasses by the kind of release they read.
     # filled by `__init_subclass__`, so that accountants need no list of releases
@@ -75,6 +81,24 @@ class StepsOfRelease(ABC):
     def __init_subclass__(cls, kind: type, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         StepsOfRelease.kinds[kind] = cls
+
+    @classmethod
+    def known_moves(
+        cls, release: Any, adjacency: Adjacency
+    ) -> tuple[float, ...] | None:
+        """Return :attr:`moves` under a fact; None unless they are less than any."""
+        return None
+
+    def statements(self, move: float) -> tuple[str, ...]:
+        """Return how :attr:`moves` were found, in sentences, for the largest one."""
+        return ()
+
+    def any_record(self, shift: Shift) -> float | None:
+        """How far a step would move, in the norm of `shift`, for any other records.
+
+        None where the noise is not in proportion to it.
+        """
+        return float(shift.radius)
 
     @abstractmethod
     def check(self) -> None:

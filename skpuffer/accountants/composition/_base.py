@@ -65,7 +65,11 @@ def steps_of(release: Release, adjacency: Adjacency) -> StepsOfRelease:
     count = int(adjacency.count)
     # fixed beforehand: see the class
     independent = count == 1 or adjacency.any_records
-    steps = kind(release, adjacency.relation, count, independent)
+    # what reads records one by one may be told how far each of them moves
+    moves = None
+    if release.contribution is not None:
+        moves = kind.known_moves(release, adjacency)
+    steps = kind(release, adjacency.relation, count, independent, moves)
     steps.check()
     return steps
 
@@ -113,8 +117,15 @@ class _CompositionAccountant(_AdditiveAccountant):
         rng: Any,
     ) -> Calibration:
         """Set the scale of each step's noise to the least that keeps the promise."""
-        noise = noise.with_scale(_memoised_scale(self, steps))
-        return Calibration(noise, self._certify_steps(steps, fact, bound, noise))
+        scale = _memoised_scale(self, steps)
+        noise = noise.with_scale(scale)
+        certificate = self._certify_steps(steps, fact, bound, noise)
+        if steps.moves is not None and steps.count == 1:
+            # exact for mixtures too, whose noise is not in proportion to their shifts
+            any_record = replace_fields(steps, moves=None)
+            gain = _memoised_scale(self, any_record) / scale
+            certificate = replace_fields(certificate, noise_gain=gain)
+        return Calibration(noise, certificate)
 
     def _steps(
         self, fact: Adjacency, release: Any, bound: BoundScenario
@@ -236,15 +247,20 @@ class _CompositionAccountant(_AdditiveAccountant):
             hasattr(pair, "renyi_costs") for pair, _ in pairs
         )
         radius = float(found.shift.radius)
-        coupling = fact.coupling_id
-        if not math.isinf(fact.move):
+        coupling, notion = fact.coupling_id, self._composed_notion
+        moved: tuple[str, ...] = ()
+        if steps.moves is not None:
+            # what is promised rests on how far the secret moves each record
+            notion = notion.pufferfish
+            moved = steps.statements(fact.move)
+        elif not math.isinf(fact.move):
             # the bound takes clipped gradients of any records, not how far each moves
             coupling = arbitrary_coupling(steps.relation, steps.count)
         # one record against one; under differential privacy the two are the same by
         # definition
         compared = steps.count == 1 and not fact.any_records
         return Certificate(
-            notion=self._composed_notion if fact.certified else Notion.ESTIMATED,
+            notion=notion if fact.certified else Notion.ESTIMATED,
             epsilon=epsilon,
             alpha=getattr(self, "alpha", None),
             delta=0.0 if self.delta is None else float(self.delta),
@@ -257,6 +273,7 @@ class _CompositionAccountant(_AdditiveAccountant):
             composable=fact.certified and coupling is not None,
             assumptions=(
                 *fact.assumptions,
+                *moved,
                 *found.assumptions,
                 *remarks,
                 *found.evidence[0 if by_costs else 1],
@@ -264,7 +281,7 @@ class _CompositionAccountant(_AdditiveAccountant):
             ),
             sensitivity=radius,
             norm=float(found.shift.norm),
-            record_sensitivity=radius if compared else None,
+            record_sensitivity=steps.any_record(found.shift) if compared else None,
             source=found.source,
             **self._identity(bound, release),
         )
