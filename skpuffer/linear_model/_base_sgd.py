@@ -23,13 +23,11 @@ from skpuffer.releases import (
     SamplingScheme,
 )
 from skpuffer.releases._sampling import sampling_scheme
-from skpuffer.training import LinearGradients, run_defaults, train
+from skpuffer.training import LinearGradients, RecordGradient, run_defaults, train
 from skpuffer.training._optimiser import LEAST_CLIP_NORM, default_radius
 from skpuffer.utils._checks import check_count, check_positive
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import Interval, StrOptions
-
-from ._record_gradient import RecordGradient
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike

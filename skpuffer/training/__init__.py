@@ -20,6 +20,7 @@ from ._losses import (
 )
 from ._optimiser import OptimiserRun, RunDefaults, run_defaults
 from ._perceptron import PerceptronGradients
+from ._record_gradient import RecordGradient
 
 __all__ = [
     "Gradients",
@@ -33,6 +34,7 @@ __all__ = [
     "Multinomial",
     "OptimiserRun",
     "PerceptronGradients",
+    "RecordGradient",
     "RunDefaults",
     "Squared",
     "Step",

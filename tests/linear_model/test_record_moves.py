@@ -15,7 +15,6 @@ from skpuffer.linear_model import (
     PrivateSGDClassifier,
     PrivateSGDRegressor,
 )
-from skpuffer.linear_model._record_gradient import RecordGradient
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Notion
@@ -27,7 +26,13 @@ from skpuffer.scenarios import (
     RecordScenario,
 )
 from skpuffer.svm import PrivateLinearSVC
-from skpuffer.training import Hinge, LinearGradients, Logistic, train
+from skpuffer.training import (
+    Hinge,
+    LinearGradients,
+    Logistic,
+    RecordGradient,
+    train,
+)
 from tests.attack import assert_tight, with_share_of_noise
 
 #: How far the secret moves a record, in units of the norm of rows.

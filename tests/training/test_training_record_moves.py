@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from skpuffer.linear_model._record_gradient import RecordGradient
 from skpuffer.releases import GradientRelease, Optimiser
 from skpuffer.training import (
     Hinge,
@@ -16,6 +15,7 @@ from skpuffer.training import (
     Logistic,
     MulticlassHinge,
     Multinomial,
+    RecordGradient,
     Squared,
 )
 

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from skpuffer.base import PUBLIC_TARGET
-from skpuffer.training import LinearGradients
+from skpuffer.releases._base import PUBLIC_TARGET
 from skpuffer.utils._clipping import clip_rows
 
-from ._base_linear import with_intercept
+from ._linear import LinearGradients
 
 if TYPE_CHECKING:
-    from skpuffer.training import Gradients, Loss
     from skpuffer.utils._types import Floats
+
+    from ._base import Gradients
+    from ._losses import Loss
 
 __all__ = ["ClippedGradient", "RecordGradient"]
 
@@ -25,6 +26,9 @@ __all__ = ["ClippedGradient", "RecordGradient"]
 @dataclass(frozen=True, kw_only=True)
 class RecordGradient:
     """Facts of a linear model by which its gradients move with a record.
+
+    As the `record` of a :class:`~skpuffer.releases.GradientRelease` it lets accountants
+    charge for how far a scenario moves a record, instead of for any two records.
 
     Parameters
     ----------
@@ -37,6 +41,22 @@ class RecordGradient:
         None for a regression.
     target_scale : tuple of float, default=(0.0, 1.0)
         Centre and half range of a regression's targets, which are clipped to it.
+
+    Examples
+    --------
+    >>> from skpuffer.releases import GradientRelease, Optimiser
+    >>> from skpuffer.training import Logistic, RecordGradient
+    >>> release = GradientRelease(
+    ...     n_records=400,
+    ...     n_steps=50,
+    ...     sampling="full_batch",
+    ...     record=RecordGradient(
+    ...         loss=Logistic(), data_norm=1.0, intercept=0.0, n_classes=2
+    ...     ),
+    ...     optimiser=Optimiser(learning_rate=1.0, radius=4.0),
+    ... )
+    >>> release.modulus(0.02), release.sensitivity.value("replace", 2, None)
+    (0.03125, 2.0)
     """
 
     loss: Loss
@@ -135,7 +155,8 @@ class ClippedGradient:
         record = self.record
         rows = clip_rows(X, record.data_norm)
         rows = rows.toarray() if sparse.issparse(rows) else np.asarray(rows, float)
-        points: Floats = with_intercept(rows / record.data_norm, record.intercept)
+        constant = np.full((len(rows), 1), record.intercept)
+        points: Floats = np.hstack([rows / record.data_norm, constant])
         if record.n_classes is None:
             centre, half = record.target_scale
             target = np.clip((np.asarray(y, dtype=float) - centre) / half, -1.0, 1.0)
