@@ -179,6 +179,12 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
     :func:`skpuffer.training.run_defaults`, from public facts alone: the number of
     records, how much noise the budget asks for, and how curved the loss is.
 
+    Where a scenario bounds how far a record moves, the parameters are kept in a ball of
+    which the radius is 3.8 over the largest curvature of the loss and over the norm of
+    a row, intercept included. There gradients move no more than a few times as far as
+    their records, and are clipped to the longest there is, which costs nothing. Where
+    clipping alone takes less noise, nothing is projected; the certificate says which.
+
     For the output, one record that moves by b in the space of z = y x moves the
     minimiser by at most ``C * min(2 R, (1 + R D / 4) b)``, with R the largest norm of a
     row and D = sqrt(2 log(2) n C) that of the minimiser. A scenario under which the

@@ -141,6 +141,12 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
     facts alone: the number of records, how much noise the budget asks for, and how
     curved the loss is.
 
+    Where a scenario bounds how far a record moves, the parameters are kept in a ball of
+    which the radius is 3.8 over the largest curvature of the loss and over the norm of
+    a row, intercept included. There gradients move no more than a few times as far as
+    their records, and are clipped to the longest there is, which costs nothing. Where
+    clipping alone takes less noise, nothing is projected; the certificate says which.
+
     References
     ----------
     Song, Chaudhuri and Sarwate (2013), Stochastic gradient descent with differentially
@@ -355,6 +361,12 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
     What is left at None follows :func:`skpuffer.training.run_defaults`, from public
     facts alone: the number of records, how much noise the budget asks for, and how
     curved the loss is.
+
+    Where a scenario bounds how far a record moves, the parameters are kept in a ball of
+    which the radius is 3.8 over the largest curvature of the loss and over the norm of
+    a row, intercept included. There gradients move no more than a few times as far as
+    their records, and are clipped to the longest there is, which costs nothing. Where
+    clipping alone takes less noise, nothing is projected; the certificate says which.
 
     Examples
     --------

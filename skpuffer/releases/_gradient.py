@@ -63,9 +63,10 @@ class GradientRelease(Release):
         How far one record's clipped gradient moves with the record, whatever the other
         records are and wherever the run is; for l2 clipping of the whole vector. Frozen
         and comparable, with ``clipped(clip_norm, radius)``, which is asked for the clip
-        norm and for the radius of `optimiser`'s projection, and returns the
-        `contribution` or None, and with ``check(gradients)``, by which an execution
-        refuses other gradients. None is no such bound: a record may become any other.
+        norm and for the radius of `optimiser`'s projection and returns what is known
+        or None, and with ``check(gradients)``, by which an execution refuses other
+        gradients. None is no such bound: a record may become any other. See
+        :class:`~skpuffer.training.RecordGradient`.
     name : str, default='gradients'
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
@@ -86,6 +87,8 @@ class GradientRelease(Release):
         Largest norm of one example's gradient over all blocks.
     sampling_statement : str
         What the sampling scheme takes for granted.
+    clipped : object or None
+        What `record` says of its gradient as this release clips it, if anything.
 
     References
     ----------
@@ -206,14 +209,19 @@ class GradientRelease(Release):
             )
         # the radius is the one that is executed, and no statement of its own
         radius = None if self.optimiser is None else self.optimiser.radius
-        contribution = self.record.clipped(self.clip_norm, radius)
-        if contribution is not None:
-            object.__setattr__(self, "contribution", contribution)
-            object.__setattr__(self, "modulus", contribution.gradient_move)
-            object.__setattr__(self, "shift_ceiling", contribution.ceiling)
+        clipped = self.record.clipped(self.clip_norm, radius)
+        if clipped is not None:
+            object.__setattr__(self, "clipped", clipped)
+            object.__setattr__(self, "contribution", clipped.point)
+            object.__setattr__(self, "modulus", clipped.gradient_move)
 
-    #: Move of a contribution beyond which a record may as well become any other.
-    shift_ceiling = 0.0
+    #: What `record` says of a gradient as this release clips it.
+    clipped = None
+
+    @property
+    def shift_ceiling(self) -> float:
+        """Move of a contribution beyond which it need not be known how far it is."""
+        return 0.0 if self.clipped is None else float(self.clipped.ceiling)
 
     def shift_norm(self, norm: float) -> float:
         """Norm in which contributions are compared."""

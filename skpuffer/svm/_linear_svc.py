@@ -126,6 +126,12 @@ class PrivateLinearSVC(LinearClassifier):
     facts alone: the number of records, how much noise the budget asks for, and how
     curved the loss is.
 
+    Where a scenario bounds how far a record moves, the parameters are kept in a ball of
+    which the radius is 3.8 over the largest curvature of the loss and over the norm of
+    a row, intercept included. There gradients move no more than a few times as far as
+    their records, and are clipped to the longest there is, which costs nothing. Where
+    clipping alone takes less noise, nothing is projected; the certificate says which.
+
     References
     ----------
     Crammer and Singer (2001), On the algorithmic implementation of multiclass

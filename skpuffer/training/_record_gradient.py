@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from skpuffer.releases._base import PUBLIC_TARGET
+from skpuffer.utils._checks import check_non_negative, check_positive
 from skpuffer.utils._clipping import clip_rows
 
 from ._linear import LinearGradients
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from ._base import Gradients
     from ._losses import Loss
 
-__all__ = ["ClippedGradient", "RecordGradient"]
+__all__ = ["ClippedGradient", "RecordGradient", "RecordPoint"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,6 +42,11 @@ class RecordGradient:
         None for a regression.
     target_scale : tuple of float, default=(0.0, 1.0)
         Centre and half range of a regression's targets, which are clipped to it.
+
+    Raises
+    ------
+    ValueError
+        If the loss is none for so many classes, or a number is out of its range.
 
     Examples
     --------
@@ -64,6 +70,21 @@ class RecordGradient:
     intercept: float
     n_classes: int | None = None
     target_scale: tuple[float, float] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        check_positive(data_norm=self.data_norm)
+        check_non_negative(intercept=self.intercept)
+        # of other targets a gradient is made in another way than its point
+        fits = self.n_classes is None
+        if self.loss.classification:
+            least, most = (2, math.inf) if self.loss.indexed else (2, 2)
+            fits = self.n_classes is not None and least <= self.n_classes <= most
+        if not fits:
+            raise ValueError(
+                f"The parameter 'n_classes' does not fit {self.loss!r}: it is None for "
+                "a regression, and 2 for a loss of one score. Got "
+                f"{self.n_classes!r}."
+            )
 
     @property
     def row_norm(self) -> float:
@@ -126,10 +147,10 @@ class RecordGradient:
 
 
 @dataclass(frozen=True)
-class ClippedGradient:
-    """Map from a record to a point, and from moves of points to those of gradients.
+class RecordPoint:
+    """Map from a record to the point by whose move its gradient's is bounded.
 
-    The point is the signed row ``z = y x`` (y = ±1) for two classes, of which alone the
+    It is the signed row ``z = y x`` (y = ±1) for two classes, of which alone the
     gradient is made. For a regression the target stands beside the row, in units of
     half its range; for more classes, labels do, so far apart that nothing is gained
     from a record that changes its own.
@@ -137,15 +158,12 @@ class ClippedGradient:
     Parameters
     ----------
     record : RecordGradient
-    clip_norm : float
-        Of l2 clipping of the whole gradient.
-    radius : float or None
-        Of the l2 ball in which all gradients are taken.
+    apart : float
+        How far apart rows of different labels are at least, of more than two.
     """
 
     record: RecordGradient
-    clip_norm: float
-    radius: float | None
+    apart: float
 
     needs_target = True
     move_assumptions = (PUBLIC_TARGET,)
@@ -164,9 +182,8 @@ class ClippedGradient:
         elif record.n_classes == 2:
             points = points * (2.0 * np.asarray(y) - 1.0)[:, None]
         else:
-            # two unit vectors are sqrt(2) apart; a little more, for the rounding of
-            # distances
-            apart = self.ceiling / math.sqrt(2) * (1 + 1e-9)
+            # two unit vectors are sqrt(2) apart
+            apart = self.apart / math.sqrt(2)
             labels = np.eye(record.n_classes)[np.asarray(y)]
             points = np.hstack([points, apart * labels])
         return points
@@ -191,7 +208,31 @@ class ClippedGradient:
         nearest: Floats = np.minimum(moves, 2.0)
         return nearest
 
-    # -- moves of the clipped gradient --------------------------------------------
+
+@dataclass(frozen=True)
+class ClippedGradient:
+    """Map from moves of a record's point to those of its clipped gradient.
+
+    Parameters
+    ----------
+    record : RecordGradient
+    clip_norm : float
+        Of l2 clipping of the whole gradient.
+    radius : float or None
+        Of the l2 ball in which all gradients are taken.
+    """
+
+    record: RecordGradient
+    clip_norm: float
+    radius: float | None
+
+    @property
+    def point(self) -> RecordPoint:
+        """The points that are compared."""
+        record, several = self.record, (self.record.n_classes or 0) > 2
+        # two classes and regressions have the same ones however they are clipped; a
+        # little more, for the rounding of distances
+        return RecordPoint(record, self._reach * (1 + 1e-9) if several else 0.0)
 
     @property
     def _any(self) -> float:
@@ -214,7 +255,14 @@ class ClippedGradient:
 
     @property
     def ceiling(self) -> float:
-        """Move of a point from which on a record may as well become any other."""
+        """Move of a point from which on it is not worth to know how far it is."""
+        smooth = self._any / self._lipschitz
+        # without a ball a shorter clip norm has a corner bound that is less
+        return smooth if smooth > 0 else self._reach
+
+    @property
+    def _reach(self) -> float:
+        """Move of a point at which its gradient's bound is that of any two records."""
         most, record = self._any, self.record
         # where both bounds have reached that of any two records
         smooth = most / self._lipschitz

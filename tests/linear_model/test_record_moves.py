@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import load_breast_cancer
+from sklearn.datasets import load_breast_cancer, load_wine
 from sklearn.preprocessing import StandardScaler
 
 from skpuffer.accountants import PrivacyLoss, RenyiDP
+from skpuffer.accountants.composition._base import steps_of
 from skpuffer.linear_model import (
     PrivateLogisticRegression,
     PrivateSGDClassifier,
@@ -20,6 +21,7 @@ from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Notion
 from skpuffer.releases import GradientRelease, Optimiser, PublicContext
 from skpuffer.scenarios import (
+    Adjacency,
     AttributeScenario,
     DiffusionScenario,
     GaussianScenario,
@@ -229,6 +231,41 @@ def test_batches_that_are_dealt_pay_the_worst_deal():
     assert found.epsilon_lower is None
 
 
+@pytest.mark.parametrize(
+    "fact",
+    [
+        {"certified": False},
+        {"delta": 1e-6},
+        {"move": 0.0},
+        {"move": np.inf},
+        {"relation": "add_remove"},
+    ],
+    ids=lambda fact: next(iter(fact)),
+)
+def test_what_is_not_certain_moves_a_record_to_any_other(fact):
+    release = run_of(record_of(Logistic()), 5, 4.0)
+    known = {"count": 1, "move": 0.02, "relation": "replace", "coupling_id": None}
+    assert steps_of(release, Adjacency(**known)).moves is not None
+    assert steps_of(release, Adjacency(**known | fact)).moves is None
+
+
+def test_many_classes_pay_for_a_move_of_their_rows():
+    X, y = load_wine(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    scenario = GaussianScenario(
+        covariance=np.corrcoef(X.T), secret=[0], domain=([-0.05], [0.05])
+    )
+    model = PrivateLogisticRegression(scenario, solver="gradient", data_norm=5.0)
+    model.fit(X, y)
+    move = 0.1 * np.linalg.norm(np.corrcoef(X.T)[0]) / 5.0
+    radius = model.release_.optimiser.radius
+    slope = np.sqrt(2) + np.hypot(1, 0.5) * radius / 2
+    assert model.certificate_.sensitivity == pytest.approx(slope * move, rel=1e-5)
+    text = " ".join(model.certificate_.assumptions)
+    assert "in its row, labels staying" in text
+    assert "the secret does not move the target" in text
+
+
 # -- what is executed ------------------------------------------------------------------
 
 
@@ -259,7 +296,7 @@ def test_gradients_are_taken_in_the_ball_alone(monkeypatch):
     assert max(length for length, _ in seen) <= 0.5 * (1 + 1e-12)
     # what a record moves is not rounded away
     assert {dtype for _, dtype in seen} == {np.dtype(np.float64)}
-    assert model.release_.contribution.radius == 0.5
+    assert model.release_.clipped.radius == 0.5
 
 
 @pytest.mark.parametrize(

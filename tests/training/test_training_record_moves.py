@@ -127,7 +127,7 @@ def test_no_clipped_gradient_moves_further_than_stated(name, radius):
             other = np.where(rng.random(n) < 0.5, y, other)
         else:
             y, other = rng.integers(n_classes, size=(2, n))
-        points = found(X, y), found(near, other)
+        points = found.point(X, y), found.point(near, other)
         limit = [
             found.gradient_move(b)
             for b in np.linalg.norm(points[0] - points[1], axis=1)
@@ -154,9 +154,11 @@ def test_no_clipped_gradient_moves_further_than_stated(name, radius):
         reached.append(np.max(moves / np.maximum(limit, 1e-12)))
         # less than any two gradients where the record hardly moves
         assert found.gradient_move(1e-4) < 0.75 * 2 * clip
-        assert found.gradient_move(found.ceiling) == pytest.approx(
+        # and no less than what any two have where a class changes
+        assert found.gradient_move(found._reach) == pytest.approx(
             found.gradient_move(10.0)
         )
+        assert found.ceiling <= found._reach
     # nor is the bound far off, so that the search had a chance
     assert max(reached) > 0.7
 
@@ -224,14 +226,25 @@ def test_more_classes_charge_a_change_of_class_as_any_record():
         loss=Multinomial(), data_norm=2.0, intercept=0.5, n_classes=3
     )
     found = record.clipped(1.0, 3.0)
-    points = found(np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([0, 2]))
+    points = found.point(np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([0, 2]))
     apart = float(np.linalg.norm(points[0] - points[1]))
     assert found.gradient_move(apart) == 2.0
     # rows are in units of the norm they are scaled down to
     np.testing.assert_allclose(points[0, :3], [0.5, 0.0, 0.5])
     np.testing.assert_allclose(
-        found.move(np.array([[3.0, 4.0], [0, 0.2]]), 2), [2, 0.1]
+        found.point.move(np.array([[3.0, 4.0], [0, 0.2]]), 2), [2, 0.1]
     )
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{"loss": Squared()}, {"n_classes": 3}, {"n_classes": None}, {"data_norm": 0.0}],
+    ids=["regression", "classes", "no classes", "norm"],
+)
+def test_a_record_that_is_none_of_the_loss_is_refused(facts):
+    known = {"loss": Logistic(), "data_norm": 1.0, "intercept": 0.0, "n_classes": 2}
+    with pytest.raises(ValueError, match="'n_classes'|'data_norm'"):
+        RecordGradient(**known | facts)
 
 
 def test_the_release_takes_the_radius_it_is_executed_with():
@@ -243,7 +256,7 @@ def test_the_release_takes_the_radius_it_is_executed_with():
         )
 
     free, ball = release(), release(optimiser=Optimiser(learning_rate=1, radius=2.0))
-    assert free.contribution.radius is None and ball.contribution.radius == 2.0
+    assert free.clipped.radius is None and ball.clipped.radius == 2.0
     assert free.modulus(0.1) == 1.0
     # scores are at most 2, where the gradient is 9/8-Lipschitz
     assert ball.modulus(0.1) == pytest.approx(0.1125)

@@ -69,7 +69,7 @@ def steps_of(release: Release, adjacency: Adjacency) -> StepsOfRelease:
     moves = None
     if release.contribution is not None:
         moves = kind.known_moves(release, adjacency)
-    steps = kind(release, adjacency.relation, count, independent, moves)
+    steps = kind(release, adjacency.relation, count, independent, moves=moves)
     steps.check()
     return steps
 

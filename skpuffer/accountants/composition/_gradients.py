@@ -95,6 +95,9 @@ class Dominated(NamedTuple):
     tight: bool
 
 
+#: Schemes of which the noise is in proportion to how far a sum moves.
+_PLAIN = (FullBatchSampling, ShuffledEpochsSampling)
+
 # Rounding errors of a sum of float64 for each of its terms, as a share of the clip
 # norm: no less than those of `Rows.slack` of `skpuffer.training`, block by block.
 _ROUNDED = 2.0**-35
@@ -158,9 +161,11 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         """Return how far records move a sum, in clip norms; see the base class."""
         bound = release.modulus
         # An estimate, or what holds on an event only, bounds no move for certain: then
-        # what holds for any records is certified.
+        # what holds for any records is certified. So it is where nothing moves at all:
+        # a run without noise is nothing to come to by chance.
         firm = adjacency.certified and adjacency.delta == 0
-        if bound is None or not firm or math.isinf(adjacency.move):
+        known = adjacency.relation == "replace" and 0 < adjacency.move < math.inf
+        if bound is None or not firm or not known:
             return None
         given = adjacency.moves
         if given is None:
@@ -171,7 +176,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         if type(release.sampling) is PoissonSampling:
             # of records that move further, the worst pair of any records knows more
             most, largest = _MOST_DIRECTIONS, 1.0
-        elif type(release.sampling) not in cls.unamplified:
+        elif type(release.sampling) not in _PLAIN:
             most = 1
         few = adjacency.count <= most and moves[0] <= largest
         if not few or math.fsum(moves) >= 2 * adjacency.count:
@@ -184,12 +189,12 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
 
     def statements(self, move: float) -> tuple[str, ...]:
         """Return how the moves were found, in sentences; see the base class."""
-        contribution: Any = self.release.contribution
+        clipped: Any = self.release.clipped
         together = (
             f"the {self.count} records that differ move a sum by no more than the "
             "bounds of each, which add up",
         )
-        found: str = contribution.statement(move)
+        found: str = clipped.statement(move)
         return (found, *(together if self.count > 1 else ()))
 
     def any_record(self, shift: Shift) -> float | None:
@@ -197,7 +202,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         if self.moves is None:
             return super().any_record(shift)
         # noise of a mixture is not in proportion to one of its shifts
-        if type(self.release.sampling) not in self.unamplified:
+        if type(self.release.sampling) not in _PLAIN:
             return None
         return 2 * self.count * self.release.total_clip_norm
 

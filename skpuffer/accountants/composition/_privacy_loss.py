@@ -20,7 +20,9 @@ class PrivacyLoss(_CompositionAccountant):
     on a grid that is refined until epsilon is at most 0.02 % too large. The two
     directions of neighbouring tables are composed apart from each other. Amplification
     by subsampling counts where the records that differ are independent of the others;
-    under a scenario that makes many records change together it is refused.
+    under a scenario that makes many records change together it is refused. Where the
+    release states how a record's gradient moves, and the scenario how far a record
+    does, that move is charged and no other.
 
     Parameters
     ----------
