@@ -129,8 +129,10 @@ class PrivateLinearSVC(LinearClassifier):
     Where a scenario bounds how far a record moves, the parameters are kept in a ball of
     which the radius is 3.8 over the largest curvature of the loss and over the norm of
     a row, intercept included. There gradients move no more than a few times as far as
-    their records, and are clipped to the longest there is, which costs nothing. Where
-    clipping alone takes less noise, nothing is projected; the certificate says which.
+    their records, and are clipped to the longest there is, which costs nothing. The
+    radius is halved, three times at most, while noise would let the parameters travel
+    less than 15 times as far. Where clipping alone takes less noise, nothing is
+    projected; the certificate says which.
 
     References
     ----------

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from skpuffer.releases import Optimiser
     from skpuffer.utils._types import Booleans, Floats
 
+    from ._losses import Loss
+
 __all__ = ["OptimiserRun", "RunDefaults", "run_defaults"]
 
 #: Clip norm that is short enough for any noise.
@@ -33,26 +35,49 @@ _FEWEST_STEPS, _MANY_STEPS, _MOST_STEPS = 50, 100, 200
 _AFFORDABLE = 10**6  # records read in all, beyond which more steps are not worth it
 _USUAL_MOMENTUM, _MOST_MOMENTUM = 0.5, 0.95
 _AVERAGE = 0.3
-_LARGEST_SLOPE = 3.8
+# rise of gradients with their records, over that at zero
+_SLOPES = (3.8, 1.9, 0.95, 0.475)
 
 
-def default_radius(smoothness: float, row_norm: float) -> float | None:
-    """Radius of the ball parameters are kept in where noise follows a record's move.
+def ball_radii(loss: Loss, row_norm: float) -> list[float]:
+    """Radii of balls to keep parameters in where noise follows a record's move.
+
+    In the largest, gradients move some five times as far as their records; in the
+    smallest hardly further than they do.
 
     Parameters
     ----------
-    smoothness : float
-        Lipschitz constant of the loss's derivative.
+    loss : Loss
     row_norm : float
+        Largest norm of a row.
 
     Returns
     -------
-    float or None
-        None for a loss with a corner: no ball bounds how far its gradients move.
+    list of float
+        The largest first; none for a loss with a corner, as no ball bounds how far its
+        gradients move.
     """
-    if math.isinf(smoothness):
-        return None
-    return _LARGEST_SLOPE / (smoothness * row_norm)
+    if math.isinf(loss.smoothness):
+        return []
+    # a regression's scores need not go far beyond its targets, which end at one
+    slopes = _SLOPES if loss.classification else _SLOPES[1:3]
+    return [slope / (loss.smoothness * row_norm) for slope in slopes]
+
+
+def travel(n_records: int, multiplier: float, smoothness: float) -> float:
+    """How far parameters may travel before noise weighs in scores.
+
+    Parameters
+    ----------
+    n_records : int
+    multiplier, smoothness : float
+        As for :func:`run_defaults`, whose notes explain it.
+
+    Returns
+    -------
+    float
+    """
+    return _SCORE_NOISE * min(1.0, 0.5 / smoothness) * n_records / multiplier
 
 
 class OptimiserRun:
@@ -243,7 +268,7 @@ def run_defaults(
     # one score alone, says little of steps that go far
     smoothness = min(check_positive(smoothness=min(smoothness, 1.0)), 1.0)
     # R of the notes, solved for the noise that a score may have
-    distance = _SCORE_NOISE * min(1.0, 0.5 / smoothness) * n_records / multiplier
+    distance = travel(n_records, multiplier, smoothness)
     # momentum m makes steps 1 / (1 - m) times as long in the long run
     stable = 2 / smoothness
     longest = stable / (1 - _MOST_MOMENTUM)
