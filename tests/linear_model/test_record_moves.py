@@ -131,6 +131,15 @@ def test_a_hinge_pays_its_corner_and_a_network_any_record(held_out):
     assert network.certificate_.notion is Notion.APPROXIMATE_DP
     assert network.certificate_.gain == 1.0
     assert any("of a network" in text for text in network.certificate_.assumptions)
+    # nor is scaling down to another norm than l2 a projection
+    model = MODELS["logistic"]
+    accountant = PrivacyLoss(1.0, 1e-5, noise="laplace")
+    other = clone(model).set_params(
+        scenario=scenario(), accountant=accountant, n_steps=2
+    )
+    other.fit(X, y)
+    assert other.release_.record is None
+    assert any("than l2" in text for text in other.certificate_.assumptions)
 
 
 @pytest.mark.parametrize("prior_as", ["sample", "confidence"])
@@ -415,7 +424,7 @@ def test_an_attacker_finds_that_noise_for_a_move_is_missing():
         drawn = np.array([(step.clipped_sum[0], step.noise[0]) for step in steps])
         return drawn.reshape(n, 2, 2).sum(axis=1).T[..., None]
 
-    n, rng = 2000, np.random.default_rng(0)
+    n, rng = 1500, np.random.default_rng(0)
     assert_tight(
         found.certificate,
         found.noise,
@@ -442,6 +451,8 @@ def test_sampled_batches_pay_less_for_a_small_move(sampling):
     again = accountant.certify(found.noise, release, one_record(0.02))
     assert again.epsilon == pytest.approx(1.0, rel=1e-3)
     assert again.gain is None
+    if sampling != "poisson":
+        return
     # a record that may move as far as any other is one
     far = accountant.calibrate(release, one_record(1.9))
     assert far.noise.scale <= plain.noise.scale * (1 + 1e-9)
