@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skpuffer.accountants import PrivacyLoss, RenyiDP
 from skpuffer.accountants.composition._base import steps_of
+from skpuffer.accountants.composition._gradients import GradientSteps
 from skpuffer.linear_model import (
     PrivateLogisticRegression,
     PrivateSGDClassifier,
@@ -285,6 +286,33 @@ def test_what_is_not_certain_moves_a_record_to_any_other(fact):
     known = {"count": 1, "move": 0.02, "relation": "replace", "coupling_id": None}
     assert steps_of(release, Adjacency(**known)).moves is not None
     assert steps_of(release, Adjacency(**known | fact)).moves is None
+
+
+@pytest.mark.parametrize(
+    "sampling, kept", [("poisson", True), ("fixed_size", True), ("with_replacement", 0)]
+)
+def test_many_small_moves_are_charged_at_every_batch_where_that_is_less(sampling, kept):
+    release = run_of(record_of(Logistic()), 100, 1.0, sampling=sampling, batch_size=20)
+    # together 0.5 of a clip norm, and 8 clip norms are what forty others may move a
+    # batch by in the mean
+    fact = Adjacency(
+        count=40,
+        move=0.0125,
+        relation="replace",
+        coupling_id=None,
+        any_records=True,
+    )
+    steps = GradientSteps(
+        release, "replace", 40, moves=GradientSteps.known_moves(release, fact)
+    )
+    if not kept:
+        assert steps.moves is None
+        return
+    found = steps.under(GaussianNoise(1.0), 100.0)
+    assert found.shift.radius == pytest.approx(0.5)
+    assert found.curve.mu == pytest.approx(0.5 * np.sqrt(3))
+    far = replace(fact, move=1.0)
+    assert GradientSteps.known_moves(release, far) is None
 
 
 def test_many_classes_pay_for_a_move_of_their_rows():

@@ -103,6 +103,14 @@ _PLAIN = (FullBatchSampling, ShuffledEpochsSampling)
 _ROUNDED = 2.0**-35
 
 
+#: Schemes that draw records, and the most that move for which batches are mixtures.
+_MIXED: dict[type, int] = {
+    PoissonSampling: _MOST_DIRECTIONS,
+    FixedSizeSampling: 1,
+    WithReplacementSampling: 1,
+}
+
+
 class GradientSteps(StepsOfRelease, kind=GradientRelease):
     """The steps of a training run; see :class:`StepsOfRelease`.
 
@@ -172,14 +180,21 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             given = np.full(adjacency.count, adjacency.move)
         clip = release.total_clip_norm
         moves = sorted((bound(b) / clip for b in given.tolist()), reverse=True)
-        most, largest = math.inf, 2.0
-        if type(release.sampling) is PoissonSampling:
-            # of records that move further, the worst pair of any records knows more
-            most, largest = _MOST_DIRECTIONS, 1.0
-        elif type(release.sampling) not in _PLAIN:
-            most = 1
-        few = adjacency.count <= most and moves[0] <= largest
-        if not few or math.fsum(moves) >= 2 * adjacency.count:
+        # what holds for any records, in each batch or drawn by chance, may be less
+        scheme, k = type(release.sampling), adjacency.count
+        if scheme in _PLAIN:
+            less = math.fsum(moves) < 2 * k
+        elif scheme not in _MIXED:
+            # one that is new reads no moves
+            less = False
+        elif k <= _MIXED[scheme]:
+            # about where the worst pair of any records, which is no mixture's, is less
+            less = moves[0] < (1 if scheme is PoissonSampling else 2)
+        else:
+            # every batch is charged for all of them, which none may hold twice
+            once = scheme is not WithReplacementSampling
+            less = once and math.fsum(moves) < 2 * k * release.sampling_rate
+        if not less:
             return None
         # Sums of float64 are rounded, in two tables apart from each other. What that
         # comes to is taken off the clip norm, of which it may be no small part here.
@@ -321,6 +336,8 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         self, noise: Noise, joins: float, trials: int, chance: float
     ) -> Dominated:
         """Batches in which records that differ are drawn, and move a little."""
+        if self.count > _MIXED[type(self.release.sampling)]:
+            return self._full_batch(noise)
         # each as far as the one that moves most
         moved = self._curve(noise, (self.moves or (math.inf,))[0])
         # a batch without them, or with others in their place
