@@ -23,6 +23,7 @@ from skpuffer.exceptions import (
     SeededNoiseWarning,
 )
 from skpuffer.releases import PublicContext
+from skpuffer.releases._base import PUBLIC_TARGET
 from skpuffer.scenarios import BoundScenario, RecordScenario, Scenario
 from skpuffer.utils._checks import noise_generator
 from skpuffer.utils._reading import (
@@ -87,13 +88,6 @@ FLOATING_POINT = (
 UNTOUCHED_ROWS = (
     "no record reaches the estimator changed by the others: no step before it, such as "
     "a scaler, was fitted on the same rows without noise of its own"
-)
-
-#: What is taken for granted where a scenario bounds how far features move, and only
-#: these: a target that moved with them would move the release as well.
-PUBLIC_TARGET = (
-    "the secret does not move the target: targets are public, and what is said of the "
-    "records holds given them"
 )
 
 

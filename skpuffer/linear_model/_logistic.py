@@ -99,6 +99,13 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         Norm to which each record's gradient is scaled down, for rows in units of
         `data_norm`; of the order that the accountant's noise measures in, l2 for
         Gaussian noise. None is by the rule.
+    radius : float, default=None
+        Radius of the l2 ball that the parameters, intercept included and for rows in
+        units of `data_norm`, are projected onto at the start and after each step. It
+        costs no privacy, and where a scenario bounds how far a record moves it bounds
+        how far its gradient does. None is no projection where a record may become any
+        other, as under :class:`~skpuffer.scenarios.RecordScenario`, and otherwise by
+        the rule, if that takes less noise.
     learning_rate : float, default=None
         Step size for the mean gradient. None is by the rule.
     momentum : float, default=None
@@ -164,6 +171,14 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
     :func:`skpuffer.training.run_defaults`, from public facts alone: the number of
     records, how much noise the budget asks for, and how curved the loss is.
 
+    Where a scenario bounds how far a record moves, the parameters are kept in a ball of
+    which the radius is 3.8 over the largest curvature of the loss and over the norm of
+    a row, intercept included. There gradients move no more than a few times as far as
+    their records, and are clipped to the longest there is, which costs nothing. The
+    radius is halved, three times at most, while noise would let the parameters travel
+    less than 15 times as far. Where clipping alone takes less noise, nothing is
+    projected; the certificate says which.
+
     For the output, one record that moves by b in the space of z = y x moves the
     minimiser by at most ``C * min(max(R, min(b, 2 R)), L b)``, with R the largest norm
     of a row, D = sqrt(2 log(2) n C) that of the minimiser, X = R D and L = (1 + X)^2 /
@@ -228,6 +243,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         max_iter: int | None = None,
         n_steps: int | None = None,
         clip_norm: float | None = None,
+        radius: float | None = None,
         learning_rate: float | None = None,
         momentum: float | None = None,
         average: float | None = None,
@@ -250,6 +266,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         self.max_iter = max_iter
         self.n_steps = n_steps
         self.clip_norm = clip_norm
+        self.radius = radius
         self.learning_rate = learning_rate
         self.momentum = momentum
         self.average = average

@@ -54,6 +54,9 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
     loss : {'log_loss', 'hinge', 'huber_hinge'}, default='log_loss'
         Loss of a record: logistic regression, a linear support vector machine, or one
         with a smoothed corner.
+    width : float, default=0.5
+        Half-width of the corner of ``'huber_hinge'``, which is quadratic for margins
+        within so much of one. The wider, the less its gradients move with a record.
     alpha : float, default=0.0
         Weight of ``|w|**2 / 2`` next to the mean loss. It costs no privacy; the noise
         and the number of steps regularise already.
@@ -80,6 +83,13 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         Norm to which each record's gradient is scaled down, for rows in units of
         `data_norm`; of the order that the accountant's noise measures in, l2 for
         Gaussian noise. None is by the rule.
+    radius : float, default=None
+        Radius of the l2 ball that the parameters, intercept included and for rows in
+        units of `data_norm`, are projected onto at the start and after each step. It
+        costs no privacy, and where a scenario bounds how far a record moves it bounds
+        how far its gradient does. None is no projection where a record may become any
+        other, as under :class:`~skpuffer.scenarios.RecordScenario`, and otherwise by
+        the rule, if that takes less noise.
     learning_rate : float, default=None
         Step size for the mean gradient. None is by the rule.
     momentum : float, default=None
@@ -140,6 +150,14 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
     facts alone: the number of records, how much noise the budget asks for, and how
     curved the loss is.
 
+    Where a scenario bounds how far a record moves, the parameters are kept in a ball of
+    which the radius is 3.8 over the largest curvature of the loss and over the norm of
+    a row, intercept included. There gradients move no more than a few times as far as
+    their records, and are clipped to the longest there is, which costs nothing. The
+    radius is halved, three times at most, while noise would let the parameters travel
+    less than 15 times as far. Where clipping alone takes less noise, nothing is
+    projected; the certificate says which.
+
     References
     ----------
     Song, Chaudhuri and Sarwate (2013), Stochastic gradient descent with differentially
@@ -160,6 +178,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         **LinearClassifier._parameter_constraints,
         # any loss would do for privacy, as gradients are clipped whatever they are
         "loss": [StrOptions({"log_loss", "hinge", "huber_hinge"})],
+        "width": [Interval(Real, 0, None, closed="neither")],
         "alpha": [Interval(Real, 0, None, closed="left")],
     }
 
@@ -169,6 +188,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         accountant: Accountant | None = None,
         *,
         loss: str = "log_loss",
+        width: float = 0.5,
         alpha: float = 0.0,
         data_norm: float = 1.0,
         fit_intercept: bool = True,
@@ -179,6 +199,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         max_iter: int | None = None,
         n_steps: int | None = None,
         clip_norm: float | None = None,
+        radius: float | None = None,
         learning_rate: float | None = None,
         momentum: float | None = None,
         average: float | None = None,
@@ -191,6 +212,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         self.scenario = scenario
         self.accountant = accountant
         self.loss = loss
+        self.width = width
         self.alpha = alpha
         self.data_norm = data_norm
         self.fit_intercept = fit_intercept
@@ -201,6 +223,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         self.max_iter = max_iter
         self.n_steps = n_steps
         self.clip_norm = clip_norm
+        self.radius = radius
         self.learning_rate = learning_rate
         self.momentum = momentum
         self.average = average
@@ -212,10 +235,12 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
     def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
         check_non_negative(alpha=self.alpha)
+        check_positive(width=self.width)
 
     def _loss(self) -> Loss:
         # as many scores as there are public classes
-        return make_loss(self.loss, len(self.classes_))
+        shape = {"width": self.width} if self.loss == "huber_hinge" else {}
+        return make_loss(self.loss, len(self.classes_), **shape)
 
     def _l2(self, context: PublicContext) -> float:
         # a term of the objective that no record enters, so no noise is needed for it
@@ -294,6 +319,13 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         Norm to which each record's gradient is scaled down, for rows in units of
         `data_norm`; of the order that the accountant's noise measures in, l2 for
         Gaussian noise. None is by the rule.
+    radius : float, default=None
+        Radius of the l2 ball that the parameters, intercept included and for rows in
+        units of `data_norm`, are projected onto at the start and after each step. It
+        costs no privacy, and where a scenario bounds how far a record moves it bounds
+        how far its gradient does. None is no projection where a record may become any
+        other, as under :class:`~skpuffer.scenarios.RecordScenario`, and otherwise by
+        the rule, if that takes less noise.
     learning_rate : float, default=None
         Step size for the mean gradient. None is by the rule.
     momentum : float, default=None
@@ -352,6 +384,13 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
     facts alone: the number of records, how much noise the budget asks for, and how
     curved the loss is.
 
+    Where a scenario bounds how far a record moves, the parameters are kept in a ball of
+    which the radius is 1.9 over the largest norm of a row in units of `data_norm`,
+    intercept included. There gradients move no more than a few times as far as their
+    records, and are clipped to the longest there is, which costs nothing. The radius is
+    halved if noise would let the parameters travel less than 15 times as far. Where
+    clipping alone takes less noise, nothing is projected; the certificate says which.
+
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
@@ -389,6 +428,7 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         max_iter: int | None = None,
         n_steps: int | None = None,
         clip_norm: float | None = None,
+        radius: float | None = None,
         learning_rate: float | None = None,
         momentum: float | None = None,
         average: float | None = None,
@@ -412,6 +452,7 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         self.max_iter = max_iter
         self.n_steps = n_steps
         self.clip_norm = clip_norm
+        self.radius = radius
         self.learning_rate = learning_rate
         self.momentum = momentum
         self.average = average
@@ -433,6 +474,11 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         if self.loss == "huber":
             return make_loss("huber", width=float(self.epsilon))
         return make_loss(self.loss)
+
+    @property
+    def _target_scale(self) -> tuple[float, float]:  # type: ignore[override]
+        scale = target_scale(self.target_bounds)
+        return scale.centre, scale.half
 
     def _l2(self, context: PublicContext) -> float:
         return float(self.alpha)

@@ -349,7 +349,7 @@ class Certificate:
                 "nothing is known under another."
             )
         # another belief is a Pufferfish question, whatever notion the promise began in
-        notion = _PUFFERFISH.get(self.notion, self.notion)
+        notion = self.notion.pufferfish
         if not self.implies(notion):
             raise ValueError(
                 "This certificate is about records that come and go, not about their "
@@ -499,13 +499,6 @@ class Certificate:
     def _repr_html_(self) -> str:
         return certificate_html(self)
 
-
-#: The Pufferfish notion that a differential one is, for a prior of independent records.
-_PUFFERFISH = {
-    Notion.PURE_DP: Notion.PURE_PUFFERFISH,
-    Notion.RENYI_DP: Notion.RENYI_PUFFERFISH,
-    Notion.APPROXIMATE_DP: Notion.APPROXIMATE_PUFFERFISH,
-}
 
 #: Fields that are read back as they are written, whatever they say.
 _TEXTS = frozenset(

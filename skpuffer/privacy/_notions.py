@@ -88,6 +88,11 @@ class Notion:
         """The (epsilon, delta) notion that a whole curve converts it to, if any."""
         return CONVERSIONS.get(self)
 
+    @property
+    def pufferfish(self) -> Notion:
+        """The same about secrets under priors: itself, unless it is about tables."""
+        return PUFFERFISH.get(self, self)
+
     def implies(self, notion: Notion | str) -> bool:
         """Whether a promise in another notion follows from one in this.
 
@@ -181,4 +186,11 @@ CONVERSIONS = {
     Notion.RENYI_PUFFERFISH: Notion.APPROXIMATE_PUFFERFISH,
     Notion.APPROXIMATE_RENYI_PUFFERFISH: Notion.APPROXIMATE_PUFFERFISH,
     Notion.APPROXIMATE_PUFFERFISH: Notion.APPROXIMATE_PUFFERFISH,
+}
+
+#: The Pufferfish notion that a differential one is, for a prior of independent records.
+PUFFERFISH = {
+    Notion.PURE_DP: Notion.PURE_PUFFERFISH,
+    Notion.RENYI_DP: Notion.RENYI_PUFFERFISH,
+    Notion.APPROXIMATE_DP: Notion.APPROXIMATE_PUFFERFISH,
 }

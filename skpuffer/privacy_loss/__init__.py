@@ -15,6 +15,7 @@ from ._divergences import (
 from ._dominating_pairs import (
     DominatingPair,
     MixturePair,
+    MovedPair,
     PoissonPair,
     ReplacePoissonPair,
     ShiftPair,
@@ -31,6 +32,7 @@ __all__ = [
     "GaussianPoissonGroup",
     "GaussianPoissonPair",
     "MixturePair",
+    "MovedPair",
     "PoissonPair",
     "PrivacyLossCurve",
     "RenyiCurve",

@@ -28,6 +28,7 @@ from ._renyi import renyi_of_pair
 __all__ = [
     "DominatingPair",
     "MixturePair",
+    "MovedPair",
     "PoissonPair",
     "ReplacePoissonPair",
     "ShiftPair",
@@ -280,6 +281,61 @@ class SubsetGroupPair(_MixedPair, kind="subset_group_pair"):
 
     def _times(self) -> tuple[Integers, Floats]:
         return participation_of_subset(self.n_records, self.count, self.batch_size)
+
+
+#: Shares of the batches without the record by which a bound is looked for.
+_SHARES = (0.0, 1e-3, 0.01, 0.05, 0.2, 1.0)
+
+
+@dataclass(frozen=True)
+class MovedPair(DominatingPair, kind="moved_pair"):
+    """Dominating pair of random batches in which a record's gradient moves a little.
+
+    With weight w_j a batch holds the record j times (or j records of a group); against
+    the batches of weight w_0 without it the sum moves by j times one shift, and against
+    those with its other content by j times another. For Q = 1 - w_0, any e between e'
+    and ``log(1 + (exp(e') - 1) / Q)`` and b = exp(e' - e), delta(e') is at most the sum
+    over j >= 1 of ``w_j ((1 - b) delta_j(e) + b moved_j(e))``; the least is taken.
+
+    Parameters
+    ----------
+    curve : ShiftCurve
+        Of the noise against the move from one content of the record to the other.
+    joined : ShiftCurve
+        Of the noise against the move of a step's sum by a record that joins.
+    trials : int
+    chance : float
+        The number of times is Binomial(trials, chance).
+
+    References
+    ----------
+    Balle, Barthe and Gaboardi (2018), Theorem 2. At the largest e it is applied to the
+    whole mixture; at a smaller one to a share of its part without the record, as what
+    is left of that is in both mixtures, and its divergence is none.
+    """
+
+    joined: NoiseCurve
+    trials: int
+    chance: float
+
+    def delta(self, epsilon: Floats) -> Floats:
+        """Return the hockey-stick divergence of the first from the second."""
+        epsilon = np.asarray(epsilon, float)
+        rate = -math.expm1(self.trials * math.log1p(-self.chance))
+        furthest = log_mixed(epsilon, 1 / rate)
+        times, weights = participation(self.trials, self.chance)
+        least = np.full_like(epsilon, math.inf)
+        for share in _SHARES:
+            at = epsilon + share * (furthest - epsilon)
+            both = np.exp(epsilon - at)
+            total = np.zeros_like(epsilon)
+            for weight, j in zip(weights, times.tolist(), strict=True):
+                joined = self.joined if j == 1 else self.joined.times(j)
+                total += weight * (
+                    (1 - both) * joined.delta(at) + both * self._one(at, j)
+                )
+            least = np.minimum(least, total)
+        return least
 
 
 @dataclass(frozen=True)

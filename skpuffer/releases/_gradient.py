@@ -24,7 +24,9 @@ class GradientRelease(Release):
     clip norm, their sum is released with noise and divided by the public
     :attr:`divisor`. Each gradient may depend on everything released before. Whatever is
     made of the noisy sums (momentum, averages, projections) is post-processing. A
-    gradient depends on the run as well as on its record, so there is no `contribution`.
+    gradient depends on the run as well as on its record, so its `contribution` is no
+    gradient: it is a point of each record, by whose move the gradient's is bounded at
+    every step, if `record` states such a bound.
 
     Parameters
     ----------
@@ -57,6 +59,14 @@ class GradientRelease(Release):
     optimiser : Optimiser, default=None
         What is made of the noisy sums; None leaves it to whoever gets them. Every
         noisy sum may be seen all the same.
+    record : object, default=None
+        How far one record's clipped gradient moves with the record, whatever the other
+        records are and wherever the run is; for l2 clipping of the whole vector. Frozen
+        and comparable, with ``clipped(clip_norm, radius)``, which is asked for the clip
+        norm and for the radius of `optimiser`'s projection and returns what is known
+        or None, and with ``check(gradients)``, by which an execution refuses other
+        gradients. None is no such bound: a record may become any other. See
+        :class:`~skpuffer.training.RecordGradient`.
     name : str, default='gradients'
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
@@ -77,6 +87,8 @@ class GradientRelease(Release):
         Largest norm of one example's gradient over all blocks.
     sampling_statement : str
         What the sampling scheme takes for granted.
+    clipped : object or None
+        What `record` says of its gradient as this release clips it, if anything.
 
     References
     ----------
@@ -104,6 +116,7 @@ class GradientRelease(Release):
     # a field though it has one value only: accountants must say that they read it
     noise_correlation: Any = None
     optimiser: Optimiser | None = None
+    record: Any = None
     name: str = "gradients"
     # Two runs are the same, and take the same noise, whatever is known of their tables.
     context: PublicContext | None = field(default=None, compare=False)
@@ -148,6 +161,8 @@ class GradientRelease(Release):
         # same
         for name, value in resolved.items():
             object.__setattr__(self, name, value)
+        if self.record is not None:
+            self._state_moves()
         # after the rest, which it quotes
         statement = scheme.statement(self)
         object.__setattr__(self, "sampling_statement", statement)
@@ -181,6 +196,37 @@ class GradientRelease(Release):
                 f"The parameter 'blocks' must add up to dim={self.dim}. "
                 f"Got {self.blocks!r}."
             )
+
+    def _state_moves(self) -> None:
+        """Set what bounds the sum's move by that of a record, from facts of the run."""
+        # Scaling down to another norm than l2 is no projection: it may double how far
+        # two gradients are apart. Of parts that are clipped apart, each moves.
+        if self.clip_order != 2 or self.blocks is not None:
+            raise ValueError(
+                "The parameter 'record' bounds moves of gradients that are clipped "
+                "whole in l2; leave it out, or use clip_order=2 (noise='gaussian') and "
+                f"blocks=None. Got {self.clip_order!r} and {self.blocks!r}."
+            )
+        # the radius is the one that is executed, and no statement of its own
+        radius = None if self.optimiser is None else self.optimiser.radius
+        clipped = self.record.clipped(self.clip_norm, radius)
+        if clipped is not None:
+            object.__setattr__(self, "clipped", clipped)
+            object.__setattr__(self, "contribution", clipped.point)
+            object.__setattr__(self, "modulus", clipped.gradient_move)
+
+    #: What `record` says of a gradient as this release clips it.
+    clipped = None
+
+    @property
+    def shift_ceiling(self) -> float:
+        """Move of a contribution beyond which it need not be known how far it is."""
+        return 0.0 if self.clipped is None else float(self.clipped.ceiling)
+
+    def shift_norm(self, norm: float) -> float:
+        """Norm in which contributions are compared."""
+        # that of the clipping, as `modulus` was proved in no other
+        return 2.0
 
     @property
     def sensitivity(self) -> Sensitivity:

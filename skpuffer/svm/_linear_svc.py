@@ -50,8 +50,8 @@ class PrivateLinearSVC(OutputClassifier):
         The hinge loss, or one with a smoothed corner, which noisy steps follow better.
     width : float, default=0.5
         Half-width of the Huber hinge's corner: it is quadratic for margins in
-        ``[1 - width, 1 + width]``. The wider, the less the output moves with a record
-        that moves a little.
+        ``[1 - width, 1 + width]``. The wider, the less gradients and the output move
+        with a record that moves a little.
     C : float, default=None
         Inverse regularisation strength, as in scikit-learn: ``C * sum of losses +
         |w|**2 / 2``, for rows in units of `data_norm`. None is no penalty for
@@ -86,6 +86,13 @@ class PrivateLinearSVC(OutputClassifier):
         Norm to which each record's gradient is scaled down, for rows in units of
         `data_norm`; of the order that the accountant's noise measures in, l2 for
         Gaussian noise. None is by the rule.
+    radius : float, default=None
+        Radius of the l2 ball that the parameters, intercept included and for rows in
+        units of `data_norm`, are projected onto at the start and after each step. It
+        costs no privacy, and where a scenario bounds how far a record moves it bounds
+        how far its gradient does. None is no projection where a record may become any
+        other, as under :class:`~skpuffer.scenarios.RecordScenario`, and otherwise by
+        the rule, if that takes less noise.
     learning_rate : float, default=None
         Step size for the mean gradient. None is by the rule.
     momentum : float, default=None
@@ -155,6 +162,14 @@ class PrivateLinearSVC(OutputClassifier):
     hinge itself has no derivative that a solver could bring to a tolerance, and the
     loss of several classes has none where two scores tie: both are for gradients.
 
+    Where a scenario bounds how far a record moves, the parameters are kept in a ball of
+    which the radius is 3.8 over the largest curvature of the loss and over the norm of
+    a row, intercept included. There gradients move no more than a few times as far as
+    their records, and are clipped to the longest there is, which costs nothing. The
+    radius is halved, three times at most, while noise would let the parameters travel
+    less than 15 times as far. Where clipping alone takes less noise, nothing is
+    projected; the certificate says which.
+
     References
     ----------
     Crammer and Singer (2001), On the algorithmic implementation of multiclass
@@ -198,6 +213,7 @@ class PrivateLinearSVC(OutputClassifier):
         max_iter: int | None = None,
         n_steps: int | None = None,
         clip_norm: float | None = None,
+        radius: float | None = None,
         learning_rate: float | None = None,
         momentum: float | None = None,
         average: float | None = None,
@@ -222,6 +238,7 @@ class PrivateLinearSVC(OutputClassifier):
         self.max_iter = max_iter
         self.n_steps = n_steps
         self.clip_norm = clip_norm
+        self.radius = radius
         self.learning_rate = learning_rate
         self.momentum = momentum
         self.average = average

@@ -21,6 +21,7 @@ from ._losses import (
 )
 from ._optimiser import OptimiserRun, RunDefaults, run_defaults
 from ._perceptron import PerceptronGradients
+from ._record_gradient import RecordGradient
 
 __all__ = [
     "Gradients",
@@ -34,6 +35,7 @@ __all__ = [
     "Multinomial",
     "OptimiserRun",
     "PerceptronGradients",
+    "RecordGradient",
     "RunDefaults",
     "SmoothLoss",
     "Squared",

@@ -191,6 +191,9 @@ def _check(
             f"The release is of {release.n_records} records, but the gradients are of "
             f"{gradients.rows.n_records}."
         )
+    # what bounds moves of gradients must be about these, or the noise is too little
+    if release.record is not None:
+        release.record.check(gradients)
     for name, dim in (("release", release.dim), ("noise", noise.dim)):
         if dim not in (None, gradients.dim):
             raise ValueError(

@@ -73,6 +73,68 @@ class Loss(ABC):
     def smoothness(self) -> float:
         """Lipschitz constant of the derivative in the l2 norm, inf if there is none."""
 
+    def largest_derivative(self, score: float) -> float:
+        """Largest l2 norm of the derivative while scores stay within [-score, score].
+
+        Targets of a regression are within [-1, 1].
+        """
+        return self.lipschitz
+
+    def gradient_lipschitz(self, score: float) -> float:
+        """Lipschitz constant, in the row, of one record's gradient by the parameters.
+
+        At fixed parameters and a fixed target. For two classes the row is the signed
+        one, ``z = y x`` with y = ±1, of which alone the gradient is made.
+
+        Parameters
+        ----------
+        score : float
+            Largest norm of the scores: that of a row times that of the parameters.
+
+        Returns
+        -------
+        float
+            Infinite for a loss with a corner.
+
+        Notes
+        -----
+        The gradient is ``l'(w x) x``. By the product rule it moves by ``|l'|`` for each
+        unit that x moves, and by ``|x|`` times what l' moves, of scores that move by
+        ``|w|`` each.
+        """
+        # a jump is one at any scores, however small
+        if math.isinf(self.smoothness):
+            return math.inf
+        return self.largest_derivative(score) + self.smoothness * score
+
+    def corner_move(self, shift: float, clip_norm: float, row_norm: float) -> float:
+        """Bound the move of one record's clipped gradient, at any parameters.
+
+        Parameters
+        ----------
+        shift : float
+            Positive; how far the row of :meth:`gradient_lipschitz` moves, its target
+            staying where there are more than two classes.
+        clip_norm : float
+            Of l2 clipping of the whole gradient.
+        row_norm : float
+            Largest l2 norm of a row.
+
+        Returns
+        -------
+        float
+            Infinite where nothing follows from the shift.
+        """
+        return math.inf
+
+    @property
+    @abstractmethod
+    def label_slope(self) -> float:
+        """Largest l2 distance of derivatives at the same scores, by the target alone.
+
+        For any two classes, or for targets of a regression that are one apart.
+        """
+
     def n_outputs(self, n_classes: int | None = None) -> int:
         """Return the number of scores an example has."""
         # whoever trains by an indexed loss has the number of classes
@@ -112,6 +174,19 @@ class Logistic(SmoothLoss):
     smoothness = 0.25
     # the derivative has the sign of the other class, whatever the score
     cosines = _ONE_SIGN
+    # the two targets are one apart, and the derivative is expit(s) less the target
+    label_slope = 1.0
+
+    def gradient_lipschitz(self, score: float) -> float:
+        """Lipschitz constant of a record's gradient in z = y x; see :class:`Loss`."""
+        # With t = expit(-w z), the Jacobian of -t z is -t I + t (1 - t) z wᵀ, of norm
+        # at most t + t (1 - t) X for |w| |z| <= X: largest at t = (1 + X) / (2 X), or
+        # at t = 1 where that is more.
+        return (1 + score) ** 2 / (4 * score) if score > 1 else 1.0
+
+    def corner_move(self, shift: float, clip_norm: float, row_norm: float) -> float:
+        """Bound the move of a clipped gradient at any parameters; see :class:`Loss`."""
+        return _corner_move(shift, clip_norm, row_norm)
 
     def value(self, scores: Array, y: Array) -> Array:
         """Return the loss of each example, of shape (n,)."""
@@ -152,6 +227,12 @@ class Multinomial(SmoothLoss):
     smoothness = 0.5
     # (p - e_y)(q - e_y) has terms p_j q_j and (1 - p_y)(1 - q_y) only
     cosines = _ACUTE
+    # two corners of the simplex
+    label_slope = math.sqrt(2)
+
+    def corner_move(self, shift: float, clip_norm: float, row_norm: float) -> float:
+        """Bound the move of a clipped gradient at any parameters; see :class:`Loss`."""
+        return _right_angle_move(shift, clip_norm, row_norm)
 
     def value(self, scores: Array, y: Array) -> Array:
         """Return the loss of each example, of shape (n,)."""
@@ -183,6 +264,10 @@ class _Margin(Loss):
     # the derivative has the sign of the other class, whatever the score
     cosines = _ONE_SIGN
 
+    def corner_move(self, shift: float, clip_norm: float, row_norm: float) -> float:
+        """Bound the move of a clipped gradient at any parameters; see :class:`Loss`."""
+        return _corner_move(shift, clip_norm, row_norm)
+
     @abstractmethod
     def _loss(self, margin: Array) -> Array:
         """Return the loss of a margin, elementwise."""
@@ -208,6 +293,8 @@ class Hinge(_Margin):
     """Hinge loss of two classes, max(0, 1 - z)."""
 
     smoothness = math.inf
+    # both classes pull, one either way, where the score is within (-1, 1)
+    label_slope = 2.0
 
     def _loss(self, margin: Array) -> Array:
         loss: Array = np.maximum(0, 1 - margin)
@@ -243,6 +330,12 @@ class HuberHinge(_Margin, SmoothLoss):
         """Lipschitz constant of the derivative."""
         # the slope falls from one to zero on an interval of length 2 width
         return 1 / (2 * self.width)
+
+    @property
+    def label_slope(self) -> float:
+        """Largest distance of derivatives at the same score, by the class alone."""
+        # the slopes at the margins m and -m add up to this where both are rounded
+        return min(2.0, (1 + self.width) / self.width)
 
     def _loss(self, margin: Array) -> Array:
         slope = self._slope(margin)
@@ -283,6 +376,12 @@ class MulticlassHinge(Loss):
     cosines = _ACUTE
     # the largest other score has a corner wherever two scores tie
     smoothness = math.inf
+    # two derivatives, each no longer than sqrt(2)
+    label_slope = 2 * math.sqrt(2)
+
+    def corner_move(self, shift: float, clip_norm: float, row_norm: float) -> float:
+        """Bound the move of a clipped gradient at any parameters; see :class:`Loss`."""
+        return _right_angle_move(shift, clip_norm, row_norm)
 
     def _rival(self, scores: Array, y: Array) -> tuple[Indices, Array]:
         """Return the class of the largest other score, and the margin over it."""
@@ -318,6 +417,11 @@ class Squared(Loss):
     # no bound of the loss itself: clipping alone bounds what a record adds
     lipschitz = math.inf
     smoothness = 1.0
+    label_slope = 1.0
+
+    def largest_derivative(self, score: float) -> float:
+        """Largest derivative while scores stay within [-score, score]."""
+        return score + 1.0
 
     def value(self, scores: Array, y: Array) -> Array:
         """Return the loss of each example, of shape (n,)."""
@@ -342,6 +446,7 @@ class Huber(SmoothLoss):
 
     classification = False
     smoothness = 1.0
+    label_slope = 1.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "width", check_positive(width=self.width))
@@ -370,6 +475,28 @@ class Huber(SmoothLoss):
         """Return the Hessian of each example's loss times its direction."""
         product: Array = (np.abs(scores - y) < self.width) * direction
         return product
+
+
+def _corner_move(shift: float, clip_norm: float, row_norm: float) -> float:
+    """Bound the move of clipped gradients that are minus a share of the row.
+
+    With a share in [0, 1], they lie on the way from zero to the row, clipped. A
+    distance is convex, so of points on two such ways it is largest between ends: zero
+    and either clipped row, or the two clipped rows, which are no further apart than the
+    rows (a projection).
+    """
+    return max(min(clip_norm, row_norm), min(shift, 2 * clip_norm))
+
+
+def _right_angle_move(shift: float, clip_norm: float, row_norm: float) -> float:
+    """Bound the move of clipped gradients of several scores, at a fixed class.
+
+    Of one row, two gradients are at most a right angle apart, as the derivatives of one
+    class have no negative product; then the row moves, and a derivative is no longer
+    than sqrt(2).
+    """
+    root = math.sqrt(2)
+    return root * (min(clip_norm, root * row_norm) + shift)
 
 
 def _own(scores: Array, y: Array) -> Array:

@@ -20,16 +20,64 @@ if TYPE_CHECKING:
     from skpuffer.releases import Optimiser
     from skpuffer.utils._types import Booleans, Floats
 
+    from ._losses import Loss
+
 __all__ = ["OptimiserRun", "RunDefaults", "run_defaults"]
+
+#: Clip norm that is short enough for any noise.
+LEAST_CLIP_NORM = 0.3
 
 # Found on five data sets of 133 to 75,000 records and 2 to 10 classes, at budgets from
 # 0.5 to 8; accuracy is flat around each of them.
 _SCORE_NOISE = 1.2  # standard deviation that the noise may give a logistic score
-_LEAST_CLIP_NORM, _LARGEST_CLIP_NORM = 0.3, 0.75
+_LARGEST_CLIP_NORM = 0.75
 _FEWEST_STEPS, _MANY_STEPS, _MOST_STEPS = 50, 100, 200
 _AFFORDABLE = 10**6  # records read in all, beyond which more steps are not worth it
 _USUAL_MOMENTUM, _MOST_MOMENTUM = 0.5, 0.95
 _AVERAGE = 0.3
+# rise of gradients with their records, over that at zero
+_SLOPES = (3.8, 1.9, 0.95, 0.475)
+
+
+def ball_radii(loss: Loss, row_norm: float) -> list[float]:
+    """Radii of balls to keep parameters in where noise follows a record's move.
+
+    In the largest, gradients move some five times as far as their records; in the
+    smallest hardly further than they do.
+
+    Parameters
+    ----------
+    loss : Loss
+    row_norm : float
+        Largest norm of a row.
+
+    Returns
+    -------
+    list of float
+        The largest first; none for a loss with a corner, as no ball bounds how far its
+        gradients move.
+    """
+    if math.isinf(loss.smoothness):
+        return []
+    # a regression's scores need not go far beyond its targets, which end at one
+    slopes = _SLOPES if loss.classification else _SLOPES[1:3]
+    return [slope / (loss.smoothness * row_norm) for slope in slopes]
+
+
+def travel(n_records: int, multiplier: float, smoothness: float) -> float:
+    """How far parameters may travel before noise weighs in scores.
+
+    Parameters
+    ----------
+    n_records : int
+    multiplier, smoothness : float
+        As for :func:`run_defaults`, whose notes explain it.
+
+    Returns
+    -------
+    float
+    """
+    return _SCORE_NOISE * min(1.0, 0.5 / smoothness) * n_records / multiplier
 
 
 class OptimiserRun:
@@ -220,7 +268,7 @@ def run_defaults(
     # one score alone, says little of steps that go far
     smoothness = min(check_positive(smoothness=min(smoothness, 1.0)), 1.0)
     # R of the notes, solved for the noise that a score may have
-    distance = _SCORE_NOISE * min(1.0, 0.5 / smoothness) * n_records / multiplier
+    distance = travel(n_records, multiplier, smoothness)
     # momentum m makes steps 1 / (1 - m) times as long in the long run
     stable = 2 / smoothness
     longest = stable / (1 - _MOST_MOMENTUM)
@@ -229,11 +277,11 @@ def run_defaults(
         distance = min(distance, _LARGEST_CLIP_NORM * longest * _MANY_STEPS)
         usual = stable / (1 - _USUAL_MOMENTUM)
         most = max(_MANY_STEPS, min(_AFFORDABLE // n_records, _MOST_STEPS))
-        wanted = min(distance / (_LEAST_CLIP_NORM * usual), most)
+        wanted = min(distance / (LEAST_CLIP_NORM * usual), most)
         n_steps = max(_FEWEST_STEPS, math.ceil(wanted))
     # what the distance needs at the longest step, within the two norms of the notes
     if clip_norm is None:
-        least = max(_LEAST_CLIP_NORM, distance / (n_steps * longest))
+        least = max(LEAST_CLIP_NORM, distance / (n_steps * longest))
         clip_norm = min(_LARGEST_CLIP_NORM, least)
     # R = C * rate * n_steps of the notes, solved for the rate
     rate = min(distance / (clip_norm * n_steps), longest)

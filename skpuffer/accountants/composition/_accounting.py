@@ -8,6 +8,7 @@ from skpuffer.noise import Noise, Shift
 from skpuffer.noise._base import Evidence
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 from skpuffer.releases._base import Release
+from skpuffer.scenarios import Adjacency
 
 __all__ = ["Accounting", "StepsOfRelease"]
 
@@ -61,6 +62,10 @@ class StepsOfRelease(ABC):
     law : tuple of float or None
         Bounds of the probability that more than 0, 1, ... records differ, under some
         coupling, where they are known.
+    moves : tuple of float or None
+        How far each of them moves a step at most, in units of the release and the
+        largest first, by what is known of the record's own move. None if a record may
+        become any other.
 
     Notes
     -----
@@ -77,6 +82,7 @@ class StepsOfRelease(ABC):
     count: int
     event: float = 0.0
     law: tuple[float, ...] | None = None
+    moves: tuple[float, ...] | None = None
 
     #: Subclasses by the kind of release they read.
     # filled by `__init_subclass__`, so that accountants need no list of releases
@@ -85,6 +91,24 @@ class StepsOfRelease(ABC):
     def __init_subclass__(cls, kind: type, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         StepsOfRelease.kinds[kind] = cls
+
+    @classmethod
+    def known_moves(
+        cls, release: Any, adjacency: Adjacency
+    ) -> tuple[float, ...] | None:
+        """Return :attr:`moves` under a fact; None unless they are less than any."""
+        return None
+
+    def statements(self, move: float) -> tuple[str, ...]:
+        """Return how :attr:`moves` were found, in sentences, for the largest one."""
+        return ()
+
+    def any_record(self, shift: Shift) -> float | None:
+        """How far a step would move, in the norm of `shift`, for any other records.
+
+        None where the noise is not in proportion to it.
+        """
+        return float(shift.radius)
 
     @abstractmethod
     def check(self) -> None:

@@ -68,7 +68,14 @@ def steps_of(release: Release, adjacency: Adjacency) -> StepsOfRelease:
     # it is paid for once, whatever the number of steps
     event = 0.0 if adjacency.count_is_certain else float(adjacency.delta)
     law = None if adjacency.survival is None else tuple(adjacency.survival.tolist())
-    steps = kind(release, adjacency.relation, count, event, law)
+    # what reads records one by one may be told how far each of them moves
+    moves = None
+    if release.contribution is not None:
+        moves = kind.known_moves(release, adjacency)
+    # of so many records as there are moves, no fewer and no more
+    if moves is not None:
+        law = None
+    steps = kind(release, adjacency.relation, count, event, law, moves)
     steps.check()
     return steps
 
@@ -118,8 +125,15 @@ class _CompositionAccountant(_AdditiveAccountant):
         """Set the scale of each step's noise to the least that keeps the promise."""
         # a budget too small for the event is refused before any scale is searched for
         self._delta_left(steps)
-        noise = noise.with_scale(_memoised_scale(self, steps))
-        return Calibration(noise, self._certify_steps(steps, fact, bound, noise))
+        scale = _memoised_scale(self, steps)
+        noise = noise.with_scale(scale)
+        certificate = self._certify_steps(steps, fact, bound, noise)
+        if steps.moves is not None and steps.count == 1:
+            # exact for mixtures too, whose noise is not in proportion to their shifts
+            any_record = replace_fields(steps, moves=None)
+            gain = _memoised_scale(self, any_record) / scale
+            certificate = replace_fields(certificate, noise_gain=gain)
+        return Calibration(noise, certificate)
 
     def _steps(
         self, fact: Adjacency, release: Any, bound: BoundScenario
@@ -288,6 +302,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         coupling = fact.coupling_id
         notion = self._composed_notion
         weighed = None
+        moved: tuple[str, ...] = ()
         if steps.law is not None and self._by_law:
             weighed = self._account_by_law(steps, noise)
         if weighed is not None and weighed[0] < epsilon:
@@ -297,6 +312,10 @@ class _CompositionAccountant(_AdditiveAccountant):
         elif event:
             # what rests on an event is about the prior, and on this coupling of it
             notion = Notion.APPROXIMATE_PUFFERFISH
+        elif steps.moves is not None:
+            # what is promised rests on how far the secret moves each record
+            notion = notion.pufferfish
+            moved = steps.statements(fact.move)
         elif not math.isinf(fact.move):
             # the bound takes clipped gradients of any records, not how far each moves
             coupling = arbitrary_coupling(steps.relation, fact.count)
@@ -323,6 +342,7 @@ class _CompositionAccountant(_AdditiveAccountant):
             composable=fact.certified and coupling is not None,
             assumptions=(
                 *fact.assumptions,
+                *moved,
                 *found.assumptions,
                 *remarks,
                 *found.evidence[0 if by_costs else 1],
@@ -330,7 +350,7 @@ class _CompositionAccountant(_AdditiveAccountant):
             ),
             sensitivity=radius,
             norm=float(found.shift.norm),
-            record_sensitivity=radius if compared else None,
+            record_sensitivity=steps.any_record(found.shift) if compared else None,
             source=found.source,
             **self._identity(bound, release),
         )

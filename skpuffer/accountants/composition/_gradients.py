@@ -1,5 +1,6 @@
 """Dominating pairs of a gradient release's steps, by sampling scheme."""
 
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, cast
 
@@ -13,6 +14,7 @@ from skpuffer.privacy_loss import (
     GaussianPoissonGroup,
     GaussianPoissonPair,
     MixturePair,
+    MovedPair,
     PoissonPair,
     PrivacyLossCurve,
     ReplacePoissonPair,
@@ -28,6 +30,7 @@ from skpuffer.releases import (
     ShuffledEpochsSampling,
     WithReplacementSampling,
 )
+from skpuffer.scenarios import Adjacency
 
 from ._accounting import Accounting, StepsOfRelease
 
@@ -46,6 +49,7 @@ GRADIENT_FIELDS = frozenset(
         "n_steps",
         "name",
         "noise_correlation",  # read, and refused where there is any
+        "record",
         "sampling",
         # Immaterial: each noisy sum counts as released, whatever is made of it, and
         # blocks that are clipped apart have one norm together.
@@ -68,6 +72,7 @@ Pair = (
     | PoissonPair
     | MixturePair
     | SubsetGroupPair
+    | MovedPair
     | ReplacePoissonPair
     | GaussianPoissonPair
     | GaussianPoissonGroup
@@ -93,6 +98,22 @@ class Dominated(NamedTuple):
     times: int
     source: str
     tight: bool
+
+
+#: Schemes of which the noise is in proportion to how far a sum moves.
+_PLAIN = (FullBatchSampling, ShuffledEpochsSampling)
+
+# Rounding errors of a sum of float64 for each of its terms, as a share of the clip
+# norm: no less than those of `Rows.slack` of `skpuffer.training`, block by block.
+_ROUNDED = 2.0**-35
+
+
+#: Schemes that draw records, and the most that move for which batches are mixtures.
+_MIXED: dict[type, int] = {
+    PoissonSampling: _MOST_DIRECTIONS,
+    FixedSizeSampling: 1,
+    WithReplacementSampling: 1,
+}
 
 
 class GradientSteps(StepsOfRelease, kind=GradientRelease):
@@ -147,6 +168,87 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                 "no bound is known; use sampling='poisson' or 'full_batch', or a "
                 "scenario of records that are replaced"
             )
+
+    @classmethod
+    def known_moves(
+        cls, release: GradientRelease, adjacency: Adjacency
+    ) -> tuple[float, ...] | None:
+        """Return how far records move a sum, in clip norms; see the base class."""
+        bound = release.modulus
+        # An estimate, or what holds on an event only, bounds no move for certain: then
+        # what holds for any records is certified. So it is where nothing moves at all:
+        # a run without noise is nothing to come to by chance.
+        firm = adjacency.certified and adjacency.delta == 0
+        known = adjacency.relation == "replace" and 0 < adjacency.move < math.inf
+        if bound is None or not firm or not known:
+            return None
+        given = adjacency.moves
+        if given is None:
+            given = np.full(adjacency.count, adjacency.move)
+        clip = release.total_clip_norm
+        moves = sorted((bound(b) / clip for b in given.tolist()), reverse=True)
+        # what holds for any records, in each batch or drawn by chance, may be less
+        scheme, k = type(release.sampling), adjacency.count
+        if scheme in _PLAIN:
+            less = math.fsum(moves) < 2 * k
+        elif scheme not in _MIXED:
+            # one that is new reads no moves
+            less = False
+        elif k <= _MIXED[scheme]:
+            # about where the worst pair of any records, which is no mixture's, is less
+            less = moves[0] < (1 if scheme is PoissonSampling else 2)
+        else:
+            # every batch is charged for all of them, which none may hold twice
+            once = scheme is not WithReplacementSampling
+            less = once and math.fsum(moves) < 2 * k * release.sampling_rate
+        if not less:
+            return None
+        # Sums of float64 are rounded, in two tables apart from each other. What that
+        # comes to is taken off the clip norm, of which it may be no small part here.
+        size = max(release.n_records, release.batch_size or 0)
+        moves[0] += size * _ROUNDED
+        return tuple(moves)
+
+    def statements(self, move: float) -> tuple[str, ...]:
+        """Return how the moves were found, in sentences; see the base class."""
+        clipped: Any = self.release.clipped
+        together = (
+            f"the {self.count} records that differ move a sum by no more than the "
+            "bounds of each, which add up",
+        )
+        found: str = clipped.statement(move)
+        return (found, *(together if self.count > 1 else ()))
+
+    def any_record(self, shift: Shift) -> float | None:
+        """How far any other records would move a sum; see the base class."""
+        if self.moves is None:
+            return super().any_record(shift)
+        # noise of a mixture is not in proportion to one of its shifts
+        if type(self.release.sampling) not in _PLAIN:
+            return None
+        return 2 * self.count * self.release.total_clip_norm
+
+    @property
+    def _moved(self) -> float:
+        """How far all records that differ move a sum together, in clip norms."""
+        if self.moves is not None:
+            # one after the other, each by its own bound
+            return math.fsum(self.moves)
+        # a replaced record takes one clipped gradient out and puts another in
+        return (1 if self.relation == "add_remove" else 2) * self.count
+
+    def _dealt(self, noise: Noise) -> tuple[float, ...]:
+        """How far batches that are dealt move at worst in an epoch, in clip norms."""
+        moves, release = self.moves or (), self.release
+        size = -(-release.n_records // release.steps_per_epoch)
+        # Gaussian steps add their squares. These are most where those records share a
+        # batch that move most, the next ones another: sums of any deal are majorised
+        # by these.
+        if self._curve(noise, 1).gaussian_mu is not None:
+            return tuple(
+                math.fsum(moves[i : i + size]) for i in range(0, len(moves), size)
+            )
+        return (self._moved,)
 
     def under(self, noise: Noise, max_memory: float) -> Accounting:
         """Compose the dominating pairs of all steps; see :class:`StepsOfRelease`."""
@@ -209,18 +311,22 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
     # -- one scheme each ----------------------------------------------------------
 
     def _full_batch(self, noise: Noise) -> Dominated:
-        # a replaced record takes one clipped gradient out and puts another in
-        each = 1 if self.relation == "add_remove" else 2
-        pair = ShiftPair(self._curve(noise, each * self.count))
+        pair = ShiftPair(self._curve(noise, self._moved))
         source = "adaptive composition of the noise's own trade-off"
-        return Dominated(pair, self.release.n_steps, source, tight=True)
+        # some tables attain what any records may move, but not what these may
+        tight = self.moves is None
+        return Dominated(pair, self.release.n_steps, source, tight=tight)
 
     def _shuffled_epochs(self, noise: Noise) -> Dominated:
         # Without a record the batch sizes change by one somewhere else: a record of
         # that batch takes its place, so one batch's sum moves twice a clip norm, and
         # the other's once. A replaced record stays in its batch.
         k = self.count
-        moves = (2 * k, k) if self.relation == "add_remove" else (2 * k,)
+        moves: tuple[float, ...] = (2 * k,)
+        if self.relation == "add_remove":
+            moves = (2 * k, k)
+        if self.moves is not None:
+            moves = self._dealt(noise)
         # two batches, stacked, have twice the coordinates that such a noise has scales
         if noise.dim is not None and len(moves) > 1:
             raise UnsupportedError(
@@ -233,10 +339,28 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         # bounded one epoch at a time, from above
         return Dominated(pair, self.release.n_epochs, source, tight=False)
 
+    def _sampled(
+        self, noise: Noise, joins: float, trials: int, chance: float
+    ) -> Dominated:
+        """Batches in which records that differ are drawn, and move a little."""
+        if self.count > _MIXED[type(self.release.sampling)]:
+            return self._full_batch(noise)
+        # each as far as the one that moves most
+        moved = self._curve(noise, (self.moves or (math.inf,))[0])
+        # a batch without them, or with others in their place
+        pair = MovedPair(moved, self._curve(noise, joins), trials, chance)
+        source = (
+            "advanced joint convexity about the batches without the record (Balle, "
+            "Barthe and Gaboardi 2018, Theorem 2)"
+        )
+        return Dominated(pair, self.release.n_steps, source, tight=False)
+
     def _poisson(self, noise: Noise) -> Dominated:
         rate, steps, k = self.release.sampling_rate, self.release.n_steps, self.count
         if rate == 1:
             return self._full_batch(noise)
+        if self.moves is not None:
+            return self._sampled(noise, 1, k, rate)
         replaced = self.relation == "replace"
         once = self._curve(noise, 1)
         pair: Pair
@@ -274,6 +398,13 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         # in a batch of fixed size another record takes the place of one that leaves
         twice = self._curve(noise, 2)
         source = "batches without replacement (Zhu, Dong and Wang 2022)"
+        if self.moves is not None:
+            # with all records in each batch, those are the ones that move
+            return (
+                self._full_batch(noise)
+                if rate == 1
+                else self._sampled(noise, 2, 1, rate)
+            )
         pair: Pair
         if rate == 1:
             # a batch of all records cannot have another in the place of one that is
@@ -301,6 +432,8 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         )
         k = min(self.count, n)
         pair: Pair
+        if self.moves is not None and n > 1:
+            return self._sampled(noise, 2, size, 1 / n)
         if n == k:
             pair = ShiftPair(self._curve(noise, 2 * size))
         else:

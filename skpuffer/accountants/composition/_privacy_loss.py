@@ -22,7 +22,8 @@ class PrivacyLoss(_CompositionAccountant):
     records differ under a scenario, the run costs what replacing any k records does:
     hidden batches amplify that too, however the records depend on each other. Where
     more may differ on a rare event (a long chain), its mass is taken off `delta` once
-    for the whole run.
+    for the whole run. Where the release states how a record's gradient moves, and the
+    scenario how far a record does, that move is charged and no other.
 
     Parameters
     ----------

@@ -60,6 +60,9 @@ DISTRIBUTION_TYPES = {
     "confidence": Discrete,
 }
 
+#: Readings of a prior that bound how far a record moves for certain.
+_CERTAIN = ("law", "support")
+
 _LEVELS = {
     "record": "records are independent; the secret is one record's value",
     "dataset": "records are independent given one secret value that all share",
@@ -222,6 +225,9 @@ class BoundAttribute(BoundScenario):
                 return frozenset({Adjacency})
             stated = release.is_bounded
             return frozenset({Adjacency if stated else CoupledSamples, OutputSamples})
+        # adaptive steps have no output that tables could be simulated through
+        if not isinstance(release, QueryRelease):
+            return frozenset({Adjacency})
         facts = {Adjacency, OutputSamples}
         # One record's contribution stands for the table only if the other records are
         # independent of the secret.
@@ -373,6 +379,12 @@ class BoundAttribute(BoundScenario):
         count = 1 if scenario.level == "record" else self.context.n_records
         if release.contribution is None:
             return self._any_record(count, "the query is not read record by record")
+        # A bounded release is promised to everyone as it is; an estimate would be less.
+        firm = isinstance(release, QueryRelease) or self.prior_as in _CERTAIN
+        if not firm:
+            return self._any_record(
+                count, "how far the secret moves a record is known from a sample only"
+            )
         norm = release.shift_norm(norm)
         if not self._readable(release):
             return self._any_record(count, "the prior has no target column")

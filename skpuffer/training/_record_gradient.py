@@ -1,0 +1,326 @@
+"""How far the clipped gradient of a linear model moves with its record."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from skpuffer.releases._base import PUBLIC_TARGET
+from skpuffer.utils._checks import check_non_negative, check_positive
+from skpuffer.utils._clipping import clip_rows
+
+from ._linear import LinearGradients
+
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Floats
+
+    from ._base import Gradients
+    from ._losses import Loss
+
+__all__ = ["ClippedGradient", "RecordGradient", "RecordPoint"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordGradient:
+    """Facts of a linear model by which its gradients move with a record.
+
+    As the `record` of a :class:`~skpuffer.releases.GradientRelease` it lets accountants
+    charge for how far a scenario moves a record, instead of for any two records.
+
+    Parameters
+    ----------
+    loss : Loss
+    data_norm : float
+        Rows are scaled down to this l2 norm, and are in units of it.
+    intercept : float
+        Constant appended to a row, in the same units; zero for none.
+    n_classes : int, default=None
+        None for a regression.
+    target_scale : tuple of float, default=(0.0, 1.0)
+        Centre and half range of a regression's targets, which are clipped to it.
+
+    Raises
+    ------
+    ValueError
+        If the loss is none for so many classes, or a number is out of its range.
+
+    Examples
+    --------
+    >>> from skpuffer.releases import GradientRelease, Optimiser
+    >>> from skpuffer.training import Logistic, RecordGradient
+    >>> release = GradientRelease(
+    ...     n_records=400,
+    ...     n_steps=50,
+    ...     sampling="full_batch",
+    ...     record=RecordGradient(
+    ...         loss=Logistic(), data_norm=1.0, intercept=0.0, n_classes=2
+    ...     ),
+    ...     optimiser=Optimiser(learning_rate=1.0, radius=4.0),
+    ... )
+    >>> release.modulus(0.02), release.sensitivity.value("replace", 2, None)
+    (0.03125, 2.0)
+    """
+
+    loss: Loss
+    data_norm: float
+    intercept: float
+    n_classes: int | None = None
+    target_scale: tuple[float, float] = (0.0, 1.0)
+
+    def __post_init__(self) -> None:
+        check_positive(data_norm=self.data_norm)
+        check_non_negative(intercept=self.intercept)
+        # of other targets a gradient is made in another way than its point
+        fits = self.n_classes is None
+        if self.loss.classification:
+            least, most = (2, math.inf) if self.loss.indexed else (2, 2)
+            fits = self.n_classes is not None and least <= self.n_classes <= most
+        if not fits:
+            raise ValueError(
+                f"The parameter 'n_classes' does not fit {self.loss!r}: it is None for "
+                "a regression, and 2 for a loss of one score. Got "
+                f"{self.n_classes!r}."
+            )
+
+    @property
+    def row_norm(self) -> float:
+        """Largest l2 norm of a row, the intercept's constant included."""
+        return math.hypot(1.0, self.intercept)
+
+    def longest(self, radius: float) -> float:
+        """Largest l2 norm of a gradient at parameters in the ball of a radius."""
+        norm = self.row_norm
+        return norm * self.loss.largest_derivative(norm * radius)
+
+    def clipped(self, clip_norm: float, radius: float | None) -> ClippedGradient | None:
+        """Return the record's gradient, clipped in l2, or None if nothing is known.
+
+        Parameters
+        ----------
+        clip_norm : float
+        radius : float or None
+            Every gradient is taken at parameters within the l2 ball of this radius.
+
+        Returns
+        -------
+        ClippedGradient or None
+        """
+        found = ClippedGradient(self, clip_norm, radius)
+        return found if found.ceiling > 0 else None
+
+    def check(self, gradients: Gradients) -> None:
+        """Refuse to be executed with other gradients than those it speaks of.
+
+        Raises
+        ------
+        ValueError
+        """
+        mine = (self.loss, self.intercept)
+        if type(gradients) is not LinearGradients or mine != (
+            gradients.loss,
+            gradients.intercept_scale,
+        ):
+            raise ValueError(
+                "The parameter 'record' of the release is of other gradients: give "
+                f"it those of a linear model with {self.loss!r} and the intercept "
+                f"{self.intercept:g}."
+            )
+        # roundings of a float32 sum are not covered by a small move
+        if gradients.rows.dtype != np.float64:
+            raise ValueError(
+                "The parameter 'record' of the release bounds moves that float32 "
+                "would round away; give the rows in float64."
+            )
+        # up to the rounding of norms, which are rounded up
+        longest = gradients.rows.norms(2).max(initial=0.0)
+        if self.n_classes is None:
+            longest = max(longest, np.abs(gradients.y).max(initial=0.0))
+        if longest > 1 + 1e-9:
+            raise ValueError(
+                "The parameter 'record' of the release is of rows of norm one at "
+                "most, and of targets within [-1, 1]; scale all down to it first."
+            )
+
+
+@dataclass(frozen=True)
+class RecordPoint:
+    """Map from a record to the point by whose move its gradient's is bounded.
+
+    It is the signed row ``z = y x`` (y = ±1) for two classes, of which alone the
+    gradient is made. For a regression the target stands beside the row, in units of
+    half its range; for more classes, labels do, so far apart that nothing is gained
+    from a record that changes its own.
+
+    Parameters
+    ----------
+    record : RecordGradient
+    apart : float
+        How far apart rows of different labels are at least, of more than two.
+    """
+
+    record: RecordGradient
+    apart: float
+
+    needs_target = True
+    move_assumptions = (PUBLIC_TARGET,)
+
+    def __call__(self, X: Any, y: Any = None) -> Floats:
+        """Return points, of shape (n_records, n_coordinates)."""
+        record = self.record
+        rows = clip_rows(X, record.data_norm)
+        rows = rows.toarray() if sparse.issparse(rows) else np.asarray(rows, float)
+        constant = np.full((len(rows), 1), record.intercept)
+        points: Floats = np.hstack([rows / record.data_norm, constant])
+        if record.n_classes is None:
+            centre, half = record.target_scale
+            target = np.clip((np.asarray(y, dtype=float) - centre) / half, -1.0, 1.0)
+            points = np.hstack([points, target.reshape(-1, 1)])
+        elif record.n_classes == 2:
+            points = points * (2.0 * np.asarray(y) - 1.0)[:, None]
+        else:
+            # two unit vectors are sqrt(2) apart
+            apart = self.apart / math.sqrt(2)
+            labels = np.eye(record.n_classes)[np.asarray(y)]
+            points = np.hstack([points, apart * labels])
+        return points
+
+    def move(self, gaps: Floats, norm: float) -> Floats:
+        """Sensitivity of points to moves of the features, targets staying.
+
+        Parameters
+        ----------
+        gaps : ndarray of shape (n_records, n_features)
+            Largest move of each feature.
+        norm : float
+            At least 2.
+
+        Returns
+        -------
+        ndarray of shape (n_records,)
+        """
+        # Clipping projects rows onto a ball: no two come further apart, and none than
+        # it is wide. The constant and the sign do not move.
+        moves = np.linalg.norm(gaps, axis=1) / self.record.data_norm
+        nearest: Floats = np.minimum(moves, 2.0)
+        return nearest
+
+
+@dataclass(frozen=True)
+class ClippedGradient:
+    """Map from moves of a record's point to those of its clipped gradient.
+
+    Parameters
+    ----------
+    record : RecordGradient
+    clip_norm : float
+        Of l2 clipping of the whole gradient.
+    radius : float or None
+        Of the l2 ball in which all gradients are taken.
+    """
+
+    record: RecordGradient
+    clip_norm: float
+    radius: float | None
+
+    @property
+    def point(self) -> RecordPoint:
+        """The points that are compared."""
+        record, several = self.record, (self.record.n_classes or 0) > 2
+        # two classes and regressions have the same ones however they are clipped; a
+        # little more, for the rounding of distances
+        return RecordPoint(record, self._reach * (1 + 1e-9) if several else 0.0)
+
+    @property
+    def _any(self) -> float:
+        """Largest distance of any two clipped gradients."""
+        longest = self.record.loss.lipschitz * self.record.row_norm
+        return 2 * min(self.clip_norm, longest)
+
+    @property
+    def _lipschitz(self) -> float:
+        """Lipschitz constant of the gradient in the point, inf if there is none."""
+        if self.radius is None:
+            return math.inf
+        loss, longest = self.record.loss, self.record.row_norm
+        slope = loss.gradient_lipschitz(longest * self.radius)
+        if self.record.n_classes is None:
+            # the target moves the derivative as well; both moves at once, by
+            # Cauchy-Schwarz
+            slope = math.hypot(slope, longest * loss.label_slope)
+        return slope
+
+    @property
+    def ceiling(self) -> float:
+        """Move of a point from which on it is not worth to know how far it is."""
+        smooth = self._any / self._lipschitz
+        # without a ball a shorter clip norm has a corner bound that is less
+        return smooth if smooth > 0 else self._reach
+
+    @property
+    def _reach(self) -> float:
+        """Move of a point at which its gradient's bound is that of any two records."""
+        most, record = self._any, self.record
+        # where both bounds have reached that of any two records
+        smooth = most / self._lipschitz
+        corner = record.loss.corner_move(most, self.clip_norm, record.row_norm)
+        if math.isinf(corner):
+            return smooth
+        # that of one score reaches it at `most` itself; that of several, which rises
+        # with slope sqrt(2), as much earlier as it is above it there
+        return max(smooth, most - (corner - most) / math.sqrt(2))
+
+    def gradient_move(self, shift: float) -> float:
+        """Bound how far the clipped gradient moves, in l2, with its point.
+
+        Parameters
+        ----------
+        shift : float
+            How far the point moves.
+
+        Returns
+        -------
+        float
+
+        References
+        ----------
+        Clipping in l2 is a projection onto a ball, so clipped gradients are no further
+        apart than gradients are; see :class:`~skpuffer.training.Loss` for those.
+        """
+        if shift == 0:
+            return 0.0
+        record = self.record
+        corner = record.loss.corner_move(shift, self.clip_norm, record.row_norm)
+        return min(self._any, corner, self._lipschitz * shift)
+
+    def statement(self, shift: float) -> str:
+        """Return how the bound for the largest move was found, in a sentence."""
+        record = self.record
+        space = "its row, labels staying"
+        if record.n_classes is None:
+            space = "its row and target"
+        elif record.n_classes == 2:
+            space = "its row, signed by its class"
+        found, how = self.gradient_move(shift), "no two clipped gradients are further "
+        if found >= self._any:
+            how += "apart"
+        elif found < self._lipschitz * shift:
+            how = (
+                "by its corner bound, at any parameters: they are not projected, or "
+                "the loss has a corner"
+            )
+            if self.radius is not None and math.isfinite(self._lipschitz):
+                how = "by its corner bound, which is less than that of the projection"
+        else:
+            how = (
+                f"as the run projects its parameters onto the ball of radius "
+                f"{self.radius:g} before each gradient, where gradients are "
+                f"{self._lipschitz:.4g}-Lipschitz in the record"
+            )
+        return (
+            f"a record moves by at most {shift:.4g} in {space} (in units of data_norm "
+            f"= {record.data_norm:g}), so its clipped gradient by {found:.4g}: {how}"
+        )

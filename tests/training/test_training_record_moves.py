@@ -1,0 +1,277 @@
+"""How far one record's clipped gradient moves with the record, at any parameters."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+
+from skpuffer.releases import GradientRelease, Optimiser
+from skpuffer.training import (
+    Hinge,
+    Huber,
+    HuberHinge,
+    LinearGradients,
+    Logistic,
+    MulticlassHinge,
+    Multinomial,
+    RecordGradient,
+    Squared,
+)
+
+#: By name: the loss, and its number of classes.
+LOSSES = {
+    "logistic": (Logistic(), 2),
+    "hinge": (Hinge(), 2),
+    "huber_hinge": (HuberHinge(2.0), 2),
+    "multinomial": (Multinomial(), 3),
+    "multiclass_hinge": (MulticlassHinge(), 3),
+    "squared": (Squared(), None),
+    "huber": (Huber(0.5), None),
+}
+
+
+def jacobian_norm(t, margin, score):
+    """Norm of the derivative of -expit(-m) z by z at t = expit(-m), |m| <= score."""
+    fall = t * (1 - t)
+    return np.linalg.norm(
+        [[fall * margin - t, 0], [fall * math.sqrt(score**2 - margin**2), -t]], 2
+    )
+
+
+@pytest.mark.parametrize(
+    "score, exact, closed",
+    [
+        (0.5, 0.7399612, 1.0),
+        (1, 0.9276705, 1.0),
+        (2, 1.0912350, 1.125),
+        (4, 1.3094418, 1.5625),
+        (8, 2.1345183, 2.53125),
+        (16, 4.0637159, 4.515625),
+    ],
+)
+def test_logistic_gradients_are_lipschitz_by_the_closed_form(score, exact, closed):
+    # by another way: the largest singular value of the Jacobian, over all margins
+    margins = np.linspace(-score, score, 401)
+    norms = [jacobian_norm(1 / (1 + math.exp(m)), m, score) for m in margins]
+    best = margins[int(np.argmax(norms))]
+    step = 2 * score / 400
+    found = minimize_scalar(
+        lambda m: -jacobian_norm(1 / (1 + math.exp(m)), m, score),
+        bounds=(max(best - step, -score), min(best + step, score)),
+        method="bounded",
+        options={"xatol": 1e-10},
+    )
+    assert -found.fun == pytest.approx(exact, abs=1e-7)
+    assert Logistic().gradient_lipschitz(score) == closed
+    # the product rule alone gives more
+    assert closed <= 1 + score / 4
+
+
+@pytest.mark.parametrize(
+    "loss, lipschitz",
+    [
+        (HuberHinge(2.0), 1 + 3 / 4),
+        (HuberHinge(0.5), 1 + 3),
+        (Squared(), 2 * 3 + 1),
+        (Huber(0.5), 0.5 + 3),
+        (Multinomial(), math.sqrt(2) + 3 / 2),
+        (Hinge(), math.inf),
+        (MulticlassHinge(HuberHinge()), math.inf),
+    ],
+)
+def test_gradients_are_lipschitz_by_the_table(loss, lipschitz):
+    assert loss.gradient_lipschitz(3.0) == pytest.approx(lipschitz)
+    smaller = loss.gradient_lipschitz(1.0)
+    assert smaller < lipschitz or smaller == math.inf
+
+
+def gradients_of(loss, scores, y, rows, clip):
+    """Clipped gradients, of shape (n, n_scores * n_features), one by one."""
+    slopes = loss.derivative(scores, y).reshape(len(rows), -1)
+    found = (slopes[:, :, None] * rows[:, None]).reshape(len(rows), -1)
+    lengths = np.linalg.norm(found, axis=1, keepdims=True)
+    return found * np.minimum(1, clip / np.maximum(lengths, 1e-300))
+
+
+def random_parameters(rng, shape, radius):
+    """Of all lengths up to the radius, most of them near it, or near those of a row."""
+    w = rng.normal(size=shape)
+    flat = (len(w), -1)
+    lengths = radius * 10.0 ** -rng.choice([0.0, 1.0, 2.0, 3.0], size=len(w))
+    return w * (lengths / np.linalg.norm(w.reshape(flat), axis=1)).reshape(
+        -1, *[1] * (w.ndim - 1)
+    )
+
+
+@pytest.mark.parametrize("radius", [None, 4.0])
+@pytest.mark.parametrize("name", LOSSES)
+def test_no_clipped_gradient_moves_further_than_stated(name, radius):
+    loss, n_classes = LOSSES[name]
+    rng = np.random.default_rng(0)
+    n, d = 4000, 2
+    reached = []
+    for clip in (0.3, 3.0):
+        record = RecordGradient(
+            loss=loss, data_norm=1.0, intercept=0.5, n_classes=n_classes
+        )
+        found = record.clipped(clip, radius)
+        # of a regression nothing is known at any parameters
+        assert (found is None) == (radius is None and n_classes is None)
+        if found is None:
+            return
+        X = rng.normal(size=(n, d)) * rng.choice([0.1, 1.0, 9.0], size=(n, 1))
+        near = X + rng.normal(size=(n, d)) * 10.0 ** rng.uniform(-4, 1, size=(n, 1))
+        if n_classes is None:
+            y, other = rng.uniform(-1, 1, size=(2, n))
+            other = np.where(rng.random(n) < 0.5, y, other)
+        else:
+            y, other = rng.integers(n_classes, size=(2, n))
+        points = found.point(X, y), found.point(near, other)
+        limit = [
+            found.gradient_move(b)
+            for b in np.linalg.norm(points[0] - points[1], axis=1)
+        ]
+        rows = [
+            np.column_stack(
+                [
+                    Z / np.maximum(1, np.linalg.norm(Z, axis=1, keepdims=True)),
+                    np.full(n, 0.5),
+                ]
+            )
+            for Z in (X, near)
+        ]
+        outputs = loss.n_outputs(n_classes)
+        w = random_parameters(rng, (n, outputs, d + 1), 1e3 if radius is None else 4.0)
+        clipped = []
+        for Z, target in zip(rows, (y, other), strict=True):
+            scores = np.einsum("nkd,nd->nk", w, Z)
+            scores = scores[:, 0] if outputs == 1 else scores
+            clipped.append(gradients_of(loss, scores, target, Z, clip))
+        moves = np.linalg.norm(clipped[0] - clipped[1], axis=1)
+        assert np.all(moves <= np.array(limit) * (1 + 1e-9) + 1e-12)
+        assert max(limit) <= 2 * clip * (1 + 1e-12)
+        reached.append(np.max(moves / np.maximum(limit, 1e-12)))
+        # less than any two gradients where the record hardly moves
+        assert found.gradient_move(1e-4) < 0.75 * 2 * clip
+        # and no less than what any two have where a class changes
+        assert found.gradient_move(found._reach) == pytest.approx(
+            found.gradient_move(10.0)
+        )
+        assert found.ceiling <= found._reach
+    # nor is the bound far off, so that the search had a chance
+    assert max(reached) > 0.7
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_no_clipped_gradient_moves_further_by_its_label(name):
+    loss, n_classes = LOSSES[name]
+    rng = np.random.default_rng(1)
+    n, d = 4000, 3
+    rows = rng.normal(size=(n, d))
+    lengths = np.linalg.norm(rows, axis=1)
+    if n_classes is None:
+        y, other = rng.uniform(-1, 1, size=(2, n))
+        far = np.abs(y - other)
+    else:
+        y = rng.integers(n_classes, size=n)
+        other, far = (y + 1) % n_classes, 1.0
+    outputs = loss.n_outputs(n_classes)
+    w = random_parameters(rng, (n, outputs, d), 1e3)
+    scores = np.einsum("nkd,nd->nk", w, rows)
+    scores = scores[:, 0] if outputs == 1 else scores
+    for clip in (0.3, 3.0):
+        both = [gradients_of(loss, scores, t, rows, clip) for t in (y, other)]
+        moves = np.linalg.norm(both[0] - both[1], axis=1)
+        limit = np.minimum(2 * clip, loss.label_slope * far * lengths)
+        assert np.all(moves <= limit * (1 + 1e-9) + 1e-12)
+        assert np.max(moves / limit) > 0.95
+
+
+def test_the_corner_bound_is_attained():
+    # a hinge whose margin is on either side of one: its gradient comes or goes
+    hinge = RecordGradient(loss=Hinge(), data_norm=1.0, intercept=0.0, n_classes=2)
+    bound = hinge.clipped(0.5, None)
+    row, near = np.array([[1.0]]), np.array([[0.98]])
+    w = np.array([1 / 0.99])
+    release = GradientRelease(
+        n_records=1, n_steps=1, sampling="full_batch", clip_norm=0.5
+    )
+    sums = [
+        LinearGradients(Hinge(), X, [1], intercept_scale=0.0).clipped_sum(
+            w, None, release
+        )
+        for X in (row, near)
+    ]
+    gap = float(np.linalg.norm(sums[0] - sums[1]))
+    assert gap <= bound.gradient_move(0.02) == 0.5
+    assert gap > 0.999 * 0.5
+
+
+def test_a_ball_never_raises_the_bound_and_a_smaller_one_lowers_it():
+    record = RecordGradient(loss=Logistic(), data_norm=1.0, intercept=0.5, n_classes=2)
+    for shift in (0.001, 0.02, 0.3, 1.5):
+        bounds = [
+            record.clipped(1.0, radius).gradient_move(shift)
+            for radius in (0.5, 4.0, 40.0, None)
+        ]
+        assert bounds == sorted(bounds)
+    small = record.clipped(1.0, 4.0)
+    assert small.gradient_move(0.0) == 0.0
+    assert small.gradient_move(0.002) == pytest.approx(2 * small.gradient_move(0.001))
+
+
+def test_more_classes_charge_a_change_of_class_as_any_record():
+    record = RecordGradient(
+        loss=Multinomial(), data_norm=2.0, intercept=0.5, n_classes=3
+    )
+    found = record.clipped(1.0, 3.0)
+    points = found.point(np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([0, 2]))
+    apart = float(np.linalg.norm(points[0] - points[1]))
+    assert found.gradient_move(apart) == 2.0
+    # rows are in units of the norm they are scaled down to
+    np.testing.assert_allclose(points[0, :3], [0.5, 0.0, 0.5])
+    np.testing.assert_allclose(
+        found.point.move(np.array([[3.0, 4.0], [0, 0.2]]), 2), [2, 0.1]
+    )
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{"loss": Squared()}, {"n_classes": 3}, {"n_classes": None}, {"data_norm": 0.0}],
+    ids=["regression", "classes", "no classes", "norm"],
+)
+def test_a_record_that_is_none_of_the_loss_is_refused(facts):
+    known = {"loss": Logistic(), "data_norm": 1.0, "intercept": 0.0, "n_classes": 2}
+    with pytest.raises(ValueError, match="'n_classes'|'data_norm'"):
+        RecordGradient(**known | facts)
+
+
+def test_the_release_takes_the_radius_it_is_executed_with():
+    record = RecordGradient(loss=Logistic(), data_norm=1.0, intercept=0.0, n_classes=2)
+
+    def release(**facts):
+        return GradientRelease(
+            n_records=3, n_steps=2, sampling="full_batch", record=record, **facts
+        )
+
+    free, ball = release(), release(optimiser=Optimiser(learning_rate=1, radius=2.0))
+    assert free.clipped.radius is None and ball.clipped.radius == 2.0
+    assert free.modulus(0.1) == 1.0
+    # scores are at most 2, where the gradient is 9/8-Lipschitz
+    assert ball.modulus(0.1) == pytest.approx(0.1125)
+    assert ball == release(optimiser=Optimiser(learning_rate=1, radius=2.0)) != free
+    assert hash(ball) is not None
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [{"clip_order": 1.0}, {"blocks": (2, 1), "clip_norm": (1.0, 1.0)}],
+    ids=["l1", "blocks"],
+)
+def test_moves_in_l2_are_refused_where_clipping_is_no_projection(facts):
+    record = RecordGradient(loss=Logistic(), data_norm=1.0, intercept=0.0, n_classes=2)
+    with pytest.raises(ValueError, match="'record' bounds moves .* whole in l2"):
+        GradientRelease(
+            n_records=3, n_steps=2, sampling="full_batch", record=record, **facts
+        )
