@@ -119,7 +119,8 @@ def test_a_start_with_a_certificate_is_paid_for(cancer):
 
 def test_a_start_whose_certificate_does_not_add_up_is_said_to(cancer):
     X, y = cancer
-    household = PrivateSGDClassifier(RecordScenario(k=2), n_steps=3, random_state=0)
+    swap = RecordScenario(relation="replace")
+    household = PrivateSGDClassifier(swap, n_steps=3, random_state=0)
     model = PrivateSGDClassifier(n_steps=3, init=household.fit(X, y), random_state=0)
     with pytest.warns(PrivacyWarning, match="'init' cannot be added"):
         model.fit(X, y)
