@@ -28,6 +28,7 @@ from skpuffer.utils._reading import (
     as_table,
     drop_position,
     matching_names,
+    read_groups,
     read_secret,
     validate_labels,
     validate_rows,
@@ -209,6 +210,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         y: ArrayLike | None = None,
         *,
         secret: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         **refused: Any,
     ) -> Self:
         """Fit under the scenario, adding the noise its accountant calibrates.
@@ -222,6 +224,11 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         secret : array-like of shape (n_records,), default=None
             Values of the secret, needed only under ``prior='empirical'`` when they
             are not a column of `X`.
+        groups : array-like of shape (n_records,), default=None
+            Public ids of what the records belong to, such as households: the blocks of
+            a :class:`~skpuffer.scenarios.BlocksScenario` without sizes, and what
+            :class:`~skpuffer.ensemble.PATEClassifier` deals whole to one teacher. Ids
+            that repeat are refused where the secret is that of single records.
         **refused : dict
             Nothing else is taken, a `sample_weight` least of all: a record that weighs
             more would move the result further than its noise hides.
@@ -242,14 +249,18 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
             If the accountant cannot work from what the scenario offers.
         """
         refuse_arguments(self, refused)
-        fitted: Self = self._fit_validated(X, y, secret)
+        fitted: Self = self._fit_validated(X, y, secret, groups)
         return fitted
 
     @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def _fit_validated(
-        self, X: Table, y: ArrayLike | None, secret: ArrayLike | None
+        self,
+        X: Table,
+        y: ArrayLike | None,
+        secret: ArrayLike | None,
+        groups: ArrayLike | None,
     ) -> Self:
-        fitted: Self = self._fit_private(X, y, secret)
+        fitted: Self = self._fit_private(X, y, secret, groups)
         return fitted
 
     @all_or_nothing
@@ -259,13 +270,16 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         X: Table,
         y: ArrayLike | None,
         secret: ArrayLike | None,
+        groups: ArrayLike | None,
         feature_map: Any = None,
     ) -> Self:
         """`fit`, with public preprocessing between the raw columns and the model."""
-        self._fit_steps(X, y, secret, feature_map)
+        self._fit_steps(X, y, secret, groups, feature_map)
         return self
 
-    def _fit_steps(self, X: Any, y: Any, secret: Any, feature_map: Any) -> None:
+    def _fit_steps(
+        self, X: Any, y: Any, secret: Any, groups: Any, feature_map: Any
+    ) -> None:
         # Parameters first, as plain code can check them: what is refused here is
         # refused before any row is read, so that the refusal tells nothing of the data.
         scenario, accountant = scenario_and_accountant(self)
@@ -282,13 +296,15 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         # The secret is no feature: it is out before preprocessing or a query could read
         # it. Names are those of the raw columns, by which a prior knows them.
         X, secret = self._split_secret(scenario, X, secret)
-        raw, names = X, matching_names(X)
-        if feature_map is not None:
-            X = feature_map(X)
         target_name = getattr(y, "name", None)
         # of a frame of one column, unless it was numbered
         if target_name is None and len(named := matching_names(y) or ()) == 1:
             (target_name,) = named
+        if scenario.is_coded:
+            X, y = scenario.coded_records(X, y, target_name)
+        raw, names = X, matching_names(X)
+        if feature_map is not None:
+            X = feature_map(X)
         # kept as given: validation turns class labels into codes, a prior knows the
         # labels
         raw_y = y
@@ -297,6 +313,11 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
             secret = read_secret(secret)
             check_consistent_length(X, secret)
             scenario.check_secret(secret)
+        if groups is not None:
+            groups = read_groups(groups)
+            check_consistent_length(X, groups)
+            scenario.check_groups(groups)
+            groups = tuple(groups.tolist())
         # All that a scenario may know of this table. The number of records and the
         # classes are public by assumption, and the certificate says so; rows are in it
         # only where the scenario asks for the private data as its prior.
@@ -305,10 +326,12 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
             feature_names=names,
             n_features=self.n_features_in_,
             target_name=target_name,
+            has_target=y is not None,
             classes=None
             # known to classifiers alone, from the parameter or from the labels in `y`
             if not hasattr(self, "classes_")
             else tuple(np.asarray(self.classes_).tolist()),
+            groups=groups,
             feature_map=feature_map,
             empirical=(raw, raw_y, secret) if scenario.needs_empirical else None,
         )
@@ -444,17 +467,17 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         """Check the parameters that a subclass's privacy rests on, by plain code."""
 
     def _split_secret(self, scenario: Scenario, X: Any, secret: Any) -> tuple[Any, Any]:
-        """Drop the secret column from the data, if it is there."""
+        """Drop the secret column from the data, if it is there; read what is left."""
         table = as_table(X)
         # not a table: validation refuses it later, and in scikit-learn's words
         if len(table.shape) != 2:
             return X, secret
         position = scenario.secret_position(matching_names(table), table.shape[1])
-        if position is None:
-            return X, secret
-        X, column = drop_position(table, position)
-        # values given apart win over the column
-        return X, column if secret is None else secret
+        if position is not None:
+            X, column = drop_position(table, position)
+            # values given apart win over the column
+            secret = column if secret is None else secret
+        return scenario.coded(X) if scenario.is_coded else X, secret
 
     def _without_secret(self, X: Any) -> Any:
         """Drop the secret column from data to predict for, if it is there."""

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import FunctionTransformer
 
@@ -14,20 +15,27 @@ from skpuffer.accountants import (
     GeneralWasserstein,
     GroupPrivacy,
     MarkovQuilt,
+    PrivacyLoss,
 )
 from skpuffer.compose import PublicPreprocessing
-from skpuffer.datasets import fetch_activity, load_household_power
+from skpuffer.datasets import (
+    fetch_activity,
+    fetch_household_power,
+    load_household_power,
+)
 from skpuffer.distributions import Discrete
+from skpuffer.ensemble import PATEClassifier
 from skpuffer.exceptions import CompositionError, ScenarioError, SeededNoiseWarning
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.privacy import Notion, compose
-from skpuffer.releases import QueryRelease, Sensitivity
+from skpuffer.releases import QueryRelease, Sensitivity, VoteRelease
 from skpuffer.scenarios import (
     BlocksScenario,
     GaussianScenario,
     JointTableScenario,
     LawsScenario,
     MarkovChainScenario,
+    RecordScenario,
 )
 from skpuffer.summary import PrivateMean, PrivateSummary
 
@@ -132,6 +140,55 @@ def test_the_share_of_each_state_costs_two_of_the_mean(series):
     released = shares.result_.to_numpy().ravel() / len(X)
     exact = np.bincount(codes[half:], minlength=k) / len(X)
     assert np.abs(released - exact).max() < 20 * shares.noise_.scale / len(X)
+
+
+@pytest.mark.slow
+def test_teachers_of_stretches_learn_from_a_dependent_series(data_dir):
+    """Will the next hour draw above 1 kW? The first half is public."""
+    bunch = fetch_household_power(
+        "hours", data_home=data_dir, download_if_missing=False
+    )
+    power = bunch.data["Global_active_power_filled"].dropna().to_numpy() / 60
+    levels = np.searchsorted([0.5, 1.0, 2.0], power)
+    half, k = len(levels) // 2, 4
+    chain = learnt(levels[:half], k)
+    # a record is an hour and the next, by which the target is its own
+    pairs = np.array([(now, then) for now in range(k) for then in range(k)])
+    after = (pairs[:, 1, None] == pairs[None, :, 0]) * chain[pairs[:, 1]][
+        :, pairs[:, 1]
+    ]
+    X = np.column_stack([levels[:-1], levels[1:]]).astype(float)
+    y = levels[1:] >= 2
+    X_public, y_public, X_private, y_private = X[:half], y[:half], X[half:], y[half:]
+
+    def accuracy(accountant, groups, event_delta=1e-6):
+        scenario = MarkovChainScenario(after, states=pairs, event_delta=event_delta)
+        now = FunctionTransformer(lambda X: np.eye(k)[np.asarray(X)[:, 0].astype(int)])
+        model = PublicPreprocessing(
+            now,
+            PATEClassifier(
+                LogisticRegression(),
+                n_teachers=80,
+                n_queries=k,
+                scenario=scenario,
+                accountant=accountant,
+                classes=[False, True],
+            ),
+        ).fit(X_private, y_private, groups=groups)
+        return model.score(X_public, y_public), model.noise_.scale
+
+    stretches = np.arange(len(X_private)) // 200
+    quilts = MarkovQuilt(1.0, delta=1e-5, noise="gaussian")
+    score, noise = accuracy(quilts, stretches)
+    # once in a thousand runs or so the noise turns an answer over
+    assert score >= 0.80
+    # as of two votes that a record would change
+    votes = VoteRelease(n_records=160, n_teachers=80, n_classes=2, n_queries=k)
+    two = PrivacyLoss(1.0, 1e-5).calibrate(votes, RecordScenario(k=2)).noise.scale
+    assert noise == pytest.approx(two, rel=0.01)
+    # the whole series at once would move every vote
+    _, everyone = accuracy(PrivacyLoss(1.0, 1e-5), stretches, event_delta=0.0)
+    assert everyone == pytest.approx(40 * two)
 
 
 # -- transitions that were never seen -------------------------------------------------

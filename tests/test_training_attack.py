@@ -15,7 +15,7 @@ from scipy import sparse, stats
 
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease, Optimiser
-from skpuffer.scenarios import RecordScenario
+from skpuffer.scenarios import JointTableScenario, RecordScenario
 from skpuffer.training import LinearGradients, Squared, train
 
 from .attack import assert_beaten, assert_tight, bayes_score
@@ -216,6 +216,36 @@ def test_no_household_beats_the_certificate(how, n_trials):
     rng = np.random.default_rng(1)
     options |= {"score": score(found.noise), "rng": rng}
     assert_beaten(single, *worlds(found.noise), **options)
+
+
+@pytest.mark.parametrize(
+    "sampling",
+    [
+        "poisson",
+        pytest.param("fixed_size", marks=pytest.mark.slow),
+        pytest.param("with_replacement", marks=pytest.mark.slow),
+    ],
+)
+def test_records_that_all_change_together_are_hidden_as_a_group(sampling):
+    """Who knows either table whole, but not the batches, beats no certificate."""
+    release = run_of(sampling)
+    n, size = release.n_records, release.batch_size
+    signs = [np.ones(n), -np.ones(n)]
+    scenario = JointTableScenario(np.array(signs), [0.5, 0.5])
+    found = BUDGET.calibrate(release, scenario)
+    times, masses = np.array([size]), np.ones(1)
+    if sampling == "poisson":
+        times = np.arange(n + 1)
+        masses = stats.binom.pmf(times, n, release.sampling_rate)
+    worlds = Runs(release, found.noise, signs).worlds
+
+    def score(noise):
+        of_a_step = bayes_score(noise, times, masses, -times, masses)
+        return lambda sums: of_a_step(sums[:, :1]) + of_a_step(sums[:, 1:])
+
+    assert_tight(
+        found.certificate, found.noise, worlds, score=score, seed=0, n_draws=4000
+    )
 
 
 # -- one run of many canaries ----------------------------------------------------------

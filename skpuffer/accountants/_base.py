@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from reprlib import repr as brief
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from skpuffer.noise import (
     Noise,
 )
 from skpuffer.privacy import Certificate
+from skpuffer.releases import QueryRelease, VoteRelease
 from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency, BoundScenario, RecordBelief, Scenario
 from skpuffer.utils._checks import check_option
@@ -217,6 +219,8 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         # By plain code and at every call: whatever scikit-learn's switches for
         # validation say, no noise is set from a budget that is none.
         noise = self._checked_noise()
+        if type(release) is VoteRelease:
+            release = self._votes_as_read(release)
         bound = bind(scenario, release)
         check_values(noise, release)
         found = self._account(release, bound, noise.norm).calibrate(noise, random_state)
@@ -240,6 +244,8 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         """
         # an order or a delta of the promise is read off the parameters
         self.check()
+        if type(release) is VoteRelease:
+            release = self._votes_as_read(release)
         check_values(noise, release)
         bound = bind(scenario, release)
         return self._account(release, bound, noise.norm).certify(noise)
@@ -264,6 +270,8 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         # a parameter that is wrong for any release is an error, as in calibration
         if isinstance(scenario, Scenario):
             scenario.check()
+        if type(release) is VoteRelease:
+            release = self._votes_as_read(release)
         # By the checks of calibration itself, so that the two do not drift apart. What
         # is left to a scenario is not to fit the table of this release.
         try:
@@ -283,6 +291,12 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
             account = self._account(release, bound, noise.norm)
             if account.try_noise is not None:
                 account.try_noise(noise)
+
+    def _votes_as_read(self, release: VoteRelease) -> VoteRelease | QueryRelease:
+        """Votes, as one vector if they are that and it does not read votes."""
+        if VoteRelease in self.reads or release.query is None:
+            return release
+        return release.stacked()
 
     def _account(self, release: Any, bound: BoundScenario, norm: float) -> Account:
         """Account of a release, by its kind and the fact to work from."""
@@ -443,6 +457,8 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
             "release": " + ".join(release.name for release in releases),
             "accountant": " ".join(repr(self).split()),
             "scenario": bound.describe(),
+            "table": getattr(bound.scenario, "table", None),
+            "n_records": bound.context.n_records,
         }
 
 
@@ -487,15 +503,22 @@ def bind(scenario: Scenario | BoundScenario, release: Any) -> BoundScenario:
             )
         # or of as many records, but about other columns; what one side does not say
         # may be as the other has it
-        for name in ("feature_names", "n_features", "target_name", "feature_map"):
+        for name in (
+            "feature_names",
+            "n_features",
+            "target_name",
+            "groups",
+            "feature_map",
+        ):
             bound, given = (
                 getattr(context, name)
                 for context in (scenario.context, release.context)
             )
             if bound is not None and given is not None and bound != given:
                 raise ValueError(
-                    f"The scenario was bound to a table with {name}={bound!r}, but "
-                    f"that of the release {release.name!r} has {given!r}. Bind it to "
+                    f"The scenario was bound to a table with {name}={brief(bound)}, "
+                    f"but that of the release {release.name!r} has {brief(given)}. "
+                    "Bind it to "
                     "the context of the release."
                 )
         return scenario

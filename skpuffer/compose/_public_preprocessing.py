@@ -129,6 +129,7 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         y: ArrayLike | None = None,
         *,
         secret: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         **refused: Any,
     ) -> Self:
         """Fit the transformer on public rows, then the estimator privately.
@@ -139,7 +140,7 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
             Private records in raw columns. A secret column is dropped.
         y : array-like of shape (n_records,), default=None
             Private target, where the estimator has one.
-        secret : array-like of shape (n_records,), default=None
+        secret, groups : array-like of shape (n_records,), default=None
             As in the estimator's own `fit`.
         **refused : dict
             Nothing else is taken, as there.
@@ -150,24 +151,34 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
             The fitted estimator.
         """
         refuse_arguments(self, refused)
-        fitted: Self = self._fit_validated(X, y, secret)
+        fitted: Self = self._fit_validated(X, y, secret, groups)
         return fitted
 
     @with_callbacks  # type: ignore[untyped-decorator]
     @fit_context(prefer_skip_nested_validation=False)  # type: ignore[untyped-decorator]
     def _fit_validated(
-        self, X: Table, y: ArrayLike | None, secret: ArrayLike | None
+        self,
+        X: Table,
+        y: ArrayLike | None,
+        secret: ArrayLike | None,
+        groups: ArrayLike | None,
     ) -> Self:
         # the inner fit announces the release, with its certificate, as a task of this
         # one
         callback = self._init_callback_context(max_subtasks=1)
         callback.call_on_fit_task_begin(estimator=self)
-        self._fit(X, y, secret, callback.subcontext(task_name="fit-estimator"))
+        task = callback.subcontext(task_name="fit-estimator")
+        self._fit(X, y, secret, groups, task)
         callback.call_on_fit_task_end(estimator=self)
         return self
 
     def _fit(
-        self, X: Any, y: ArrayLike | None, secret: ArrayLike | None, task: Any
+        self,
+        X: Any,
+        y: ArrayLike | None,
+        secret: ArrayLike | None,
+        groups: ArrayLike | None,
+        task: Any,
     ) -> None:
         """Make the public map, and fit the private estimator behind it."""
         if not isinstance(self.estimator, PrivateEstimatorMixin):
@@ -194,7 +205,7 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
             # the inner root task and this one are one and the same: callbacks that
             # travel on hear of it there, the others here
             task.call_on_fit_task_begin(estimator=self)
-            inner._fit_private(X, y, secret, feature_map=features)
+            inner._fit_private(X, y, secret, groups, feature_map=features)
             task.call_on_fit_task_end(estimator=self)
         self.feature_map_ = features
         self.estimator_ = inner

@@ -14,14 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.base import PrivateClassifierMixin, PrivateEstimatorMixin
 from skpuffer.releases import PublicContext, VoteRelease
-from skpuffer.utils._checks import check_count, check_option
+from skpuffer.utils._checks import check_count, check_option, noise_generator
 from skpuffer.utils._reading import validate_rows
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 
 from ._answers import Answers
 from ._session import VoteSession, leading
 from ._students import STUDENTS, make_student
-from ._teachers import Teachers, check_trainable
+from ._teachers import FixedVotes, Teachers, check_trainable
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -165,11 +165,28 @@ classifier, default=None
     -----
     What a record can do is change its teacher, so in each query move one vote from one
     class to another, which is two counts that change by one; that is what is accounted
-    for, whatever the relation of the scenario and however the teachers learn. The noise
-    is in votes: what decides is how far the leading class is ahead. Under (8, 1e-5) and
-    200 queries it has a standard deviation of 12 votes, under (2, 1e-5) of 40, so that
-    50 teachers are enough for the former and about 170, if each still sees enough
-    data, for the latter.
+    for, whatever the relation of the scenario and however the teachers learn.
+
+    Groups of records are dealt whole, so that all of a household, whatever its size,
+    has one vote as well: ``fit(X, y, groups=households)`` under
+    ``BlocksScenario(RecordScenario(k=..., relation="replace"))``. Blocks that a
+    scenario lists by their sizes are dealt so of themselves. Records of a series,
+    dealt by stretches, have few teachers near any of them:
+    ``groups=np.arange(n) // 200`` under a
+    :class:`~skpuffer.scenarios.MarkovChainScenario`, with
+    :class:`~skpuffer.accountants.MarkovQuilt`. The deal reads the ids, which are
+    public, and nothing of what is in the records.
+
+    With a student and no `threshold` all queries are fixed in advance, so their counts
+    are one vector too: an accountant that reads queries and no votes, such as
+    :class:`~skpuffer.accountants.GeneralWasserstein` under a
+    :class:`~skpuffer.scenarios.SimulatorScenario`, accounts for that. It then trains
+    all teachers for each simulated table.
+
+    The noise is in votes: what decides is how far the leading class is ahead. Under
+    (8, 1e-5) and 200 queries it has a standard deviation of 12 votes, under (2, 1e-5)
+    of 40, so that 50 teachers are enough for the former and about 170, if each still
+    sees enough data, for the latter.
 
     Without a student the fitted object holds the teachers, which are private, to vote
     on new rows. Give it to nobody, pickled or not: let others ask through `predict`. A
@@ -303,26 +320,57 @@ classifier, default=None
             n_queries = min(n_queries, len(rows))
             facts = {f.name: getattr(context, f.name) for f in fields(PublicContext)}
             context = _StudentContext(**facts, unlabeled=rows)
+        query: FixedVotes | None = None
+        groups = task.scenario.declared_groups(task.context)
+        together = "" if groups is None else ", those of one group to one teacher"
         max_answers = self.max_answers
         # without a threshold every query is answered, and the release says so itself
         if max_answers is not None and self.threshold is not None:
             max_answers = min(max_answers, n_queries)
+        # an accountant of queries is told of all votes as one vector, if they are that
+        fixed = self.threshold is None and not _answers_itself(self)
+        if fixed and VoteRelease not in task.accountant.reads:
+            query = self._fixed_votes(rows, n_queries, groups)
+            n_queries = query.n_queries
         return VoteRelease(
             n_records=context.n_records,
             n_teachers=self.n_teachers,
             n_classes=len(self.classes_),
             n_queries=n_queries,
+            groups=groups,
             threshold=self.threshold,
             max_answers=max_answers,
             threshold_noise_ratio=self.threshold_noise_ratio,
+            query=query,
             name="votes of teachers",
             context=context,
             assumptions=(
                 f"{context.n_records} places are dealt to {self.n_teachers} teachers "
-                "at random, whoever takes them; a record that is absent "
+                f"at random{together}, whoever takes them; a record that is absent "
                 "leaves its place empty",
             ),
         )
+
+    def _fixed_votes(
+        self, rows: Array, n_queries: int, groups: tuple[int, ...] | None
+    ) -> FixedVotes:
+        """Votes as a function of the private rows, all chance in it fixed."""
+        # a child of the generator by which noise will be drawn: another stream
+        rng = noise_generator(self.random_state)[0].spawn(1)[0]
+        return FixedVotes(
+            self._model(),
+            self.n_teachers,
+            len(self.classes_),
+            self._student(rows, n_queries, rng),
+            int(rng.integers(2**31 - 1)),
+            groups,
+            self.n_jobs,
+            self.verbose,
+        )
+
+    def _student(self, rows: Array, n_queries: int, rng: np.random.Generator) -> Any:
+        student = self.student or "supervised"
+        return make_student(student, self._model(), rows, n_queries, rng)
 
     def _public_rows(self, task: Task) -> Array:
         """Unlabelled public rows, in the columns that the teachers read."""
@@ -353,6 +401,10 @@ classifier, default=None
         noisy : ndarray of shape (n_queries, n_classes) or None
             What a student was answered.
         """
+        if release.query is not None:
+            counts = release.query(task.X, task.y)
+            session = VoteSession(release, noise, rng, record=record)
+            return release.query.asking, session.histograms(counts)
         # Teachers see disjoint private rows; from here on votes leave only through the
         # session, which adds the noise and keeps the count.
         teachers = Teachers(
@@ -361,20 +413,15 @@ classifier, default=None
             rng,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
-        ).fit(task.X, task.y)
+        ).fit(task.X, task.y, release.groups)
         # a session without a seed draws anew in every copy of it
         seeded = self.random_state is not None
         session = VoteSession(release, noise, rng, seeded=seeded, record=record)
         if _answers_itself(self):
             # without one they are kept, and answer later within the budget
             return Answers(teachers, session, release.n_classes), None
-        asking = make_student(
-            self.student or "supervised",
-            self._model(),
-            release.context.unlabeled,
-            release.n_queries,
-            rng,
-        )
+        rows, n_queries = release.context.unlabeled, release.n_queries
+        asking = self._student(rows, n_queries, rng)
         # with a student the teachers vote now, and are gone after the fit
         rows = asking.rows[asking.asked]
         votes = teachers.vote(rows, release.n_classes, asking.groups)
@@ -387,7 +434,7 @@ classifier, default=None
         # the context of the fit may hold private rows (prior='empirical') and public
         # ones
         context = PublicContext(n_records=release.n_records)
-        self.release_ = replace(release, context=context)
+        self.release_ = replace(release, context=context, query=None)
         asking, noisy = value
         if noisy is None:
             self._answers = asking

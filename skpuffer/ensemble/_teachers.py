@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -15,9 +16,12 @@ from skpuffer.utils._silence import muted, silence
 from skpuffer.utils._sklearn import InvalidParameterError
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
     from skpuffer.utils._types import Floats, Indices
 
 __all__ = [
+    "FixedVotes",
     "Teachers",
     "check_trainable",
     "constant_classifier",
@@ -150,7 +154,8 @@ class Teachers:
     -----
     Places are dealt, not records: a place's teacher depends on the number of rows and
     on chance alone. So a record that changes, or whose place stays empty, changes one
-    shard and leaves the others as they were.
+    shard and leaves the others as they were. Groups of places are dealt whole, as many
+    to each teacher whatever their sizes.
     """
 
     def __init__(
@@ -167,7 +172,7 @@ class Teachers:
         self._rng = rng
         self._parallel = {"n_jobs": n_jobs, "verbose": verbose}
 
-    def fit(self, X: Floats, y: Indices) -> Self:
+    def fit(self, X: Floats, y: Indices, groups: ArrayLike | None = None) -> Self:
         """Fit every teacher on its own rows.
 
         Parameters
@@ -175,20 +180,30 @@ class Teachers:
         X : ndarray of shape (n, n_features)
         y : ndarray of int of shape (n,)
             Indices of classes.
+        groups : array-like of int of shape (n,), default=None
+            Numbers from 0 of the groups that are dealt whole, at least as many as there
+            are teachers. None is each row by itself.
 
         Returns
         -------
         self : Teachers
         """
-        # Sizes of shards depend on the number of rows alone, and so do the seeds:
-        # changing a record touches the one model that was dealt its place.
-        shards = np.array_split(self._rng.permutation(len(y)), self._n_teachers)
+        # Sizes of shards depend on the number of rows, or groups, alone, and so do the
+        # seeds: changing a record touches the one model that was dealt its place.
+        group = np.arange(len(y)) if groups is None else np.asarray(groups)
+        dealt = np.array_split(self._rng.permutation(group.max() + 1), self._n_teachers)
+        teacher = np.empty(group.max() + 1, dtype=np.int64)
+        for number, shard in enumerate(dealt):
+            teacher[shard] = number
         seeds = self._rng.integers(2**31 - 1, size=self._n_teachers).tolist()
         # Rows in the order of the table, so that the deal has no part in what a teacher
         # of the same rows learns.
+        by_teacher = np.argsort(teacher[group], kind="stable")
+        ends = np.cumsum(np.bincount(teacher[group], minlength=self._n_teachers))
+        shards = np.split(by_teacher, ends[:-1])
         self._models = self._each(
             delayed(_fit_teacher)(self._estimator, X[rows], y[rows], seed)
-            for rows, seed in zip(map(np.sort, shards), seeds, strict=True)
+            for rows, seed in zip(shards, seeds, strict=True)
         )
         return self
 
@@ -242,6 +257,55 @@ class Teachers:
         for labels in said:
             votes[columns, labels] += 1
         return votes
+
+
+@dataclass(frozen=True)
+class FixedVotes:
+    """Votes on questions that are fixed in advance, as a function of private rows.
+
+    All chance, of the deal and of the teachers, is in the seed: what is accounted for
+    is the function that is run.
+
+    Parameters
+    ----------
+    estimator : classifier
+        What each teacher is.
+    n_teachers, n_classes : int
+    asking : student
+        Who asks, with attributes `rows`, `asked` and `groups`.
+    seed : int
+    groups : tuple of int or None
+        Groups of rows that are dealt whole.
+    n_jobs : int or None
+    verbose : int
+    """
+
+    estimator: BaseEstimator
+    n_teachers: int
+    n_classes: int
+    asking: Any
+    seed: int
+    groups: tuple[int, ...] | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    @property
+    def n_queries(self) -> int:
+        """Number of questions."""
+        groups = self.asking.groups
+        return len(self.asking.asked) if groups is None else int(groups.max()) + 1
+
+    def __call__(self, X: Floats, y: ArrayLike) -> Indices:
+        """Return exact counts, of shape (n_queries, n_classes)."""
+        teachers = Teachers(
+            self.estimator,
+            self.n_teachers,
+            np.random.default_rng(self.seed),
+            n_jobs=self.n_jobs,
+            verbose=self.verbose,
+        ).fit(X, np.asarray(y, dtype=np.int64), self.groups)
+        asking = self.asking
+        return teachers.vote(asking.rows[asking.asked], self.n_classes, asking.groups)
 
 
 def _most(labels: Indices, groups: Indices, n_classes: int) -> Indices:

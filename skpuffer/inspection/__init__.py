@@ -1,13 +1,18 @@
 """Displays: what privacy costs, drawn; and the numbers behind them."""
 
+from ._belief_audit import BeliefAudit, audit_belief
+from ._belief_display import BeliefDisplay
 from ._equivalent_noise import EquivalentNoiseDisplay
 from ._noise_family import LightestTail, equivalent_noises, lightest_tail
 from ._utility import PrivacyUtilityDisplay
 
 __all__ = [
+    "BeliefAudit",
+    "BeliefDisplay",
     "EquivalentNoiseDisplay",
     "LightestTail",
     "PrivacyUtilityDisplay",
+    "audit_belief",
     "equivalent_noises",
     "lightest_tail",
 ]

@@ -8,7 +8,15 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-__all__ = ["DEFAULT_LABEL", "budget_label", "owner_name", "pick", "search_parameter"]
+__all__ = [
+    "DEFAULT_LABEL",
+    "budget_label",
+    "budget_parameter",
+    "fallback_of",
+    "owner_name",
+    "pick",
+    "search_parameter",
+]
 
 #: Name of the axis where no certificate says more.
 DEFAULT_LABEL = "Budget ε"
@@ -150,6 +158,22 @@ def budget_label(fitted: Any, param_name: str) -> str:
     if certificate.delta:
         parts.append(f"δ = {certificate.delta:g}")
     return ", ".join(parts)
+
+
+def fallback_of(fitted: Any, param_name: str) -> float | None:
+    """Return what a fit promises whatever is believed, or None without a belief.
+
+    Parameters
+    ----------
+    fitted : fitted estimator
+    param_name : str
+
+    Returns
+    -------
+    float or None
+    """
+    certificate = _certificate(fitted, param_name)
+    return None if certificate is None else certificate.fallback
 
 
 def pick(labels: Iterable[str]) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.model_selection import check_cv
+from sklearn.utils import indexable
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.exceptions import SeededNoiseWarning
@@ -21,6 +23,7 @@ from ._budget import (
     search_parameter,
 )
 from ._drawing import line_options, pyplot
+from ._twins import baselines_of
 from ._validation_scores import check_budgets, cross_validated, searched
 
 if TYPE_CHECKING:
@@ -56,6 +59,11 @@ class PrivacyUtilityDisplay:
         Scores at each budget, one for each split and repetition.
     ceiling : array-like of shape (n_splits,), default=None
         Scores without privacy.
+    baselines : dict of {str: array-like of shape (n_epsilons, n_fits)}, default=None
+        Scores of what this is compared with, at the same budgets.
+    fallbacks : array-like of shape (n_epsilons,), default=None
+        Under a declared belief, the epsilon that holds at each budget whatever is
+        believed.
     estimator_name : str, default=None
         Name of the curve in the legend. None shows none.
     score_name : str, default=None
@@ -71,6 +79,10 @@ class PrivacyUtilityDisplay:
         Standard deviation around it, under ``std_display_style='fill_between'``.
     errorbar_ : matplotlib ErrorbarContainer or None
         Both, under ``std_display_style='errorbar'``.
+    baseline_lines_ : list of matplotlib Line2D
+        The mean scores of the baselines.
+    fallback_texts_ : list of matplotlib Annotation
+        The fallback at each budget.
     ceiling_line_ : matplotlib Line2D or None
         The mean score without privacy.
     ceiling_band_ : matplotlib Patch or None
@@ -88,9 +100,9 @@ class PrivacyUtilityDisplay:
     -----
     Under a scenario other than :class:`~skpuffer.scenarios.RecordScenario` a curve says
     what the scenario is worth only beside plain differential privacy at the same
-    budgets: draw that on the same axes, from the same estimator with ``scenario=None``
-    and ``ax=display.ax_``. Where the two do not differ, the scenario buys nothing, and
-    differential privacy, which assumes nothing of the data, is the better promise.
+    budgets: draw that too, by ``baseline="dp"``. Where the curves do not differ, the
+    scenario buys nothing, and differential privacy, which assumes nothing of the data,
+    is the better promise.
 
     Each point is fitted with its own budget, so a curve of five points on private data
     spends five budgets for each split, and the scores themselves still lie outside all
@@ -128,6 +140,8 @@ class PrivacyUtilityDisplay:
         epsilons: ArrayLike,
         scores: ArrayLike,
         ceiling: ArrayLike | None = None,
+        baselines: Mapping[str, ArrayLike] | None = None,
+        fallbacks: ArrayLike | None = None,
         estimator_name: str | None = None,
         score_name: str | None = None,
         budget_name: str | None = None,
@@ -135,6 +149,8 @@ class PrivacyUtilityDisplay:
         self.epsilons = epsilons
         self.scores = scores
         self.ceiling = ceiling
+        self.baselines = baselines
+        self.fallbacks = fallbacks
         self.estimator_name = estimator_name
         self.score_name = score_name
         self.budget_name = budget_name
@@ -148,6 +164,7 @@ class PrivacyUtilityDisplay:
         *,
         epsilons: ArrayLike = (0.1, 0.3, 1, 3, 10),
         reference: BaseEstimator | None = None,
+        baseline: BaseEstimator | str | None = None,
         param_name: str | None = None,
         groups: ArrayLike | None = None,
         cv: Any = None,
@@ -188,6 +205,11 @@ class PrivacyUtilityDisplay:
             :class:`~sklearn.linear_model.LogisticRegression` after a scaler. It is
             scored on the same splits. It gets all columns of `X`, so take out a secret
             column that the private estimator would drop.
+        baseline : estimator, 'dp' or None, default=None
+            What to compare with at the same budgets, on the same splits. ``'dp'`` is
+            the same estimator under plain differential privacy, a record replaced and
+            a record added or removed, without the secret column; any other private
+            estimator has its budget under the same name.
         param_name : str, default=None
             The parameter that holds the budget. None finds the one nested
             ``accountant__epsilon``.
@@ -246,22 +268,29 @@ class PrivacyUtilityDisplay:
         epsilons = check_budgets(epsilons)
         if param_name is None:
             param_name = budget_parameter(estimator)
-        scores, ceiling, label = cross_validated(
-            estimator,
-            X,
-            y,
-            param_name=param_name,
-            epsilons=epsilons,
-            reference=reference,
-            groups=groups,
-            cv=cv,
-            scoring=scoring,
-            n_repeats=n_repeats,
-            n_jobs=n_jobs,
-            verbose=verbose,
-            params=params,
-            random_state=random_state,
+        twins, X_twins = baselines_of(baseline, estimator, param_name, X)
+        # listed once, so that all curves meet the same splits
+        splitter = check_cv(cv, y, classifier=is_classifier(estimator))
+        options: dict[str, Any] = {
+            "param_name": param_name,
+            "epsilons": epsilons,
+            "groups": groups,
+            "cv": list(splitter.split(*indexable(X, y, groups))),
+            "scoring": scoring,
+            "n_repeats": n_repeats,
+            "n_jobs": n_jobs,
+            "verbose": verbose,
+            "random_state": random_state,
+        }
+        scores, ceiling, label, fallbacks = cross_validated(
+            estimator, X, y, reference=reference, params=params, **options
         )
+        baselines = {
+            of: cross_validated(
+                twin, X_twins, y, reference=None, params=None, **options
+            )
+            for of, twin in twins.items()
+        }
         if random_state is not None:
             warnings.warn(
                 f"{cls.__name__} drew its noise from a seed. Use random_state=None for "
@@ -273,6 +302,8 @@ class PrivacyUtilityDisplay:
             epsilons=epsilons,
             scores=scores,
             ceiling=ceiling,
+            baselines={of: scored for of, (scored, *_) in baselines.items()},
+            fallbacks=fallbacks,
             estimator_name=owner_name(estimator, param_name) if name is None else name,
             score_name=_score_name(score_name, scoring, negate_score),
             budget_name=label if budget_name is None else budget_name,
@@ -444,6 +475,8 @@ class PrivacyUtilityDisplay:
             self.fill_between_ = ax.fill_between(
                 epsilons, mean - std, mean + std, **options
             )
+        self._plot_baselines(ax, epsilons, negate_score)
+        self._plot_fallbacks(ax, epsilons, mean)
         self._plot_ceiling(ax, negate_score, std_display_style, ceiling_kw)
 
         if epsilons[-1] >= _LOG_FROM * epsilons[0]:
@@ -467,6 +500,35 @@ class PrivacyUtilityDisplay:
                 f"column for each fit. Got shapes {scores.shape} and {epsilons.shape}."
             )
         return epsilons, scores
+
+    def _plot_baselines(self, ax, epsilons, negate_score):
+        """Draw the mean scores of what this is compared with."""
+        self.baseline_lines_ = []
+        for name, scores in (self.baselines or {}).items():
+            mean = (-1 if negate_score else 1) * np.mean(scores, axis=1)
+            options = {"marker": "s", "linestyle": ":", "label": name}
+            self.baseline_lines_ += ax.plot(epsilons, mean, **options)
+
+    def _plot_fallbacks(self, ax, epsilons, mean):
+        """Write beside each point what it promises whatever is believed."""
+        self.fallback_texts_ = []
+        if self.fallbacks is None:
+            return
+        for epsilon, score, fallback in zip(
+            epsilons, mean, self.fallbacks, strict=True
+        ):
+            self.fallback_texts_.append(
+                ax.annotate(
+                    f"{fallback:.2g}",
+                    (epsilon, score),
+                    xytext=(0, 7),
+                    textcoords="offset points",
+                    ha="center",
+                    fontsize="small",
+                )
+            )
+        # an entry of the legend that draws nothing
+        ax.plot([], [], " ", label="(numbers: ε whatever is believed)")
 
     def _plot_ceiling(self, ax, negate_score, std_display_style, ceiling_kw):
         """Draw the mean score without privacy, and its standard deviation."""

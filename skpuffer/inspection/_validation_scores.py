@@ -16,7 +16,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skpuffer.exceptions import SeededNoiseWarning
 from skpuffer.utils._checks import check_count, check_positive, noise_generator
 
-from ._budget import budget_label, pick
+from ._budget import budget_label, fallback_of, pick
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -64,7 +64,7 @@ def cross_validated(
     verbose: int,
     params: Mapping[str, Any] | None,
     random_state: RandomState,
-) -> tuple[Floats, Floats | None, str]:
+) -> tuple[Floats, Floats | None, str, Floats | None]:
     """Score an estimator at each budget, and its reference, on the same splits.
 
     Parameters
@@ -88,6 +88,9 @@ def cross_validated(
     ceiling : ndarray of shape (n_splits,) or None
     label : str
         Name of the axis of budgets, read from the certificates.
+    fallbacks : ndarray of shape (n_epsilons,) or None
+        Epsilon at each budget whatever is believed, where a belief is declared: the
+        largest over the fits.
     """
     # mistakes show themselves before the first of many fits
     n_repeats = check_count(n_repeats=n_repeats)
@@ -128,10 +131,15 @@ def cross_validated(
         results = Parallel(n_jobs=n_jobs, verbose=verbose)(tasks)
 
     n_private = len(private) * len(draws)
-    scores = np.array([score for score, _ in results])
+    shape = len(private), len(draws)
+    scores = np.array([score for score, *_ in results])
     ceiling = None if reference is None else scores[n_private:]
-    label = pick(label for _, label in results[:n_private])
-    return scores[:n_private].reshape(len(private), len(draws)), ceiling, label
+    label = pick(label for _, label, _ in results[:n_private])
+    held = [fallback for *_, fallback in results[:n_private]]
+    fallbacks = None
+    if None not in held:
+        fallbacks = np.reshape(held, shape).astype(float).max(axis=1)
+    return scores[:n_private].reshape(shape), ceiling, label, fallbacks
 
 
 def _one_score(
@@ -142,7 +150,7 @@ def _one_score(
     scoring: Any,
     params: Mapping[str, Any] | None,
     param_name: str | None,
-) -> tuple[float, str | None]:
+) -> tuple[float, str | None, float | None]:
     """Fit and score on one split; name the axis from the certificate, if asked."""
     # scikit-learn's own fit and score, for routing, scorers and data frames
     result = cross_validate(
@@ -158,8 +166,10 @@ def _one_score(
     if "test_score" not in result:
         raise ValueError(_ONE_SCORE)
     (fitted,) = result["estimator"]
-    label = None if param_name is None else budget_label(fitted, param_name)
-    return result["test_score"][0], label
+    score = result["test_score"][0]
+    if param_name is None:
+        return score, None, None
+    return score, budget_label(fitted, param_name), fallback_of(fitted, param_name)
 
 
 _ONE_SCORE = (

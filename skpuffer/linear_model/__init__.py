@@ -1,10 +1,12 @@
 """Linear models that spend a privacy budget."""
 
+from ._huber import PrivateHuberRegressor
 from ._logistic import PrivateLogisticRegression
 from ._ridge import PrivateRidge
 from ._sgd import PrivateSGDClassifier, PrivateSGDRegressor
 
 __all__ = [
+    "PrivateHuberRegressor",
     "PrivateLogisticRegression",
     "PrivateRidge",
     "PrivateSGDClassifier",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from skpuffer.utils._checks import check_interval, check_real
 from skpuffer.utils._reading import validate_rows
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
     from skpuffer.scenarios import Scenario
@@ -21,13 +23,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LinearRegressorMixin",
+    "TargetScale",
     "target_scale",
     "with_intercept",
 ]
 
 
 class LinearRegressorMixin(RegressorMixin):  # type: ignore[misc] # scikit-learn is untyped
-    """Mixin of linear regressors: a target that is clipped to public bounds."""
+    """Mixin of linear regressors: a target that is clipped to public bounds.
+
+    A subclass applies :func:`target_scale` to the targets that its query reads, so that
+    those of a prior go through it as well.
+    """
 
     _accept_sparse: str | bool = "csr"
 
@@ -37,12 +44,7 @@ class LinearRegressorMixin(RegressorMixin):  # type: ignore[misc] # scikit-learn
         target_scale(self.target_bounds)
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
-        """Validate, and map the bounds of the target to [-1, 1]."""
-        X, y = validate_rows(self, X, y, y_numeric=True)
-        # To [-1, 1] by public numbers, and clipped: one record's target moves the loss
-        # by a known amount, whatever it is.
-        centre, half = target_scale(self.target_bounds)
-        return X, np.clip((y - centre) / half, -1.0, 1.0), None
+        return *validate_rows(self, X, y, y_numeric=True), None
 
     def predict(self, X: Table) -> Floats:
         """Predict the target of each row.
@@ -75,8 +77,29 @@ def with_intercept(rows: Matrix, value: float) -> Matrix:
     return np.hstack([rows, column])
 
 
-def target_scale(bounds: tuple[float, float] | None) -> tuple[float, float]:
-    """Return centre and half width of public bounds ``(low, high)`` of a target.
+@dataclass(frozen=True)
+class TargetScale:
+    """Map from a target's public bounds to [-1, 1], values outside being clipped.
+
+    One record's target moves a loss by a known amount then, whatever it is.
+
+    Parameters
+    ----------
+    centre, half : float
+        Of the bounds: their middle, and half of the range.
+    """
+
+    centre: float = 0.0
+    half: float = 1.0
+
+    def __call__(self, y: ArrayLike) -> Floats:
+        """Return scaled targets, of the same shape."""
+        scaled: Floats = (np.asarray(y) - self.centre) / self.half
+        return np.clip(scaled, -1.0, 1.0)
+
+
+def target_scale(bounds: tuple[float, float] | None) -> TargetScale:
+    """Return the map to [-1, 1] of public bounds ``(low, high)`` of a target.
 
     Raises
     ------
@@ -99,4 +122,4 @@ def target_scale(bounds: tuple[float, float] | None) -> tuple[float, float]:
     low, high = ends
     check_interval(low, high, "target_bounds")
     # public numbers, by which released coefficients are mapped back
-    return (low + high) / 2, (high - low) / 2
+    return TargetScale((low + high) / 2, (high - low) / 2)

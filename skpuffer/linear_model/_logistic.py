@@ -2,64 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from skpuffer._prediction import ScoreProbabilitiesMixin
-from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.training import make_loss
-from skpuffer.utils._checks import check_positive
-from skpuffer.utils._clipping import clip_rows, row_norms
+from skpuffer.training import Logistic, Multinomial, make_loss
+from skpuffer.utils._clipping import row_norms
 from skpuffer.utils._sklearn import Interval, StrOptions
 
-from ._base_linear import with_intercept
-from ._base_sgd import LinearClassifier
-from ._logistic_loss import LogisticConstants, LogisticRecord, minimise
+from ._base_output import OutputClassifier
+from ._minimiser_constants import LogisticConstants, MultinomialConstants
+from ._model_rows import LabelledRecord, ModelRows, SignedRecord
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
-    from skpuffer.releases import PublicContext, SamplingScheme
+    from skpuffer.releases import SamplingScheme
     from skpuffer.scenarios import Scenario
     from skpuffer.training import Loss
-    from skpuffer.utils._types import Array, Floats, Matrix, RandomState
+    from skpuffer.utils._types import RandomState
+
+    from ._minimiser_constants import MinimiserConstants
+    from ._model_rows import ModelRecord
 
 __all__ = ["PrivateLogisticRegression"]
 
-# What output perturbation takes where the user said nothing.
-_OUTPUT_C = 0.01
-_OUTPUT_MAX_ITER = 1000
 
-# Share of a record's gradient that rounding may add for each record of a sum; about
-# eight thousand times the unit of float64.
-_ROUNDING = 2.0**-40
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Map from raw rows to model rows: clipped, with the intercept's column."""
-
-    data_norm: float
-    intercept: float
-
-    def move(self, gaps: Floats) -> Floats:
-        """Sensitivity of model rows, in l2, to moves of their features."""
-        # Clipping projects onto a ball, which moves no two rows apart, and two rows of
-        # a ball are no further apart than it is wide. The intercept's column does not
-        # move.
-        moves: Floats = np.minimum(np.linalg.norm(gaps, axis=1), 2 * self.data_norm)
-        return moves
-
-    def __call__(self, X: Matrix) -> Matrix:
-        return with_intercept(clip_rows(X, self.data_norm), self.intercept)
-
-
-class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
+class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
     """Logistic regression by noisy gradients, or by noise on its coefficients.
 
     Binary targets use the logistic loss, more classes the multinomial one, in one
@@ -188,10 +159,13 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
     projected; the certificate says which.
 
     For the output, one record that moves by b in the space of z = y x moves the
-    minimiser by at most ``C * min(2 R, (1 + R D / 4) b)``, with R the largest norm of a
-    row and D = sqrt(2 log(2) n C) that of the minimiser. A scenario under which the
-    secret moves a record only a little thus needs less noise than differential privacy;
-    one under which it moves several records pays for each by how far it moves.
+    minimiser by at most ``C * min(max(R, min(b, 2 R)), L b)``, with R the largest norm
+    of a row, D = sqrt(2 log(2) n C) that of the minimiser, X = R D and L = (1 + X)^2 /
+    (4 X), or 1 for X below 1. With more classes it is ``C * min(2 sqrt(2) R, 2 R +
+    sqrt(2) b, (sqrt(2) + X / 2) b)`` while the label stays, b the move of x and D the
+    same with their number for the 2. A scenario under which the secret moves a record
+    only a little thus needs less noise than differential privacy; one under which it
+    moves several records pays for each by how far it moves.
 
     References
     ----------
@@ -213,15 +187,13 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
     """
 
     _parameter_constraints: dict[str, Any] = {
-        **LinearClassifier._parameter_constraints,
+        **OutputClassifier._parameter_constraints,
         "solver": [StrOptions({"auto", "gradient", "output"})],
-        "C": [Interval(Real, 0, None, closed="neither"), None],
         "data_norm": [
             Interval(Real, 0, None, closed="neither"),
             StrOptions({"empirical"}),
         ],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither"), None],
-        "tol": [Interval(Real, 0, 1, closed="neither")],
     }
 
     def __init__(
@@ -273,9 +245,6 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
 
     def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
-        if self.C is not None:
-            check_positive(C=self.C)
-        check_positive(tol=self.tol)
         if self.solver == "gradient" and self._norm_from_data:
             raise ValueError(
                 "The parameter 'data_norm' cannot be 'empirical' with "
@@ -299,17 +268,6 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
     def _loss(self) -> Loss:
         return make_loss("log_loss", len(self.classes_))
 
-    def _l2(self, context: PublicContext) -> float:
-        # C * sum of losses + |w|^2 / 2, divided by C n: the mean loss and |w|^2 / (2 C
-        # n)
-        return 0.0 if self.C is None else 1.0 / (self.C * context.n_records)
-
-    def _release(self, task: Task) -> Any:
-        """A gradient release or a query release, by the solver and the scenario."""
-        if self._by_gradients(task):
-            return super()._release(task)
-        return self._output_release(task)
-
     def _by_gradients(self, task: Task) -> bool:
         # 'auto' is gradients where a record may become any other and the accountant
         # takes them, and the output elsewhere: the minimiser moves by a bounded
@@ -325,83 +283,26 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, LinearClassifier):
 
     # -- by output perturbation ---------------------------------------------------
 
-    def _output_release(self, task: Task) -> QueryRelease:
+    _output_name = "logistic regression coefficients"
+
+    def _model_rows(self, task: Task) -> ModelRows:
+        # in the units of the data, as scikit-learn's objective is
+        norm: Any = self.data_norm
         # The largest norm is read off private rows by that word only: `_leaks` turns
         # the certificate into an estimate.
-        context: Any  # of a fit, which knows the number of features
-        context, norm = task.context, self.data_norm
         if self._norm_from_data:
-            norm = float(row_norms(task.X, 2).max())
-        intercept = self._output_intercept
-        n_classes = len(self.classes_)
-        constants = LogisticConstants(
-            n_records=context.n_records,
-            n_classes=n_classes,
-            # of a row with the intercept's column, which is regularised like the others
-            radius=float(np.hypot(norm, intercept)),
-            C=_OUTPUT_C if self.C is None else float(self.C),
-        )
-        prepare = _Rows(float(norm), intercept)
-        # Adding or removing a record changes the gradient of a 1-strongly convex
-        # objective by at most this, and its minimiser by no more (Chaudhuri et al.
-        # 2011, Lemma 7).
-        move = constants.C * constants.lipschitz
-        # Below the rounding errors of a sum of gradients no computed gradient proves
-        # that the minimiser is as near as the slack says.
-        tol, least = float(self.tol), context.n_records * _ROUNDING
-        if tol < least:
-            raise ValueError(
-                f"The parameter 'tol' must be at least {least:.3g} for "
-                f"{context.n_records} records, whose sums are no more exact. "
-                f"Got {tol:g}."
-            )
-        max_iter = self._output_iterations
-
-        # deterministic, from zero: one table has one answer, whatever was fitted before
-        def query(X: Matrix, y: Array) -> Floats:
-            return minimise(prepare(X), y, constants, tol, max_iter)
-
-        # two classes need one vector of weights, k of them one for each
-        blocks = 1 if n_classes == 2 else n_classes
-        return QueryRelease(
-            query=query,
-            name="logistic regression coefficients",
-            n_records=context.n_records,
-            dim=blocks * (context.n_features + bool(intercept)),
-            contribution=LogisticRecord(prepare, n_classes, constants.shift_ceiling),
-            modulus=constants.move,
-            shift_ceiling=constants.shift_ceiling,
-            sensitivity=Sensitivity(add_remove={2: move}),
-            # both minimisers, on either table, may be off by the tolerance
-            slack=2 * tol * move,
-            context=context,
-            assumptions=(
-                f"rows longer than {norm:g} are scaled down to it; the class labels "
-                f"{context.classes!r} are public",
-            ),
-        )
-
-    @property
-    def _output_intercept(self) -> float:
+            norm = row_norms(task.X, 2).max()
         if self.fit_intercept and self.intercept_scaling is None:
-            return 1.0
-        return self._intercept_scale
+            return ModelRows(float(norm), 1.0)
+        return ModelRows(float(norm), self._intercept_scale)
 
-    @property
-    def _output_iterations(self) -> int:
-        return _OUTPUT_MAX_ITER if self.max_iter is None else int(self.max_iter)
-
-    def _publish(self, value: Any, release: Any) -> None:
-        if not isinstance(release, QueryRelease):
-            super()._publish(value, release)
-            return
-        # allowed, not needed: how many were needed carries no noise
-        self.n_iter_ = np.array([self._output_iterations])
-        # weights of each class in turn, its intercept's as the last one
-        blocks = 1 if len(self.classes_) == 2 else len(self.classes_)
-        weights = value.reshape(blocks, -1)
-        self.intercept_ = np.zeros(blocks)
-        self.coef_ = weights
-        if self.fit_intercept:
-            self.coef_ = weights[:, :-1].copy()
-            self.intercept_ = weights[:, -1] * self._output_intercept
+    def _record_constants(
+        self, rows: ModelRows, **known: Any
+    ) -> tuple[MinimiserConstants, ModelRecord]:
+        n_classes = len(self.classes_)
+        if n_classes == 2:
+            return LogisticConstants(loss=Logistic(), **known), SignedRecord(rows)
+        constants = MultinomialConstants(
+            loss=Multinomial(), n_classes=n_classes, **known
+        )
+        return constants, LabelledRecord(rows, n_classes, constants.shift_ceiling)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,12 @@ from skpuffer.utils._checks import check_non_negative, check_positive
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import Interval
 
-from ._base_linear import LinearRegressorMixin, target_scale, with_intercept
+from ._base_linear import (
+    LinearRegressorMixin,
+    TargetScale,
+    target_scale,
+    with_intercept,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -32,14 +37,15 @@ __all__ = ["PrivateRidge"]
 class _Moments:
     """Contribution of a record to the second moments of a least-squares fit.
 
-    Of z = (x / data_norm, intercept) and the target t in [-1, 1]: the upper triangle of
-    z z' with its off-diagonal entries times sqrt(2), so that its l2 norm is ``|z|**2``,
-    and z t.
+    Of z = (x / data_norm, intercept) and the target t, scaled to [-1, 1]: the upper
+    triangle of z z' with its off-diagonal entries times sqrt(2), so that its l2 norm is
+    ``|z|**2``, and z t.
     """
 
     data_norm: float
     intercept: float
     n_features: int
+    target: TargetScale = TargetScale()
 
     needs_target = True
     move_assumptions = (PUBLIC_TARGET,)
@@ -82,7 +88,7 @@ class _Moments:
         i, j = self.triangle
         weights = np.where(i == j, 1.0, np.sqrt(2))
         products = z[:, i] * z[:, j] * weights
-        return np.hstack([products, z * np.asarray(y)[:, None]])
+        return np.hstack([products, z * self.target(y)[:, None]])
 
     @property
     def width(self) -> int:
@@ -114,7 +120,8 @@ class _Moments:
         square = safe_sparse_dot(z.T, z, dense_output=True)
         i, j = self.triangle
         weights = np.where(i == j, 1.0, np.sqrt(2))
-        return np.concatenate([square[i, j] * weights, safe_sparse_dot(z.T, y)])
+        cross = safe_sparse_dot(z.T, self.target(y))
+        return np.concatenate([square[i, j] * weights, cross])
 
     def unpack(self, value: Floats) -> tuple[Floats, Floats]:
         """Return the symmetric matrix and the vector of a sum."""
@@ -237,7 +244,9 @@ class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
 
     def _release(self, task: Task) -> Any:
         context: Any = task.context
-        moments = self._moments(context.n_features)
+        # read by the contribution, so that a prior's targets are scaled as the data's
+        target = target_scale(self.target_bounds)
+        moments = replace(self._moments(context.n_features), target=target)
         low, high = map(float, self.target_bounds)  # type: ignore[arg-type] # given
         return QueryRelease(
             # the same sum as of the contributions, without an array of them
@@ -268,9 +277,9 @@ class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
         spread = float(np.max(self.noise_.std()))
         ridge = float(self.alpha) + np.sqrt(2 * moments.width) * spread
         weights = vectors @ ((vectors.T @ cross) / (np.maximum(values, 0.0) + ridge))
-        centre, half = target_scale(self.target_bounds)
+        target = target_scale(self.target_bounds)
         # back to the units of the data: of the rows, and of the target about its middle
-        self.coef_ = weights[: self.n_features_in_] * half / self.data_norm
-        self.intercept_ = centre
+        self.coef_ = weights[: self.n_features_in_] * target.half / self.data_norm
+        self.intercept_ = target.centre
         if self.fit_intercept:
-            self.intercept_ += weights[-1] * self.intercept_scaling * half
+            self.intercept_ += weights[-1] * self.intercept_scaling * target.half

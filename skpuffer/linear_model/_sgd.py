@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from skpuffer.accountants import Accountant
     from skpuffer.releases import PublicContext, SamplingScheme
     from skpuffer.scenarios import Scenario
-    from skpuffer.training import Loss
+    from skpuffer.training import Gradients, Loss
     from skpuffer.utils._types import Floats, RandomState, Table
 
 __all__ = ["PrivateSGDClassifier", "PrivateSGDRegressor"]
@@ -444,6 +444,9 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         check_non_negative(alpha=self.alpha)
         check_positive(epsilon=self.epsilon)
 
+    def _gradients(self, X: Any, y: Any) -> Gradients:
+        return super()._gradients(X, target_scale(self.target_bounds)(y))
+
     def _loss(self) -> Loss:
         # targets are in units of half their range by now, and so is the width
         if self.loss == "huber":
@@ -452,16 +455,17 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
 
     @property
     def _target_scale(self) -> tuple[float, float]:  # type: ignore[override]
-        return target_scale(self.target_bounds)
+        scale = target_scale(self.target_bounds)
+        return scale.centre, scale.half
 
     def _l2(self, context: PublicContext) -> float:
         return float(self.alpha)
 
     def _publish(self, value: Any, release: Any) -> None:
         super()._publish(value, release)
-        centre, half = target_scale(self.target_bounds)
+        scale = target_scale(self.target_bounds)
         # back from [-1, 1] to the unit of the target, by public numbers
-        self.coef_ = self.coef_.ravel() * half
+        self.coef_ = self.coef_.ravel() * scale.half
         # the centre belongs to the intercept: targets were centred before they were
         # scaled
-        self.intercept_ = self.intercept_ * half + centre
+        self.intercept_ = self.intercept_ * scale.half + scale.centre

@@ -12,7 +12,8 @@ from scipy.fft import irfft, next_fast_len, rfft
 
 from skpuffer.noise import GeneralizedGaussianNoise
 from skpuffer.noise.generalized_gaussian._loss import loss as privacy_loss
-from skpuffer.privacy_loss._dominating_pairs import PoissonPair, log_mixed
+from skpuffer.privacy_loss._dominating_pairs import PoissonPair
+from skpuffer.privacy_loss._participation import log_mixed
 
 if TYPE_CHECKING:
     from skpuffer.privacy_loss._dominating_pairs import ShiftPair

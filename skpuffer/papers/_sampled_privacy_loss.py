@@ -309,6 +309,13 @@ class SampledPrivacyLoss(Accountant):
         # One fixed shift is sampled, and in several dimensions a shift in another
         # direction may cost more.
         dim = steps.release.dim
+        if steps.event:
+            raise UnsupportedError(
+                f"only with probability 1 - {steps.event:g} do no more than "
+                f"{steps.count} records depend on the secret, and no estimate is made "
+                "of the rest; use PrivacyLoss, or a number that is certain "
+                "(event_delta=0)"
+            )
         if dim != 1:
             raise UnsupportedError(
                 "the loss of one shift is sampled, which bounds no others, so the run "

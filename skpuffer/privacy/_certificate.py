@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from skpuffer.exceptions import UncertifiedError
+from skpuffer.privacy_loss._overlap import OverlapCurve
 from skpuffer.utils._checks import check_probability
 from skpuffer.utils._plain import from_plain, to_plain
 
@@ -56,8 +57,18 @@ class Certificate:
         the values of as many records, or infinity. Under 'add_remove' a value changes
         in two steps, so it is more than `epsilon`.
     coupling_id : str or None
-        Names the coupling of neighbouring tables that the promise rests on. Only
-        certificates with the same one may be composed.
+        Names the coupling of neighbouring tables that the promise rests on.
+        Certificates with the same one may be composed, and those for any neighbouring
+        tables count under a coupling of the same table that changes no more records.
+    coupling_count : int or None
+        How many records that coupling changes at most, where that is known.
+    table : str or None
+        The public name of the table that was read, as the scenario gives it.
+    n_records : int or None
+        How many records it has.
+    record : str or None
+        Under a declared belief, what it is that the belief speaks of. Promises under
+        one belief about the same are composed first and amplified once.
     composable : bool
         Whether it may be added to others at all.
     assumptions : tuple of str
@@ -118,6 +129,10 @@ class Certificate:
     # infinity says that nothing is known to follow
     rpp_epsilon: float = math.inf
     coupling_id: str | None = None
+    coupling_count: int | None = None
+    table: str | None = None
+    n_records: int | None = None
+    record: str | None = None
     composable: bool = False
     assumptions: tuple[str, ...] = ()
     sensitivity: float | None = None
@@ -159,6 +174,17 @@ class Certificate:
         if self.sensitivity == 0:
             return math.inf
         return self.record_sensitivity / self.sensitivity
+
+    @property
+    def fallback(self) -> float | None:
+        """Epsilon at `delta` whatever is believed of the record, under a belief.
+
+        Plain differential privacy of one replaced record; None where no belief is
+        declared.
+        """
+        if not isinstance(self.curve, OverlapCurve):
+            return None
+        return float(self.curve.curve.epsilon(self.delta - self.event_delta))
 
     def implies(self, notion: Notion | str) -> bool:
         """Whether a promise in `notion` follows from this one.
@@ -478,9 +504,11 @@ _TEXTS = frozenset(
         "assumptions",
         "coupling_id",
         "notion",
+        "record",
         "relation",
         "release",
         "scenario",
         "source",
+        "table",
     }
 )

@@ -9,8 +9,8 @@ from skpuffer.privacy_loss._curves import compose_curves
 from skpuffer.utils._checks import check_order
 
 from ._certificate import Certificate
-from ._curve import Curve
 from ._notions import Notion
+from ._shared_coupling import amplified, beside_beliefs, on_one_coupling
 
 __all__ = ["compose"]
 
@@ -30,8 +30,14 @@ def compose(
     `table` and the number of records: of two tables about the same people one may hold
     a fair sign U and the other sU, and together they tell s. What holds for arbitrary
     neighbours, as under :class:`~skpuffer.scenarios.RecordScenario`, needs no name.
-    Certificates that rest on a Wasserstein distance are not: two mechanisms with no
-    loss each can leak everything together.
+    It also counts under a coupling of a named table that changes no more records.
+    Certificates that rest on a Wasserstein distance do not add up: two mechanisms with
+    no loss each can leak everything together.
+
+    Promises under a declared belief never add up either. Those under one belief about
+    one named table are added as what they promise without it, and amplified once; any
+    other counts at its fallback, the differential privacy of one replaced record, and
+    the result says so.
 
     Parameters
     ----------
@@ -101,25 +107,33 @@ def compose(
                 "GroupPrivacy, under a scenario that names their table (its parameter "
                 "'table')."
             )
-    ids = {c.coupling_id for c in certificates}
-    if len(ids) > 1 or None in ids:
-        raise CompositionError(
-            "The certificates rest on different couplings of the data "
-            f"({', '.join(sorted(str(i) for i in ids))}); their budgets must not be "
-            "added. Two releases share one only if they read the same records of one "
-            "table, which the parameter 'table' of their scenario names, through the "
-            "same map, or if the statement holds for any two neighbouring tables "
-            "(GroupPrivacy under one RecordScenario)."
-        )
     if len(certificates) == 1 and alpha is None and delta is None:
         return certificates[0]
-    curves = [c.curve for c in certificates if c.curve is not None]
-    if len(curves) < len(certificates):
+    if any(c.curve is None for c in certificates):
         raise CompositionError("A certificate holds no curve to add up.")
-    return _promise_of(_sum_of(certificates, curves), certificates, alpha, delta)
+    _refuse_other_tables(certificates)
+    certificates, belief = beside_beliefs(certificates)
+    certificates = on_one_coupling(certificates)
+    total = _sum_of(certificates)
+    if belief is not None:
+        total = amplified(total, belief)
+    return _promise_of(total, certificates, alpha, delta)
 
 
-def _sum_of(certificates: Sequence[Certificate], curves: list[Curve]) -> Certificate:
+def _refuse_other_tables(certificates: Sequence[Certificate]) -> None:
+    """Refuse tables of one name that cannot be the same."""
+    sizes: dict[str, int | None] = {}
+    for certificate in certificates:
+        name, n = certificate.table, certificate.n_records
+        if name is not None and sizes.setdefault(name, n) != n:
+            raise CompositionError(
+                f"The certificates speak of tables of {sizes[name]} and of {n} records "
+                f"under one name, {name!r}. The parameter 'table' of a scenario must "
+                "name the rows and the date: give two names, or release from one table."
+            )
+
+
+def _sum_of(certificates: Sequence[Certificate]) -> Certificate:
     """Composed certificate, except for the numbers of its promise."""
     first = certificates[0]
     return replace(
@@ -131,7 +145,7 @@ def _sum_of(certificates: Sequence[Certificate], curves: list[Curve]) -> Certifi
         # Under one coupling the neighbouring tables are drawn together, and given them
         # the releases are mechanisms on fixed tables, whose losses add. Averaging over
         # the draw does not raise a divergence (joint quasi-convexity).
-        curve=compose_curves(curves),
+        curve=compose_curves([c.curve for c in certificates if c.curve is not None]),
         epsilon_lower=None,
         rpp_epsilon=math.inf,
         assumptions=tuple(
@@ -166,7 +180,7 @@ def _promise_of(
                 f"No composition is known for {part.notion.title}: {part!r}."
             )
     # about neighbouring tables only if every part is; otherwise about priors
-    dp = all(c.notion.differential for c in parts)
+    dp = total.record is None and all(c.notion.differential for c in parts)
     event = total.event_delta
     if alpha is None and delta is None:
         # Deltas of one composed curve need not be added: it is read at the largest

@@ -5,6 +5,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from skpuffer.privacy_loss._overlap import OverlapCurve
+
 if TYPE_CHECKING:
     from ._certificate import Certificate
 
@@ -52,16 +54,38 @@ def _rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
         else:
             text = f"{c.gain:.3g} times less noise than {_PLAIN}"
         yield "gain", text
-    yield (
-        "composition",
-        (
-            f"adds up with certificates of coupling {c.coupling_id!r}"
-            if c.composable
-            else "must not be added to any other release about these people"
-        ),
-    )
+    if isinstance(c.curve, OverlapCurve):
+        yield from _of_belief(c, c.curve)
+    yield "composition", _composition(c)
     if c.source:
         yield "source", c.source
+
+
+def _of_belief(c: "Certificate", curve: OverlapCurve) -> Iterator[tuple[str, str]]:
+    """What is left of a promise under a belief without it, or if it is off."""
+    yield "fallback", f"whatever is believed: ε = {c.fallback:.4g}, {_PLAIN}"
+    if c.epsilon is None:
+        return
+    etas = dict.fromkeys(f"{eta:.4g}" for eta in curve.overlap.etas(c.epsilon))
+    yield "left to hide", f"η = {' and '.join(etas)} of the record, at this ε"
+    # what the noise alone leaves of delta is what a curve is read at
+    off = curve.if_off(c.delta - c.event_delta)
+    if off:
+        said = "; ".join(f"with {name}, ε = {eps:.4g}" for name, eps in off.items())
+        yield "if it is off", said
+
+
+def _composition(c: "Certificate") -> str:
+    if not c.composable:
+        return "must not be added to any other release about these people"
+    if c.coupling_id is not None:
+        return f"adds up with certificates of coupling {c.coupling_id!r}"
+    if c.record is None:
+        return "counts at its fallback beside other releases about these people"
+    return (
+        f"amplified together with certificates of one belief about {c.record}; beside "
+        "others it counts at its fallback"
+    )
 
 
 def certificate_text(certificate: "Certificate") -> str:

@@ -5,7 +5,7 @@ from ._conversions import (
     renyi_to_approximate,
     renyi_to_delta,
 )
-from ._curves import RenyiCurve, compose_curves
+from ._curves import CountLawCurve, RenyiCurve, compose_curves
 from ._distribution import PrivacyLossCurve
 from ._divergences import (
     gaussian_renyi_divergence,
@@ -19,12 +19,14 @@ from ._dominating_pairs import (
     PoissonPair,
     ReplacePoissonPair,
     ShiftPair,
+    SubsetGroupPair,
     SubsetPair,
 )
 from ._gaussian import GaussianCurve
 from ._poisson_groups import GaussianPoissonGroup, GaussianPoissonPair
 
 __all__ = [
+    "CountLawCurve",
     "DominatingPair",
     "GaussianCurve",
     "GaussianPoissonGroup",
@@ -36,6 +38,7 @@ __all__ = [
     "RenyiCurve",
     "ReplacePoissonPair",
     "ShiftPair",
+    "SubsetGroupPair",
     "SubsetPair",
     "approximate_renyi_to_approximate",
     "compose_curves",

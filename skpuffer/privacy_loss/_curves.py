@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import ClassVar, cast
 
 import numpy as np
+from scipy.special import logsumexp
 
-from skpuffer.utils._checks import check_order, check_real
+from skpuffer.utils._checks import check_order, check_probability, check_real
 from skpuffer.utils._plain import Plain
+from skpuffer.utils._solve import root_above
 from skpuffer.utils._types import Floats
 
 from ._conversions import DEFAULT_ORDERS, renyi_to_approximate, renyi_to_delta
@@ -20,7 +22,7 @@ from ._distribution import PrivacyLossCurve
 from ._gaussian import GaussianCurve, gaussian_delta
 from ._protocols import ComposedPair, NoiseCurve, PrivacyCurve
 
-__all__ = ["RenyiCurve", "compose_curves"]
+__all__ = ["CountLawCurve", "RenyiCurve", "compose_curves"]
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,60 @@ class RenyiCurve(Plain, kind="renyi"):
     def epsilon(self, delta: float) -> float:
         """Epsilon at `delta`, the smallest that one of the orders implies."""
         return renyi_to_approximate(self.orders, self.epsilons, delta)
+
+
+@dataclass(frozen=True)
+class CountLawCurve(Plain, kind="count_law"):
+    """The curve of a run on tables that differ in a random number of records.
+
+    By joint convexity the trade-off is at most the mean of those of each number. That
+    is so of whole runs only: two such curves do not compose.
+
+    Parameters
+    ----------
+    curves : tuple of GaussianCurve or PrivacyLossCurve
+        Of the run, by number of records that differ.
+    weights : tuple of float
+        How likely each of the numbers is.
+    beyond : float
+        Mass of the numbers that no curve is held for.
+    """
+
+    curves: tuple[GaussianCurve | PrivacyLossCurve, ...]
+    weights: tuple[float, ...]
+    beyond: float
+
+    gaussian_mu: ClassVar[None] = None
+
+    def renyi(self, alpha: float) -> float:
+        """Bound on the Rényi cost at order `alpha`, in nats."""
+        if self.beyond:
+            return math.inf
+        rest = check_order(alpha=alpha) - 1
+        costs = np.array([rest * curve.renyi(alpha) for curve in self.curves])
+        return float(logsumexp(costs, b=self.weights)) / rest
+
+    def delta(self, epsilon: float) -> float:
+        """Delta at `epsilon`, rounded up."""
+        parts = zip(self.weights, self.curves, strict=True)
+        found = sum(weight * curve.delta(epsilon) for weight, curve in parts)
+        return min(1.0, self.beyond + found)
+
+    def epsilon(self, delta: float) -> float:
+        """Epsilon at `delta`, rounded up."""
+        left = check_probability(delta=delta) - self.beyond
+        if left <= 0:
+            return math.inf
+        if len(self.curves) == 1:
+            share = left / self.weights[0]
+            return self.curves[0].epsilon(share) if share < 1 else 0.0
+        if self.delta(0.0) <= delta:
+            return 0.0
+        # the mean is no larger than the worst
+        most = max(curve.epsilon(left) for curve in self.curves)
+        if math.isinf(most):
+            return most
+        return root_above(self.delta, delta, 0.0, most)
 
 
 def compose_curves(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:

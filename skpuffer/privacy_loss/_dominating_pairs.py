@@ -7,16 +7,23 @@ by `times(k)`.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
-from scipy.stats import binom
 
 from skpuffer.utils._plain import Plain
 from skpuffer.utils._types import Floats, Integers
 
+from ._participation import (
+    log_mixed,
+    participation,
+    participation_of_subset,
+    rare_participation,
+)
 from ._protocols import HasDelta, NoiseCurve
+from ._quadrature import mixture_costs
+from ._renyi import renyi_of_pair
 
 __all__ = [
     "DominatingPair",
@@ -25,76 +32,9 @@ __all__ = [
     "PoissonPair",
     "ReplacePoissonPair",
     "ShiftPair",
+    "SubsetGroupPair",
     "SubsetPair",
-    "log_mixed",
-    "participation",
 ]
-
-#: Mass of a binomial tail that is not worth a term of its own.
-_RARE = 1e-30
-
-
-@lru_cache(maxsize=16)
-def participation(trials: int, chance: float) -> tuple[Integers, Floats]:
-    """Support and weights of Binomial(trials, chance), the tail lumped at `trials`.
-
-    Parameters
-    ----------
-    trials : int
-    chance : float
-        Of each trial.
-
-    Returns
-    -------
-    times : ndarray of int
-        From one. The last stands for all further ones as well, and is the largest
-        possible, which is the worst.
-    weights : ndarray of float
-        Positive.
-    """
-    distribution, last = binom(trials, chance), 8
-    # Double until the tail beyond is rare. SciPy's `isf` would look up 1 - _RARE, which
-    # is one in floating point.
-    while last < trials and distribution.sf(last) > _RARE:
-        last *= 2
-    last = min(last, trials)
-    times = np.arange(1, last + 1)
-    weights = distribution.pmf(times)
-    # The tail is put where divergences are largest: at all trials. Upper bounds stay
-    # upper bounds.
-    if last < trials:
-        times, weights = (
-            np.append(times, trials),
-            np.append(weights, distribution.sf(last)),
-        )
-    times, weights = times[weights > 0], weights[weights > 0]
-    for shared in (times, weights):
-        shared.flags.writeable = False
-    return times, weights
-
-
-#: Below, the exponential of a loss is no float to fear for.
-_LARGE = 300.0
-
-
-def log_mixed(loss: Floats, q: float) -> Floats:
-    """Log of 1 + q (exp(loss) - 1): the loss of a mixture with weight q.
-
-    With 1 / q for q it is the inverse: the loss of what is mixed, given the mixture's.
-
-    Parameters
-    ----------
-    loss : ndarray
-        Not negative if q is above one.
-    q : float
-        Positive.
-    """
-    # log(1 + q (exp(loss) - 1)), and for large losses, with exp(loss) taken out,
-    # loss + log(q) + log(1 + (1 / q - 1) exp(-loss))
-    near = np.log1p(q * np.expm1(np.minimum(loss, _LARGE)))
-    large = np.maximum(loss, _LARGE)
-    far = large + np.log1p((1 / q - 1) * np.exp(-large)) + math.log(q)
-    return np.where(loss < _LARGE, near, far)
 
 
 @dataclass(frozen=True)
@@ -219,13 +159,63 @@ class SubsetPair(PoissonPair, kind="subset_pair"):
 
 
 @dataclass(frozen=True)
-class MixturePair(DominatingPair, kind="mixture_pair"):
+class _MixedPair(DominatingPair):
+    """Base of pairs of a step in which records take part at random, several times.
+
+    With weight w_j the sum moves by j times the shift, and with w_0 not at all. For
+    Q = 1 - w_0, delta(log(1 + Q (exp(e) - 1))) = sum over j >= 1 of w_j delta_j(e).
+    """
+
+    @property
+    def _share(self) -> float:
+        """Q, the probability that any of them takes part; one if batches are seen."""
+        raise NotImplementedError
+
+    def _times(self) -> tuple[Integers, Floats]:
+        """Numbers of times from one, and their weights: upper bounds, tails lumped."""
+        raise NotImplementedError
+
+    def _rare(self) -> tuple[Integers, Floats]:
+        """Numbers of times that :meth:`_times` lumps, and logs of their weights."""
+        return np.arange(0), np.zeros(0)
+
+    def delta(self, epsilon: Floats) -> Floats:
+        """Return the hockey-stick divergence of the first from the second."""
+        at = log_mixed(epsilon, 1 / self._share)
+        # advanced joint convexity about the shared component w_0 N, and convexity over
+        # the numbers of times j
+        parts = zip(*(part.tolist() for part in self._times()), strict=True)
+        total: Floats = sum(weight * self._one(at, j) for j, weight in parts)
+        return total
+
+    def renyi_costs(self, orders: tuple[float, ...]) -> Sequence[float]:
+        """Return bounds on the Rényi costs at many orders, in nats."""
+        mu = self.curve.gaussian_mu
+        # of other noise no density is known here, only the trade-off
+        if mu is None:
+            return renyi_of_pair(self, orders).tolist()  # type: ignore[no-any-return]
+        times, weights = self._times()
+        rare, log_weights = self._rare()
+        if len(rare):
+            times, weights = times[:-1], weights[:-1]
+        return mixture_costs(
+            np.asarray(orders, float),
+            self._share,
+            mu * times,
+            np.log(weights),
+            mu * rare,
+            log_weights,
+        )
+
+
+@dataclass(frozen=True)
+class MixturePair(_MixedPair, kind="mixture_pair"):
     """Dominating pair of a step in which records take part at random, several times.
 
     With weight w_j the sum moves by j times the shift, and with w_0 not at all. For
     Q = 1 - w_0, delta(log(1 + Q (exp(e) - 1))) = sum over j >= 1 of w_j delta_j(e).
-    For draws with replacement, j is how often the record was drawn; for Poisson
-    batches and groups, how many of the group are in the batch.
+    For draws with replacement, j is how often a record of the group was drawn; for
+    Poisson batches, how many of the group are in the batch.
 
     Parameters
     ----------
@@ -237,23 +227,60 @@ class MixturePair(DominatingPair, kind="mixture_pair"):
 
     References
     ----------
-    Balle, Barthe and Gaboardi (2018), Theorems 2 and 10.
+    Balle, Barthe and Gaboardi (2018), Theorems 2 and 10. A group takes part like one
+    record: in each draw that hits it an unchanged record may be drawn instead.
     """
 
     trials: int
     chance: float
 
-    def delta(self, epsilon: Floats) -> Floats:
-        """Return the hockey-stick divergence of the first from the second."""
-        # Q = 1 - (1 - chance)^trials, the probability of any participation
-        rate = -math.expm1(self.trials * math.log1p(-self.chance))
-        at = log_mixed(epsilon, 1 / rate)
-        # advanced joint convexity about the shared component w_0 N, and convexity over
-        # the numbers of times j
-        times, weights = participation(self.trials, self.chance)
-        parts = zip(times.tolist(), weights, strict=True)
-        total: Floats = sum(weight * self._one(at, j) for j, weight in parts)
-        return total
+    @property
+    def _share(self) -> float:
+        # 1 - (1 - chance)^trials
+        return -math.expm1(self.trials * math.log1p(-self.chance))
+
+    def _times(self) -> tuple[Integers, Floats]:
+        return participation(self.trials, self.chance)
+
+    def _rare(self) -> tuple[Integers, Floats]:
+        return rare_participation(self.trials, self.chance)
+
+
+@dataclass(frozen=True)
+class SubsetGroupPair(_MixedPair, kind="subset_group_pair"):
+    """Dominating pair of a random subset of fixed size, a group being replaced.
+
+    As many of the group as are drawn move the sum. Where there are enough other
+    records, those drawn may be exchanged for some of these, so that a batch without any
+    of the group is shared by both tables. Where there are not, the bound is that of
+    batches that are seen.
+
+    Parameters
+    ----------
+    curve : ShiftCurve
+        Of the noise against the move of a step's sum by one replaced record.
+    n_records : int
+    batch_size : int
+    count : int
+        Of the group, at most `n_records`.
+
+    References
+    ----------
+    Balle, Barthe and Gaboardi (2018), Theorem 2.
+    """
+
+    n_records: int
+    batch_size: int
+    count: int
+
+    @property
+    def _share(self) -> float:
+        if self.batch_size > self.n_records - self.count:
+            return 1.0
+        return min(1.0, float(self._times()[1].sum()))
+
+    def _times(self) -> tuple[Integers, Floats]:
+        return participation_of_subset(self.n_records, self.count, self.batch_size)
 
 
 #: Shares of the batches without the record by which a bound is looked for.

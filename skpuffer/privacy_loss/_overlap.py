@@ -23,6 +23,7 @@ from ._protocols import PrivacyCurve
 
 __all__ = [
     "FiniteOverlap",
+    "NearOverlap",
     "NormalOverlap",
     "OddsOverlap",
     "Overlap",
@@ -30,6 +31,7 @@ __all__ = [
     "WorstOverlap",
     "amplified_budgets",
     "amplified_target",
+    "finite_overlap",
 ]
 
 _EPS = float(np.finfo(float).eps)
@@ -49,6 +51,13 @@ _NEARLY_ALL = 1 - 1e-9
 #: Odds nearer to one are taken for this: divergences grow with them, and are found by
 #: dividing by what they exceed one by.
 _LEAST_ODDS = 1 + 1e-6
+
+#: Values that an overlap keeps: with more, those of about one likelihood ratio are
+#: taken together.
+_MOST_VALUES = 512
+
+#: Mass that covers the rounding of taking values together.
+_TOGETHER = 1e-12
 
 
 class Overlap(Plain, ABC):
@@ -169,12 +178,92 @@ class FiniteOverlap(Overlap, kind="finite_overlap"):
     odds: float = 1.0
 
     def _etas(self, epsilon: float) -> tuple[float, float]:
+        first, second = self.shares(epsilon)
+        return float(first.sum()), float(second.sum())
+
+    def shares(self, epsilon: float) -> tuple[Floats, Floats]:
+        """Return what each value adds to the divergences in either order, rounded up.
+
+        Parameters
+        ----------
+        epsilon : float
+            At least zero.
+
+        Returns
+        -------
+        first, second : ndarray of shape (n_values,)
+        """
         p, q = np.asarray(self.first), np.asarray(self.second)
         grown = math.exp(epsilon)
         return (
             _with_odds(p, grown * q, self.odds),
             _with_odds(q, grown * p, self.odds),
         )
+
+
+def finite_overlap(first: Floats, second: Floats, odds: float = 1.0) -> FiniteOverlap:
+    """Return an overlap of many values, with few of them.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (n_values,)
+        Masses of the same values.
+    odds : float, default=1.0
+        As of :class:`FiniteOverlap`.
+
+    Returns
+    -------
+    FiniteOverlap
+        Of no smaller divergences, and of hardly larger ones.
+
+    Notes
+    -----
+    Values of one likelihood ratio may be taken together, as divergences are homogeneous
+    in both masses. Any other value is split into one of the next smaller and one of the
+    next larger ratio on a grid, and as divergences are convex none of them falls.
+    """
+    there = (first > 0) | (second > 0)
+    p, q = first[there], second[there]
+    if len(p) <= _MOST_VALUES:
+        return FiniteOverlap(tuple(p.tolist()), tuple(q.tolist()), odds)
+    both = (p > 0) & (q > 0)
+    ratios = np.log(p[both]) - np.log(q[both])
+    # one ratio is a grid of two all the same
+    grid = np.linspace(ratios.min() - 1e-9, ratios.max() + 1e-9, _MOST_VALUES - 4)
+    below = np.clip(np.searchsorted(grid, ratios) - 1, 0, len(grid) - 2)
+    # a share of the first masses goes up, such that the second ones add up too
+    low, high = np.exp(-grid[below]), np.exp(-grid[below + 1])
+    share = np.clip((low - np.exp(-ratios)) / (low - high), 0.0, 1.0)
+    up, down = share * p[both], (1 - share) * p[both]
+    at = np.bincount(below, down, len(grid)) + np.bincount(below + 1, up, len(grid))
+    # values that only one of them has, and what rounding may have taken
+    ends = [[p[~both].sum(), 0.0], [0.0, q[~both].sum()]]
+    ends += [[_TOGETHER, 0.0], [0.0, _TOGETHER]]
+    masses = np.vstack([np.column_stack([at, at * np.exp(-grid)]), ends])
+    p, q = masses.T
+    return FiniteOverlap(tuple(p.tolist()), tuple(q.tolist()), odds)
+
+
+@dataclass(frozen=True)
+class NearOverlap(Overlap, kind="near_overlap"):
+    """Two distributions, each within some total variation of one of another two.
+
+    Parameters
+    ----------
+    part : Overlap
+        Of the other two.
+    variation : float
+        In [0, 1].
+    """
+
+    part: Overlap
+    variation: float
+
+    def _etas(self, epsilon: float) -> tuple[float, float]:
+        # (P' - e^ε Q')₊ exceeds (P - e^ε Q)₊ by (P' - P)₊ and e^ε (Q - Q')₊ at most
+        more = self.variation * (1 + math.exp(epsilon))
+        first, second = self.part._etas(epsilon)
+        return min(1.0, first + more), min(1.0, second + more)
 
 
 @dataclass(frozen=True)
@@ -193,17 +282,17 @@ class WorstOverlap(Overlap, kind="worst_overlap"):
         return max(first), max(second)
 
 
-def _with_odds(u: Floats, v: Floats, odds: float) -> float:
-    """Sum of the largest divergences of masses u from v, split by odds within a range.
+def _with_odds(u: Floats, v: Floats, odds: float) -> Floats:
+    """Largest divergences of masses u from v, each split by odds within a range.
 
     A mass u is split among what else is known as no mass v is, whose share differs by a
     factor within the range: the largest of ``u w q / (1 + (w - 1) q) - v q`` over q.
     """
     if odds == 1:
-        return float(np.maximum(u - v, 0.0).sum()) + _ROUNDING
+        return np.maximum(u * (1 + _ROUNDING) - v, 0.0)
     w = max(odds, _LEAST_ODDS)
     split = np.maximum(np.sqrt(u * w) - np.sqrt(v), 0.0) ** 2 / (w - 1)
-    return float(np.where(u >= w * v, u - v, split).sum()) + _slack(w)
+    return np.where(u >= w * v, u - v, split) + _slack(w) * u
 
 
 def _slack(odds: float) -> float:
@@ -274,6 +363,8 @@ class OverlapCurve(Plain, kind="overlap"):
         other: composed first, and amplified once.
     overlap : Overlap
         Of all that is read of the record.
+    wider : tuple of (str, Overlap), default=()
+        What the overlap would be if the belief is off, each under a name.
 
     Notes
     -----
@@ -286,6 +377,7 @@ class OverlapCurve(Plain, kind="overlap"):
 
     curve: PrivacyCurve
     overlap: Overlap
+    wider: tuple[tuple[str, Overlap], ...] = ()
 
     gaussian_mu: ClassVar[None] = None
 
@@ -316,3 +408,10 @@ class OverlapCurve(Plain, kind="overlap"):
         if delta == 0 or plain == 0:
             return plain
         return min(plain, smallest_argument(self.delta, delta))
+
+    def if_off(self, delta: float) -> dict[str, float]:
+        """Return the epsilon at a delta if the belief is off, by the name of how."""
+        return {
+            name: OverlapCurve(self.curve, other).epsilon(delta)
+            for name, other in self.wider
+        }

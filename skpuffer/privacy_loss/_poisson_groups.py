@@ -10,8 +10,10 @@ from sklearn.utils import gen_batches
 
 from skpuffer.utils._types import Floats
 
-from ._dominating_pairs import DominatingPair, participation
+from ._dominating_pairs import DominatingPair
 from ._gaussian import gaussian_delta
+from ._participation import participation
+from ._quadrature import LOG_ROOT, TAIL, mean_power_excess, within_reach
 
 __all__ = ["GaussianPoissonGroup", "GaussianPoissonPair"]
 
@@ -115,6 +117,35 @@ class GaussianPoissonPair(DominatingPair, kind="gaussian_poisson_pair"):
     def reverse(self, epsilon: Floats) -> Floats:
         """Return the hockey-stick divergence of the second from the first."""
         return self._divergence(epsilon, self.second, self.first)
+
+    def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
+        """Return the Rényi costs at many orders, in nats, rounded up.
+
+        A quadrature of the densities: a trade-off is too small for a float long before
+        high orders are done with it.
+        """
+        mean = cast(float, self.curve.gaussian_mu)  # the noise is Gaussian
+        alpha, most = np.asarray(orders, float), (self.first + self.second) * mean
+        if not most:
+            return [0.0] * len(orders)
+        # no batch moves the sum further than one that holds the whole group
+        costs = alpha * most**2 / 2
+        p, q = (_mixture(size, self.rate, mean) for size in (self.first, self.second))
+        largest = max(0.0, *p.means, *q.means)
+        near = within_reach(alpha, largest)
+        if not near.any():
+            return costs.tolist()  # type: ignore[no-any-return]
+        alpha = alpha[near]
+
+        def loss(x: Floats) -> tuple[Floats, Floats]:
+            x = x[:, np.newaxis]
+            (ahead, _), (behind, _) = p.over_normal(x), q.over_normal(-x)
+            return (ahead - behind)[:, 0], (behind - x**2 / 2)[:, 0] - LOG_ROOT
+
+        total = mean_power_excess(alpha, loss, -largest - TAIL, largest)
+        found = np.logaddexp(0.0, total) / (alpha - 1)
+        costs[near] = np.minimum(costs[near], found)
+        return costs.tolist()  # type: ignore[no-any-return]
 
     def _divergence(self, epsilon: Floats, ahead: int, behind: int) -> Floats:
         """Hockey-stick divergence of the mixtures of two groups, by their sizes."""

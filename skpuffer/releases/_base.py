@@ -67,3 +67,22 @@ class Release:
     def moves_with_contributions(self) -> bool:
         """Whether a move of one contribution bounds that of the release."""
         return self.is_sum or self.modulus is not None
+
+    def pair_costs(self, X: Any, y: Any, norm: float) -> Floats | None:
+        """Return how far it moves when a record becomes another of some records.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+            Public records, as the release reads them.
+        y : ndarray of shape (n,) or None
+            Their targets; None if nothing is known of them.
+        norm : float
+
+        Returns
+        -------
+        ndarray of shape (n, n) or None
+            As shares of how far any record moves it, whatever has been released before;
+            None if no more is known than that.
+        """
+        return None

@@ -22,10 +22,15 @@ class PublicContext:
     n_features : int or None
     target_name : str or None
         Name of the target column, as the prior calls it.
+    has_target : bool
+        Whether a target is read beside the features.
     classes : tuple or None
         Class labels. Public by assumption.
     bounds : object or None
         Public bounds of the features, as the estimator was given them.
+    groups : tuple of int or None
+        Which records belong together (those of a household, say): a number for each
+        record, the same for those of one group. None where nothing is said of it.
     feature_map : object or None
         Public preprocessing between raw columns and the model's input: a callable of
         a table, applied to data and prior alike.
@@ -38,9 +43,11 @@ class PublicContext:
     feature_names: tuple[str, ...] | None = None
     n_features: int | None = None
     target_name: str | None = None
+    has_target: bool = False
     classes: tuple[Any, ...] | None = None
     # as parameters say it, or read off the data where the certificate says so
     bounds: Any = None
+    groups: tuple[int, ...] | None = field(default=None, repr=False)
     feature_map: Callable[[Any], Any] | None = None
     # Left out of comparisons and of the text: arrays do not compare to one truth value,
     # and a printed context must not show private rows.

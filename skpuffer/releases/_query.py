@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial.distance import pdist, squareform
 
 from skpuffer.utils._checks import check_count, check_positive
 from skpuffer.utils._types import Floats
@@ -19,6 +20,9 @@ __all__ = ["QueryRelease"]
 
 # Entries of contributions held at once while they are summed.
 _BLOCK = 2**22
+
+# What rounding may take off a distance.
+_DIGITS = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -185,3 +189,23 @@ class QueryRelease(Release):
         if self.slack == 0:
             return 0.0
         return convert_norm(self.slack, self.modulus_norm, norm, self.dim)
+
+    def pair_costs(self, X: Any, y: Any, norm: float) -> Floats | None:
+        """Return how far it moves from record to record; see :class:`Release`."""
+        most = self.record_move(math.inf, norm, "replace") + self.total_slack(norm)
+        if self.contribution is None or not self.moves_with_contributions:
+            return None
+        if not 0 < most < math.inf:
+            return None
+        if y is None and getattr(self.contribution, "needs_target", False):
+            return None
+        points = np.asarray(self.contribution(X, y), dtype=float)
+        lengths = pdist(points, "minkowski", p=self.shift_norm(norm))
+        if self.is_sum:
+            moves = np.minimum(abs(self.factor) * lengths, most)
+        else:
+            moves = np.array([self.record_move(v, norm, "replace") for v in lengths])
+            # nothing of a record is read but its contribution
+            moves = np.where(lengths == 0, 0.0, moves + self.total_slack(norm))
+        costs: Floats = squareform(np.minimum(moves / most * (1 + _DIGITS), 1.0))
+        return costs

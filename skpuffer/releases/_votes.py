@@ -1,6 +1,7 @@
 """Vote release: noisy counts of the votes of disjoint voters."""
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,13 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.utils._checks import check_count, check_option, check_positive, check_real
-from skpuffer.utils._types import Indices
+from skpuffer.utils._types import Floats, Indices
 
 from ._base import Release
 from ._context import PublicContext
-from ._sensitivity import Sensitivity
+from ._query import QueryRelease
+from ._sensitivity import Sensitivity, stacked_sensitivity
 
 __all__ = ["VOTE_RELATIONS", "VoteRelease"]
+
+#: What a certificate says of votes as one vector.
+_FIXED = "the queries are fixed before any vote is seen: all counts are one vector"
 
 #: How the votes of neighbouring tables differ, by name.
 VOTE_RELATIONS = ("replace_vote", "add_remove_vote")
@@ -45,6 +50,10 @@ class VoteRelease(Release):
         Number of classes, at least 2.
     n_queries : int
         Number of queries that may be asked.
+    groups : array-like of shape (n_records,), default=None
+        Which records are dealt together, as households are, or stretches of a series:
+        each group lies whole with one teacher. Kept as numbers from 0. It is public,
+        and the deal reads nothing else of the groups. None deals records singly.
     relation : {'replace_vote', 'add_remove_vote'}, default='replace_vote'
         What becomes of the vote of a teacher whose data changes: it moves, or it joins
         or leaves. The latter is only for votes in which a voter may be missing; the
@@ -56,6 +65,10 @@ class VoteRelease(Release):
         only choice without a threshold.
     threshold_noise_ratio : float, default=5.0
         Scale of the test's noise in units of the scale of the counts' noise.
+    query : callable of (X, y), default=None
+        The counts of all queries, of shape (n_queries, n_classes), where these are
+        fixed in advance: then the votes are one vector as well, by which accountants of
+        queries may account for them. Not with a threshold.
     name : str, default='votes'
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
@@ -81,10 +94,14 @@ class VoteRelease(Release):
     n_teachers: int
     n_classes: int
     n_queries: int
+    groups: tuple[int, ...] | None = field(default=None, repr=False)
     relation: str = "replace_vote"
     threshold: float | None = None
     max_answers: int | None = None
     threshold_noise_ratio: float = 5.0
+    query: Callable[[Any, Any], ArrayLike] | None = field(
+        default=None, compare=False, repr=False
+    )
     name: str = "votes"
     context: PublicContext | None = field(default=None, compare=False)
     assumptions: tuple[str, ...] = field(default=(), compare=False)
@@ -119,7 +136,38 @@ class VoteRelease(Release):
             )
         check_positive(threshold_noise_ratio=self.threshold_noise_ratio)
         self._check_threshold()
+        self._check_groups()
         self._meet_context()
+
+    def _check_groups(self) -> None:
+        if self.groups is None:
+            return
+        given = np.asarray(self.groups)
+        if given.shape != (self.n_records,):
+            raise ValueError(
+                "The parameter 'groups' must have one value for each of the "
+                f"{self.n_records} records. Got shape {given.shape}."
+            )
+        _, codes, sizes = np.unique(given, return_inverse=True, return_counts=True)
+        object.__setattr__(self, "groups", tuple(codes.tolist()))
+        if len(sizes) < self.n_teachers:
+            raise ValueError(
+                f"The parameter 'groups' has {len(sizes)} groups, which go whole to "
+                f"one teacher each, for {self.n_teachers} teachers: use fewer "
+                "teachers, or smaller groups."
+            )
+        # such a teacher would have more than all others
+        share = -(-self.n_records // self.n_teachers)
+        if sizes.max() > share:
+            raise ValueError(
+                f"The parameter 'groups' has a group of {sizes.max()} records, more "
+                f"than a teacher's share of {share}, and groups are dealt whole: use "
+                "fewer teachers, or smaller groups."
+            )
+        # accounting without an estimator: a scenario is told of the groups as well
+        if self.context is None:
+            context = PublicContext(n_records=self.n_records, groups=self.groups)
+            object.__setattr__(self, "context", context)
 
     def _check_threshold(self) -> None:
         # an infinite one would answer all or none, and still be charged for its tests
@@ -147,6 +195,11 @@ class VoteRelease(Release):
                 "answered: lower 'n_queries', or give a threshold."
             )
         object.__setattr__(self, "max_answers", answers)
+        if self.query is not None and self.threshold is not None:
+            raise ValueError(
+                "The parameter 'query' is for votes that are one vector, but with a "
+                "'threshold' the noise has a say in which of them leave: omit one."
+            )
 
     #: Counts are integers, as noise on the integers needs.
     is_integer = True
@@ -166,6 +219,56 @@ class VoteRelease(Release):
             return Sensitivity(add_remove=changed, replace=changed)
         # one count changes by one; replaced, the vote leaves one class for another
         return Sensitivity(add_remove={1: 1.0}, replace=changed)
+
+    def teachers_met(
+        self, sizes: ArrayLike, sequences: Iterable[Indices] | None = None
+    ) -> Indices:
+        """Return how many teachers so many records lie with at most.
+
+        Parameters
+        ----------
+        sizes : array-like
+            Numbers of records.
+        sequences : iterable of ndarray of int, default=None
+            Positions in the table: the records are consecutive in one of these. None
+            lets them be any.
+
+        Returns
+        -------
+        ndarray of int
+            Of the shape of `sizes`.
+        """
+        least: Floats = np.arange(1.0, self.n_teachers + 1)
+        if self.groups is not None and sequences is not None:
+            groups = np.asarray(self.groups)
+            least = np.full(self.n_teachers, math.inf)
+            for sequence in sequences:
+                found = _least_windows(groups[sequence], self.n_teachers)
+                least[: len(found)] = np.minimum(least[: len(found)], found)
+        met: Indices = np.searchsorted(least, sizes, side="right")
+        return met
+
+    def stacked(self) -> QueryRelease:
+        """Return the counts of all queries as one vector, for `query` that is given.
+
+        Returns
+        -------
+        QueryRelease
+            Of dimension `n_queries` times `n_classes`.
+        """
+        # a moved vote bounds one that joins or leaves
+        moved = self.sensitivity.replace or {}
+        each = Sensitivity(add_remove=moved, replace=moved)
+        return QueryRelease(
+            query=self.query,
+            n_records=self.n_records,
+            dim=self.n_queries * self.n_classes,
+            sensitivity=stacked_sensitivity([each] * self.n_queries),
+            is_integer=True,
+            name=self.name,
+            context=self.context,
+            assumptions=(*self.assumptions, _FIXED),
+        )
 
     def test_noise(self, noise: Any) -> Any:
         """Return the noise of the threshold's test, given that of the counts."""
@@ -226,3 +329,29 @@ class VoteRelease(Release):
                 "relation='add_remove_vote' if voters may be missing."
             )
         return votes
+
+
+def _least_windows(labels: Indices, most: int) -> Indices:
+    """Least numbers of consecutive entries that meet 1, 2, ... runs of equal ones.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n,)
+    most : int
+        Up to so many runs.
+
+    Returns
+    -------
+    ndarray of int of shape (min(most, number of runs),)
+    """
+    changes = np.flatnonzero(labels[1:] != labels[:-1]) + 1
+    edges = np.concatenate([[0], changes, [len(labels)]])
+    runs = len(edges) - 1
+    # all of the runs between the first and the last one, and an entry of these two
+    return np.array(
+        [1]
+        + [
+            2 + int((edges[met - 1 : runs] - edges[1 : runs - met + 2]).min())
+            for met in range(2, min(most, runs) + 1)
+        ]
+    )

@@ -13,6 +13,7 @@ from ._facts import (
     OutputSamples,
     OutputSensitivity,
     RecordBelief,
+    RecordDistributions,
 )
 from ._joint import JointTableScenario
 from ._record import RecordScenario
@@ -21,17 +22,25 @@ from .attribute import AttributeScenario
 from .bayesian_network import BayesianNetworkScenario
 from .gaussian import DiffusionScenario, GaussianScenario
 from .markov import MarkovChainScenario
-from .priors import BoundedInference, BoundedOdds, ReferenceTable
+from .priors import (
+    BinnedLaw,
+    BoundedInference,
+    BoundedOdds,
+    DeclaredOdds,
+    ReferenceTable,
+)
 
 __all__ = [
     "Adjacency",
     "AttributeScenario",
     "BayesianNetworkScenario",
+    "BinnedLaw",
     "BlocksScenario",
     "BoundScenario",
     "BoundedInference",
     "BoundedOdds",
     "CoupledSamples",
+    "DeclaredOdds",
     "DependenceScenario",
     "DiffusionScenario",
     "Fact",
@@ -44,6 +53,7 @@ __all__ = [
     "OutputSamples",
     "OutputSensitivity",
     "RecordBelief",
+    "RecordDistributions",
     "RecordScenario",
     "ReferenceTable",
     "Scenario",

@@ -34,6 +34,7 @@ __all__ = [
     "matched_rows",
     "offers",
     "protected_records",
+    "refuse_repeated",
     "resolve_pairs",
     "stated",
 ]
@@ -88,6 +89,39 @@ class Scenario(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is unty
     def check(self) -> None:
         """Check the parameters by plain code; an error names the parameter."""
 
+    #: Whether the data is read through a public coding of the scenario.
+    is_coded: bool = False
+
+    def coded(self, X: Any) -> Any:
+        """Return a table as the scenario's public coding reads it, row by row.
+
+        Parameters
+        ----------
+        X : data frame of shape (n_records, n_columns)
+
+        Returns
+        -------
+        data frame
+        """
+        return X
+
+    def coded_records(self, X: Any, y: Any, target_name: Any) -> tuple[Any, Any]:
+        """Return coded records, each as one that the coding knows.
+
+        Parameters
+        ----------
+        X : data frame of shape (n_records, n_columns)
+            As :meth:`coded` returned it.
+        y : array-like of shape (n_records,) or None
+        target_name : str or None
+
+        Returns
+        -------
+        X : data frame
+        y : array-like or None
+        """
+        return X, y
+
     @abstractmethod
     def bind(self, context: PublicContext) -> "BoundScenario":
         """Bind the scenario to the public facts of a table.
@@ -125,6 +159,30 @@ class Scenario(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is unty
         secret : ndarray of shape (n_records,)
         """
         return
+
+    def check_groups(self, groups: Indices) -> None:
+        """Refuse groups of records that the scenario does not cover.
+
+        Parameters
+        ----------
+        groups : ndarray of int of shape (n_records,)
+            Number of each record's group.
+        """
+        return
+
+    def declared_groups(self, context: PublicContext) -> tuple[int, ...] | None:
+        """Return which records belong together; None if nothing is said of it.
+
+        Parameters
+        ----------
+        context : PublicContext
+
+        Returns
+        -------
+        groups : tuple of int or None
+            Number of each record's group.
+        """
+        return context.groups
 
     def declared_bounds(self, context: PublicContext) -> tuple[Floats, Floats] | None:
         """Return public bounds (low, high) of each feature the scenario declares.
@@ -322,6 +380,28 @@ def matched_rows(X: Floats, rows: Floats) -> Indices:
     with np.errstate(divide="ignore", invalid="ignore"):
         apart = np.where(apart == 0, 0.0, apart / near).max(axis=2, initial=0.0)
     return np.where(apart.min(axis=1) <= 1, apart.argmin(axis=1), -1)
+
+
+def refuse_repeated(groups: Indices, scenario: Scenario) -> None:
+    """Refuse ids that repeat, where the secret is that of single records.
+
+    Parameters
+    ----------
+    groups : ndarray of int of shape (n_records,)
+    scenario : Scenario
+
+    Raises
+    ------
+    ScenarioError
+    """
+    # whoever has several rows would be promised what holds for one of them
+    if len(np.unique(groups)) < len(groups):
+        raise ScenarioError(
+            "The parameter 'groups' has ids that repeat, but the secret of "
+            f"{type(scenario).__name__} is that of single records, wherever they are. "
+            "Use BlocksScenario(...) for a secret within one group, whose records may "
+            "all change with it, or give each person one record."
+        )
 
 
 def stated(check: Callable[..., Floats], **named: Any) -> Floats:

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.releases import PublicContext, QueryRelease, VoteRelease
 from skpuffer.utils._checks import check_count
 from skpuffer.utils._reading import refuse_mask
-from skpuffer.utils._types import Floats
+from skpuffer.utils._types import Floats, Indices
 
 from ._base import AnyRelease, BoundScenario, Rows, Scenario, offers
 from ._facts import (
@@ -37,9 +37,10 @@ class BlocksScenario(Scenario):
     ----------
     scenario : Scenario
         What is secret within a block.
-    sizes : int or array-like of int
+    sizes : int or array-like of int, default=None
         Numbers of records of the blocks, in the order of the table. One number is the
-        size of each.
+        size of each. None takes the `groups` that `fit` is given for the blocks, such
+        as households, wherever in the table their records are.
 
     Notes
     -----
@@ -48,6 +49,10 @@ class BlocksScenario(Scenario):
     apart than those of one block. In other queries a coupling keeps them as they are,
     and the quilts of a record are those of its own block: all other blocks lie beyond
     any.
+
+    Blocks go whole to one teacher of a :class:`~skpuffer.ensemble.PATEClassifier`, so
+    that one vote changes however many records of a block do. Ids and sizes of blocks
+    are public: a scenario by which records come and go has no such blocks.
 
     References
     ----------
@@ -67,9 +72,26 @@ class BlocksScenario(Scenario):
     >>> accountant = GeneralWasserstein(epsilon=1, alpha=float("inf"), noise="laplace")
     >>> accountant.calibrate(count, scenario).certificate.sensitivity
     7.0
+
+    All of a household of up to four is secret; it costs teachers' votes what one
+    record costs:
+
+    >>> from skpuffer.accountants import PrivacyLoss
+    >>> from skpuffer.releases import VoteRelease
+    >>> from skpuffer.scenarios import RecordScenario
+    >>> household = BlocksScenario(RecordScenario(k=4, relation="replace"))
+    >>> votes = VoteRelease(
+    ...     n_records=200,
+    ...     n_teachers=20,
+    ...     n_classes=2,
+    ...     n_queries=10,
+    ...     groups=[i // 4 for i in range(200)],
+    ... )
+    >>> PrivacyLoss().calibrate(votes, household).certificate.sensitivity
+    1.0
     """
 
-    def __init__(self, scenario: Scenario, sizes: ArrayLike) -> None:
+    def __init__(self, scenario: Scenario, sizes: ArrayLike | None = None) -> None:
         self.scenario = scenario
         self.sizes = sizes
 
@@ -86,6 +108,8 @@ class BlocksScenario(Scenario):
                 "The scenario of a block takes the private rows as its prior, but "
                 "blocks need public ones."
             )
+        if self.sizes is None:
+            return
         refuse_mask(self.sizes, "sizes")
         sizes = np.atleast_1d(np.asarray(self.sizes, dtype=object))
         if sizes.ndim != 1 or not len(sizes):
@@ -96,7 +120,7 @@ class BlocksScenario(Scenario):
             check_count(sizes=size)
 
     def block_sizes(self, n_records: int) -> list[int]:
-        """Return the sizes of the blocks of a table.
+        """Return the sizes of the blocks of a table, as stated.
 
         Parameters
         ----------
@@ -106,6 +130,13 @@ class BlocksScenario(Scenario):
         -------
         list of int
         """
+        if self.sizes is None:
+            raise ScenarioError(
+                "The parameter 'sizes' is None, which takes the groups that the table "
+                "comes with for the blocks, but there are none: give fit(..., "
+                "groups=ids), or the sizes. (Within a search or a cross-validation, "
+                "set_fit_request(groups=True) passes them on.)"
+            )
         if np.ndim(self.sizes) == 0:
             size = int(self.sizes)
             # no record may be in no block: nothing would be promised for it
@@ -131,10 +162,39 @@ class BlocksScenario(Scenario):
 
     def check_secret(self, secret: ArrayLike) -> None:
         """Refuse secret values that the scenario of a block does not cover."""
+        # of groups the values are checked once these are known, in `check_rows`
+        if self.sizes is None:
+            return
         # within a block secrets may have to agree, as at the level of a data set
         ends = np.cumsum(self.block_sizes(len(secret)))
         for part in np.split(np.asarray(secret), ends[:-1]):
             self.scenario.check_secret(part)
+
+    def members(self, context: PublicContext) -> list[Indices]:
+        """Return the positions of the records of each block.
+
+        Parameters
+        ----------
+        context : PublicContext
+
+        Returns
+        -------
+        list of ndarray of int
+        """
+        if self.sizes is None and context.groups is not None:
+            # the records of each group, in the order of the table
+            groups = np.asarray(context.groups)
+            ends = np.cumsum(np.bincount(groups))
+            return np.split(np.argsort(groups, kind="stable"), ends[:-1])
+        ends = np.cumsum(self.block_sizes(context.n_records))
+        return np.split(np.arange(context.n_records), ends[:-1])
+
+    def declared_groups(self, context: PublicContext) -> tuple[int, ...] | None:
+        """Return the groups that the table comes with, or else the blocks."""
+        if context.groups is not None:
+            return context.groups
+        sizes = self.block_sizes(context.n_records)
+        return tuple(np.repeat(np.arange(len(sizes)), sizes).tolist())
 
     def declared_bounds(self, context: PublicContext) -> tuple[Floats, Floats] | None:
         """Return the bounds that the scenario of a block declares."""
@@ -153,10 +213,11 @@ class BlocksScenario(Scenario):
 class _BoundBlocks(BoundScenario):
     def __init__(self, scenario: Any, context: PublicContext) -> None:
         super().__init__(scenario, context)
+        self.members = scenario.members(context)
         # blocks of one size are alike
-        self.sizes = sorted(set(scenario.block_sizes(context.n_records)))
+        self.sizes = sorted(set(map(len, self.members)))
         self.blocks = [
-            scenario.scenario.bind(replace(context, n_records=size))
+            scenario.scenario.bind(replace(context, n_records=size, groups=None))
             for size in self.sizes
         ]
 
@@ -168,17 +229,20 @@ class _BoundBlocks(BoundScenario):
     def check_rows(self, X: Rows) -> Rows:
         """Return rows as the scenarios of the blocks declare them."""
         by_size = dict(zip(self.sizes, self.blocks, strict=True))
-        start, parts = 0, []
-        for size in self.scenario.block_sizes(self.context.n_records):
-            parts.append(by_size[size].check_rows(X[start : start + size]))
-            start += size
-        stack = sparse.vstack if sparse.issparse(parts[0]) else np.concatenate
-        return stack(parts)
+        parts = [by_size[len(block)].check_rows(X[block]) for block in self.members]
+        if not sparse.issparse(parts[0]):
+            rows = np.concatenate(parts)
+        else:
+            rows = sparse.vstack(parts, format="csr")
+        # back in the order of the table
+        return rows[np.argsort(np.concatenate(self.members))]
 
     def leaks(self, X: Rows, secret: ArrayLike | None = None) -> tuple[str, ...]:
         """Sentence, if the prior of a block has the rows of the table or of a block."""
-        ends = np.cumsum([0, *self.scenario.block_sizes(self.context.n_records)])
-        parts = [slice(0, ends[-1]), *map(slice, ends[:-1], ends[1:])]
+        parts = [np.arange(self.context.n_records), *self.members]
+        if self.scenario.sizes is None and secret is not None:
+            for block in self.members:
+                self.scenario.scenario.check_secret(secret[block])
         found = (
             self.blocks[0].leaks(X[part], None if secret is None else secret[part])
             for part in parts
@@ -250,6 +314,13 @@ class _BoundBlocks(BoundScenario):
         ]
         # the records that differ lie in the block of the secret: the largest count
         worst = max(found, key=lambda fact: fact.count)
+        whole = isinstance(release, VoteRelease) and release.groups is not None
+        if whole and worst.relation == "add_remove":
+            raise ScenarioError(
+                "The parameter 'relation' of the scenario of a block is 'add_remove', "
+                "by which sizes of blocks may change, but blocks are dealt to teachers "
+                "as public ones, of sizes that stay: use relation='replace'."
+            )
         one = len(found) == 1
         coupling = worst.coupling_id
         if not all(
@@ -268,25 +339,50 @@ class _BoundBlocks(BoundScenario):
             relation=worst.relation,
             coupling_id=coupling,
             count_is_certain=all(fact.count_is_certain for fact in found),
+            sequences=self._sequences(found),
+            window=_largest(fact.window for fact in found),
+            survival=self._survival([fact.survival for fact in found]),
             **self._trust(found),
         )
+
+    def _survival(self, found):
+        """Worst law of how many records differ, none of them outside of a block."""
+        if any(one is None for one in found):
+            return None
+        n = self.context.n_records
+        return np.max([np.pad(one, (0, n - len(one))) for one in found], axis=0)
 
     @offers(MaxInfluence)
     def _influence(self, release: AnyRelease, norm: float) -> MaxInfluence:
         found = [
             block.fact(MaxInfluence, part, norm) for block, part in self._parts(release)
         ]
+        unordered = any(fact.sequences is None for fact in found)
         # a belief is one for each block, so the worst block under its worst is enough
         return MaxInfluence(
             quilts=tuple(of_prior for fact in found for of_prior in fact.quilts),
             move=max(fact.move for fact in found),
             of_output=found[0].of_output,
+            # near sets of other shapes are no consecutive records of a block
+            sequences=None if unordered else self._sequences(found),
             **self._trust(found),
+        )
+
+    def _sequences(self, found):
+        """Where in the table the sequences of each block are."""
+        of_size = dict(zip(self.sizes, (fact.sequences for fact in found), strict=True))
+        return tuple(
+            block[sequence]
+            for block in self.members
+            for sequence in of_size[len(block)] or (np.arange(len(block)),)
         )
 
     def _trust(self, found):
         """Certainty of several facts together, as fields of a fact."""
         sizes = ", ".join(map(str, self.sizes))
+        where = "in its order, and these sizes are public"
+        if self.scenario.sizes is None:
+            where = "its groups, whose ids are public and say nothing of the rows"
         return {
             "certified": all(fact.certified for fact in found),
             # a pair of secrets lies in one block; samples of all blocks must be good
@@ -294,10 +390,16 @@ class _BoundBlocks(BoundScenario):
             "confidence": 1 - min(1.0, sum(1 - fact.confidence for fact in found)),
             "assumptions": (
                 f"the table ({self.context.n_records} records) falls into independent "
-                f"blocks of {sizes} records, in its order, and these sizes are public",
+                f"blocks of {sizes} records, {where}",
                 *(f"within a block: {text}" for text in found[-1].assumptions),
             ),
         }
+
+
+def _largest(windows):
+    """Largest of several windows; None, which is none, where there is one without."""
+    windows = list(windows)
+    return None if None in windows else max(windows)
 
 
 def _joined(left, right):

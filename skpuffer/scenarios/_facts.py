@@ -6,10 +6,14 @@ two meet nowhere else. A new need is a new fact here.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
+
+import joblib
 
 from skpuffer.distributions import Distribution
 from skpuffer.privacy_loss._overlap import Overlap
+from skpuffer.privacy_loss._pairwise_overlap import PairwiseOverlap
+from skpuffer.releases import QueryRelease, VoteRelease
 from skpuffer.utils._checks import check_count
 from skpuffer.utils._types import Floats, Indices
 
@@ -24,6 +28,7 @@ __all__ = [
     "OutputSamples",
     "OutputSensitivity",
     "RecordBelief",
+    "RecordDistributions",
     "arbitrary_coupling",
 ]
 
@@ -67,7 +72,36 @@ class Fact:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OutputDistributions(Fact):
+class _ConditionalDistributions(Fact):
+    """Base of facts that are distributions given each secret, under each prior."""
+
+    distributions: tuple[tuple[Distribution | None, ...], ...]
+    secrets: tuple[Any, ...]
+    pairs: tuple[tuple[int, int], ...]
+
+    def pairs_of_distributions(
+        self,
+    ) -> Iterator[tuple[int, int, int, Distribution, Distribution]]:
+        """Yield the pairs of distributions to compare, except secrets without mass.
+
+        Yields
+        ------
+        tuple
+            (prior, i, j, distribution of i, distribution of j), with i and j as indices
+            of secrets.
+        """
+        # prior by prior: a promise is about beliefs, and an attacker holds one of them
+        for prior, given in enumerate(self.distributions):
+            for i, j in self.pairs:
+                u, v = given[i], given[j]
+                # a secret that a prior rules out is not compared under it (Kifer and
+                # Machanavajjhala)
+                if u is not None and v is not None:
+                    yield prior, i, j, u, v
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputDistributions(_ConditionalDistributions):
     """Distributions of the query's output given each secret, under each prior.
 
     Parameters
@@ -95,9 +129,6 @@ class OutputDistributions(Fact):
         As in :class:`Fact`.
     """
 
-    distributions: tuple[tuple[Distribution | None, ...], ...]
-    secrets: tuple[Any, ...]
-    pairs: tuple[tuple[int, int], ...]
     # for accountants that weigh secrets: a Pufferfish promise holds pair by pair
     # without
     probabilities: tuple[tuple[float, ...] | None, ...] | None = None
@@ -108,25 +139,81 @@ class OutputDistributions(Fact):
     scale: float = 1.0
     corners: bool = False
 
-    def pairs_of_distributions(
-        self,
-    ) -> Iterator[tuple[int, int, int, Distribution, Distribution]]:
-        """Yield the pairs of distributions to compare, except secrets without mass.
+    def compared_in(
+        self, release: QueryRelease, norm: float
+    ) -> tuple[float, tuple[float, ...] | None]:
+        """Return norm and units in which the distributions are to be compared."""
+        return norm, release.units
 
-        Yields
-        ------
-        tuple
-            (prior, i, j, distribution of i, distribution of j), with i and j as indices
-            of secrets.
+    def output_move(self, shift: float, release: QueryRelease, norm: float) -> float:
+        """Return how far the output moves where the distributions' points move so far.
+
+        Parameters
+        ----------
+        shift : float
+        release : QueryRelease
+        norm : float
+
+        Returns
+        -------
+        float
+            Without the release's `slack`.
         """
-        # prior by prior: a promise is about beliefs, and an attacker holds one of them
-        for prior, given in enumerate(self.distributions):
-            for i, j in self.pairs:
-                u, v = given[i], given[j]
-                # a secret that a prior rules out is not compared under it (Kifer and
-                # Machanavajjhala)
-                if u is not None and v is not None:
-                    yield prior, i, j, u, v
+        # a norm is homogeneous; times zero, an infinite distance is no move
+        return self.scale * shift if self.scale else 0.0
+
+    def shift_ceiling(self, release: QueryRelease, ceiling: float) -> float:
+        """Return the shift that moves the output by a ceiling, or further."""
+        return ceiling / self.scale if self.scale else float("inf")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordDistributions(_ConditionalDistributions):
+    """Distributions of one record's contribution, where the query is no sum of them.
+
+    The other records are independent of it and of the secret. A coupling of two of the
+    distributions is therefore one of the tables, under which the query moves by no more
+    than the release's `record_move` makes of how far the contribution does. Of the
+    output's own distributions nothing else is known.
+
+    Parameters
+    ----------
+    distributions : tuple of tuple of Distribution or None
+        ``distributions[prior][secret]``, to be compared in the release's own
+        `shift_norm`; None where the secret has no mass under the prior.
+    secrets : tuple
+    pairs : tuple of (int, int)
+        Indices into `secrets` of the pairs that must look alike.
+    certified, delta, confidence, assumptions, reads_private_rows : optional
+        As in :class:`Fact`.
+    """
+
+    #: No more than one arbitrary record moves the output.
+    common_part_removed: ClassVar[bool] = True
+
+    def compared_in(self, release: QueryRelease, norm: float) -> tuple[float, None]:
+        """Return norm and units in which the distributions are to be compared."""
+        return release.shift_norm(norm), None
+
+    def output_move(self, shift: float, release: QueryRelease, norm: float) -> float:
+        """Return how far the output moves at most where a contribution moves so far.
+
+        Parameters
+        ----------
+        shift : float
+        release : QueryRelease
+        norm : float
+
+        Returns
+        -------
+        float
+            Without the release's `slack`.
+        """
+        return release.record_move(shift, norm, "replace")
+
+    def shift_ceiling(self, release: QueryRelease, ceiling: float) -> float:
+        """Return the shift from which on the output moves as by any record."""
+        return release.shift_ceiling
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +253,11 @@ class Adjacency(Fact):
     moves : ndarray of shape (count,) or None
         Each record's own bound, in decreasing order, where they differ: the first is
         `move`.
+    sequences : tuple of ndarray of int or None
+        Positions in the table: all records that differ are of one of these, such as a
+        household or a series. None lets them be any.
+    window : int or None
+        They are within so many consecutive ones of it; None is anywhere in it.
     any_records : bool
         Whether the secret is the records themselves, any `count` of them and whatever
         they hold, all others being the same in both tables: differential privacy. They
@@ -173,6 +265,9 @@ class Adjacency(Fact):
     count_is_certain : bool
         Whether no more records differ in any event. If not, `delta` is the mass of the
         event in which more do.
+    survival : ndarray of shape (n,) or None
+        Bounds of the probability that more than 0, 1, ... records differ, under a
+        coupling that need not be that of the other fields.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
     """
@@ -183,17 +278,57 @@ class Adjacency(Fact):
     # Promises add up only if one coupling of the tables serves all of them (Pierquin et
     # al. 2024, Corollary 3.1); without a name that cannot be known.
     coupling_id: str | None
+    # where `count` records are; what does not read it takes them to be anywhere
+    sequences: tuple[Indices, ...] | None = field(default=None, repr=False)
+    window: int | None = None
     # amplification by sampling rests on it: the other records must be the same
     any_records: bool = False
     # not the same as `delta == 0`: no more than all records can differ
     count_is_certain: bool = True
     # a refinement of `count` and `move`, which hold without it
     moves: Floats | None = field(default=None, repr=False)
+    # whole runs may be weighed by it, never their steps
+    survival: Floats | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         # a mean number of records, say, would be cut off to a smaller group of them
         count = check_count(least=0, count=self.count)
         object.__setattr__(self, "count", count)
+
+    def teachers(self, release: VoteRelease) -> int:
+        """Return how many teachers hold a record that differs, at most.
+
+        Parameters
+        ----------
+        release : VoteRelease
+
+        Returns
+        -------
+        int
+        """
+        size = self.window
+        if size is None:
+            size = max(map(len, self.sequences or ()), default=self.count)
+        together = release.teachers_met(size, self.sequences)
+        return min(int(together), int(release.teachers_met(self.count)))
+
+    def together(self, coupling: str | None) -> str | None:
+        """Return the name of a coupling of tables that differ in these places only.
+
+        Parameters
+        ----------
+        coupling : str or None
+            Its name without a word on the places.
+
+        Returns
+        -------
+        str or None
+        """
+        # what holds for any so many records has an arbitrary name; a coupling with a
+        # name of its own knows where they are
+        if coupling != arbitrary_coupling(self.relation, self.count):
+            return coupling
+        return f"{coupling} together:{joblib.hash((self.sequences, self.window))}"
 
     # one place for the infinite move and the name of the coupling: they go together
     @classmethod
@@ -285,6 +420,12 @@ class RecordBelief(Fact):
         The belief, in a sentence.
     wider : tuple of (str, Overlap)
         What the overlap would be if the belief is off, each under a name.
+    pairwise : PairwiseOverlap or None
+        The same with how far each pair of the record's values moves the release, where
+        that is known for Gaussian noise.
+    record : str or None
+        Of what of the record this speaks, under a name that no other belief has;
+        None where the table has no name.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
     """
@@ -292,6 +433,8 @@ class RecordBelief(Fact):
     overlap: Overlap
     belief: str
     wider: tuple[tuple[str, Overlap], ...] = ()
+    pairwise: PairwiseOverlap | None = field(default=None, repr=False)
+    record: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -309,6 +452,9 @@ class MaxInfluence(Fact):
     of_output : bool
         Whether sizes of near sets are moves of the output itself, as it is, instead of
         numbers of records.
+    sequences : tuple of ndarray of int or None
+        Positions in the table: near sets are consecutive records of one of these. None
+        lets them be any.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
 
@@ -322,6 +468,7 @@ class MaxInfluence(Fact):
     move: float = float("inf")
     # two meanings of a size, told apart here and not by the quilts
     of_output: bool = False
+    sequences: tuple[Indices, ...] | None = field(default=None, repr=False)
 
     def worst(
         self,

@@ -2,8 +2,9 @@
 
 from skpuffer.releases import PublicContext
 from skpuffer.utils._checks import check_count, check_option
+from skpuffer.utils._types import Indices
 
-from ._base import AnyRelease, BoundScenario, Scenario, offers
+from ._base import AnyRelease, BoundScenario, Scenario, offers, refuse_repeated
 from ._facts import Adjacency, Fact
 
 __all__ = ["RecordScenario"]
@@ -43,6 +44,10 @@ class RecordScenario(Scenario):
         """Check the parameters; see the class."""
         check_count(k=self.k)
         check_option(("add_remove", "replace"), relation=self.relation)
+
+    def check_groups(self, groups: Indices) -> None:
+        """Refuse ids that repeat: any records may be secret, of any groups."""
+        refuse_repeated(groups, self)
 
     def bind(self, context: PublicContext) -> BoundScenario:
         """Bind to the public facts of a table; see :class:`Scenario`."""

@@ -1,20 +1,26 @@
-"""Linear support vector classifier trained by noisy gradients."""
+"""Linear support vector classifier, by noisy gradients or output perturbation."""
 
 from __future__ import annotations
 
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from skpuffer.linear_model._base_sgd import LinearClassifier
-from skpuffer.training import make_loss
+from skpuffer.linear_model._base_output import OutputClassifier
+from skpuffer.linear_model._minimiser_constants import MarginConstants
+from skpuffer.linear_model._model_rows import SignedRecord
+from skpuffer.training import HuberHinge, make_loss
 from skpuffer.utils._checks import check_positive
 from skpuffer.utils._sklearn import Interval, StrOptions
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
 
     from skpuffer.accountants import Accountant
-    from skpuffer.releases import PublicContext, SamplingScheme
+    from skpuffer.base import Task
+    from skpuffer.linear_model._minimiser_constants import MinimiserConstants
+    from skpuffer.linear_model._model_rows import ModelRecord, ModelRows
+    from skpuffer.releases import SamplingScheme
     from skpuffer.scenarios import Scenario
     from skpuffer.training import Loss
     from skpuffer.utils._types import RandomState
@@ -22,8 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["PrivateLinearSVC"]
 
 
-class PrivateLinearSVC(LinearClassifier):
-    """Linear support vector classifier trained by noisy clipped gradients.
+class PrivateLinearSVC(OutputClassifier):
+    """Linear support vector classifier by noisy gradients, or noisy coefficients.
 
     More than two classes are trained at once, in one release, by the multi-class hinge
     loss of Crammer and Singer, not one against the rest with a part of the budget each.
@@ -35,15 +41,22 @@ class PrivateLinearSVC(LinearClassifier):
     accountant : Accountant, default=None
         How the loss is counted. None is (1, 1e-5)-differential privacy by
         :class:`~skpuffer.accountants.PrivacyLoss`.
+    solver : {'gradient', 'output'}, default='gradient'
+        ``'gradient'`` trains by noisy clipped gradients. ``'output'`` computes the
+        l2-regularised minimiser to a public tolerance and adds noise to it, for two
+        classes, the Huber hinge and any scenario that bounds how far it moves.
     loss : {'hinge', 'huber_hinge'}, default='huber_hinge'
         The hinge loss, or one with a smoothed corner, which noisy steps follow better.
     width : float, default=0.5
-        Half-width of the corner of ``'huber_hinge'``, which is quadratic for margins
-        within so much of one. The wider, the less its gradients move with a record.
+        Half-width of the Huber hinge's corner: it is quadratic for margins in
+        ``[1 - width, 1 + width]``. The wider, the less gradients and output move
+        with a record that moves a little.
     C : float, default=None
         Inverse regularisation strength, as in scikit-learn: ``C * sum of losses +
-        |w|**2 / 2``. None leaves the penalty out: the noise and the number of steps
-        regularise already.
+        |w|**2 / 2``, for rows in units of `data_norm`. None is no penalty for
+        gradients, whose noise and number of steps regularise already, and 0.01 for the
+        output, whose noise is proportional to it. The output regularises the intercept
+        like the other coefficients.
     data_norm : float, default=1.0
         Public bound of the l2 norm of a row; longer rows are scaled down to it.
     fit_intercept : bool, default=True
@@ -52,6 +65,9 @@ class PrivateLinearSVC(LinearClassifier):
         Value of that column in units of `data_norm`.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
+    tol : float, default=0.001
+        Output only: public tolerance of the optimiser, as a share of the sensitivity,
+        which grows by as much.
     sampling : str or SamplingScheme, default=None
         How the records of a step are chosen; see
         :class:`~skpuffer.releases.GradientRelease`. None is ``'full_batch'``, or
@@ -60,7 +76,9 @@ class PrivateLinearSVC(LinearClassifier):
         Records of a step, in expectation under ``'poisson'``. None is all, or a tenth
         where the sampling named takes fewer.
     max_iter : int, default=None
-        Number of epochs. None leaves the number of steps to the rule in the notes.
+        Number of epochs; None leaves the number of steps to the rule in the notes. For
+        the output, iterations (1000 if None) of a first, rough stage; whatever it
+        leaves, slower ones reach the tolerance, and `fit` does not fail for it.
     n_steps : int, default=None
         Number of steps; takes precedence over `max_iter`.
     clip_norm : float, default=None
@@ -100,15 +118,17 @@ class PrivateLinearSVC(LinearClassifier):
     classes_ : ndarray of shape (n_classes,)
         Public class labels.
     n_steps_ : int
-        Number of noisy gradient sums.
+        Number of noisy gradient sums; gradients only.
     n_iter_ : ndarray of shape (1,)
-        Number of epochs begun.
+        Number of epochs begun, or the iterations allowed for the output: how many
+        were needed depends on the data and stays private.
     release_ : GradientRelease
-        What was accounted and run.
+        What was accounted and run; gradients only.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise
-        The noise that was added to each sum of clipped gradients.
+        The noise that was added to each sum of clipped gradients, or to the
+        coefficients.
     accountant_ : Accountant
         The accountant that set it.
     n_features_in_ : int
@@ -122,9 +142,16 @@ class PrivateLinearSVC(LinearClassifier):
 
     Notes
     -----
-    What is left at None follows :func:`skpuffer.training.run_defaults`, from public
-    facts alone: the number of records, how much noise the budget asks for, and how
-    curved the loss is.
+    For gradients, what is left at None follows
+    :func:`skpuffer.training.run_defaults`, from public facts alone: the number of
+    records, how much noise the budget asks for, and how curved the loss is.
+
+    For the output, one record that moves by b in the space of z = y x moves the
+    minimiser by at most ``C * min(max(R, min(b, 2 R)), (1 + R D / (2 h)) b)``, with h
+    the half-width, R the largest norm of a row and D = sqrt(2 l n C) that of the
+    minimiser, l = 1 or, for h above 1, (1 + h)^2 / (4 h). Several records add up. The
+    hinge itself has no derivative that a solver could bring to a tolerance, and the
+    loss of several classes has none where two scores tie: both are for gradients.
 
     Where a scenario bounds how far a record moves, the parameters are kept in a ball of
     which the radius is 3.8 over the largest curvature of the loss and over the norm of
@@ -138,7 +165,7 @@ class PrivateLinearSVC(LinearClassifier):
     ----------
     Crammer and Singer (2001), On the algorithmic implementation of multiclass
     kernel-based vector machines; Chaudhuri, Monteleoni and Sarwate (2011) for the Huber
-    hinge in private learning.
+    hinge in private learning and for perturbing the output.
 
     Examples
     --------
@@ -152,10 +179,10 @@ class PrivateLinearSVC(LinearClassifier):
     """
 
     _parameter_constraints: dict[str, Any] = {
-        **LinearClassifier._parameter_constraints,
+        **OutputClassifier._parameter_constraints,
+        "solver": [StrOptions({"gradient", "output"})],
         "loss": [StrOptions({"hinge", "huber_hinge"})],
         "width": [Interval(Real, 0, None, closed="neither")],
-        "C": [Interval(Real, 0, None, closed="neither"), None],
     }
 
     def __init__(
@@ -163,6 +190,7 @@ class PrivateLinearSVC(LinearClassifier):
         scenario: Scenario | None = None,
         accountant: Accountant | None = None,
         *,
+        solver: str = "gradient",
         loss: str = "huber_hinge",
         width: float = 0.5,
         C: float | None = None,
@@ -170,6 +198,7 @@ class PrivateLinearSVC(LinearClassifier):
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,
         classes: ArrayLike | None = None,
+        tol: float = 1e-3,
         sampling: str | SamplingScheme | None = None,
         batch_size: int | None = None,
         max_iter: int | None = None,
@@ -185,6 +214,7 @@ class PrivateLinearSVC(LinearClassifier):
     ):
         self.scenario = scenario
         self.accountant = accountant
+        self.solver = solver
         self.loss = loss
         self.width = width
         self.C = C
@@ -192,6 +222,7 @@ class PrivateLinearSVC(LinearClassifier):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.classes = classes
+        self.tol = tol
         self.sampling = sampling
         self.batch_size = batch_size
         self.max_iter = max_iter
@@ -206,17 +237,41 @@ class PrivateLinearSVC(LinearClassifier):
         self.random_state = random_state
 
     def _check_parameters(self, scenario: Scenario) -> None:
-        # by plain code, whatever scikit-learn's switch for validation says
         super()._check_parameters(scenario)
         check_positive(width=self.width)
-        if self.C is not None:
-            check_positive(C=self.C)
+        if self.solver == "output" and self.loss != "huber_hinge":
+            raise ValueError(
+                "The parameter 'loss' must be 'huber_hinge' with solver='output': the "
+                "hinge has a corner, at which no gradient tells how near the minimiser "
+                "is. Or use solver='gradient'."
+            )
+
+    # -- by gradients -------------------------------------------------------------
 
     def _loss(self) -> Loss:
-        shape = {"width": self.width} if self.loss == "huber_hinge" else {}
-        return make_loss(self.loss, len(self.classes_), **shape)
+        width = {"width": float(self.width)} if self.loss == "huber_hinge" else {}
+        return make_loss(self.loss, len(self.classes_), **width)
 
-    def _l2(self, context: PublicContext) -> float:
-        # C * sum of losses + |w|^2 / 2, divided by C n: the mean loss and |w|^2 / (2 C
-        # n)
-        return 0.0 if self.C is None else 1.0 / (self.C * context.n_records)
+    def _by_gradients(self, task: Task) -> bool:
+        return self.solver == "gradient"
+
+    # -- by output perturbation ---------------------------------------------------
+
+    _output_name = "support vector machine coefficients"
+
+    def _record_constants(
+        self, rows: ModelRows, **known: Any
+    ) -> tuple[MinimiserConstants, ModelRecord]:
+        if len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported with the parameter "
+                "'solver'='output': the loss of more classes has a corner where two "
+                "scores tie. Use solver='gradient'."
+            )
+        loss = HuberHinge(width=float(self.width))
+        return MarginConstants(loss=loss, **known), SignedRecord(rows)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.solver != "output"
+        return tags

@@ -15,6 +15,7 @@ from ._losses import (
     Loss,
     MulticlassHinge,
     Multinomial,
+    SmoothLoss,
     Squared,
     make_loss,
 )
@@ -36,6 +37,7 @@ __all__ = [
     "PerceptronGradients",
     "RecordGradient",
     "RunDefaults",
+    "SmoothLoss",
     "Squared",
     "Step",
     "make_loss",

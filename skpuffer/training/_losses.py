@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 from sklearn.utils.extmath import softmax
 
 from skpuffer.utils._checks import check_option, check_positive
@@ -25,9 +25,15 @@ __all__ = [
     "Loss",
     "MulticlassHinge",
     "Multinomial",
+    "SmoothLoss",
     "Squared",
     "make_loss",
 ]
+
+
+# A derivative of one sign by class; derivatives of one class at most at a right angle.
+_ONE_SIGN = ((1.0, 1.0), (-1.0, -1.0))
+_ACUTE = ((0.0, 1.0), (-1.0, 1.0))
 
 
 class Loss(ABC):
@@ -42,6 +48,12 @@ class Loss(ABC):
     classification: ClassVar[bool]
     #: Whether targets name a column of the scores, one column for each class.
     indexed: ClassVar[bool] = False
+    #: Least and largest cosine between the derivatives of two examples, whatever their
+    #: scores: of one target, and of two.
+    cosines: ClassVar[tuple[tuple[float, float], tuple[float, float]]] = (
+        (-1.0, 1.0),
+        (-1.0, 1.0),
+    )
 
     @abstractmethod
     def value(self, scores: Array, y: Array) -> Array:
@@ -129,8 +141,30 @@ class Loss(ABC):
         return n_classes if self.indexed else 1  # type: ignore[return-value]
 
 
+class SmoothLoss(Loss):
+    """Base of losses whose derivative is Lipschitz: `smoothness` is finite."""
+
+    @abstractmethod
+    def second_derivative(self, scores: Array, y: Array, direction: Array) -> Array:
+        """Return the change of the derivative as the scores move, per unit of it.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n,) or (n, n_outputs)
+        y : ndarray of shape (n,)
+        direction : ndarray of the shape of `scores`
+            How they move.
+
+        Returns
+        -------
+        ndarray of the shape of `scores`
+            The Hessian of each example's loss times its direction. Where the derivative
+            has a corner, that of either side.
+        """
+
+
 @dataclass(frozen=True)
-class Logistic(Loss):
+class Logistic(SmoothLoss):
     """Logistic loss of two classes: log(1 + exp(-z)) with z the signed score."""
 
     classification = True
@@ -138,6 +172,8 @@ class Logistic(Loss):
     # most
     lipschitz = 1.0
     smoothness = 0.25
+    # the derivative has the sign of the other class, whatever the score
+    cosines = _ONE_SIGN
     # the two targets are one apart, and the derivative is expit(s) less the target
     label_slope = 1.0
 
@@ -168,9 +204,15 @@ class Logistic(Loss):
         residual += half - y
         return residual
 
+    def second_derivative(self, scores: Array, y: Array, direction: Array) -> Array:
+        """Return the Hessian of each example's loss times its direction."""
+        p = expit(scores)
+        product: Array = p * (1 - p) * direction
+        return product
+
 
 @dataclass(frozen=True)
-class Multinomial(Loss):
+class Multinomial(SmoothLoss):
     """Cross-entropy of the softmax of one score for each class.
 
     Notes
@@ -183,6 +225,8 @@ class Multinomial(Loss):
     indexed = True
     lipschitz = math.sqrt(2)
     smoothness = 0.5
+    # (p - e_y)(q - e_y) has terms p_j q_j and (1 - p_y)(1 - q_y) only
+    cosines = _ACUTE
     # two corners of the simplex
     label_slope = math.sqrt(2)
 
@@ -202,6 +246,14 @@ class Multinomial(Loss):
         residual[np.arange(len(residual)), y] -= 1
         return residual
 
+    def second_derivative(self, scores: Array, y: Array, direction: Array) -> Array:
+        """Return the Hessian of each example's loss times its direction."""
+        # (diag(p) - p p') applied to the direction
+        p = softmax(scores)
+        product: Array = p * direction
+        product -= p * product.sum(axis=1, keepdims=True)
+        return product
+
 
 class _Margin(Loss):
     """Base of losses that fall with the margin, the score signed by the class."""
@@ -209,6 +261,8 @@ class _Margin(Loss):
     classification = True
     # the slope by the margin is in [0, 1], and a sign does not change its size
     lipschitz = 1.0
+    # the derivative has the sign of the other class, whatever the score
+    cosines = _ONE_SIGN
 
     def corner_move(self, shift: float, clip_norm: float, row_norm: float) -> float:
         """Bound the move of a clipped gradient at any parameters; see :class:`Loss`."""
@@ -252,7 +306,7 @@ class Hinge(_Margin):
 
 
 @dataclass(frozen=True)
-class HuberHinge(_Margin):
+class HuberHinge(_Margin, SmoothLoss):
     """Hinge loss of two classes with its corner rounded.
 
     Parameters
@@ -292,6 +346,11 @@ class HuberHinge(_Margin):
         # zero from 1 + width on, one up to 1 - width
         return np.clip((1 + self.width - margin) / (2 * self.width), 0, 1)
 
+    def second_derivative(self, scores: Array, y: Array, direction: Array) -> Array:
+        """Return the Hessian of each example's loss times its direction."""
+        margin = (2 * y - 1) * scores
+        return np.where(np.abs(margin - 1) < self.width, self.smoothness, 0) * direction
+
 
 @dataclass(frozen=True)
 class MulticlassHinge(Loss):
@@ -313,6 +372,8 @@ class MulticlassHinge(Loss):
     classification = True
     indexed = True
     lipschitz = math.sqrt(2)
+    # the own entries of two have one sign, and so have those of a rival they share
+    cosines = _ACUTE
     # the largest other score has a corner wherever two scores tie
     smoothness = math.inf
     # two derivatives, each no longer than sqrt(2)
@@ -372,7 +433,7 @@ class Squared(Loss):
 
 
 @dataclass(frozen=True)
-class Huber(Loss):
+class Huber(SmoothLoss):
     """Half the squared error near the target, linear beyond.
 
     Parameters
@@ -409,6 +470,11 @@ class Huber(Loss):
         error = scores - y
         # into the array of errors, which is new: one copy less
         return np.clip(error, -self.width, self.width, out=error)
+
+    def second_derivative(self, scores: Array, y: Array, direction: Array) -> Array:
+        """Return the Hessian of each example's loss times its direction."""
+        product: Array = (np.abs(scores - y) < self.width) * direction
+        return product
 
 
 def _corner_move(shift: float, clip_norm: float, row_norm: float) -> float:

@@ -30,6 +30,7 @@ __all__ = [
     "floats",
     "is_frame",
     "matching_names",
+    "read_groups",
     "read_labels",
     "read_numbers",
     "read_table",
@@ -244,12 +245,14 @@ def read_labels(y: Any, *, numeric: bool = False) -> Any:
     return y
 
 
-def read_secret(secret: Any) -> NDArray[Any]:
+def read_secret(secret: Any, name: str = "secret") -> NDArray[Any]:
     """Return the values of the secret, one for each record.
 
     Parameters
     ----------
     secret : array-like of shape (n_records,)
+    name : str, default='secret'
+        Of the parameter.
 
     Returns
     -------
@@ -260,12 +263,12 @@ def read_secret(secret: Any) -> NDArray[Any]:
     ValueError, TypeError
         If it is no list of plain values.
     """
-    refuse_mask(secret, "secret")
+    refuse_mask(secret, name)
     values = None if sparse.issparse(secret) else np.asarray(secret)
     if values is None or values.ndim != 1:
         raise ValueError(
-            "The parameter 'secret' must be a list of values, one for each record. Got "
-            f"a {type(secret).__name__}"
+            f"The parameter {name!r} must be a list of values, one for each record. "
+            f"Got a {type(secret).__name__}"
             f"{'' if values is None else f' of shape {values.shape}'}."
         )
     # they are compared with those of the prior, as members of a set
@@ -273,10 +276,36 @@ def read_secret(secret: Any) -> NDArray[Any]:
         for kind in set(map(type, values)):
             if kind.__hash__ is None:
                 raise TypeError(
-                    "The values of the secret must be numbers, texts or other values "
+                    f"The values of the {name} must be numbers, texts or other values "
                     f"that can be compared. Some are a {kind.__name__}."
                 )
     return values
+
+
+def read_groups(groups: Any) -> Indices:
+    """Return the number of each record's group, from 0 in order of appearance.
+
+    Parameters
+    ----------
+    groups : array-like of shape (n_records,)
+        An id for each record.
+
+    Returns
+    -------
+    ndarray of int of shape (n_records,)
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it is no list of plain values, or some are missing.
+    """
+    codes: Indices = pd.factorize(read_secret(groups, "groups"))[0]
+    if np.any(codes < 0):
+        raise ValueError(
+            "The parameter 'groups' has missing values: give an id to each record, one "
+            "of its own to a record that belongs to no other."
+        )
+    return codes
 
 
 def as_numbers(values: NDArray[Any], where: str) -> NDArray[Any]:

@@ -53,6 +53,19 @@ def run(**options):
     )
 
 
+def full_batch(n_records, clip_norm):
+    """A run in which every record takes part in every step."""
+    # clipped in l1, which bounds any norm that a noise asks for
+    return GradientRelease(
+        n_records=n_records,
+        n_steps=3,
+        sampling="full_batch",
+        clip_norm=clip_norm,
+        clip_order=1,
+        dim=1,
+    )
+
+
 class _OfRecords(AccountantContract):
     """Asked about queries whose records' moves are known."""
 
@@ -208,10 +221,18 @@ class _OfQuilts(AccountantContract):
                 tables={"mother": [0.9, 0.1], "child": [[0.9, 0.1], [0.7, 0.3]]},
             )
             return query(unit * size, n_records=2), scenario
+        if growth == "clip":
+            chain = MarkovChainScenario([[0.7, 0.3], [0.3, 0.7]])
+            return full_batch(self.length, unit * size), chain
         stay = 0.55 + 0.1 * size if growth == "dependence" else 0.7
         chain = MarkovChainScenario([[stay, 1 - stay], [1 - stay, stay]])
         move = unit * (size if growth == "move" else 1)
         return query(move, n_records=self.length), chain
+
+    @property
+    def cases(self):
+        """Those of the growths, and a run, which takes longer to account for."""
+        return [*super().cases, self.case("clip")]
 
 
 class TestMarkovQuilt(_OfQuilts):

@@ -22,6 +22,8 @@ from skpuffer.linear_model import (
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy import Certificate, Notion, compose
+from skpuffer.privacy_loss import GaussianCurve
+from skpuffer.privacy_loss._overlap import OverlapCurve
 from skpuffer.releases import GradientRelease, QueryRelease, Sensitivity, VoteRelease
 from skpuffer.scenarios import (
     AttributeScenario,
@@ -37,8 +39,8 @@ RUN = GradientRelease(n_records=1000, n_steps=10, sampling="full_batch")
 REPLACE = RecordScenario(relation="replace")
 
 
-def believing(prior):
-    return AttributeScenario("secret", level="record", prior=prior)
+def believing(prior, **options):
+    return AttributeScenario("secret", level="record", prior=prior, **options)
 
 
 def query(move=1.0):
@@ -122,8 +124,8 @@ def test_no_attacker_beats_the_certificate(noise):
         found.noise,
         **noisy_laws(*coins),
         seed=0,
-        n_draws=1_000_000,
-        epsilons=(0.0, 0.2, 0.4, 0.6, 1.0),
+        n_draws=200_000,
+        epsilons=(0.0, 0.4, 1.0),
     )
 
 
@@ -131,17 +133,21 @@ def test_the_fallback_is_what_holds_for_everyone():
     scenario = believing(BoundedOdds(4.0))
     found = OverlapAmplification(0.3).calibrate(RUN, scenario)
     plain = PrivacyLoss(0.3).certify(found.noise, RUN, REPLACE)
-    said = f"the fallback, ({plain.epsilon:.4g}, 1e-05)-differential privacy"
+    assert found.certificate.fallback == plain.epsilon
+    said = f"whatever is believed: ε = {plain.epsilon:.4g}, RecordScenario"
     assert said in str(found.certificate)
-    # true as well of what is converted to another delta
-    assert said in str(found.certificate.to_approximate(1e-8))
+    # what is converted to another delta has another one
+    other = found.certificate.to_approximate(1e-8)
+    assert other.fallback == plain.curve.epsilon(1e-8) > plain.epsilon
+    assert f"ε = {other.fallback:.4g}, RecordScenario" in str(other)
+    assert plain.fallback is None
     assert found.certificate.curve.curve == plain.curve
     assert plain.epsilon > 0.3
     # what would be so at twice the range
     twice = OverlapAmplification(0.3).certify(
         found.noise, RUN, believing(BoundedOdds(8.0))
     )
-    said = f"odds within 8, ε would be {twice.epsilon:.4g} at δ = 1e-05"
+    said = f"with odds within 8, ε = {twice.epsilon:.4g}"
     assert said in str(found.certificate)
 
 
@@ -169,13 +175,63 @@ def test_a_belief_that_suffices():
     assert found.certificate.epsilon <= math.log(2.0) + 1e-6
 
 
-def test_two_such_releases_are_not_added():
-    found = OverlapAmplification(0.3).calibrate(RUN, believing(BoundedOdds(4.0)))
-    assert not found.certificate.composable
-    with pytest.raises(CompositionError):
-        compose([found.certificate, found.certificate])
+def certified(scenario, epsilon=0.3, **options):
+    return OverlapAmplification(epsilon, **options).calibrate(RUN, scenario).certificate
+
+
+def test_releases_under_one_belief_are_amplified_once():
+    scenario = believing(BoundedOdds(4.0), table="census 2020")
+    one, other = certified(scenario), certified(scenario, 0.2)
+    both = compose([one, other])
+    assert both.notion is Notion.APPROXIMATE_PUFFERFISH and both.n_releases == 2
+    mu = math.hypot(one.curve.curve.mu, other.curve.curve.mu)
+    together = OverlapCurve(GaussianCurve(mu), BoundedOdds(4.0).overlap())
+    assert both.epsilon == pytest.approx(together.epsilon(1e-5), rel=1e-9)
+    assert both.fallback == pytest.approx(GaussianCurve(mu).epsilon(1e-5))
+    # of a third, and written and read, as of all of them at once
+    read = Certificate.from_dict(both.to_dict())
+    assert read == both
+    three = compose([read, one])
+    assert three.epsilon == pytest.approx(compose([one, one, other]).epsilon)
     with pytest.raises(UncertifiedError):
-        found.certificate.under_prior_shift(0.1)
+        one.under_prior_shift(0.1)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        believing(BoundedOdds(3.0), table="census 2020"),
+        believing(BoundedOdds(4.0), table="census 2021"),
+        believing(BoundedInference(0.7), table="census 2020"),
+        AttributeScenario(
+            "age", level="record", prior=BoundedOdds(4.0), table="census 2020"
+        ),
+    ],
+    ids=["belief", "table", "kind", "secret"],
+)
+def test_under_two_beliefs_releases_count_at_the_fallback(other):
+    one = certified(believing(BoundedOdds(4.0), table="census 2020"))
+    two = certified(other)
+    both = compose([one, two])
+    mu = math.hypot(one.curve.curve.mu, two.curve.curve.mu)
+    assert both.notion is Notion.APPROXIMATE_DP and both.relation == "replace"
+    assert both.epsilon == pytest.approx(GaussianCurve(mu).epsilon(1e-5))
+    assert both.fallback is None
+    assert sum("counts at its fallback" in a for a in both.assumptions) >= 1
+
+
+def test_without_a_name_or_beside_plain_releases_the_fallback_counts():
+    unnamed = certified(believing(BoundedOdds(4.0)))
+    plain = PrivacyLoss(0.3).calibrate(RUN, REPLACE).certificate
+    for parts in ([unnamed, unnamed], [unnamed, plain]):
+        both = compose(parts)
+        assert both.notion is Notion.APPROXIMATE_DP
+        curves = [getattr(c.curve, "curve", c.curve) for c in parts]
+        mu = math.hypot(*(curve.mu for curve in curves))
+        assert both.epsilon == pytest.approx(GaussianCurve(mu).epsilon(1e-5))
+    added = PrivacyLoss(0.3).calibrate(RUN, RecordScenario()).certificate
+    with pytest.raises(CompositionError, match="different couplings"):
+        compose([unnamed, added])
 
 
 def test_the_certificate_says_what_it_rests_on():

@@ -143,5 +143,5 @@ def test_bad_parameters_are_named(bad, match):
 
 
 def test_what_is_refused():
-    with pytest.raises(UnsupportedError, match="group of 3 records"):
+    with pytest.raises(UnsupportedError, match="a group of 3 comes or goes"):
         RenyiDP().calibrate(release("fixed_size"), RecordScenario(3))

@@ -332,13 +332,13 @@ class Registered(PoissonSampling):
 @pytest.mark.parametrize(
     "scenario, match",
     [
-        (JointTableScenario([[0, 0], [1, 1]], [0.5, 0.5]), "drawn by chance"),
+        (JointTableScenario([[0, 0], [1, 1]], [0.5, 0.5]), "group of 2"),
         (RecordScenario(k=2), "group of 2"),
     ],
     ids=["dependent", "group"],
 )
-def test_an_account_of_a_new_scheme_counts_on_chance(scenario, match, monkeypatch):
-    """Until somebody says that it does not: records that depend on it are refused."""
+def test_an_account_of_a_new_scheme_is_of_one_record(scenario, match, monkeypatch):
+    """Until somebody says that it reads how many differ."""
     account = GradientSteps.schemes[PoissonSampling]
     monkeypatch.setitem(GradientSteps.schemes, Registered, account)
     release = run(Registered(), n_records=2, rate=0.5)

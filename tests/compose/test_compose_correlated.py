@@ -17,8 +17,14 @@ from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, MarkovQuilt
 from skpuffer.compose import OutputPerturbation
 from skpuffer.exceptions import ScenarioError
 from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
-from skpuffer.linear_model._logistic import _Rows
-from skpuffer.linear_model._logistic_loss import LogisticConstants, LogisticRecord
+from skpuffer.linear_model._base_linear import TargetScale
+from skpuffer.linear_model._minimiser_constants import LogisticConstants
+from skpuffer.linear_model._model_rows import (
+    LabelledRecord,
+    ModelRows,
+    SignedRecord,
+    TargetRecord,
+)
 from skpuffer.linear_model._ridge import _Moments
 from skpuffer.releases import Sensitivity
 from skpuffer.scenarios import (
@@ -29,6 +35,7 @@ from skpuffer.scenarios import (
     RecordScenario,
 )
 from skpuffer.summary import PrivateMean
+from skpuffer.training import Logistic
 
 from ..attack import SHARE, assert_tight
 
@@ -46,6 +53,10 @@ def series(covariance=SERIES, **options):
 
 def labels(seed=0):
     return np.random.default_rng(seed).integers(0, 2, N)
+
+
+def logistic(n, C):
+    return LogisticConstants(loss=Logistic(), n_records=n, radius=math.hypot(1, 1), C=C)
 
 
 def says_that_targets_are_public(certificate):
@@ -73,13 +84,20 @@ def test_no_record_moves_its_contribution_further(rows, target, intercept, data_
         assert np.linalg.norm(moved, norm) <= bound * (1 + 1e-12) + 1e-12
         assert np.all(bound <= moments.move(2 * gaps, norm) + 1e-12)
     assert moments.move(np.full((1, 3), 1e9), 2)[0] <= 2 * moments.norm * (1 + 1e-12)
-    for n_classes in (2, 3):
-        record = LogisticRecord(_Rows(data_norm, intercept), n_classes, 7.0)
-        for label in range(n_classes):
+    rows = ModelRows(data_norm, intercept)
+    scaled = ModelRows(data_norm, intercept, unit=data_norm)
+    for record in (
+        SignedRecord(rows),
+        LabelledRecord(rows, 3, 7.0),
+        TargetRecord(scaled, TargetScale()),
+    ):
+        assert (
+            record.move(np.full((1, 3), 1e9), 2)[0] == 2 * data_norm / record.rows.unit
+        )
+        for label in range(2):
             moved = np.diff(record(X, np.full(2, label)), axis=0)[0]
             bound = record.move(gaps, 2)[0]
             assert np.linalg.norm(moved) <= bound * (1 + 1e-12) + 1e-12
-    assert record.move(np.full((1, 3), 1e9), 2)[0] == 2 * data_norm
 
 
 @pytest.mark.parametrize("intercept", [0.0, 1.0])
@@ -110,7 +128,7 @@ def test_a_classifier_pays_for_each_record_by_how_far_it_moves(solver):
     model = PrivateLogisticRegression(
         series(), GroupPrivacy(**BUDGET), solver=solver, C=0.05
     ).fit(X, labels())
-    constants = LogisticConstants(N, 2, math.hypot(1, 1), 0.05)
+    constants = logistic(N, 0.05)
     slack = 2 * 1e-3 * constants.C * constants.lipschitz
     # by rank, every secret record at once
     moves = np.sort(SERIES, axis=0)[::-1].max(axis=1)
@@ -229,7 +247,7 @@ def test_a_chain_counts_records_of_a_classifier(event_delta):
     X, y = np.arange(n)[:, None] % 2.0, np.arange(n) // 2 % 2
     model = PrivateLogisticRegression(scenario, GroupPrivacy(**BUDGET), C=0.01)
     certificate = model.fit(X, y).certificate_
-    constants = LogisticConstants(n, 2, math.hypot(1, 1), 0.01)
+    constants = logistic(n, 0.01)
     one = 2 * constants.C * constants.lipschitz
     slack = 1e-3 * one
     count = (certificate.sensitivity - slack) / one

@@ -25,21 +25,28 @@ from skpuffer.exceptions import (
     PrivacyLeakWarning,
     ScenarioError,
 )
-from skpuffer.linear_model import PrivateLogisticRegression, _logistic_loss
-from skpuffer.linear_model._logistic import _Rows
-from skpuffer.linear_model._logistic_loss import (
+from skpuffer.linear_model import PrivateLogisticRegression, _minimiser
+from skpuffer.linear_model._minimiser import Objective, minimise
+from skpuffer.linear_model._minimiser_constants import (
     LogisticConstants,
-    LogisticRecord,
-    _objective,
-    minimise,
+    MultinomialConstants,
 )
+from skpuffer.linear_model._model_rows import LabelledRecord, ModelRows
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Notion, compose
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import AttributeScenario, RecordScenario
 from skpuffer.summary import PrivateStandardScaler
+from skpuffer.training import Logistic, Multinomial
 
 NO_NOISE = GroupPrivacy(epsilon=1e24, alpha=2.0)
+
+
+def constants_of(n_records, n_classes, radius, C):
+    known = {"n_records": n_records, "radius": radius, "C": C}
+    if n_classes == 2:
+        return LogisticConstants(loss=Logistic(), **known)
+    return MultinomialConstants(loss=Multinomial(), n_classes=n_classes, **known)
 
 
 def fitted_release(estimator, X, y):
@@ -108,17 +115,55 @@ def test_a_record_that_moves_little_moves_the_minimiser_little(seed, b, n_classe
 
 
 def test_constants_in_closed_form():
-    constants = LogisticConstants(n_records=50, n_classes=2, radius=2.0, C=0.1)
+    constants = constants_of(n_records=50, n_classes=2, radius=2.0, C=0.1)
     assert constants.lipschitz == 2.0
     assert constants.weight_norm == pytest.approx(np.sqrt(2 * np.log(2) * 5.0))
-    assert constants.gradient_lipschitz == pytest.approx(
-        1 + 2.0 * constants.weight_norm / 4
+    score = 2.0 * constants.weight_norm
+    steep = constants.gradient_lipschitz
+    assert steep == pytest.approx((1 + score) ** 2 / (4 * score))
+    assert steep < 1 + score / 4
+    assert constants_of(1, 2, 0.5, 1e-3).gradient_lipschitz == 1.0  # a score below 1
+    # by how far it moves, then the longer of two gradients, then their difference
+    moves = {0.0: 0.0, 0.1: 0.1 * steep, 1.9: 2.0, 3.0: 3.0, 4.0: 4.0, np.inf: 4.0}
+    for shift, expected in moves.items():
+        assert constants.move(shift) == pytest.approx(0.1 * expected)
+    assert constants.shift_ceiling == 4.0
+    several = constants_of(n_records=1000, n_classes=3, radius=2.0, C=0.1)
+    steep = np.sqrt(2) + several.largest_score / 2
+    assert steep == pytest.approx(np.sqrt(2) + np.sqrt(2 * np.log(3) * 100))
+    moves = {0.1: 0.1 * steep, 1.0: 4 + np.sqrt(2), 2.0: np.sqrt(32)}
+    for shift, expected in moves.items():
+        assert several.move(shift) == pytest.approx(0.1 * expected)
+    assert several.shift_ceiling == pytest.approx(4 - 2 * np.sqrt(2))
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    C=st.floats(1e-3, 1.0),
+    n_classes=st.sampled_from([2, 3]),
+)
+def test_no_gradient_moves_further(seed, C, n_classes):
+    """At any coefficients that a minimiser may be, between any two records."""
+    rng = np.random.default_rng(seed)
+    constants = constants_of(20, n_classes, 1.0, C)
+    rows = rng.normal(size=(40, 2))
+    rows *= rng.uniform(size=(40, 1)) ** 0.3 / np.linalg.norm(rows, axis=1)[:, None]
+    rows[20:] = rows[:20] + rng.choice([0.03, 0.3, 3.0]) * rows[20:]
+    rows /= np.maximum(1, np.linalg.norm(rows, axis=1))[:, None]
+    size = 2 * constants.n_outputs
+    w = rng.normal(size=size)
+    w *= constants.weight_norm / np.linalg.norm(w)
+    y = np.tile(rng.integers(n_classes, size=20), 2)
+    gradients = np.array(
+        [
+            Objective(x[None], k[None], constants.loss, C, constants.n_outputs)(w)[1]
+            for x, k in zip(rows, y, strict=True)
+        ]
     )
-    assert constants.move(np.inf) == pytest.approx(0.1 * 4.0)
-    assert constants.move(0.0) == 0.0
-    ceiling = constants.shift_ceiling
-    assert constants.move(ceiling) == pytest.approx(constants.move(np.inf))
-    assert constants.move(0.5 * ceiling) == pytest.approx(0.5 * constants.move(np.inf))
+    moved = np.linalg.norm(gradients[:20] - gradients[20:], axis=1)
+    shifts = np.linalg.norm(rows[:20] - rows[20:], axis=1)
+    allowed = [constants.move(b) for b in shifts]
+    assert np.all(moved <= np.multiply(allowed, 1 + 1e-9))
 
 
 def test_the_minimiser_stays_within_its_norm_bound():
@@ -126,14 +171,14 @@ def test_the_minimiser_stays_within_its_norm_bound():
     for n_classes in (2, 4):
         X, y = table(rng, 40, 3, n_classes)
         X /= np.linalg.norm(X, axis=1, keepdims=True)
-        constants = LogisticConstants(40, n_classes, 1.0, 5.0)
+        constants = constants_of(40, n_classes, 1.0, 5.0)
         w = minimise(X, y, constants, 1e-8, 500)
         assert np.linalg.norm(w) <= constants.weight_norm
 
 
 def test_records_of_different_labels_are_beyond_the_ceiling():
-    constants = LogisticConstants(30, 3, 1.0, 1.0)
-    record = LogisticRecord(_Rows(1.0, 0.0), 3, constants.shift_ceiling)
+    constants = constants_of(30, 3, 1.0, 1.0)
+    record = LabelledRecord(ModelRows(1.0, 0.0), 3, constants.shift_ceiling)
     X = np.zeros((3, 2))
     z = record(X, np.arange(3))
     gaps = np.linalg.norm(z[:, None] - z[None], axis=2)[np.triu_indices(3, 1)]
@@ -193,21 +238,22 @@ def test_the_tolerance_is_met_however_few_the_iterations(max_iter):
     ).fit(scale(X), y)
     release, rows, codes = fitted_release(model, scale(X), y)
     w = release.run(rows, codes)
-    gradient = _objective(w, _Rows(1.0, 1.0)(rows), codes, 2, 10.0)[1]
+    gradient = Objective(ModelRows(1.0, 1.0)(rows), codes, Logistic(), 10.0)(w)[1]
     assert np.linalg.norm(gradient) <= 1e-9 * 10.0 * np.sqrt(2)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_descent_alone_meets_the_tolerance(n_classes, monkeypatch):
     """Where the quick stages find nothing at all, in as many steps as are allowed."""
-    monkeypatch.setattr(_logistic_loss, "_newton", lambda w, *_: np.full_like(w, 1e3))
+    monkeypatch.setattr(_minimiser, "_newton", lambda w, *_: np.full_like(w, 1e3))
     rng = np.random.default_rng(0)
-    constants = LogisticConstants(200, n_classes, 3.0, 5.0)
+    constants = constants_of(200, n_classes, 3.0, 5.0)
     for scale_of_rows in (1.0, 1e-3):
         X, y = table(rng, 200, 4, n_classes)
         X *= 3 * scale_of_rows / np.linalg.norm(X, axis=1, keepdims=True)
         w = minimise(X, y, constants, 1e-6, 10)
-        gradient = _objective(w, X, y, n_classes, 5.0)[1]
+        objective = Objective(X, y, constants.loss, 5.0, constants.n_outputs)
+        gradient = objective.gradient(w)
         assert np.linalg.norm(gradient) <= 1e-6 * 5.0 * constants.lipschitz
 
 
@@ -267,17 +313,25 @@ def test_a_secret_that_moves_a_record_little_costs_little():
     model = PrivateLogisticRegression(scenario_of(support_table()), accountant, C=0.1)
     model.fit(X, y)
     certificate = model.certificate_
-    constants = LogisticConstants(len(X), 2, float(np.hypot(1, 1)), 0.1)
+    constants = constants_of(len(X), 2, float(np.hypot(1, 1)), 0.1)
     slack = 2 * 1e-3 * constants.C * constants.lipschitz
     assert certificate.sensitivity == pytest.approx(constants.move(0.02) + slack)
     assert certificate.gain > 5
     assert certificate.notion is Notion.RENYI_PUFFERFISH
-    # a secret that takes the label with it gains nothing, and the certificate says so
-    told = support_table()
+    # a secret that takes the label with it gains the little that a coupling of x with
+    # -x does: z moves by two along the intercept alone
+    told = support_table(spread=0.0)
     told["target"] = (told["secret"] == "yes").astype(int)
-    worst = PrivateLogisticRegression(scenario_of(told), accountant, C=0.1).fit(X, y)
-    assert worst.certificate_.gain == pytest.approx(1.0)
-    assert "none" in str(worst.certificate_)
+    flipped = PrivateLogisticRegression(scenario_of(told), accountant, C=0.1).fit(X, y)
+    assert flipped.certificate_.gain == pytest.approx(np.sqrt(2), rel=1e-3)
+    # nothing where z cannot move further, and the certificate says so
+    far = told.assign(a=np.where(told["secret"] == "yes", 0.9, -0.9) * 9, b=0.0)
+    far["target"] = 1
+    narrow = PrivateLogisticRegression(
+        scenario_of(far), accountant, C=0.1, fit_intercept=False
+    ).fit(X, y)
+    assert narrow.certificate_.gain == pytest.approx(1.0)
+    assert "none" in str(narrow.certificate_)
 
 
 def test_the_secret_column_changes_nothing_but_is_dropped():
@@ -389,9 +443,15 @@ def test_scaler_and_model_compose_where_the_rules_allow():
     wasserstein = pipeline(RecordScenario(), GeneralWasserstein(0.5, alpha=4.0))
     with pytest.raises(CompositionError, match="not composable"):
         compose(step.certificate_ for _, step in wasserstein.steps)
-    mixed = pipeline(RecordScenario(k=2), GroupPrivacy(epsilon=0.5, alpha=4.0))
+    # what is promised to two records is promised to one, and no more
+    two = pipeline(RecordScenario(k=2), GroupPrivacy(epsilon=0.5, alpha=4.0))
+    mixed = compose([parts[0], two[1].certificate_])
+    assert mixed.coupling_id == parts[0].coupling_id
+    other = pipeline(
+        RecordScenario(relation="replace"), GroupPrivacy(epsilon=0.5, alpha=4.0)
+    )
     with pytest.raises(CompositionError, match="different couplings"):
-        compose([parts[0], mixed[1].certificate_])
+        compose([parts[0], other[1].certificate_])
 
 
 def test_cross_validate_returns_certificates():

@@ -20,7 +20,7 @@ from skpuffer.base import Task
 from skpuffer.linear_model import PrivateRidge
 from skpuffer.privacy import Notion
 from skpuffer.releases import PublicContext
-from skpuffer.scenarios import RecordScenario
+from skpuffer.scenarios import AttributeScenario, RecordScenario
 
 from ..attack import assert_tight
 
@@ -108,6 +108,26 @@ def test_the_unit_of_the_data_does_not_matter():
     assert other.noise_ == one.noise_
 
 
+def test_a_prior_has_its_targets_in_the_unit_of_the_data():
+    """From one end of its bounds to the other is a move of two, whatever they are."""
+    X, y = pd.DataFrame({"x": [0.5] * 4}), pd.Series([0.0, 1.0] * 2, name="t")
+    prior = X.iloc[:2].assign(s=[0, 1], t=[0.0, 1.0])
+    for unit, middle in ((1.0, 0.0), (1e-3, 0.0), (300.0, 1e3)):
+        scenario = AttributeScenario(
+            "s",
+            level="record",
+            prior=prior.assign(t=unit * prior["t"] + middle),
+            prior_as="law",
+            target="t",
+        )
+        bounds = (middle, middle + unit)
+        model = PrivateRidge(
+            scenario, GroupPrivacy(), target_bounds=bounds, fit_intercept=False
+        ).fit(X, unit * y + middle)
+        # x t, of x = 1/2
+        assert model.certificate_.sensitivity == pytest.approx(1.0)
+
+
 # -- how far a record moves the moments -----------------------------------------------
 
 
@@ -177,7 +197,7 @@ def test_the_bound_is_attained(scaling, squared):
     assert release.record_move(np.inf, 2, "add_remove") == pytest.approx(moved)
     # the best replacement: opposite targets, and rows in between same and opposite
     grid = np.linspace(0, np.pi, 181)
-    opposite = np.append(1.0, t[1:])
+    opposite = np.append(BOUNDS[1], t[1:])
     others = np.column_stack([np.sin(grid), 0 * grid, np.cos(grid)])
     moves = [
         np.linalg.norm(value - release.run(np.vstack([7 * row, X[1:]]), opposite))

@@ -302,15 +302,64 @@ def test_another_map_or_norm_is_another_coupling():
             compose([base, other])
 
 
-def test_relations_and_group_sizes_do_not_mix():
-    certificates = [
-        group(known(), RecordScenario()),
+def test_a_promise_about_more_records_counts_for_fewer():
+    one, two, three = (group(known(), RecordScenario(k=k)) for k in (1, 2, 3))
+    for parts, left in (([two, one], one), ([three, two], two), ([one, three], one)):
+        total = compose(parts)
+        assert (total.coupling_id, total.relation) == (left.coupling_id, "add_remove")
+        # what was promised for more records is promised for fewer at the same price
+        expected = sum(part.curve.renyi(total.alpha) for part in parts)
+        assert total.epsilon == pytest.approx(expected)
+    replaced = group(known(), RecordScenario(relation="replace"))
+    # one replaced record is one that goes and one that comes
+    total = compose([two, replaced])
+    assert (total.coupling_id, total.relation) == ("replace:1", "replace")
+    assert compose([replaced, three]).coupling_id == "replace:1"
+    with pytest.raises(CompositionError, match="different couplings"):
+        compose([one, replaced])
+
+
+def test_a_scaler_and_a_model_of_one_named_table_add_up():
+    rows = pd.DataFrame({"s": [0, 0, 1, 1], "u": [0.0, 2.0, 1.0, 3.0]})
+    mine = group(mean_of(("u",)), scenario(rows))
+    assert mine.coupling_count == 1 and mine.table is not None
+    # of any neighbouring tables, as a training run is: one record replaced, two, or two
+    # that come or go
+    for other in (
+        RecordScenario(relation="replace"),
+        RecordScenario(relation="replace", k=2),
+        RecordScenario(k=2),
+    ):
+        of_any = replace(group(known(), other), table=mine.table)
+        total = compose([of_any, mine])
+        assert total.coupling_id == mine.coupling_id
+        assert total.notion is Notion.RENYI_PUFFERFISH
+        alpha = total.alpha
+        expected = of_any.curve.renyi(alpha) + mine.curve.renyi(alpha)
+        assert total.epsilon == pytest.approx(expected)
+        assert any("which changes no more" in text for text in total.assumptions)
+    for other in (
+        replace(group(known(), RecordScenario()), table=mine.table),
+        # a table without a name may be another one
         group(known(), RecordScenario(relation="replace")),
-        group(known(), RecordScenario(k=2)),
-    ]
-    for i in range(3):
+        replace(
+            group(known(), RecordScenario(relation="replace")),
+            table=mine.table,
+            coupling_id=None,
+        ),
+    ):
         with pytest.raises(CompositionError, match="different couplings"):
-            compose([certificates[i], certificates[i - 1]])
+            compose([mine, other])
+    # how many records it changes is not known
+    vague = replace(mine, coupling_count=None)
+    with pytest.raises(CompositionError, match="different couplings"):
+        compose([vague, replace(of_any, coupling_id="replace:3", relation="replace")])
+
+
+def test_one_name_is_one_table():
+    certificate = replace(group(known(), RecordScenario()), table="census")
+    with pytest.raises(CompositionError, match="tables of 4 and of 5 records"):
+        compose([certificate, replace(certificate, n_records=5)])
 
 
 def test_estimates_are_not_added_to_promises():

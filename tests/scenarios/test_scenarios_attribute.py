@@ -23,7 +23,7 @@ from skpuffer.scenarios import (
     OutputSamples,
     ReferenceTable,
 )
-from skpuffer.scenarios.attribute._bound import _variation_radius
+from skpuffer.scenarios.priors._variation import variation_radius
 
 CALLS = []
 
@@ -245,7 +245,8 @@ def test_labels(table, prior_as, law, notion, phrase, kind):
 
 
 def test_the_default_is_an_estimate(table):
-    assert AttributeScenario("sex", level="record", prior=table).prior_as == "sample"
+    scenario = AttributeScenario("sex", level="record", prior=table)
+    assert (scenario.prior_as, scenario.trust) == (None, "sample")
 
 
 def weissman(size, n, beta):
@@ -289,13 +290,13 @@ def test_the_radius_covers():
     law = np.array([0.5, 0.5])
     samples = rng.multinomial(n, law, size=20_000) / n
     distance = np.abs(samples - law).sum(axis=1) / 2
-    radius = _variation_radius(2, n, beta)
+    radius = variation_radius(2, n, beta)
     assert np.mean(distance > radius) <= beta
     assert np.mean(distance > radius / 2) > beta
-    assert _variation_radius(1, n, beta) == 0.0
-    sizes = [_variation_radius(k, n, beta) for k in (2, 3, 50, 5000)]
+    assert variation_radius(1, n, beta) == 0.0
+    sizes = [variation_radius(k, n, beta) for k in (2, 3, 50, 5000)]
     assert sizes == sorted(sizes)
-    numbers = [_variation_radius(4, m, beta) for m in (10, 20, 1000, 10**6)]
+    numbers = [variation_radius(4, m, beta) for m in (10, 20, 1000, 10**6)]
     assert numbers == sorted(numbers, reverse=True)
     assert numbers[0] == pytest.approx(numbers[-1] * math.sqrt(1e5))
 

@@ -14,6 +14,7 @@ from skpuffer.training import (
     Logistic,
     MulticlassHinge,
     Multinomial,
+    SmoothLoss,
     Squared,
     make_loss,
 )
@@ -50,6 +51,19 @@ def test_derivative_is_the_slope_of_the_value(loss):
         )
         column = found[:, k] if loss.indexed else found
         np.testing.assert_allclose(column, slope, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "loss", [x for x in SINGLE + MULTIPLE if isinstance(x, SmoothLoss)], ids=repr
+)
+def test_second_derivative_is_the_slope_of_the_derivative(loss):
+    rng = np.random.default_rng(3)
+    scores, y = example(loss, rng)
+    direction = rng.normal(size=scores.shape)
+    step = 1e-6 * direction
+    ahead, behind = (loss.derivative(scores + s, y) for s in (step, -step))
+    found = loss.second_derivative(scores, y, direction)
+    np.testing.assert_allclose(found, (ahead - behind) / 2e-6, atol=1e-5)
 
 
 @pytest.mark.parametrize("loss", SINGLE + MULTIPLE, ids=repr)

@@ -25,6 +25,7 @@ from skpuffer.scenarios import (
     CoupledSamples,
     OutputDistributions,
     OutputSensitivity,
+    RecordDistributions,
 )
 from skpuffer.scenarios._facts import Fact
 from skpuffer.transport import continuous_near_radius, gaussian_near_radius, near_radius
@@ -122,7 +123,13 @@ class ApproximateWasserstein(_AdditiveAccountant):
     <Notion 'approximate_renyi_pufferfish'>
     """
 
-    needs = (OutputDistributions, CoupledSamples, OutputSensitivity, Adjacency)
+    needs = (
+        OutputDistributions,
+        RecordDistributions,
+        CoupledSamples,
+        OutputSensitivity,
+        Adjacency,
+    )
 
     def __init__(
         self,
@@ -346,7 +353,7 @@ def near_sensitivity(
 
 @near_sensitivity.register
 def _(
-    fact: OutputDistributions,
+    fact: OutputDistributions | RecordDistributions,
     whole: SensitivityBound,
     release: QueryRelease,
     norm: float,
@@ -356,12 +363,12 @@ def _(
         return whole
     # one radius for all pairs, each of which may leave out the same mass: the promise
     # is made pair by pair, so these masses are not added up
-    radius, worst = -math.inf, None
+    shift, worst = -math.inf, None
     for prior, i, j, u, v in fact.pairs_of_distributions():
-        found = _near_distance(u, v, event, norm, release.units)
-        if found > radius:
-            radius, worst = found, (prior, fact.secrets[i], fact.secrets[j])
-    radius = (fact.scale * radius if radius else 0.0) + release.total_slack(norm)
+        found = _near_distance(u, v, event, *fact.compared_in(release, norm))
+        if found > shift:
+            shift, worst = found, (prior, fact.secrets[i], fact.secrets[j])
+    radius = fact.output_move(shift, release, norm) + release.total_slack(norm)
     if whole.radius * (1 - _WORTH) <= radius:
         return whole
     # even if `whole` is the sensitivity to an arbitrary record, this bound rests on the

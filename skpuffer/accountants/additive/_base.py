@@ -27,6 +27,7 @@ from skpuffer.scenarios import (
     CoupledSamples,
     OutputDistributions,
     OutputSensitivity,
+    RecordDistributions,
 )
 from skpuffer.scenarios._facts import Fact, arbitrary_coupling
 from skpuffer.utils._checks import (
@@ -161,7 +162,7 @@ def _trusted_bound(
 
 
 def _record_ceiling(
-    fact: OutputDistributions, release: QueryRelease, norm: float
+    fact: OutputDistributions | RecordDistributions, release: QueryRelease, norm: float
 ) -> float:
     """Sensitivity to an arbitrary record, which bounds W_inf of one record's part."""
     # The other records cancel where they are independent of the secret, so what is left
@@ -172,7 +173,7 @@ def _record_ceiling(
 
 
 def distribution_sensitivity(
-    fact: OutputDistributions,
+    fact: OutputDistributions | RecordDistributions,
     radius: float,
     release: QueryRelease,
     norm: float,
@@ -182,9 +183,9 @@ def distribution_sensitivity(
 
     Parameters
     ----------
-    fact : OutputDistributions
+    fact : OutputDistributions or RecordDistributions
     radius : float
-        Largest distance of a pair, without the release's `slack`.
+        Largest move by a pair, without the release's `slack`.
     release : QueryRelease
     norm : float
     **known : dict
@@ -206,7 +207,7 @@ def distribution_sensitivity(
 
 @sensitivity_bound.register
 def _(
-    fact: OutputDistributions, release: QueryRelease, norm: float
+    fact: OutputDistributions | RecordDistributions, release: QueryRelease, norm: float
 ) -> SensitivityBound:
     ceiling = _record_ceiling(fact, release, norm)
     pairs = list(fact.pairs_of_distributions())
@@ -214,12 +215,10 @@ def _(
     # pays
     distance, at = largest_distance(
         [(u, v) for *_, u, v in pairs],
-        norm,
-        release.units,
-        ceiling / fact.scale if fact.scale else math.inf,
+        *fact.compared_in(release, norm),
+        fact.shift_ceiling(release, ceiling),
     )
-    # a norm is homogeneous; times zero, an infinite distance is no move
-    radius = fact.scale * distance if fact.scale else 0.0
+    radius = fact.output_move(distance, release, norm)
     prior, i, j, *_ = pairs[at]
     worst = (prior, fact.secrets[i], fact.secrets[j])
     return distribution_sensitivity(fact, radius, release, norm, worst=worst)
@@ -319,8 +318,8 @@ def delta_left(delta: float, event: float) -> float:
     if event >= delta:
         raise ValueError(
             f"The parameter 'delta' ({delta:g}) must exceed {event:g}, the mass "
-            "outside the event on which the prior is known. Use more public rows or a "
-            "larger 'delta'."
+            "outside the event on which the prior is known. Use more public rows, a "
+            "smaller 'event_delta' of the scenario if it has one, or a larger 'delta'."
         )
     return float(delta) - event
 
@@ -557,6 +556,8 @@ class _AdditiveAccountant(Accountant):
             curve=curve,
             rpp_epsilon=rpp,
             coupling_id=sensitivity.coupling_id,
+            # of facts that do not speak of records it is not known
+            coupling_count=None if sensitivity.relation is None else sensitivity.count,
             composable=bool(composable),
             assumptions=(
                 *sensitivity.assumptions,

@@ -17,7 +17,7 @@ from skpuffer.utils._plain import Plain
 from skpuffer.utils._solve import MARGIN, smallest_argument
 from skpuffer.utils._types import Floats
 
-__all__ = ["AtomMoves", "CouplingCurve", "GaussianMoves", "Moves"]
+__all__ = ["AtomMoves", "CouplingCurve", "GaussianMoves", "Moves", "of_balls"]
 
 # Number of cells into which a Gaussian's moves are rounded up where there is no closed
 # form, most of them within so many standard deviations of its mean.
@@ -81,7 +81,7 @@ class AtomMoves(Plain, kind="atom_moves"):
         """
         if self.steps is None:
             # of lengths only: each move may be the costliest one of its ball
-            costs = _of_balls(lambda ball: noise.renyi(alpha, ball), shift, self.radii)
+            costs = of_balls(lambda ball: noise.renyi(alpha, ball), shift, self.radii)
         else:
             costs = self.costs(noise, alpha, self.steps)
         exponent = (alpha - 1) * costs
@@ -124,7 +124,7 @@ class AtomMoves(Plain, kind="atom_moves"):
         """Return the mean hockey-stick divergence of a move at exp(epsilon)."""
         # hockey-stick divergences do not add up over coordinates as Rényi costs do, so
         # each move counts as the worst one of its ball, even where steps are known
-        deltas = _of_balls(lambda ball: noise.delta(epsilon, ball), shift, self.radii)
+        deltas = of_balls(lambda ball: noise.delta(epsilon, ball), shift, self.radii)
         return float(self.masses @ deltas)
 
     def widened(self, distance: float) -> "AtomMoves":
@@ -348,8 +348,20 @@ def _log_mean(exponent: Floats, masses: Floats) -> float:
     return float(logsumexp(exponent[some] + np.log(masses[some])))
 
 
-def _of_balls(function: Callable[[Any], Any], shift: Shift, radii: Floats) -> Floats:
-    """Value of a function of shifts for balls like `shift` of several radii."""
+def of_balls(function: Callable[[Any], Any], shift: Shift, radii: Floats) -> Floats:
+    """Return a function of shifts at balls like `shift`, of several radii.
+
+    Parameters
+    ----------
+    function : callable of a Shift
+    shift : Shift
+    radii : ndarray of shape (k,)
+        In units of the release.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+    """
     if shift.dim == 1:
         # noise takes an array of shifts of one coordinate, in units of the output
         unit = 1.0 if shift.weights is None else shift.weights[0]

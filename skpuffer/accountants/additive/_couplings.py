@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import singledispatch
+from functools import partial, singledispatch
 from typing import TypeGuard
 
 import numpy as np
@@ -14,21 +14,31 @@ from skpuffer.distributions._distributions import cached_distribution_distance
 from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.noise import Noise, Shift
 from skpuffer.releases import QueryRelease
-from skpuffer.scenarios import CoupledSamples, OutputDistributions
+from skpuffer.scenarios import (
+    CoupledSamples,
+    OutputDistributions,
+    RecordDistributions,
+)
 from skpuffer.scenarios._facts import Fact
 from skpuffer.transport import quantile_coupling, transport_plan
 from skpuffer.utils._lengths import lengths_of
 from skpuffer.utils._types import Floats
 
 from ._base import SensitivityBound
-from ._coupling_curve import AtomMoves, GaussianMoves, Moves
+from ._coupling_curve import AtomMoves, GaussianMoves, Moves, of_balls
 
-__all__ = ["Couplings", "couplings"]
+__all__ = ["Couplings", "RecordCouplings", "couplings"]
+
+#: What a plan pays for a displacement: a power of its length, or a function.
+_Cost = float | Callable[[Floats], Floats]
 
 # Costs whose exponents are this far apart are compared by the exponents themselves.
 _SPAN = 600.0
 # Only couplings within this share of the worst one's cost are planned anew.
 _BINDING = 0.8
+# Beyond so many, lengths are rounded up to this many an octave: each costs a search.
+_LENGTHS = 2**7
+_PER_OCTAVE = 2**5
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +77,8 @@ class Couplings:
         -------
         tuple of AtomMoves or GaussianMoves
         """
-        planned = tuple(self._planned(u, v, 2.0) for u, v in self.plans)
+        cost = self._squared()
+        planned = tuple(self._planned(u, v, cost) for u, v in self.plans)
         return self._lengthened(self.fixed) + planned
 
     def improved(
@@ -106,7 +117,7 @@ class Couplings:
             if k not in skip and moments[k] >= _BINDING * max(moments)
         ]
         better = list(moves)
-        cost = _exponential_cost(noise, alpha, self.scale)
+        cost = _exponential_cost(partial(self._costs, noise, alpha, shift), alpha)
         for k in planned:
             found = self._planned(*self.plans[k - first], cost)
             # where exponentials would overflow the cost planned for is not the mean's
@@ -115,9 +126,17 @@ class Couplings:
                 better[k] = found
         return tuple(better), tuple(planned)
 
-    def _planned(
-        self, u: Discrete, v: Discrete, cost: float | Callable[[Floats], Floats]
-    ) -> Moves:
+    def _squared(self) -> _Cost:
+        """Return a cost by which plans are good before the noise is known."""
+        return 2.0
+
+    def _costs(
+        self, noise: Noise, alpha: float, shift: Shift, displacements: Floats
+    ) -> Floats:
+        """Rényi cost of displacements of the distributions, of shape (k, dim)."""
+        return AtomMoves.costs(noise, alpha, self.scale * displacements)
+
+    def _planned(self, u: Discrete, v: Discrete, cost: _Cost) -> Moves:
         """Return the moves of an optimal plan: for a power of the norm, or a cost."""
         plan = transport_plan(
             u.points,
@@ -138,6 +157,59 @@ class Couplings:
         if self.slack == 0:
             return moves
         return tuple(each.widened(self.slack) for each in moves)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RecordCouplings(Couplings):
+    """Couplings of one record's contribution, by which the output moves at most so far.
+
+    Parameters
+    ----------
+    release : QueryRelease
+        That bounds how far the output moves with a contribution.
+    """
+
+    release: QueryRelease
+
+    def _reach(self, displacements: Floats) -> Floats:
+        """Largest lengths of the output's moves for displacements, of shape (k, m)."""
+        lengths = lengths_of(displacements, self.release.shift_norm(self.norm))
+        found, at = np.unique(lengths, return_inverse=True)
+        if len(found) > _LENGTHS:
+            # a fraction is between a half and one
+            fractions, exponents = np.frexp(lengths)
+            fractions = np.ceil(fractions * 2 * _PER_OCTAVE) / (2 * _PER_OCTAVE)
+            found, at = np.unique(np.ldexp(fractions, exponents), return_inverse=True)
+        moves = [
+            self.release.record_move(length, self.norm, "replace")
+            for length in found.tolist()
+        ]
+        reached: Floats = np.asarray(moves, dtype=float)[at]
+        return reached
+
+    def _squared(self) -> _Cost:
+        def squared(displacements: Floats) -> Floats:
+            flat = displacements.reshape(-1, displacements.shape[-1])
+            costs: Floats = self._reach(flat) ** 2
+            return costs.reshape(displacements.shape[:-1])
+
+        return squared
+
+    def _costs(
+        self, noise: Noise, alpha: float, shift: Shift, displacements: Floats
+    ) -> Floats:
+        # in which direction the output moves is not known: as the costliest of a ball
+        balls = of_balls(
+            lambda ball: noise.renyi(alpha, ball), shift, self._reach(displacements)
+        )
+        return balls
+
+    def _planned(self, u: Discrete, v: Discrete, cost: _Cost) -> Moves:
+        norm = self.release.shift_norm(self.norm)
+        plan = transport_plan(u.points, v.points, u.weights, v.weights, cost, norm)
+        reached = AtomMoves(self._reach(plan.displacements), plan.mass)
+        (moves,) = self._lengthened((reached,))
+        return moves
 
 
 def atoms(
@@ -258,6 +330,40 @@ def _(
     )
 
 
+@couplings.register
+def _(
+    fact: RecordDistributions,
+    sensitivity: SensitivityBound,
+    release: QueryRelease,
+    norm: float,
+) -> Couplings:
+    # A coupling of one record's contributions is one of the tables, the others being
+    # independent of the secret. Given both tables the outputs are no further apart than
+    # the release says, and what that costs may be averaged: divergences of mixtures by
+    # one law are no larger, by joint convexity, as in Theorem 4.5.
+    fixed: list[Moves] = []
+    plans: list[tuple[Discrete, Discrete]] = []
+    error = 0.0
+    for *_, u, v in fact.pairs_of_distributions():
+        error = max(error, mass_error(u, v))
+        if has_masses(u) and has_masses(v):
+            plans.append((u, v))
+            continue
+        # of supports the longest move alone is known
+        compared_in = fact.compared_in(release, norm)
+        far = cached_distribution_distance(u, v, *compared_in, release.shift_ceiling)
+        fixed.append(ball(fact.output_move(far, release, norm)))
+    return RecordCouplings(
+        tuple(fixed),
+        tuple(plans),
+        slack=release.total_slack(norm),
+        norm=norm,
+        units=release.unit_array,
+        mass_error=error,
+        release=release,
+    )
+
+
 def left_out_text(mass: float) -> str:
     """Sentence of the certificate on a mass that is left out."""
     return (
@@ -319,7 +425,7 @@ def _square_root(covariance: Floats) -> Floats:
 
 
 def _exponential_cost(
-    noise: Noise, alpha: float, scale: float
+    costs: Callable[[Floats], Floats], alpha: float
 ) -> Callable[[Floats], Floats]:
     """Return the cost of a displacement whose mean bounds the Rényi divergence.
 
@@ -329,8 +435,8 @@ def _exponential_cost(
 
     def cost(displacements: Floats) -> Floats:
         shape = displacements.shape[:-1]
-        steps = scale * displacements.reshape(-1, displacements.shape[-1])
-        exponent = (alpha - 1) * AtomMoves.costs(noise, alpha, steps)
+        steps = displacements.reshape(-1, displacements.shape[-1])
+        exponent = (alpha - 1) * costs(steps)
         # an infinite cost would make the solver's sums nan; a finite one this large is
         # avoided all the same
         exponent = np.minimum(exponent, np.finfo(float).max / 4).reshape(shape)

@@ -18,6 +18,7 @@ from skpuffer.scenarios import (
     CoupledSamples,
     OutputDistributions,
     OutputSensitivity,
+    RecordDistributions,
 )
 from skpuffer.utils._checks import check_real
 from skpuffer.utils._solve import root_above
@@ -73,8 +74,11 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
     Any coupling gives a valid bound, the best one the smallest. On one coordinate the
     monotone coupling is used, which is the best for costs that are convex in the move;
     on several an optimal plan for the cost of the noise itself, found in turn with the
-    noise; between Gaussians a linear coupling. Where only the longest move is known,
-    or the mean gains nothing, the promise is that of :class:`GeneralWasserstein`.
+    noise; between Gaussians a linear coupling. Of a query that is no sum over records,
+    such as a regularised model, the mean is over how far one record moves, each move
+    counting as the farthest that the query may go with it. Where only the longest move
+    is known, or the mean gains nothing, the promise is that of
+    :class:`GeneralWasserstein`.
 
     Samples of an unknown distribution only estimate the mean, so the certificate is an
     estimate.
@@ -99,7 +103,13 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
     2.613188
     """
 
-    needs = (OutputDistributions, CoupledSamples, OutputSensitivity, Adjacency)
+    needs = (
+        OutputDistributions,
+        RecordDistributions,
+        CoupledSamples,
+        OutputSensitivity,
+        Adjacency,
+    )
     _source = "distribution-aware Wasserstein mechanism (Pierquin et al. 2024, Thm 4.5)"
 
     def __init__(

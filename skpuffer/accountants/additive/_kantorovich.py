@@ -12,7 +12,11 @@ from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import InfiniteDistanceError
 from skpuffer.noise import Noise
 from skpuffer.releases import QueryRelease
-from skpuffer.scenarios import BoundScenario, OutputDistributions
+from skpuffer.scenarios import (
+    BoundScenario,
+    OutputDistributions,
+    RecordDistributions,
+)
 from skpuffer.transport import transport_plan
 from skpuffer.utils._checks import check_positive, check_probability
 from skpuffer.utils._lengths import lengths_of
@@ -73,7 +77,7 @@ class Kantorovich(_AdditiveAccountant):
     3.0
     """
 
-    needs = (OutputDistributions,)
+    needs = (OutputDistributions, RecordDistributions)
     _source = "Kantorovich mechanism (Ding 2022; Pierquin et al. 2024, Thm 3.3)"
 
     #: A pure promise: there is no order to choose.
@@ -121,23 +125,27 @@ class Kantorovich(_AdditiveAccountant):
 
 
 def _longest_of_plans(
-    fact: OutputDistributions, release: QueryRelease, norm: float, delta: float
+    fact: OutputDistributions | RecordDistributions,
+    release: QueryRelease,
+    norm: float,
+    delta: float,
 ) -> SensitivityBound:
     """Bound the sensitivity of a release's output by plans optimal for W_1."""
     # the event of the fact and the moves left out share delta, by the union bound
     left_out = max(0.0, delta - fact.delta)
+    compared_in = fact.compared_in(release, norm)
     radius, worst, kept_all = -math.inf, None, True
     for prior, i, j, u, v in fact.pairs_of_distributions():
-        found, all_of_it = _longest(u, v, norm, release.units, left_out)
+        found, all_of_it = _longest(u, v, *compared_in, left_out)
         kept_all &= all_of_it
         if found > radius:
             radius, worst = found, (prior, fact.secrets[i], fact.secrets[j])
-    radius = fact.scale * radius if radius else 0.0
     # where no plan left anything out, delta is not spent and the promise is pure
     known: dict[str, Any] = {"worst": worst}
     if not kept_all:
         assumptions = (*fact.assumptions, left_out_text(left_out))
         known |= {"delta": delta, "assumptions": assumptions}
+    radius = fact.output_move(radius, release, norm)
     return distribution_sensitivity(fact, radius, release, norm, **known)
 
 

@@ -56,22 +56,32 @@ class StepsOfRelease(ABC):
     relation : {'add_remove', 'replace'}
         How neighbouring tables differ; a record may become any other.
     count : int
-        How many records differ.
-    independent : bool
-        Whether those that differ are fixed beforehand, all others being the same: a
-        single record, or any group under differential privacy.
+        How many records differ at most.
+    event : float
+        Mass of the event in which more do.
+    law : tuple of float or None
+        Bounds of the probability that more than 0, 1, ... records differ, under some
+        coupling, where they are known.
     moves : tuple of float or None
         How far each of them moves a step at most, in units of the release and the
         largest first, by what is known of the record's own move. None if a record may
         become any other.
+
+    Notes
+    -----
+    Why any dependence will do: under one coupling of the two worlds the run meets a
+    fixed pair of tables that differ in so many records, whatever these depend on. What
+    holds for each such pair holds for the mixtures over the coupling, as divergences
+    are jointly convex. On an event that is left out nothing is promised; it is about
+    the tables, so that it counts once for all steps.
     """
 
     # Hashable, with the release: scales are remembered by them, see `_memoised_scale`.
     release: Release
     relation: str
     count: int
-    # amplification by sampling rests on it; plain composition does not
-    independent: bool = True
+    event: float = 0.0
+    law: tuple[float, ...] | None = None
     moves: tuple[float, ...] | None = None
 
     #: Subclasses by the kind of release they read.

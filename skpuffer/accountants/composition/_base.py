@@ -9,20 +9,26 @@ from typing import Any, ClassVar
 from scipy.optimize import brentq
 
 from skpuffer.accountants._base import Account, Calibration, accounts_for
-from skpuffer.accountants.additive._base import QUERY_FIELDS, _AdditiveAccountant
+from skpuffer.accountants.additive._base import (
+    QUERY_FIELDS,
+    _AdditiveAccountant,
+    delta_left,
+)
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy._curve import Curve
-from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
+from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, ShiftPair
 from skpuffer.privacy_loss._distribution import TOLERANCE
 from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
 from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency, BoundScenario
 from skpuffer.scenarios._facts import arbitrary_coupling
+from skpuffer.utils._checks import check_probability
 from skpuffer.utils._solve import largest_argument, raise_until
 
 from ._accounting import Accounting, StepsOfRelease
+from ._count_law import law_account, law_scale
 from ._gradients import GRADIENT_FIELDS
 from ._least_scale import least_scale
 from ._votes import VOTE_FIELDS
@@ -54,22 +60,19 @@ def steps_of(release: Release, adjacency: Adjacency) -> StepsOfRelease:
         raise UnsupportedError(
             f"nothing is known of the steps of a {type(release).__name__}"
         )
-    # In the event that more records differ nothing would be promised: its mass would
-    # have to come off delta, which no account of steps does.
-    if not adjacency.count_is_certain:
-        raise UnsupportedError(
-            f"only with probability 1 - {adjacency.delta:g} do no more than "
-            f"{adjacency.count} records depend on the secret; ask the scenario for a "
-            "number that is certain (event_delta=0)"
-        )
     count = int(adjacency.count)
-    # fixed beforehand: see the class
-    independent = count == 1 or adjacency.any_records
+    # what differs between votes is teachers, who may hold many of the records
+    if type(release) is VoteRelease:
+        count = adjacency.teachers(release)
+    # more records than that differ in an event of this mass, which is about the tables:
+    # it is paid for once, whatever the number of steps
+    event = 0.0 if adjacency.count_is_certain else float(adjacency.delta)
+    law = None if adjacency.survival is None else tuple(adjacency.survival.tolist())
     # what reads records one by one may be told how far each of them moves
     moves = None
     if release.contribution is not None:
         moves = kind.known_moves(release, adjacency)
-    steps = kind(release, adjacency.relation, count, independent, moves=moves)
+    steps = kind(release, adjacency.relation, count, event, law, moves)
     steps.check()
     return steps
 
@@ -117,6 +120,8 @@ class _CompositionAccountant(_AdditiveAccountant):
         rng: Any,
     ) -> Calibration:
         """Set the scale of each step's noise to the least that keeps the promise."""
+        # a budget too small for the event is refused before any scale is searched for
+        self._delta_left(steps)
         scale = _memoised_scale(self, steps)
         noise = noise.with_scale(scale)
         certificate = self._certify_steps(steps, fact, bound, noise)
@@ -132,7 +137,15 @@ class _CompositionAccountant(_AdditiveAccountant):
     ) -> StepsOfRelease:
         """Dominating pairs of a release's steps, between tables adjacent by a fact."""
         try:
-            return steps_of(release, fact)
+            steps = steps_of(release, fact)
+            if steps.event and self.delta is None:
+                raise UnsupportedError(
+                    f"only with probability 1 - {steps.event:g} do no more than "
+                    f"{steps.count} records depend on the secret, and a promise at an "
+                    "order has no room for the rest; give a delta instead of an alpha, "
+                    "or ask the scenario for a number that is certain (event_delta=0)"
+                )
+            return steps
         except UnsupportedError as error:
             raise UnsupportedError(
                 f"{type(self).__name__} has no bound for the release {release.name!r} "
@@ -149,21 +162,40 @@ class _CompositionAccountant(_AdditiveAccountant):
     #: MiB that a grid of privacy losses may take.
     max_memory: float = 500.0
 
+    #: Whether a law of how many records differ is read: by means of trade-offs.
+    _by_law = False
+
     #: Whether the noise is asked for Rényi costs, or for its trade-off.
     _by_renyi_costs = False
+
+    @property
+    def _accuracy(self) -> float:
+        """Relative accuracy of epsilon to which a scale is searched for."""
+        return TOLERANCE
 
     @property
     @abstractmethod
     def _composed_notion(self) -> Notion:
         """Notion of the promise for many steps."""
 
+    def _delta_left(self, steps: StepsOfRelease) -> float | None:
+        """Part of delta that the event of some steps leaves to the noise, if any."""
+        if self.delta is None or not steps.event:
+            return self.delta
+        # given the event's complement in both worlds, delta is that of the noise
+        return delta_left(self.delta, steps.event) / (1 - steps.event)
+
     @abstractmethod
-    def _read(self, curve: GaussianCurve | PrivacyLossCurve) -> Reading:
+    def _read(
+        self, curve: GaussianCurve | PrivacyLossCurve, delta: float | None
+    ) -> Reading:
         """Read the promise off the curve of all steps.
 
         Parameters
         ----------
         curve : GaussianCurve or PrivacyLossCurve
+        delta : float or None
+            At which to read it; None at the order promised.
 
         Returns
         -------
@@ -177,31 +209,47 @@ class _CompositionAccountant(_AdditiveAccountant):
         """
 
     @abstractmethod
-    def _loss(self, curve: GaussianCurve | PrivacyLossCurve, tolerance: float) -> float:
+    def _loss(
+        self,
+        curve: GaussianCurve | PrivacyLossCurve,
+        delta: float | None,
+        tolerance: float,
+    ) -> float:
         """Epsilon of a curve, not below the truth and at most `tolerance` above it."""
 
     @abstractmethod
-    def _fair_mu(self) -> float:
+    def _fair_mu(self, delta: float | None) -> float:
         """Mu of the mu-Gaussian mechanism that keeps about the same promise."""
 
     def _least_scale(self, steps: StepsOfRelease) -> float:
         """Scale of the least noise that keeps the promise."""
+        scale = self._scale_of_count(steps)
+        if steps.law is None or not self._by_law:
+            return scale
+        assert self.delta is not None  # of an accountant that reads laws
+        noise, target = self._chosen_noise(), (float(self.epsilon), float(self.delta))
+        return law_scale(steps, noise, *target, scale, self.max_memory)
+
+    def _scale_of_count(self, steps: StepsOfRelease) -> float:
+        """Scale of the least noise for as many records as may differ."""
         # of scale one: only its family and its shape matter here
-        unit = self._chosen_noise()
+        unit, delta = self._chosen_noise(), self._delta_left(steps)
 
         def under(scale: float) -> Accounting:
             return steps.under(unit.with_scale(scale), self.max_memory)
 
         def loss(scale: float, tolerance: float) -> float:
-            return self._loss(under(scale).curve, tolerance)
+            return self._loss(under(scale).curve, delta, tolerance)
 
         # the sensitivity of a step sets the order of magnitude of the scale
         size = under(1.0).shift.radius
-        usual, aim = under(size).curve, self._fair_mu()
+        usual, aim = under(size).curve, self._fair_mu(delta)
         if isinstance(usual, GaussianCurve):
             # the whole curve is one number, mu, inversely proportional to the scale
             mu = largest_argument(
-                lambda mu: self._loss(GaussianCurve(mu), TOLERANCE), self.epsilon, aim
+                lambda mu: self._loss(GaussianCurve(mu), delta, TOLERANCE),
+                self.epsilon,
+                aim,
             )
             enough = raise_until(
                 lambda scale: loss(scale, TOLERANCE) <= self.epsilon,
@@ -226,7 +274,7 @@ class _CompositionAccountant(_AdditiveAccountant):
             low, high = low - 3, low
         # coarse, as `least_scale` goes on from there with the true loss
         guess = brentq(miss, low, high, xtol=0.02)
-        return least_scale(loss, self.epsilon, size * math.exp(guess), TOLERANCE)
+        return least_scale(loss, self.epsilon, size * math.exp(guess), self._accuracy)
 
     def _certify_steps(
         self,
@@ -239,37 +287,55 @@ class _CompositionAccountant(_AdditiveAccountant):
         # from the noise itself, as calibrated or as given: the certificate's own
         # account
         release, found = steps.release, steps.under(noise, self.max_memory)
-        epsilon, lower, curve, remarks = self._read(found.curve)
-        # Rényi costs of subsampled steps are read off the noise's trade-off, so the
-        # evidence of that counts for them too
+        delta = self._delta_left(steps)
+        epsilon, lower, curve, remarks = self._read(found.curve, delta)
+        # Rényi costs of other than plain steps are read off the noise's trade-off, so
+        # the evidence of that counts for them too
         pairs = getattr(found.curve, "steps", ())
         by_costs = self._by_renyi_costs and all(
-            hasattr(pair, "renyi_costs") for pair, _ in pairs
+            isinstance(pair, ShiftPair) for pair, _ in pairs
         )
-        radius = float(found.shift.radius)
-        coupling, notion = fact.coupling_id, self._composed_notion
+        event = steps.event
+        coupling = fact.coupling_id
+        notion = self._composed_notion
         moved: tuple[str, ...] = ()
-        if steps.moves is not None:
+        weighed = None
+        if steps.law is not None and self._by_law:
+            weighed = self._account_by_law(steps, noise)
+        if weighed is not None and weighed[0] < epsilon:
+            # a mean over tables, which holds for this run alone
+            (epsilon, curve, found), lower, remarks = weighed, None, ()
+            event, coupling, notion = 0.0, None, Notion.APPROXIMATE_PUFFERFISH
+        elif event:
+            # what rests on an event is about the prior, and on this coupling of it
+            notion = Notion.APPROXIMATE_PUFFERFISH
+        elif steps.moves is not None:
             # what is promised rests on how far the secret moves each record
             notion = notion.pufferfish
             moved = steps.statements(fact.move)
         elif not math.isinf(fact.move):
             # the bound takes clipped gradients of any records, not how far each moves
-            coupling = arbitrary_coupling(steps.relation, steps.count)
+            coupling = arbitrary_coupling(steps.relation, fact.count)
+        # teachers were counted by where the records are: not so of any as many
+        if getattr(release, "groups", None) and fact.sequences is not None:
+            coupling = fact.together(coupling)
+        radius = float(found.shift.radius)
         # one record against one; under differential privacy the two are the same by
         # definition
-        compared = steps.count == 1 and not fact.any_records
+        compared = fact.count == 1 and not fact.any_records
         return Certificate(
             notion=notion if fact.certified else Notion.ESTIMATED,
             epsilon=epsilon,
             alpha=getattr(self, "alpha", None),
             delta=0.0 if self.delta is None else float(self.delta),
+            event_delta=event,
             relation=steps.relation,
             curve=curve,
             # a lower bound of the dominating pair is one of the run only if tables
             # attain it
             epsilon_lower=lower if found.tight and fact.certified else None,
             coupling_id=coupling,
+            coupling_count=fact.count,
             composable=fact.certified and coupling is not None,
             assumptions=(
                 *fact.assumptions,
@@ -286,12 +352,24 @@ class _CompositionAccountant(_AdditiveAccountant):
             **self._identity(bound, release),
         )
 
+    def _account_by_law(
+        self, steps: StepsOfRelease, noise: Noise
+    ) -> tuple[float, Curve, Accounting]:
+        """Epsilon, curve and account by the law of how many records differ."""
+        delta = check_probability(delta=self.delta)
+        curve, found = law_account(steps, noise, delta, self.max_memory)
+        return curve.epsilon(delta), curve, found
+
 
 def _memoised_scale(accountant: _CompositionAccountant, steps: StepsOfRelease) -> float:
     """Least scale, remembered by value: model selection asks again and again."""
-    # without the facts of the table, which hold private rows under an empirical prior
+    # without the facts of the table, which hold private rows under an empirical prior,
+    # and what of votes has been counted
     release: Any = steps.release
-    steps = replace_fields(steps, release=replace_fields(release, context=None))
+    bare: dict[str, Any] = {"context": None}
+    if type(release) is VoteRelease:
+        bare |= {"groups": None, "query": None}
+    steps = replace_fields(steps, release=replace_fields(release, **bare))
     # by value: equal parameters of two accountants give the same scale
     params = tuple(sorted(accountant.get_params(deep=False).items()))
     return _scale_of(type(accountant), params, steps)

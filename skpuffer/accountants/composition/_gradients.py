@@ -19,6 +19,7 @@ from skpuffer.privacy_loss import (
     PrivacyLossCurve,
     ReplacePoissonPair,
     ShiftPair,
+    SubsetGroupPair,
     SubsetPair,
 )
 from skpuffer.releases import (
@@ -57,6 +58,9 @@ GRADIENT_FIELDS = frozenset(
     }
 )
 
+#: Schemes that draw from a number of records.
+_BY_NUMBER = (FixedSizeSampling, WithReplacementSampling)
+
 # Groups up to this size are accounted for split by split, i joining while k - i leave,
 # which takes a tenth of a second each; beyond, a looser bound that holds for any.
 _MOST_DIRECTIONS = 16
@@ -68,6 +72,7 @@ Pair = (
     | PoissonPair
     | MixturePair
     | MovedPair
+    | SubsetGroupPair
     | ReplacePoissonPair
     | GaussianPoissonPair
     | GaussianPoissonGroup
@@ -122,11 +127,14 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
     #: Functions of these steps and a noise that return what dominates them.
     schemes: ClassVar[dict[type, Callable[[Any, Noise], Dominated]]] = {}
 
-    #: Schemes whose accounts count on no chance. The others count on it that a record
-    #: is in some batches only, and so does a scheme that is registered but not here.
-    unamplified: ClassVar[tuple[type, ...]] = (
+    #: Schemes whose accounts read how many records differ. One that is registered but
+    #: not here has an account of a single record.
+    of_groups: ClassVar[tuple[type, ...]] = (
+        FixedSizeSampling,
         FullBatchSampling,
+        PoissonSampling,
         ShuffledEpochsSampling,
+        WithReplacementSampling,
     )
 
     def check(self) -> None:
@@ -144,22 +152,21 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                 "its noise is correlated across steps, and independent noise is what "
                 "is accounted for; use noise_correlation=None"
             )
-        # no chance is counted on, so the records may depend on each other as they like
-        if type(scheme) in self.unamplified:
+        if self.count == 1:
             return
-        if not self.independent:
-            raise UnsupportedError(
-                "amplification by subsampling assumes that only records drawn by "
-                f"chance depend on the secret, but here up to {self.count} records "
-                "change with it together, so that every batch tells of it; use "
-                "sampling='full_batch', or 'shuffled_epochs', which claims no "
-                "amplification"
-            )
-        if self.count > 1 and type(scheme) is not PoissonSampling:
+        if type(scheme) not in self.of_groups:
             raise UnsupportedError(
                 f"no bound is known here for a group of {self.count} records under "
                 f"sampling={str(scheme)!r}; use sampling='poisson', 'full_batch' or "
                 "'shuffled_epochs'"
+            )
+        # their samplers read the number of records, which is then not the same
+        if self.relation == "add_remove" and type(scheme) in _BY_NUMBER:
+            raise UnsupportedError(
+                f"the number of records changes when a group of {self.count} comes or "
+                f"goes, and sampling={str(scheme)!r} draws from that number, for which "
+                "no bound is known; use sampling='poisson' or 'full_batch', or a "
+                "scenario of records that are replaced"
             )
 
     @classmethod
@@ -383,7 +390,11 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         return Dominated(pair, steps, source, tight=pair.tight)
 
     def _fixed_size(self, noise: Noise) -> Dominated:
-        rate, steps = self.release.sampling_rate, self.release.n_steps
+        n, steps = self.release.n_records, self.release.n_steps
+        rate, size = self.release.sampling_rate, self.release.batch_size
+        assert size is not None  # the release has checked that
+        # no more than all records can be others
+        k = min(self.count, n)
         # in a batch of fixed size another record takes the place of one that leaves
         twice = self._curve(noise, 2)
         source = "batches without replacement (Zhu, Dong and Wang 2022)"
@@ -394,15 +405,24 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                 if rate == 1
                 else self._sampled(noise, 2, 1, rate)
             )
+        pair: Pair
         if rate == 1:
             # a batch of all records cannot have another in the place of one that is
             # gone
-            return Dominated(ShiftPair(twice), steps, source, tight=False)
-        # Under either relation the sum moves by two clipped gradients where the record
-        # is drawn. Of the other table, the output is a mixture only under replacement.
-        kind = PoissonPair if self.relation == "add_remove" else SubsetPair
-        pair = kind(twice, rate)
-        return Dominated(pair, steps, source, tight=pair.tight)
+            pair = ShiftPair(self._curve(noise, 2 * k))
+        elif k > 1:
+            source = (
+                "subsets with a group exchanged for other records (Balle, Barthe and "
+                "Gaboardi 2018, Theorem 2)"
+            )
+            pair = SubsetGroupPair(twice, n, size, k)
+        else:
+            # Under either relation the sum moves by two clipped gradients where the
+            # record is drawn. Of the other table, the output is a mixture only under
+            # replacement.
+            kind = PoissonPair if self.relation == "add_remove" else SubsetPair
+            pair = kind(twice, rate)
+        return Dominated(pair, steps, source, tight=False if rate == 1 else pair.tight)
 
     def _with_replacement(self, noise: Noise) -> Dominated:
         n, size = self.release.n_records, self.release.batch_size
@@ -410,14 +430,16 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         source = (
             "batches with replacement (Balle, Barthe and Gaboardi 2018, Theorem 10)"
         )
+        k = min(self.count, n)
         pair: Pair
         if self.moves is not None and n > 1:
             return self._sampled(noise, 2, size, 1 / n)
-        if n == 1:
+        if n == k:
             pair = ShiftPair(self._curve(noise, 2 * size))
         else:
-            # a record is drawn Binomial(size, 1 / n) times, and moves as often
-            pair = MixturePair(self._curve(noise, 2), size, 1 / n)
+            # records of the group are drawn Binomial(size, k / n) times, and each draw
+            # moves the sum as often
+            pair = MixturePair(self._curve(noise, 2), size, k / n)
         return Dominated(pair, self.release.n_steps, source, tight=False)
 
 

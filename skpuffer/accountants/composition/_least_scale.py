@@ -5,9 +5,6 @@ from collections.abc import Callable
 
 __all__ = ["least_scale"]
 
-#: How far below the target, relatively, the loss of the scale returned may be.
-WINDOW = 2e-4
-
 
 def least_scale(
     loss: Callable[[float, float], float], target: float, guess: float, fine: float
@@ -27,14 +24,16 @@ def least_scale(
     guess : float
         Where to begin.
     fine : float
-        Tolerance at which the loss of the scale returned is found.
+        Tolerance at which the loss of the scale returned is found, and by four times
+        which it may be below the target, relatively.
 
     Returns
     -------
     scale : float
-        Its loss is at most the target and at least (1 - `WINDOW`) times it, unless the
-        loss jumps there.
+        Its loss is at most the target, and as near it as `fine` says, unless the loss
+        jumps there.
     """
+    window = 4 * fine
     # a Rényi cost falls with the square of the scale: the slope of logarithms is -2
     at, slope = math.log(guess), -2.0
     low, high = -math.inf, math.inf  # logarithms of scales too small, and large enough
@@ -45,7 +44,7 @@ def least_scale(
         miss = math.log(found / target) if found > 0 else -5.0
         miss = min(miss, 5.0)
         if miss <= 0:
-            if tolerance <= fine and miss >= -WINDOW:
+            if tolerance <= fine and miss >= -window:
                 return math.exp(at)
             high = min(high, at)
         elif tolerance <= fine or miss > tolerance:
@@ -63,7 +62,7 @@ def least_scale(
         if abs(miss) < 20 * tolerance:
             tolerance = max(fine, 0.02 * abs(miss))
         # aim at the middle of the window
-        step = (-WINDOW / 2 - miss) / slope
+        step = (-window / 2 - miss) / slope
         at += max(-1.5, min(1.5, step))
         if not low < at < high:
             inside = math.isfinite(low) and math.isfinite(high)

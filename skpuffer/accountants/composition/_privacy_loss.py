@@ -18,11 +18,12 @@ class PrivacyLoss(_CompositionAccountant):
     gradients it composes the dominating pairs of the steps: in closed form for Gaussian
     noise and the same sensitivity at each step, otherwise by privacy-loss distributions
     on a grid that is refined until epsilon is at most 0.02 % too large. The two
-    directions of neighbouring tables are composed apart from each other. Amplification
-    by subsampling counts where the records that differ are independent of the others;
-    under a scenario that makes many records change together it is refused. Where the
-    release states how a record's gradient moves, and the scenario how far a record
-    does, that move is charged and no other.
+    directions of neighbouring tables are composed apart from each other. If at most k
+    records differ under a scenario, the run costs what replacing any k records does:
+    hidden batches amplify that too, however the records depend on each other. Where
+    more may differ on a rare event (a long chain), its mass is taken off `delta` once
+    for the whole run. Where the release states how a record's gradient moves, and the
+    scenario how far a record does, that move is charged and no other.
 
     Parameters
     ----------
@@ -77,6 +78,7 @@ class PrivacyLoss(_CompositionAccountant):
     # always given, unlike in the base class
     delta: float
     _composed_notion = Notion.APPROXIMATE_DP
+    _by_law = True
 
     def __init__(
         self,
@@ -98,13 +100,16 @@ class PrivacyLoss(_CompositionAccountant):
         check_probability(delta=self.delta)
         check_positive(max_memory=self.max_memory)
 
-    def _read(self, curve: GaussianCurve | PrivacyLossCurve) -> Reading:
+    def _read(
+        self, curve: GaussianCurve | PrivacyLossCurve, delta: float | None
+    ) -> Reading:
+        assert delta is not None  # as this accountant always has one
         if isinstance(curve, GaussianCurve):
-            epsilon = float(curve.epsilon(self.delta))
+            epsilon = float(curve.epsilon(delta))
             # exact, up to rounding
             return epsilon, epsilon * (1 - 1e-9), curve, ()
         # an interval: the upper end is promised, the lower one only reported
-        found = curve.account(self.delta)
+        found = curve.account(delta)
         remarks: tuple[str, ...] = ()
         # sound all the same, but whoever reads the certificate should know why it is
         # large
@@ -116,13 +121,20 @@ class PrivacyLoss(_CompositionAccountant):
             )
         return found.epsilon, found.lower, curve, remarks
 
-    def _loss(self, curve: GaussianCurve | PrivacyLossCurve, tolerance: float) -> float:
+    def _loss(
+        self,
+        curve: GaussianCurve | PrivacyLossCurve,
+        delta: float | None,
+        tolerance: float,
+    ) -> float:
+        assert delta is not None
         if isinstance(curve, GaussianCurve):
             # in closed form, so within any tolerance
-            return float(curve.epsilon(self.delta))
+            return float(curve.epsilon(delta))
         # the upper end again, which is at most the tolerance above the truth
-        return float(curve.account(self.delta, tolerance).epsilon)
+        return float(curve.account(delta, tolerance).epsilon)
 
-    def _fair_mu(self) -> float:
+    def _fair_mu(self, delta: float | None) -> float:
+        assert delta is not None
         # of Gaussian steps the answer itself; for others, where the search begins
-        return float(gaussian_mu(float(self.epsilon), float(self.delta)))
+        return float(gaussian_mu(float(self.epsilon), delta))

@@ -116,6 +116,11 @@ class RenyiDP(_CompositionAccountant):
             )
 
     @property
+    def _accuracy(self) -> float:
+        # the cost at one order is found to many more digits than a conversion
+        return super()._accuracy if self.alpha is None else 1e-9
+
+    @property
     def _composed_notion(self) -> Notion:
         return Notion.APPROXIMATE_DP if self.alpha is None else Notion.RENYI_DP
 
@@ -126,30 +131,37 @@ class RenyiDP(_CompositionAccountant):
         extra = () if self.alpha is None else (float(self.alpha),)
         return tuple(sorted({*map(float, ORDERS), *extra}))
 
-    def _read(self, curve: GaussianCurve | PrivacyLossCurve) -> Reading:
+    def _read(
+        self, curve: GaussianCurve | PrivacyLossCurve, delta: float | None
+    ) -> Reading:
         costs = _costs(curve, self._orders)
         # The table is what the certificate holds: finitely many orders, of which any
         # one gives a promise, and the best one the epsilon.
         table = RenyiCurve(self._orders, costs)
         if self.alpha is not None:
             return float(table.renyi(self.alpha)), None, table, ()
-        assert self.delta is not None  # one of the two is given
+        assert delta is not None  # one of the two is given
         # no lower bound: how much the conversion gives away is not known
-        return float(table.epsilon(self.delta)), None, table, ()
+        return float(table.epsilon(delta)), None, table, ()
 
-    def _loss(self, curve: GaussianCurve | PrivacyLossCurve, tolerance: float) -> float:
+    def _loss(
+        self,
+        curve: GaussianCurve | PrivacyLossCurve,
+        delta: float | None,
+        tolerance: float,
+    ) -> float:
         if self.alpha is not None:
             # the one order that is promised, however rough an answer would do
             return float(_costs(curve, (float(self.alpha),))[0])
-        assert self.delta is not None
+        assert delta is not None
         costs = _costs(curve, self._orders)
-        return float(renyi_to_approximate(self._orders, costs, self.delta))
+        return float(renyi_to_approximate(self._orders, costs, delta))
 
-    def _fair_mu(self) -> float:
+    def _fair_mu(self, delta: float | None) -> float:
         if self.alpha is not None:
             return math.sqrt(2 * self.epsilon / self.alpha)  # alpha mu^2 / 2
-        assert self.delta is not None  # one of the two is given
-        return float(gaussian_mu(float(self.epsilon), float(self.delta)))
+        assert delta is not None  # one of the two is given
+        return float(gaussian_mu(float(self.epsilon), delta))
 
 
 def _costs(

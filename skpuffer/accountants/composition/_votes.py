@@ -18,6 +18,7 @@ VOTE_FIELDS = frozenset(
     {
         "assumptions",
         "context",
+        "groups",
         "max_answers",
         "n_queries",
         "n_records",
@@ -26,8 +27,10 @@ VOTE_FIELDS = frozenset(
         "relation",
         "threshold",
         "threshold_noise_ratio",
-        # Immaterial: only counts of classes that a vote leaves or joins move.
+        # Immaterial: only counts of classes that a vote leaves or joins move, and each
+        # counts as released whatever the others said.
         "n_classes",
+        "query",
     }
 )
 
@@ -48,15 +51,18 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
 
     Notes
     -----
-    If k records differ, so do the votes of at most k teachers. In each query at most k
-    votes leave some classes and as many come to others. For independent log-concave
-    noise the joint trade-off of moves a and b of two coordinates is no worse than that
-    of a move a + b of one, so all that come are dominated by one coordinate that moves
-    by k, all that leave by another, and the query by two releases of one number each.
-    One number suffices where votes only join or only leave. The largest count moves by
-    at most k. How many queries pass the test, and when, depends on the answers, so the
-    tests and the counts are two interactive mechanisms of fixed length that the analyst
-    interleaves as he likes: that is what concurrent composition is about.
+    If k records differ, so do the votes of at most k teachers, or of fewer where groups
+    are dealt whole and the records that differ lie in few of them: the others learn
+    from the same rows in both tables. `count` is the number of these teachers. In each
+    query at most k votes leave some classes and as many come to others. For independent
+    log-concave noise the joint trade-off of moves a and b of two coordinates is no
+    worse than that of a move a + b of one, so all that come are dominated by one
+    coordinate that moves by k, all that leave by another, and the query by two releases
+    of one number each. One number suffices where votes only join or only leave. The
+    largest count moves by at most k. How many queries pass the test, and when, depends
+    on the answers, so the tests and the counts are two interactive mechanisms of fixed
+    length that the analyst interleaves as he likes: that is what concurrent composition
+    is about.
 
     References
     ----------
@@ -85,7 +91,6 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
                 f"The release {release.name!r} takes noise of one scale for all "
                 f"classes. Got {noise!r}."
             )
-        # a record changes the vote of the one teacher who holds it
         k = min(self.count, release.n_teachers)
         if k > 1 and not noise.log_concave:
             raise UnsupportedError(
@@ -117,6 +122,12 @@ class VoteSteps(StepsOfRelease, kind=VoteRelease):
         else:
             curve = GaussianCurve(float(np.sqrt(sum(squares))))
         statement = _STATEMENTS[release.relation]
+        if release.groups is not None:
+            statement += (
+                f"; {max(release.groups) + 1} groups of records are dealt whole, by "
+                "public ids and whatever is in the records, and those that differ lie "
+                f"with at most {k} of {release.n_teachers} teachers"
+            )
         if release.threshold is not None:
             statement += (
                 "; a test of its leading count is charged on each of "

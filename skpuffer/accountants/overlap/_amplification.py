@@ -15,9 +15,15 @@ from skpuffer.accountants._base import (
 from skpuffer.accountants.additive._base import delta_left
 from skpuffer.accountants.composition import PrivacyLoss
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.noise import Noise
+from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.privacy import Certificate, Notion
+from skpuffer.privacy_loss import GaussianCurve
+from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.privacy_loss._overlap import OverlapCurve, amplified_budgets
+from skpuffer.privacy_loss._pairwise_overlap import (
+    PairwiseOverlapCurve,
+    largest_pairwise_mu,
+)
 from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
 from skpuffer.scenarios import (
     Adjacency,
@@ -33,6 +39,9 @@ _SOURCE = (
     "amplification by overlap: Balle, Barthe and Gaboardi (2018), Thm 2, applied to "
     "the belief about one record"
 )
+
+#: An epsilon that is so much nearer to the least one is not looked for.
+_NEARLY = 0.99
 
 #: What is composed: one record that becomes any other.
 _ONE = RecordScenario(k=1, relation="replace")
@@ -161,7 +170,7 @@ default='gaussian'
         """Set the noise to the least that keeps the promise, and the fallback."""
         epsilon, delta = float(self.epsilon), float(self.delta)
         left = delta_left(delta, fact.delta)
-        targets = amplified_budgets(fact.overlap, epsilon, left)
+        targets = self._targets(fact, release, one, epsilon, left)
         if not targets and self.if_belief_suffices == "raise":
             raise UnsupportedError(
                 f"{bound.describe()} alone is within the budget ({epsilon:g}, "
@@ -191,6 +200,26 @@ default='gaussian'
             certificate = replace(certificate, noise_gain=gain)
         return Calibration(found, certificate)
 
+    def _targets(
+        self,
+        fact: RecordBelief,
+        release: Any,
+        one: BoundScenario,
+        epsilon: float,
+        delta: float,
+    ) -> tuple[tuple[float, float], ...]:
+        """Budgets of plain differential privacy, all of which are to be kept."""
+        targets = amplified_budgets(fact.overlap, epsilon, delta)
+        if fact.pairwise is None or not targets:
+            return targets
+        # Gaussian runs are one number, and so is what the pairs of records allow
+        once = self._plain(epsilon, delta).certify(GaussianNoise(1.0), release, one)
+        if not isinstance(once.curve, GaussianCurve) or self.noise != "gaussian":
+            return targets
+        most = gaussian_mu(float(self.max_fallback), delta)
+        mu = largest_pairwise_mu(fact.pairwise, epsilon, delta, most=most)
+        return ((GaussianCurve(mu).epsilon(delta), delta),)
+
     def _certify(
         self,
         fact: RecordBelief,
@@ -203,6 +232,15 @@ default='gaussian'
         plain = self._plain(self.epsilon, self.delta).certify(noise, release, one)
         return self._certificate(fact, release, bound, plain)
 
+    def _epsilon(self, curve: OverlapCurve, delta: float) -> float:
+        # to look where exactly the budget is met takes longer than to see that it is
+        asked = float(self.epsilon)
+        if isinstance(curve, PairwiseOverlapCurve) and (
+            curve.delta(asked) <= delta < curve.delta(asked * _NEARLY)
+        ):
+            return asked
+        return curve.epsilon(delta)
+
     def _certificate(
         self,
         fact: RecordBelief,
@@ -214,16 +252,9 @@ default='gaussian'
         assert plain.curve is not None
         delta = float(self.delta)
         left = delta_left(delta, fact.delta)
-        curve = OverlapCurve(plain.curve, fact.overlap)
-        off = [
-            f"; with {name}, ε would be "
-            f"{OverlapCurve(plain.curve, other).epsilon(left):.4g} at δ = {delta:g}"
-            for name, other in fact.wider
-        ]
-        etas = " and ".join(
-            f"{eta:.4g}"
-            for eta in dict.fromkeys(fact.overlap.etas(float(self.epsilon)))
-        )
+        curve = OverlapCurve(plain.curve, fact.overlap, fact.wider)
+        if fact.pairwise is not None and isinstance(plain.curve, GaussianCurve):
+            curve = PairwiseOverlapCurve(plain.curve, fact.pairwise, fact.wider)
         # what differential privacy says of its own neighbours is not what is said here
         own = _ONE.bind(bound.context).fact(Adjacency, release).assumptions
         rest = tuple(text for text in plain.assumptions if text not in own)
@@ -231,21 +262,20 @@ default='gaussian'
             notion=Notion.APPROXIMATE_PUFFERFISH
             if fact.certified
             else Notion.ESTIMATED,
-            epsilon=curve.epsilon(left),
+            epsilon=self._epsilon(curve, left),
             delta=delta,
             event_delta=fact.delta,
             confidence=fact.confidence,
             relation="replace",
             curve=curve,
+            # never to be added as it is: see `compose`
+            composable=fact.certified,
+            record=fact.record,
             assumptions=(
                 f"holds against everyone who believes that {fact.belief}, "
                 "independently of the other rows; whoever can tie the values of the "
-                "secret to different records is held only to the fallback, "
-                f"({_epsilon(plain):.4g}, {delta:g})-differential privacy of one "
-                "replaced record, and the rest of the record is protected no better "
-                "than that",
-                f"by this belief a share η = {etas} of the record is left to hide at "
-                f"ε = {self.epsilon:g}{''.join(off)}",
+                "secret to different records is held only to the fallback, and the "
+                "rest of the record is protected no better than that",
                 *fact.assumptions,
                 *rest,
             ),

@@ -22,6 +22,8 @@ from skpuffer.utils._plain import Plain, to_plain
 from skpuffer.utils._solve import root_above
 from skpuffer.utils._types import Floats
 
+from ._run import RunPart
+
 __all__ = ["QuiltCurve", "QuiltPart"]
 
 #: Rényi orders at which the curve is taken when it is converted. Each is a search over
@@ -70,7 +72,22 @@ class QuiltPart(Plain, kind="quilt_part"):
             weights=self.units,
         )
 
-    def each(self, ask: Callable[[Any], Any], sizes: Floats) -> Floats:
+    def renyi(self, alpha: float, sizes: Floats) -> Floats:
+        """Rényi cost at order `alpha` of each size of a near set, in nats."""
+        return self._each(partial(self.noise.renyi, alpha), sizes)
+
+    def delta(self, epsilon: float, sizes: Floats) -> Floats:
+        """Delta at `epsilon` of each size of a near set."""
+        return self._each(partial(self.noise.delta, epsilon), sizes)
+
+    #: Nothing but what the release itself assumes.
+    assumptions: ClassVar[tuple[str, ...]] = ()
+
+    def evidence(self, size: float, renyi: bool) -> tuple[str, ...]:
+        """What is not proved of the noise, of its Rényi costs or of its trade-off."""
+        return tuple(self.noise.evidence(self.shift(size), renyi=renyi))
+
+    def _each(self, ask: Callable[[Any], Any], sizes: Floats) -> Floats:
         """Cost of the noise for each size of a near set.
 
         Parameters
@@ -110,7 +127,7 @@ class QuiltCurve(Plain, kind="markov_quilt"):
     Parameters
     ----------
     fact : MaxInfluence
-    parts : tuple of QuiltPart
+    parts : tuple of QuiltPart or RunPart
         One for each release.
     method : {'exact', 'approximate'}
     max_distance : int or None
@@ -121,7 +138,7 @@ class QuiltCurve(Plain, kind="markov_quilt"):
     def __init__(
         self,
         fact: MaxInfluence,
-        parts: tuple[QuiltPart, ...],
+        parts: tuple[QuiltPart | RunPart, ...],
         method: str = "exact",
         max_distance: int | None = None,
     ) -> None:
@@ -153,11 +170,7 @@ class QuiltCurve(Plain, kind="markov_quilt"):
             # influence is not part of the sum: it is paid for once (Song and Chaudhuri
             # 2017).
             total: Floats = np.sum(
-                [
-                    part.each(partial(part.noise.renyi, alpha), sizes)
-                    for part in self.parts
-                ],
-                axis=0,
+                [part.renyi(alpha, sizes) for part in self.parts], axis=0
             )
             return total
 
@@ -200,7 +213,7 @@ class QuiltCurve(Plain, kind="markov_quilt"):
         (part,) = self.parts
 
         def cost(sizes: Floats) -> Floats:
-            return part.each(partial(part.noise.delta, epsilon), sizes)
+            return part.delta(epsilon, sizes)
 
         return float(min(1.0, self._find("total_variation", cost, ceiling).price))
 

@@ -18,10 +18,16 @@ from skpuffer.accountants._base import (
     check_values,
 )
 from skpuffer.accountants.additive._base import QUERY_FIELDS
-from skpuffer.exceptions import CompositionError, InfiniteDistanceError
+from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
+from skpuffer.accountants.composition._votes import VOTE_FIELDS
+from skpuffer.exceptions import (
+    CompositionError,
+    InfiniteDistanceError,
+    UnsupportedError,
+)
 from skpuffer.noise import Noise, Shift
 from skpuffer.privacy import Certificate, Notion
-from skpuffer.releases import QueryRelease
+from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
 from skpuffer.scenarios import BoundScenario, MaxInfluence, Scenario
 from skpuffer.utils._checks import (
     check_count,
@@ -34,11 +40,18 @@ from skpuffer.utils._solve import root_above
 from skpuffer.utils._types import Floats
 
 from ._curve import QuiltCurve, QuiltPart
+from ._run import RunPart, check_run
 
 __all__ = ["MarkovQuilt"]
 
+AnyRelease = QueryRelease | GradientRelease | VoteRelease
+Part = QuiltPart | RunPart
+
 #: Losses are capped at so many times the budget while a scale is searched for.
 _BEYOND = 4.0
+
+#: Doublings of the noise after which no more of it is taken to help.
+_MOST_DOUBLINGS = 40
 
 #: Assumption of a certificate of several releases.
 _ONE_TABLE = "all the releases read one and the same table"
@@ -93,6 +106,11 @@ class MarkovQuilt(Accountant):
     records coupled to be equal, the latter is the cost of a shift of as many records as
     N has. For alpha = inf it is the published mechanism.
 
+    *Runs* of noisy gradients or votes are one release: each record's quilt is chosen
+    once, its influence is paid for once, and every step pays for the near set, as a
+    group of as many records. Of votes dealt by groups (stretches of a series, say) it
+    is the teachers that count who hold a near record.
+
     Certificates cannot be added, as each may rest on other quilts. Use
     :meth:`certify_together`, which takes the same quilts for all releases and pays for
     their influence once.
@@ -122,7 +140,11 @@ class MarkovQuilt(Accountant):
     """
 
     needs = (MaxInfluence,)
-    reads: ClassVar = {QueryRelease: QUERY_FIELDS}
+    reads: ClassVar = {
+        QueryRelease: QUERY_FIELDS,
+        GradientRelease: GRADIENT_FIELDS,
+        VoteRelease: VOTE_FIELDS,
+    }
 
     def __init__(
         self,
@@ -159,12 +181,34 @@ class MarkovQuilt(Accountant):
         elif math.isinf(alpha):
             check_pure(noise)
 
+    @property
+    def clip_order(self) -> float:
+        """Order of the norm by which the noise wants gradients clipped: its own."""
+        return self._chosen_noise().norm
+
     # -- the protocol ----------------------------------------------------------------
 
-    @accounts_for(QueryRelease)
-    def _account_of_query(
-        self, fact: MaxInfluence, release: QueryRelease, bound: BoundScenario
+    def _check_support(self, release: Any, bound: BoundScenario) -> None:
+        super()._check_support(release, bound)
+        self._check_run(release, bound)
+
+    def _check_run(self, release: Any, bound: BoundScenario) -> None:
+        """Refuse a run of which groups have no known cost."""
+        if isinstance(release, QueryRelease):
+            return
+        try:
+            check_run(release)
+        except UnsupportedError as error:
+            raise UnsupportedError(
+                f"{type(self).__name__} has no bound for the release {release.name!r} "
+                f"under {type(bound.scenario).__name__}: {error}."
+            ) from None
+
+    @accounts_for(QueryRelease, GradientRelease, VoteRelease)
+    def _account_of_release(
+        self, fact: MaxInfluence, release: AnyRelease, bound: BoundScenario
     ) -> Account:
+        self._check_run(release, bound)
         return Account(
             partial(self._calibrate, fact, release, bound),
             partial(self._certify, fact, release, bound),
@@ -173,7 +217,7 @@ class MarkovQuilt(Accountant):
     def _calibrate(
         self,
         fact: MaxInfluence,
-        release: QueryRelease,
+        release: AnyRelease,
         bound: BoundScenario,
         unit: Noise,
         rng: Any,
@@ -182,7 +226,7 @@ class MarkovQuilt(Accountant):
         part = self._part(unit, fact, release)
         # scales of coordinates keep the proportions of their units, so that one
         # multiplier is searched for
-        if release.units is not None:
+        if isinstance(release, QueryRelease) and release.units is not None:
             unit = unit.with_scale(release.units)
         proportions = np.asarray(unit.scale) if np.ndim(unit.scale) else 1.0
 
@@ -215,7 +259,7 @@ class MarkovQuilt(Accountant):
     def _certify(
         self,
         fact: MaxInfluence,
-        release: QueryRelease,
+        release: AnyRelease,
         bound: BoundScenario,
         noise: Noise,
     ) -> Certificate:
@@ -225,14 +269,14 @@ class MarkovQuilt(Accountant):
 
     def certify_together(
         self,
-        parts: Sequence[tuple[Noise, QueryRelease]],
+        parts: Sequence[tuple[Noise, AnyRelease]],
         scenario: Scenario | BoundScenario,
     ) -> Certificate:
         """Find what several noisy releases about the same records promise together.
 
         Parameters
         ----------
-        parts : sequence of (Noise, QueryRelease)
+        parts : sequence of (Noise, release)
             The releases may depend on what came out before, as long as their noise and
             sensitivities do not. All read one and the same table.
         scenario : Scenario or BoundScenario
@@ -286,8 +330,10 @@ class MarkovQuilt(Accountant):
     # -- the parts -------------------------------------------------------------------
 
     @staticmethod
-    def _part(noise: Noise, fact: MaxInfluence, release: QueryRelease) -> QuiltPart:
+    def _part(noise: Noise, fact: MaxInfluence, release: AnyRelease) -> Part:
         """Return a noisy release's cost under quilts."""
+        if not isinstance(release, QueryRelease):
+            return RunPart.of(noise, fact, release)
         # Sizes of near sets are moves of the output itself, or numbers of records. Near
         # records change their values and stay in the table, so one moves the output as
         # a replacement does.
@@ -316,14 +362,14 @@ class MarkovQuilt(Accountant):
             )
         return part
 
-    def _curve(self, fact: MaxInfluence, parts: tuple[QuiltPart, ...]) -> QuiltCurve:
+    def _curve(self, fact: MaxInfluence, parts: tuple[Part, ...]) -> QuiltCurve:
         return QuiltCurve(fact, parts, self.method, self.max_distance)
 
     def _least(
         self,
         excess: Callable[[float], float],
         for_shift: Callable[[Shift], Any],
-        part: QuiltPart,
+        part: Part,
         proportions: Floats | float,
     ) -> float:
         """Return the least scale at which the loss is within the budget.
@@ -335,10 +381,12 @@ class MarkovQuilt(Accountant):
         for_shift : callable of Shift
             The least scale for a single shift: a lower bound, of the smallest near set,
             as influence is not negative, and an upper one, of all records near.
-        part : QuiltPart
+        part : QuiltPart or RunPart
         proportions : ndarray or float
             Of the scales of coordinates.
         """
+        if isinstance(part, RunPart):
+            return _least_of_run(excess, float(part.radius(1)))
         # All scales are proportional, so the first coordinate's tells the multiplier.
         first = np.ravel(proportions)[0]
         low, high = (
@@ -347,8 +395,10 @@ class MarkovQuilt(Accountant):
         )
         if excess(low) <= 1:
             return low
-        while excess(high) > 1:
-            high *= 2  # where the curve is looser than the trade-off of one shift
+        # where the curve is looser than the trade-off of one shift
+        high = _enough(excess, high)
+        if math.isinf(high):
+            return high
         # At small scales the cheapest quilt may cost infinitely much, or so much that
         # it is not found out; capped, the function stays finite for the bracketing
         # search.
@@ -369,7 +419,7 @@ class MarkovQuilt(Accountant):
         self,
         curve: Callable[[float], QuiltCurve],
         unit: Noise,
-        part: QuiltPart,
+        part: Part,
         proportions: Floats | float,
         delta: float,
     ) -> Iterator[float]:
@@ -392,8 +442,8 @@ class MarkovQuilt(Accountant):
     def _certificate(
         self,
         fact: MaxInfluence,
-        parts: tuple[QuiltPart, ...],
-        releases: Sequence[QueryRelease],
+        parts: tuple[Part, ...],
+        releases: Sequence[AnyRelease],
         bound: BoundScenario,
     ) -> Certificate:
         curve = self._curve(fact, parts)
@@ -423,12 +473,13 @@ class MarkovQuilt(Accountant):
             sentence
             for part in parts
             for renyi in asked
-            for sentence in part.noise.evidence(part.shift(size), renyi=renyi)
+            for sentence in part.evidence(size, renyi)
         ]
         assumptions = [
             *fact.assumptions,
             *(() if alone else (_ONE_TABLE,)),
             *evidence,
+            *(a for part in parts for a in part.assumptions),
             *(a for release in releases for a in release.assumptions),
         ]
         return Certificate(
@@ -449,3 +500,35 @@ class MarkovQuilt(Accountant):
             n_releases=len(parts),
             **self._identity(bound, *releases),
         )
+
+
+def _enough(excess: Callable[[float], float], scale: float) -> float:
+    """Return a scale at which the loss is within the budget, found by doubling.
+
+    Infinite if there seems to be none: from finitely many Rényi orders no small epsilon
+    follows, whatever the noise.
+    """
+    for _ in range(_MOST_DOUBLINGS):
+        if excess(scale) <= 1:
+            return scale
+        scale *= 2
+    return math.inf
+
+
+def _least_of_run(excess: Callable[[float], float], step: float) -> float:
+    """Return the least scale at which the loss of a run is within the budget.
+
+    Parameters
+    ----------
+    excess : callable of float
+        The loss in units of the budget, by the scale.
+    step : float
+        Sensitivity of one step to a record, where the search begins.
+    """
+    high = _enough(excess, step)
+    if math.isinf(high):
+        return high
+    low = high / 2
+    while excess(low) <= 1:
+        low, high = low / 2, low
+    return float(root_above(lambda scale: min(excess(scale), _BEYOND), 1.0, low, high))

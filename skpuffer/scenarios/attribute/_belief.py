@@ -1,14 +1,18 @@
 """Facts of an attribute scenario whose prior is a declared belief."""
 
-from collections.abc import Sequence
 from typing import Any
+
+import joblib
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.privacy_loss._overlap import Overlap, WorstOverlap
+from skpuffer.privacy_loss._pairwise_overlap import PairwiseOverlap, pairwise_overlap
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import AnyRelease, BoundScenario, offers
 from skpuffer.scenarios._facts import Adjacency, Fact, RecordBelief
-from skpuffer.scenarios.priors._belief import Belief
+from skpuffer.scenarios.priors._binned_law import BinnedLaw
+from skpuffer.scenarios.priors._rows import target_of
+from skpuffer.scenarios.priors._tables import bound_arrays
 
 __all__ = ["BoundBelief", "believed"]
 
@@ -19,7 +23,8 @@ class BoundBelief(BoundScenario):
     def __init__(self, scenario: Any, context: PublicContext) -> None:
         super().__init__(scenario, context)
         # a table whose width is known and whose columns are not
-        if context.feature_names is None and context.n_features is not None:
+        unnamed = context.feature_names is None and context.n_features is not None
+        if unnamed and isinstance(scenario.column, str):
             raise ScenarioError(
                 f"The parameter 'column' names {scenario.column!r}, but the data has "
                 "no column names, by which it would be found and left out. Give a "
@@ -31,6 +36,8 @@ class BoundBelief(BoundScenario):
                 "every model is made to tell: what is to be learnt cannot be the "
                 "secret."
             )
+        for belief in scenario._beliefs():
+            belief.check_covers(scenario, context)
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         # where nothing bounds one record's influence, no noise hides it
@@ -53,14 +60,62 @@ class BoundBelief(BoundScenario):
 
     @offers(RecordBelief)
     def _belief(self, release: AnyRelease, norm: float) -> RecordBelief:
-        beliefs = self.scenario._beliefs()
-        overlap, wider = believed(beliefs)
+        scenario = self.scenario
+        overlap, wider = believed(scenario)
+        trust = scenario.trust
         return RecordBelief(
             overlap=overlap,
             wider=wider,
-            belief="; or ".join(belief.statement() for belief in beliefs),
-            assumptions=self._statements(),
+            pairwise=self._pairwise(release, norm),
+            record=self._record(overlap),
+            belief="; or ".join(one.statement() for one in scenario._beliefs()),
+            # a sample of what is believed is none of it
+            certified=trust != "sample",
+            confidence=float(scenario.confidence) if trust == "confidence" else 1.0,
+            assumptions=(*self._statements(), *_READINGS.get(trust, ())),
         )
+
+    def _pairwise(self, release: AnyRelease, norm: float) -> PairwiseOverlap | None:
+        """Overlap with what each pair of records costs, where records are coded."""
+        scenario, context = self.scenario, self.context
+        (belief, *others) = scenario._beliefs()
+        if others or not isinstance(belief, BinnedLaw) or scenario.trust != "law":
+            return None
+        laws = belief.laws(scenario)
+        names = context.feature_names or ()
+        # a column that is left to the rest takes values that are no atom's
+        if not set(names) <= set(belief.covered(scenario)) or norm != 2:
+            return None
+        if laws.masses.shape[1] > _MOST_ATOMS or context.n_features is None:
+            return None
+        frame, target = belief.atoms(scenario), target_of(scenario, context)
+        y = frame[target].to_numpy() if target in frame.columns else None
+        # of a target that is not read nothing is paid, and of one that is read and not
+        # covered any may be
+        X, y = bound_arrays(context, frame, y if context.has_target else None)
+        if y is None and context.has_target and belief.rest is None:
+            return None
+        costs = release.pair_costs(X, y, norm)
+        if costs is None:
+            return None
+        parts = belief.parts(scenario)
+        return None if len(parts) > _MOST_PARTS else pairwise_overlap(parts, costs)
+
+    def _record(self, overlap: Overlap) -> str | None:
+        """Of what of a record the beliefs speak, in a table that has a name."""
+        scenario, context = self.scenario, self.context
+        if scenario.table is None:
+            return None
+        beliefs = scenario._beliefs()
+        parts = [
+            part
+            for part in (belief.speaks_of(scenario, context) for belief in beliefs)
+            if part is not None
+        ]
+        if len(parts) < len(beliefs):
+            return None
+        digest = joblib.hash(overlap.to_dict())[:16]
+        return f"{' and '.join(parts)}, secret {scenario.column!r} (belief {digest})"
 
     @offers(Adjacency)
     def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
@@ -74,26 +129,48 @@ class BoundBelief(BoundScenario):
         )
 
 
-def believed(
-    beliefs: Sequence[Belief],
-) -> tuple[Overlap, tuple[tuple[str, Overlap], ...]]:
+#: Records that are told apart pair by pair; beyond, the belief as a whole counts.
+_MOST_ATOMS = 2500
+
+#: Pairs of distributions, of which each is a problem of its own.
+_MOST_PARTS = 12
+
+#: What `prior_as` says of beliefs that are read from public rows.
+_READINGS = {
+    "sample": (
+        "the public rows are a sample of the belief, whose distributions are otherwise "
+        "unknown",
+    ),
+    "support": (
+        "of the public rows only the values are believed, whatever their masses: this "
+        "is the fallback",
+    ),
+    "confidence": (
+        "the public rows are an independent sample of the belief, which puts no mass "
+        "on values not seen in them; what total variation they may be off by is in η",
+    ),
+}
+
+
+def believed(scenario: Any) -> tuple[Overlap, tuple[tuple[str, Overlap], ...]]:
     """Overlap under several beliefs, each of which is to be kept, and if one is off.
 
     Parameters
     ----------
-    beliefs : sequence of Belief
+    scenario : AttributeScenario
 
     Returns
     -------
     overlap : Overlap
     wider : tuple of (str, Overlap)
     """
-    overlaps = [belief.overlap() for belief in beliefs]
+    beliefs = scenario._beliefs()
+    overlaps = [belief.overlap(scenario) for belief in beliefs]
     # one belief is off at a time, beside the others as they are
     wider = [
         (name, _worst([*overlaps[:i], other, *overlaps[i + 1 :]]))
         for i, belief in enumerate(beliefs)
-        for name, other in belief.wider()
+        for name, other in belief.wider(scenario)
     ]
     return _worst(overlaps), tuple(wider)
 

@@ -32,6 +32,7 @@ from skpuffer.scenarios._facts import (
     Fact,
     OutputDistributions,
     OutputSamples,
+    RecordDistributions,
 )
 from skpuffer.scenarios.priors._overlap import PRIOR_OVERLAP, columns_of, shares_records
 from skpuffer.scenarios.priors._tables import (
@@ -40,6 +41,7 @@ from skpuffer.scenarios.priors._tables import (
     prior_arrays,
     secret_values,
 )
+from skpuffer.scenarios.priors._variation import variation_radius
 from skpuffer.utils._reading import matching_names, to_pandas
 from skpuffer.utils._warn import warn
 
@@ -192,7 +194,7 @@ class BoundAttribute(BoundScenario):
     @property
     def prior_as(self) -> str:
         """How far the prior is trusted; the private rows are a sample."""
-        return "sample" if self._empirical else self.scenario.prior_as
+        return "sample" if self._empirical else self.scenario.trust
 
     # -- facts --------------------------------------------------------------------
 
@@ -227,14 +229,13 @@ class BoundAttribute(BoundScenario):
         if not isinstance(release, QueryRelease):
             return frozenset({Adjacency})
         facts = {Adjacency, OutputSamples}
-        # One record's contribution stands for the sum only if the other records are
+        # One record's contribution stands for the table only if the other records are
         # independent of the secret.
-        if (
-            release.is_sum
-            and self.scenario.level == "record"
-            and self._readable(release)
-        ):
-            facts.add(OutputDistributions)
+        if self.scenario.level == "record" and self._readable(release):
+            if release.is_sum:
+                facts.add(OutputDistributions)
+            elif release.modulus is not None:
+                facts.add(RecordDistributions)
         return frozenset(facts)
 
     def _readable(self, release):
@@ -328,7 +329,7 @@ class BoundAttribute(BoundScenario):
             # all points of a prior, on which by assumption the true distribution is
             size = len(np.unique(np.concatenate(points), axis=0))
             radius = [
-                None if one is None else _variation_radius(size, len(one.points), beta)
+                None if one is None else variation_radius(size, len(one.points), beta)
                 for one in prior
             ]
             for i, j in self.pairs:
@@ -356,6 +357,18 @@ class BoundAttribute(BoundScenario):
                 for r in self.priors
             ),
             common_part_removed=True,
+            **self.trust(distributions),
+        )
+
+    @offers(RecordDistributions)
+    def _record_distributions(
+        self, release: AnyRelease, norm: float
+    ) -> RecordDistributions:
+        distributions, _ = self._contributions(release)
+        return RecordDistributions(
+            distributions=distributions,
+            secrets=self.secrets,
+            pairs=self.pairs,
             **self.trust(distributions),
         )
 
@@ -451,22 +464,3 @@ def _scaled(distribution, units):
     if np.ndim(units) == 0:
         return distribution
     return _scaled_cached(distribution, tuple(units.tolist()))
-
-
-def _variation_radius(size, n, beta):
-    """Radius of a total-variation ball around an empirical distribution.
-
-    With probability at least ``1 - beta`` the distribution on `size` points that `n`
-    independent draws came from is within it.
-
-    References
-    ----------
-    Weissman et al. (2003), Inequalities for the L1 deviation of the empirical
-    distribution, Theorem 2.1: ``P(L1 >= t) <= (2**size - 2) exp(-n t**2 / 2)``.
-    """
-    if size == 1:
-        return 0.0
-    # (2^size - 2) exp(-n t² / 2) = beta, solved for t; log(2^size - 2) without
-    # overflow, and total variation is half of L1
-    log_count = size * math.log(2) + math.log1p(-(2.0 ** (1 - size)))
-    return 0.5 * math.sqrt(2 * (log_count + math.log(1 / beta)) / n)

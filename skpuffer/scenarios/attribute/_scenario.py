@@ -9,9 +9,17 @@ from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext
-from skpuffer.scenarios._base import BoundScenario, Pairs, Scenario, resolve_pairs
+from skpuffer.scenarios._base import (
+    BoundScenario,
+    Pairs,
+    Scenario,
+    refuse_repeated,
+    resolve_pairs,
+)
 from skpuffer.scenarios.priors._belief import Belief
+from skpuffer.scenarios.priors._binned_law import BinnedLaw
 from skpuffer.scenarios.priors._explanation import explained
+from skpuffer.scenarios.priors._rows import RowBelief
 from skpuffer.scenarios.priors._tables import (
     ReferenceTable,
     ordered,
@@ -24,7 +32,8 @@ from skpuffer.utils._checks import (
     check_option,
     check_probability,
 )
-from skpuffer.utils._types import Floats
+from skpuffer.utils._reading import matching_names, to_pandas
+from skpuffer.utils._types import Floats, Indices
 
 from ._belief import BoundBelief, believed
 from ._bound import DISTRIBUTION_TYPES, MAX_SECRETS, BoundAttribute
@@ -59,17 +68,22 @@ class AttributeScenario(Scenario):
         independent. 'dataset': one value that all records share, all of them drawn
         given it. There is no default, because the two promise different things.
     prior : belief, table, callable, list of these, or 'empirical'
-        What the attacker believes about a record. A declared belief, such as
-        :class:`BoundedOdds` or :class:`BoundedInference`, needs no table and is for
-        ``level='record'``: whatever the values of the secret, all of them are kept
-        apart. A table (a public sample with the secret column), or a callable of a
-        NumPy generator that returns one. A list is a set of beliefs, and the promise
-        holds for each. ``'empirical'`` takes the training data itself: it warns, and
-        the certificate is an estimate.
+        What the attacker believes about a record.
+
+        - A declared belief, for ``level='record'``: :class:`BoundedOdds` and
+          :class:`BoundedInference` need no table, and keep all values of the secret
+          apart whatever they are; :class:`BinnedLaw` and :class:`DeclaredOdds` are
+          read from public rows.
+        - A table (a public sample with the secret column), or a callable of a NumPy
+          generator that returns one.
+        - A list of these is a set of beliefs, and the promise holds for each.
+        - ``'empirical'`` takes the training data itself: it warns, and the certificate
+          is an estimate.
     pairs : 'all' or list of (value, value), default='all'
         The values that must look alike.
-    prior_as : {'sample', 'law', 'support', 'confidence'}, default='sample'
-        How far the prior is trusted.
+    prior_as : {'sample', 'law', 'support', 'confidence'}, default=None
+        How far the prior is trusted. None is 'sample' for tables, and 'law' for
+        beliefs, which are declared.
 
         - 'sample': draws from an unknown distribution. The certificate is an estimate.
         - 'law': the attacker's belief is exactly the empirical distribution of the
@@ -116,7 +130,7 @@ class AttributeScenario(Scenario):
         level: str,
         prior: Prior | Sequence[Prior],
         pairs: Pairs = "all",
-        prior_as: str = "sample",
+        prior_as: str | None = None,
         target: Hashable | None = None,
         confidence: float = 0.99,
         n_draws: int = 100,
@@ -147,7 +161,8 @@ class AttributeScenario(Scenario):
     def check(self) -> None:
         """Check the parameters; see the class."""
         check_option(("record", "dataset"), level=self.level)
-        check_option(tuple(DISTRIBUTION_TYPES), prior_as=self.prior_as)
+        if self.prior_as is not None:
+            check_option(tuple(DISTRIBUTION_TYPES), prior_as=self.prior_as)
         check_probability(confidence=self.confidence)
         check_count(n_draws=self.n_draws, least=2)
         check_count(random_state=self.random_state, least=0)
@@ -193,18 +208,48 @@ class AttributeScenario(Scenario):
         """The priors that are declared beliefs."""
         return [prior for prior in self._priors() if isinstance(prior, Belief)]
 
+    def _binned(self):
+        """The belief by whose coding the data is read, or None."""
+        binned = [prior for prior in self._priors() if isinstance(prior, BinnedLaw)]
+        return binned[0] if binned else None
+
+    @property
+    def trust(self) -> str:
+        """How far the prior is trusted; see the parameter `prior_as`."""
+        if self.prior_as is not None:
+            return self.prior_as
+        return "law" if self._beliefs() else "sample"
+
+    def pairs_of(self, secrets: Sequence[Any]) -> tuple[tuple[int, int], ...]:
+        """Return the pairs to keep apart, as indices of the values of a belief.
+
+        Parameters
+        ----------
+        secrets : sequence
+
+        Returns
+        -------
+        tuple of (int, int)
+        """
+        return resolve_pairs(self.pairs, secrets, "the declared belief")
+
     def _check_beliefs(self):
         """Refuse what says nothing beside a declared belief."""
-        if len(self._beliefs()) < len(self._priors()):
+        beliefs = self._beliefs()
+        if len(beliefs) < len(self._priors()):
             raise ScenarioError(
                 "The parameter 'prior' mixes declared beliefs and tables, by which "
                 "noise is set in different ways. Give one kind."
             )
-        for belief in self._beliefs():
-            belief.check()
+        if sum(isinstance(belief, BinnedLaw) for belief in beliefs) > 1:
+            raise ScenarioError(
+                "The parameter 'prior' has several BinnedLaw, but the data can be read "
+                "through one coding only. Give one, of all public rows."
+            )
         # A table says how wide the data is, and so whether a position is that of the
         # secret. Without one it might be that of another column, and the secret stay.
-        if not isinstance(self.column, str):
+        unlaid = [b for b in beliefs if not isinstance(b, RowBelief) or b.is_named]
+        if unlaid and not isinstance(self.column, str):
             raise ScenarioError(
                 "The parameter 'column' must be the name of a column with a declared "
                 "belief, which has no table to count positions in: give the data as a "
@@ -215,17 +260,21 @@ class AttributeScenario(Scenario):
                 "The parameter 'level' must be 'record' with a declared belief, which "
                 f"speaks of one record. Got {self.level!r}."
             )
+        for belief in beliefs:
+            belief.check(self)
+        if all(isinstance(belief, RowBelief) for belief in beliefs):
+            return
         # all of these are about rows of a table
         said = {
             "pairs": isinstance(self.pairs, str) and self.pairs == "all",
-            "prior_as": self.prior_as == "sample",
+            "prior_as": self.prior_as is None,
             "target": self.target is None,
         }
         for name, default in said.items():
             if not default:
                 raise ScenarioError(
                     f"The parameter {name!r} is about the rows of a prior table, which "
-                    "a declared belief does not have. Omit it."
+                    "this declared belief does not have. Omit it."
                 )
 
     def _tables(self):
@@ -255,6 +304,8 @@ class AttributeScenario(Scenario):
             return names.index(self.column) if self.column in names else None
         if self.needs_empirical or not isinstance(self.column, int | np.integer):
             return None
+        if self._beliefs():
+            return self._beliefs()[0].position(self, n_features)
         # the data is laid out as the prior without its target
         columns = [c for c in self._tables()[0].columns if c != self.target]
         # the target itself may be the secret
@@ -292,13 +343,24 @@ class AttributeScenario(Scenario):
                 "parameter 'prior', or leave the records out."
             )
 
+    def check_groups(self, groups: Indices) -> None:
+        """Refuse ids that repeat at ``level='record'``: one person, one record."""
+        if self.level == "record":
+            refuse_repeated(groups, self)
+
     def declared_bounds(self, context: PublicContext) -> tuple[Floats, Floats] | None:
         """Return the range of each feature over the public prior tables."""
-        if self.needs_empirical or self._beliefs():
+        tables = self._public_tables()
+        if not tables:
             return None
         # public rows, as the query reads them: bounds of theirs tell nothing private
         low, high = [], []
-        for table in self._tables():
+        for table in tables:
+            # of a column that a belief leaves to its rest nothing is known
+            if self._beliefs() and not set(context.feature_names or ()) <= set(
+                table.columns
+            ):
+                return None
             X, _ = prior_arrays(self, table, self.target, context)
             low.append(X.min(axis=0))
             high.append(X.max(axis=0))
@@ -306,11 +368,41 @@ class AttributeScenario(Scenario):
 
     def public_table(self) -> pd.DataFrame | None:
         """Return the rows of all prior tables, without the secret and the target."""
-        if self.needs_empirical or self._beliefs():
-            return None
         dropped = [c for c in (self.column, self.target) if c is not None]
-        frames = [table.frame().drop(columns=dropped) for table in self._tables()]
-        return pd.concat(frames, ignore_index=True)
+        frames = [
+            table.frame().drop(columns=dropped, errors="ignore")
+            for table in self._public_tables()
+        ]
+        return pd.concat(frames, ignore_index=True) if frames else None
+
+    def _public_tables(self):
+        """Public rows of the prior, as the data is read; none where there are none."""
+        if self.needs_empirical:
+            return []
+        if not self._beliefs():
+            return self._tables()
+        rows = [belief for belief in self._beliefs() if isinstance(belief, RowBelief)]
+        return [ReferenceTable(self.coded(belief.table().frame())) for belief in rows]
+
+    @property
+    def is_coded(self) -> bool:
+        """Whether the data is read through the bins of a :class:`BinnedLaw`."""
+        return self._binned() is not None
+
+    def coded(self, X: Any) -> Any:
+        """Return a table as the declared bins read it; see :class:`Scenario`."""
+        binned = self._binned()
+        if binned is None or matching_names(X) is None:
+            return X
+        return binned.read(self, to_pandas(X))
+
+    def coded_records(self, X: Any, y: Any, target_name: Any) -> tuple[Any, Any]:
+        """Return each record as the nearest one declared; see :class:`Scenario`."""
+        binned = self._binned()
+        if binned is None or matching_names(X) is None:
+            return X, y
+        target = self.target if self.target is not None else target_name
+        return binned.read_records(self, to_pandas(X), y, target)
 
     def explain(
         self, epsilon: ArrayLike = (0.1, 0.3, 1.0), *, delta: float = 1e-5
@@ -356,7 +448,7 @@ class AttributeScenario(Scenario):
                 "released: fit, and read the certificate's gain. explain() is for a "
                 "declared belief, such as BoundedOdds."
             )
-        return explained(*believed(self._beliefs()), epsilon, delta)
+        return explained(*believed(self), epsilon, delta)
 
     def bind(self, context: PublicContext) -> BoundScenario:
         """Bind to the public facts of a table; see :class:`Scenario`."""
@@ -373,8 +465,8 @@ class AttributeScenario(Scenario):
         parts = [f"{self.column!r}, level={self.level!r}, prior={prior}"]
         if not isinstance(self.pairs, str):
             parts.append(f"pairs={self.pairs!r}")
-        if not declared:
-            parts.append(f"prior_as={self.prior_as!r}")
+        if not declared or self.prior_as is not None:
+            parts.append(f"prior_as={self.trust!r}")
         if self.table is not None:
             parts.append(f"table={self.table!r}")
         return f"AttributeScenario({', '.join(parts)})"

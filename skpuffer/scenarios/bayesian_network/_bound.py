@@ -102,11 +102,11 @@ class BoundNetwork(BoundScenario):
     # -- facts -----------------------------------------------------------------------
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
-        if not isinstance(release, QueryRelease):
-            return frozenset()
         facts = set()
-        # near nodes are covered by noise, so their moves must be bounded
-        if self.scenario.moves is not None or release.is_bounded:
+        # near nodes are covered by noise, so their moves must be bounded: by what is
+        # declared of a query, or by the release for any records
+        declared = self.scenario.moves is not None
+        if isinstance(release, QueryRelease) if declared else release.is_bounded:
             facts.add(MaxInfluence)
         if release.is_bounded:
             facts.add(Adjacency)
@@ -129,8 +129,10 @@ class BoundNetwork(BoundScenario):
     def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
         count = self.context.n_records
         if self.scenario.level == "record":
-            # with the secret may change all that some path leads to
-            count = max(len(self.graph.component(at)) for at in self.positions)
+            # What changes with the secret is its ancestors, and what these or it lead
+            # to. The others have all of their parents among them: they are independent
+            # of these, and may be taken as equal whatever the secret.
+            count = max(len(self.graph.connected(at, ())) for at in self.positions)
         return Adjacency.arbitrary(count, self.statements())
 
     def statements(self) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from skpuffer.scenarios._facts import (
 from skpuffer.utils._lengths import lengths_of
 
 from ._chains import Chains, marginal_distributions, smallest_window
+from ._meeting import count_survival
 from ._quilts import chain_influence
 from ._routes import SumProblem, computable, sum_distributions
 
@@ -93,9 +94,7 @@ class BoundMarkovChain(BoundScenario):
         if release.is_bounded or self._values(release) is not None:
             facts.add(Adjacency)
             # influence compares the values of one record
-            if self.scenario.pairs == "same_index" and isinstance(
-                release, QueryRelease
-            ):
+            if self.scenario.pairs == "same_index":
                 facts.add(MaxInfluence)
         problem = self._problem(release)
         if problem is not None and computable(life_of(self.scenario), problem):
@@ -184,9 +183,23 @@ class BoundMarkovChain(BoundScenario):
             relation="replace",
             coupling_id=coupling,
             count_is_certain=count == n or delta == 0,
+            # of a query nobody asks for it
+            survival=None if isinstance(release, QueryRelease) else self._survival(),
             delta=delta,
+            sequences=(np.arange(n),),
+            window=count if count < n else None,
             assumptions=(*self.statements(width if count < n else None), *shared),
         )
+
+    def _survival(self):
+        """Law of the number of records that differ, if all may be left to chance."""
+        scenario, n = self.scenario, self.context.n_records
+        # what is weighed by it does not add up, so a table with a name has none
+        if scenario.pairs == "all" or not scenario.event_delta or scenario.table:
+            return None
+        if n == 1:
+            return None
+        return count_survival(life_of(scenario), Chains(self.chains, n))
 
     def _record_sensitivity(self, release, norm):
         """Sensitivity of one record's contribution: largest gap between states."""

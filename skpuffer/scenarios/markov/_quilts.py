@@ -247,7 +247,11 @@ def chain_influence(
     if not found:
         raise nothing
     return MaxInfluence(
-        quilts=tuple(found), move=float(move), assumptions=tuple(assumptions)
+        quilts=tuple(found),
+        move=float(move),
+        # near a record of a chain are those around it
+        sequences=(np.arange(n_records),),
+        assumptions=tuple(assumptions),
     )
 
 

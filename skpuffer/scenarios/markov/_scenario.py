@@ -61,7 +61,7 @@ class MarkovChainScenario(Scenario):
     table : str or None, default=None
         Public name of the table, by which certificates of several releases that rest
         on one coupling of it may be added up (:func:`~skpuffer.privacy.compose`). None
-        names no table, and such certificates are not added.
+        names no table, and such certificates are not added; see also the notes.
 
     See Also
     --------
@@ -86,6 +86,11 @@ class MarkovChainScenario(Scenario):
     than those of the whole sum outside the event.
 
     *Other queries* are bounded by how many records differ: those of the window, or all.
+    For training runs and votes there is also the law of that number, for two chains
+    that are coupled step by step, to both sides of the secret, until they meet:
+    :class:`~skpuffer.accountants.PrivacyLoss` takes the mean over it where that needs
+    less noise. Such a mean is about one release, so a table with a name (`table`),
+    whose releases are to be added up, is accounted for by its window.
 
     With ``pairs='all'`` there are no windows.
 

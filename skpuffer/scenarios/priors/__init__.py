@@ -1,7 +1,15 @@
 """Beliefs of an attacker: declared, or read from public tables."""
 
+from ._binned_law import BinnedLaw
 from ._bounded_inference import BoundedInference
 from ._bounded_odds import BoundedOdds
+from ._declared_odds import DeclaredOdds
 from ._tables import ReferenceTable
 
-__all__ = ["BoundedInference", "BoundedOdds", "ReferenceTable"]
+__all__ = [
+    "BinnedLaw",
+    "BoundedInference",
+    "BoundedOdds",
+    "DeclaredOdds",
+    "ReferenceTable",
+]

@@ -1,15 +1,17 @@
 """The belief that from a row the secret is guessed only so well."""
 
 import math
+from typing import Any
 
 from scipy.special import ndtri
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.privacy_loss._overlap import NormalOverlap, Overlap
-from skpuffer.utils._checks import check_at_least_one, check_probability
+from skpuffer.releases import PublicContext
+from skpuffer.utils._checks import check_probability
 
 from ._belief import Belief
-from ._bounded_odds import MOST_ODDS, BoundedOdds
+from ._bounded_odds import BoundedOdds, check_rest
 
 __all__ = ["BoundedInference"]
 
@@ -48,7 +50,7 @@ class BoundedInference(Belief):
         self.auc = auc
         self.rest = rest
 
-    def check(self) -> None:
+    def check(self, scenario: Any = None) -> None:
         """Check the parameters; see the class."""
         auc = check_probability(auc=self.auc)
         if auc <= 0.5:
@@ -56,34 +58,31 @@ class BoundedInference(Belief):
                 "The parameter 'auc' must be above 0.5: at 0.5 the row tells nothing "
                 f"of the secret, and no noise is needed. Got {self.auc!r}."
             )
-        if self.rest is None:
-            return
-        if not isinstance(self.rest, BoundedOdds):
-            raise TypeError(
-                "The parameter 'rest' must be a BoundedOdds, or None where the AUC is "
-                f"of the whole row. Got {self.rest!r}."
-            )
-        # a range of one is a statement here: the rest tells nothing more
-        w = check_at_least_one(w=self.rest.w)
-        if w > MOST_ODDS or self.rest.share != 0:
-            raise ScenarioError(
-                f"The parameter 'rest' must have a range 'w' of at most {MOST_ODDS:g} "
-                f"and no 'share'. Got {self.rest!r}."
-            )
+        check_rest(self.rest)
 
     def _overlap(self, auc: float) -> Overlap:
         odds = 1.0 if self.rest is None else float(self.rest.w)
         # two unit normals mu apart: AUC = Phi(mu / sqrt(2))
         return NormalOverlap(math.sqrt(2) * float(ndtri(auc)), odds)
 
-    def overlap(self) -> Overlap:
+    def overlap(self, scenario: Any = None) -> Overlap:
         """Return the divergences of two normal distributions with this AUC."""
         return self._overlap(float(self.auc))
 
-    def wider(self) -> tuple[tuple[str, Overlap], ...]:
+    def wider(self, scenario: Any = None) -> tuple[tuple[str, Overlap], ...]:
         """Return the overlap where the secret is guessed a little better."""
         auc = float(self.auc) + _OFF
         return ((f"an AUC of {auc:g}", self._overlap(auc)),) if auc < 1 else ()
+
+    def speaks_of(self, scenario: Any, context: PublicContext) -> str | None:
+        """Return the columns read, or that it is the whole row; see :class:`Belief`."""
+        if self.rest is None:
+            return "the whole row"
+        names = context.feature_names
+        if names is None:
+            return None
+        # another list of columns has another AUC
+        return f"the columns {', '.join(map(repr, names))} and the rest"
 
     def statement(self) -> str:
         """Return the belief in a sentence."""

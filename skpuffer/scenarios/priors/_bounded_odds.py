@@ -1,12 +1,15 @@
 """The belief that a row shifts the odds of the secret within a range."""
 
+from typing import Any
+
 from skpuffer.exceptions import ScenarioError
 from skpuffer.privacy_loss._overlap import OddsOverlap, Overlap
+from skpuffer.releases import PublicContext
 from skpuffer.utils._checks import check_at_least_one, check_share
 
 from ._belief import Belief
 
-__all__ = ["MOST_ODDS", "BoundedOdds"]
+__all__ = ["BoundedOdds", "check_rest"]
 
 #: A wider range says nothing, and its divergences cannot be told from one.
 MOST_ODDS = 1e9
@@ -44,7 +47,7 @@ class BoundedOdds(Belief):
         self.w = w
         self.share = share
 
-    def check(self) -> None:
+    def check(self, scenario: Any = None) -> None:
         """Check the parameters; see the class."""
         w, share = check_at_least_one(w=self.w), check_share(share=self.share)
         if w > MOST_ODDS:
@@ -64,14 +67,18 @@ class BoundedOdds(Belief):
                 "use RecordScenario(relation='replace')."
             )
 
-    def overlap(self) -> Overlap:
+    def overlap(self, scenario: Any = None) -> Overlap:
         """Return the largest divergences that the range allows."""
         return OddsOverlap(float(self.w), float(self.share))
 
-    def wider(self) -> tuple[tuple[str, Overlap], ...]:
+    def wider(self, scenario: Any = None) -> tuple[tuple[str, Overlap], ...]:
         """Return the overlap where the range is twice as wide."""
         twice = 2 * float(self.w)
         return ((f"odds within {twice:g}", OddsOverlap(twice, float(self.share))),)
+
+    def speaks_of(self, scenario: Any, context: PublicContext) -> str:
+        """Return that it speaks of the whole row; see :class:`Belief`."""
+        return "the whole row"
 
     def statement(self) -> str:
         """Return the belief in a sentence."""
@@ -84,3 +91,33 @@ class BoundedOdds(Belief):
             text += f", except for a share of {float(self.share):g} of the people "
             text += "with each value"
         return text
+
+
+def check_rest(rest: Any) -> None:
+    """Check the odds of what a belief leaves out.
+
+    Parameters
+    ----------
+    rest : BoundedOdds or None
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    ScenarioError
+        If its range is out of bounds, or it has a share.
+    """
+    if rest is None:
+        return
+    if not isinstance(rest, BoundedOdds):
+        raise TypeError(
+            "The parameter 'rest' must be a BoundedOdds, or None where all that is "
+            f"read is covered. Got {rest!r}."
+        )
+    # a range of one is a statement here: the rest tells nothing more
+    w = check_at_least_one(w=rest.w)
+    if w > MOST_ODDS or rest.share != 0:
+        raise ScenarioError(
+            f"The parameter 'rest' must have a range 'w' of at most {MOST_ODDS:g} "
+            f"and no 'share'. Got {rest!r}."
+        )

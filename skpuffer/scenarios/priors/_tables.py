@@ -257,8 +257,8 @@ def prior_arrays(
     y : ndarray of shape (n_rows,) or None
     """
     frame = table._frame
-    features = frame.drop(
-        columns=[c for c in (scenario.column, target) if c is not None]
-    )
-    y = None if target is None else frame[target].to_numpy()
+    # a public table of a declared belief need not have them
+    dropped = [c for c in (scenario.column, target) if c in table]
+    features = frame.drop(columns=dropped)
+    y = frame[target].to_numpy() if target in dropped else None
     return bound_arrays(context, features if table.named else features.to_numpy(), y)

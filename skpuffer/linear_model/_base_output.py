@@ -1,0 +1,199 @@
+"""Linear models by output perturbation: a minimiser, and noise on its coefficients."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skpuffer.releases import QueryRelease, Sensitivity
+from skpuffer.utils._checks import check_positive
+from skpuffer.utils._sklearn import Interval
+
+from ._base_sgd import LinearClassifier
+from ._minimiser import minimise
+from ._model_rows import ModelRows
+
+if TYPE_CHECKING:
+    from skpuffer.base import Task
+    from skpuffer.releases import PublicContext
+    from skpuffer.scenarios import Scenario
+    from skpuffer.utils._types import Array, Floats, Matrix
+
+    from ._minimiser_constants import MinimiserConstants
+    from ._model_rows import ModelRecord
+
+__all__ = ["OUTPUT_ITERATIONS", "OutputClassifier", "minimiser_release"]
+
+#: Iterations of the solver's first, rough stage, if nothing is said.
+OUTPUT_ITERATIONS = 1000
+
+# What a classifier takes where the user said nothing.
+_OUTPUT_C = 0.01
+
+# Share of a record's gradient that rounding may add for each record of a sum; about
+# eight thousand times the unit of float64.
+_ROUNDING = 2.0**-40
+
+
+def minimiser_release(
+    context: PublicContext,
+    constants: MinimiserConstants,
+    record: ModelRecord,
+    *,
+    name: str,
+    tol: float,
+    max_iter: int = OUTPUT_ITERATIONS,
+    assumptions: tuple[str, ...],
+) -> QueryRelease:
+    """Release of the coefficients that minimise a regularised sum of losses.
+
+    Parameters
+    ----------
+    context : PublicContext
+        Of a fit, which knows the number of features.
+    constants : MinimiserConstants
+    record : ModelRecord
+        In whose points `constants` measure a move.
+    name : str
+    tol : float
+        Public tolerance of the solver, as a share of the sensitivity.
+    max_iter : int, default=1000
+        Iterations of its first, rough stage.
+    assumptions : tuple of str
+
+    Returns
+    -------
+    QueryRelease
+
+    Raises
+    ------
+    ValueError
+        If rounding keeps the solver from knowing that it met the tolerance.
+    """
+    # Adding or removing a record changes the gradient of a 1-strongly convex objective
+    # by at most this, and its minimiser by no more (Chaudhuri et al. 2011, Lemma 7).
+    move = constants.C * constants.lipschitz
+    # Below the rounding errors of a sum of gradients no computed gradient proves that
+    # the minimiser is as near as the slack says.
+    least = context.n_records * _ROUNDING
+    if tol < least:
+        raise ValueError(
+            f"The parameter 'tol' must be at least {least:.3g} for "
+            f"{context.n_records} records, whose sums are no more exact. Got {tol:g}."
+        )
+
+    # deterministic, from zero: one table has one answer, whatever was fitted before
+    def query(X: Matrix, y: Array) -> Floats:
+        return minimise(record.rows(X), record.targets(y), constants, tol, max_iter)
+
+    n_features: Any = context.n_features  # known in a fit
+    return QueryRelease(
+        query=query,
+        name=name,
+        n_records=context.n_records,
+        dim=constants.n_outputs * (n_features + bool(record.rows.intercept)),
+        contribution=record,
+        modulus=constants.move,
+        shift_ceiling=constants.shift_ceiling,
+        sensitivity=Sensitivity(add_remove={2: move}),
+        # both minimisers, on either table, may be off by the tolerance
+        slack=2 * tol * move,
+        context=context,
+        assumptions=assumptions,
+    )
+
+
+class OutputClassifier(LinearClassifier):
+    """Base of linear classifiers by noisy gradients or by output perturbation.
+
+    A subclass has the parameters `solver`, `C` and `tol` as well, and says which way a
+    fit goes and which loss the output minimises.
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        **LinearClassifier._parameter_constraints,
+        "C": [Interval(Real, 0, None, closed="neither"), None],
+        "tol": [Interval(Real, 0, 1, closed="neither")],
+    }
+
+    _output_name: str
+
+    # -- what a subclass says -----------------------------------------------------
+
+    @abstractmethod
+    def _by_gradients(self, task: Task) -> bool:
+        """Whether a fit goes by gradients; from parameters and public facts alone."""
+
+    @abstractmethod
+    def _record_constants(
+        self, rows: ModelRows, **known: Any
+    ) -> tuple[MinimiserConstants, ModelRecord]:
+        """Return the constants of the loss, given the others, and a record's point."""
+
+    def _model_rows(self, task: Task) -> ModelRows:
+        """Return the rows that the minimiser reads: in units of `data_norm`."""
+        norm = float(self.data_norm)
+        return ModelRows(norm, self._intercept_scale, unit=norm)
+
+    # -- the release --------------------------------------------------------------
+
+    def _check_parameters(self, scenario: Scenario) -> None:
+        # by plain code, whatever scikit-learn's switch for validation says
+        super()._check_parameters(scenario)
+        if self.C is not None:
+            check_positive(C=self.C)
+        check_positive(tol=self.tol)
+
+    def _l2(self, context: PublicContext) -> float:
+        # C * sum of losses + |w|^2 / 2, divided by C n: the mean loss and |w|^2 / (2 C
+        # n)
+        return 0.0 if self.C is None else 1.0 / (self.C * context.n_records)
+
+    def _release(self, task: Task) -> Any:
+        """A gradient release or a query release, by the solver and the scenario."""
+        if self._by_gradients(task):
+            return super()._release(task)
+        return self._output_release(task)
+
+    def _output_release(self, task: Task) -> QueryRelease:
+        context, rows = task.context, self._model_rows(task)
+        constants, record = self._record_constants(
+            rows,
+            n_records=context.n_records,
+            radius=rows.radius,
+            C=_OUTPUT_C if self.C is None else float(self.C),
+        )
+        return minimiser_release(
+            context,
+            constants,
+            record,
+            name=self._output_name,
+            tol=float(self.tol),
+            max_iter=self._output_iterations,
+            assumptions=(
+                f"rows longer than {rows.data_norm:g} are scaled down to it; the class "
+                f"labels {context.classes!r} are public",
+            ),
+        )
+
+    @property
+    def _output_iterations(self) -> int:
+        return OUTPUT_ITERATIONS if self.max_iter is None else int(self.max_iter)
+
+    def _publish(self, value: Any, release: Any) -> None:
+        if not isinstance(release, QueryRelease):
+            super()._publish(value, release)
+            return
+        # allowed, not needed: how many were needed carries no noise
+        self.n_iter_ = np.array([self._output_iterations])
+        # weights of each class in turn, its intercept's as the last one
+        record: Any = release.contribution
+        rows, width = record.rows, self.n_features_in_
+        weights = value.reshape(-1, width + bool(rows.intercept))
+        self.coef_ = weights[:, :width] / rows.unit
+        self.intercept_ = np.zeros(len(weights))
+        if rows.intercept:
+            self.intercept_ = weights[:, width] * rows.intercept

@@ -1,0 +1,195 @@
+"""Huber regression by output perturbation."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.training import Huber
+from skpuffer.utils._checks import check_positive
+from skpuffer.utils._sklearn import Interval
+
+from ._base_linear import LinearRegressorMixin, target_scale
+from ._base_output import minimiser_release
+from ._minimiser_constants import RegressionConstants
+from ._model_rows import ModelRows, TargetRecord
+
+if TYPE_CHECKING:
+    from skpuffer.accountants import Accountant
+    from skpuffer.base import Task
+    from skpuffer.releases import QueryRelease
+    from skpuffer.scenarios import Scenario
+    from skpuffer.utils._types import RandomState
+
+__all__ = ["PrivateHuberRegressor"]
+
+
+class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
+    """Huber regression, with noise on its coefficients.
+
+    A residual counts by its square near zero and by its absolute value beyond, so that
+    no record pulls with more than a public slope, whatever its target. The
+    l2-regularised minimiser is computed to a public tolerance and released with noise.
+
+    Parameters
+    ----------
+    scenario : Scenario, default=None
+        What is secret. None is one record, added or removed: differential privacy.
+    accountant : Accountant, default=None
+        How the loss is counted. None is (1, 1e-5)-differential privacy.
+    epsilon : float, default=1.35
+        Residual, in units of `sigma`, from which on its loss is linear, as in
+        scikit-learn. The budget of the same name is the accountant's.
+    sigma : float, default=0.2
+        Public scale of the residuals, in units of half the target's range. It is not
+        estimated, as scikit-learn does jointly with the coefficients: noise would have
+        to cover it as well. The smaller, the less a record counts.
+    alpha : float, default=30.0
+        Regularisation strength on rows in units of `data_norm` and targets in units of
+        half their range: ``sum of losses + alpha |w|**2 / 2``. The noise is
+        proportional to one over it.
+    data_norm : float, default=1.0
+        Public bound of the l2 norm of a row; longer rows are scaled down to it.
+    target_bounds : tuple of float, default=None
+        Public bounds (low, high) of the target, from what is known of it without the
+        data. They must be given: values outside are clipped.
+    fit_intercept : bool, default=True
+        Whether to add a constant column; it is regularised like the others.
+    intercept_scaling : float, default=1.0
+        Value of that column in units of `data_norm`. It counts in the noise.
+    tol : float, default=0.001
+        Public tolerance of the optimiser, as a share of the sensitivity, which grows by
+        as much. `fit` does not fail for it.
+    random_state : int, RandomState instance, Generator or None, default=None
+        None draws noise from the operating system's entropy. A seed warns.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        Noisy coefficients.
+    intercept_ : float
+        Noisy intercept.
+    certificate_ : Certificate
+        What was promised, in which notion, under which assumptions.
+    noise_ : Noise
+        The noise that was added to the coefficients.
+    accountant_ : Accountant
+        The accountant that set it.
+    n_features_in_ : int
+        Number of features, the secret column not counted.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if all are strings.
+
+    See Also
+    --------
+    PrivateRidge : Squared errors, from noisy second moments.
+    PrivateSGDRegressor : The same loss by noisy gradients.
+
+    Notes
+    -----
+    With C = 1 / alpha, k = epsilon * sigma and R the largest norm of a row, the
+    intercept's column included, one record more or less moves the minimiser by at most
+    ``C k R``, and one whose features and target move by b in all, in the units above,
+    by at most ``C * min(2 k R, (k + R sqrt(D^2 + 1)) b)``. Here D = sqrt(2 l n C)
+    bounds the minimiser's norm, and l is the loss of a residual of one. Several records
+    add up. A scenario under which the secret moves a record only a little thus needs
+    less noise than differential privacy.
+
+    References
+    ----------
+    Huber (1964), Robust estimation of a location parameter; Chaudhuri, Monteleoni and
+    Sarwate (2011), Differentially private empirical risk minimization, Lemma 7.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skpuffer.linear_model import PrivateHuberRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = PrivateHuberRegressor(data_norm=0.15, target_bounds=(25, 350))
+    >>> model.fit(X, y).certificate_
+    Certificate(notion='approximate_dp', epsilon=1, delta=1e-05)
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        **PrivateEstimatorMixin._parameter_constraints,
+        "epsilon": [Interval(Real, 0, None, closed="neither")],
+        "sigma": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "data_norm": [Interval(Real, 0, None, closed="neither")],
+        "target_bounds": ["array-like", None],
+        "fit_intercept": ["boolean"],
+        "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
+        "tol": [Interval(Real, 0, 1, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        scenario: Scenario | None = None,
+        accountant: Accountant | None = None,
+        *,
+        epsilon: float = 1.35,
+        sigma: float = 0.2,
+        alpha: float = 30.0,
+        data_norm: float = 1.0,
+        target_bounds: tuple[float, float] | None = None,
+        fit_intercept: bool = True,
+        intercept_scaling: float = 1.0,
+        tol: float = 1e-3,
+        random_state: RandomState = None,
+    ):
+        self.scenario = scenario
+        self.accountant = accountant
+        self.epsilon = epsilon
+        self.sigma = sigma
+        self.alpha = alpha
+        self.data_norm = data_norm
+        self.target_bounds = target_bounds
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.tol = tol
+        self.random_state = random_state
+
+    def _check_parameters(self, scenario: Scenario) -> None:
+        super()._check_parameters(scenario)
+        for name in (
+            "epsilon",
+            "sigma",
+            "alpha",
+            "data_norm",
+            "intercept_scaling",
+            "tol",
+        ):
+            check_positive(**{name: getattr(self, name)})
+
+    def _release(self, task: Task) -> QueryRelease:
+        norm = float(self.data_norm)
+        intercept = float(self.intercept_scaling) if self.fit_intercept else 0.0
+        rows = ModelRows(norm, intercept, unit=norm)
+        low, high = map(float, self.target_bounds)  # type: ignore[arg-type] # given
+        return minimiser_release(
+            task.context,
+            RegressionConstants(
+                # (s^2) times the loss of residuals in units of s is the loss of the
+                # residuals themselves, linear from epsilon s on
+                loss=Huber(float(self.epsilon) * float(self.sigma)),
+                n_records=task.context.n_records,
+                radius=rows.radius,
+                C=1 / float(self.alpha),
+            ),
+            TargetRecord(rows, target_scale(self.target_bounds)),
+            name="Huber regression coefficients",
+            tol=float(self.tol),
+            assumptions=(
+                f"rows longer than {norm:g} are scaled down to it and targets clipped "
+                f"to [{low:g}, {high:g}]",
+            ),
+        )
+
+    def _publish(self, value: Any, release: Any) -> None:
+        # back to the units of the data: of the rows, and of the target about its middle
+        rows, target = release.contribution.rows, target_scale(self.target_bounds)
+        self.coef_ = value[: self.n_features_in_] * target.half / rows.unit
+        self.intercept_ = target.centre
+        if rows.intercept:
+            self.intercept_ += float(value[-1]) * rows.intercept * target.half

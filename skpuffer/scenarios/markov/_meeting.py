@@ -1,0 +1,97 @@
+"""How many records two coupled Markov chains differ in until they meet."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.signal import fftconvolve
+
+from skpuffer.distributions._weak_cache import remembered_with
+from skpuffer.utils._types import Floats
+
+from ._chains import Chains, marginal_distributions
+
+__all__ = ["count_survival"]
+
+# Numbers in the transitions of pairs of states that are worth the time.
+_MOST_NUMBERS = 200_000
+
+#: Above what rounding may take off a probability here.
+_ROUNDED = 1e-14
+
+
+@remembered_with(1)
+def count_survival(life: object, chains: Chains) -> Floats | None:
+    """Bound how likely it is that more than so many records differ.
+
+    The chains differ at one time. On either side of it they are coupled step by step,
+    the next states being the same with the largest probability there is, until they
+    meet; from then on they are one. Given the state at that time the two sides are
+    independent.
+
+    Parameters
+    ----------
+    life : object
+        What keeps the result; see `life_of`.
+    chains : Chains
+
+    Returns
+    -------
+    ndarray of shape (n,) or None
+        For more than 0, 1, ... records; the largest over chains, times and pairs of
+        states. None where it would take too long.
+    """
+    found = [_of_chain(*chain, chains.n) for chain in chains.chains]
+    if any(one is None for one in found):
+        return None
+    survival: Floats = np.max(found, axis=0)
+    return survival
+
+
+def _of_chain(initial: Floats, transition: Floats, n: int) -> Floats | None:
+    marginals = marginal_distributions(initial, transition, n)
+    if np.allclose(marginals, initial, rtol=1e-12, atol=0):
+        marginals = marginals[:2]  # stationary: backwards all steps are alike
+    # by Bayes' rule, the chain in reversed time; no row for a state without mass
+    backwards = [
+        np.divide(
+            (before[:, None] * transition).T,
+            now[:, None],
+            out=np.zeros_like(transition),
+            where=now[:, None] > 0,
+        )
+        for before, now in zip(marginals, marginals[1:], strict=False)
+    ]
+    if len(backwards) * len(initial) ** 4 > _MOST_NUMBERS:
+        return None
+    left, right = _survival(backwards, n), _survival([transition], n)
+    # more than k differ, with the secret's own, if k or more do on both sides together:
+    # l on the left and k - l or more on the right, or more than k on the left
+    masses = -np.diff(left)
+    beyond = left[np.minimum(np.arange(1, n + 1), len(left) - 1)]
+    both = fftconvolve(masses, np.append(right, np.full(n, right[-1])))[:n]
+    return np.minimum(1.0, np.maximum(both, 0.0) + beyond + _ROUNDED)
+
+
+def _survival(steps: Sequence[Floats], n: int) -> Floats:
+    """Bound how likely chains have not met after 0, 1, ... steps, at worst."""
+    pairs = np.array([_apart(step) for step in steps])
+    k = len(steps[0])
+    states, found = 1.0 - np.eye(k), [1.0]
+    # the worst step each time: exact where all of them are alike
+    while len(found) < n and found[-1] > _ROUNDED:
+        states = np.einsum("sabcd,cd->sab", pairs, states).max(axis=0)
+        found.append(min(found[-1], float(states.max()) * (1 + 1e-9) + _ROUNDED))
+    return np.array(found)
+
+
+def _apart(step: Floats) -> Floats:
+    """Probabilities to go from two states to two that differ, coupled to be the same.
+
+    What either has beyond the other's probability is drawn independently.
+    """
+    first, second = step[:, None, :], step[None, :, :]
+    same = np.minimum(first, second)
+    one, other = first - same, second - same
+    total = other.sum(axis=2)
+    scale = np.divide(1.0, total, out=np.zeros_like(total), where=total > 0)
+    return one[..., :, None] * other[..., None, :] * scale[..., None, None]

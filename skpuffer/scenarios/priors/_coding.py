@@ -1,0 +1,218 @@
+"""Public coding of a table: each value is read as one of finitely many declared."""
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.utils._types import Floats, Indices
+
+__all__ = ["Coding", "Levels", "Numbers", "coding_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """Declared numbers of one column, each with the interval that is read as it.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n - 1,)
+        Between the intervals, ascending. An edge belongs to the lower one.
+    values : ndarray of shape (n,)
+    """
+
+    edges: Floats
+    values: NDArray[Any]
+
+    def codes(self, column: Any) -> Indices:
+        """Index of the number that each value is read as."""
+        found: Indices = np.searchsorted(self.edges, _numbers(column))
+        return found
+
+    def read(self, column: Any) -> NDArray[Any]:
+        """Return each value as it is read; what is missing stays missing."""
+        numbers = _numbers(column)
+        missing = np.isnan(numbers)
+        read: NDArray[Any] = self.values[np.searchsorted(self.edges, numbers)]
+        return np.where(missing, np.nan, read) if missing.any() else read
+
+    @property
+    def places(self) -> Floats:
+        """Position of each number, such that all lie within a distance of one."""
+        width = float(np.ptp(self.values)) or 1.0
+        places: Floats = (np.asarray(self.values, dtype=float) / width)[:, None]
+        return places
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Declared values of one column that are no numbers.
+
+    Parameters
+    ----------
+    values : ndarray of object of shape (n,)
+        Any other value is as far from each of them, and is read as the first.
+    """
+
+    values: NDArray[np.object_]
+
+    def codes(self, column: Any) -> Indices:
+        """Index of the level that each value is read as."""
+        found: Indices = pd.Index(self.values).get_indexer(np.asarray(column, object))
+        return np.maximum(found, 0)
+
+    def read(self, column: Any) -> NDArray[Any]:
+        """Return each value as it is read."""
+        read: NDArray[Any] = self.values[self.codes(column)]
+        return read
+
+    @property
+    def places(self) -> Floats:
+        """Position of each level: any two are at a distance of one, in l1."""
+        return 0.5 * np.eye(len(self.values))
+
+
+@dataclass(frozen=True, eq=False)
+class Coding:
+    """Coding of some columns of a table; the others stay as they are.
+
+    Parameters
+    ----------
+    columns : dict of {column: Numbers or Levels}
+    """
+
+    columns: Mapping[Hashable, Numbers | Levels]
+
+    def read(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return a table with every value as it is read."""
+        frame = frame.copy()
+        for name in frame.columns:
+            if name in self.columns:
+                frame[name] = self.columns[name].read(frame[name])
+        return frame
+
+    def codes(self, frame: pd.DataFrame, names: Iterable[Hashable]) -> Indices:
+        """Index of the value that each cell is read as, for some of the columns."""
+        found = [self.columns[name].codes(frame[name]) for name in names]
+        if not found:
+            return np.zeros((len(frame), 0), dtype=np.intp)
+        return np.column_stack(found)
+
+    def places(self, codes: Indices, names: Iterable[Hashable]) -> Floats:
+        """Positions of coded rows: columns add up, each at most one apart, in l1."""
+        parts = [
+            self.columns[name].places[column]
+            for name, column in zip(names, codes.T, strict=True)
+        ]
+        return np.hstack(parts) if parts else np.zeros((len(codes), 0))
+
+
+def _numbers(column: Any) -> Floats:
+    # text that is no number is missing: an error would quote it
+    return np.asarray(pd.to_numeric(pd.Series(column), errors="coerce"), dtype=float)
+
+
+def coding_of(
+    frame: pd.DataFrame, bins: Mapping[Hashable, Any], names: Iterable[Hashable]
+) -> Coding:
+    """Return the coding of a public table.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Public rows.
+    bins : dict of {column: int, list of numbers or list of values}
+        Of a column of numbers how many bins of about equal mass, or the edges between
+        bins; of any other its values. A column that is not named keeps the values it
+        has.
+    names : iterable
+        Columns to be coded.
+
+    Returns
+    -------
+    Coding
+
+    Raises
+    ------
+    ScenarioError
+        If a column cannot be coded so, by its name.
+    """
+    found = {name: _column(frame[name], bins.get(name), name) for name in names}
+    return Coding(found)
+
+
+def _column(column: pd.Series, bins: Any, name: Hashable) -> Numbers | Levels:
+    if column.isna().any():
+        raise ScenarioError(
+            f"The column {name!r} of the parameter 'rows' has missing values: fill "
+            "them, in the public rows and in the data alike."
+        )
+    kind = column.dtype
+    numeric = pd.api.types.is_numeric_dtype(kind) and not (
+        pd.api.types.is_bool_dtype(kind) or pd.api.types.is_complex_dtype(kind)
+    )
+    if not numeric:
+        return _levels(column, bins, name)
+    numbers = column.to_numpy(dtype=float)
+    if not np.all(np.isfinite(numbers)):
+        raise ScenarioError(f"The column {name!r} of the parameter 'rows' is infinite.")
+    if bins is None:
+        values = np.unique(numbers)
+        # in the type they have: labels that are integers stay integers
+        own = np.unique(column.to_numpy())
+        edges = (values[:-1] + values[1:]) / 2
+        return Numbers(edges, own if len(own) == len(values) else values)
+    if isinstance(bins, int | np.integer) and not isinstance(bins, bool):
+        if bins < 1:
+            raise _wrong(name, "must be at least one bin")
+        shares = np.linspace(0, 1, int(bins) + 1)[1:-1]
+        edges = np.unique(np.quantile(numbers, shares, method="lower"))
+    else:
+        try:
+            edges = np.asarray(bins, dtype=float)
+        except (TypeError, ValueError):
+            edges = np.array([np.nan])
+        ascending = edges.ndim == 1 and np.all(np.diff(edges) > 0)
+        if not ascending or not np.all(np.isfinite(edges)):
+            raise _wrong(name, "must be ascending edges between bins, or their number")
+    # bins without public rows are not declared: the nearest one that is takes them
+    numbers = np.sort(numbers)
+    there, first, count = np.unique(
+        np.searchsorted(edges, numbers), return_index=True, return_counts=True
+    )
+    # a mean within its bin, whatever rounding says: read again it is read as itself
+    last = first + count - 1
+    values = np.clip(
+        np.add.reduceat(numbers, first) / count, numbers[first], numbers[last]
+    )
+    between = (values[:-1] + values[1:]) / 2
+    adjacent = np.diff(there) == 1
+    return Numbers(np.where(adjacent, edges[there[:-1]], between), values)
+
+
+def _levels(column: pd.Series, bins: Any, name: Hashable) -> Levels:
+    values = list(dict.fromkeys(column.to_numpy(dtype=object).tolist()))
+    try:
+        values.sort()
+    except TypeError:  # of several types
+        values.sort(key=lambda value: (type(value).__name__, str(value)))
+    if bins is not None:
+        if isinstance(bins, str | Integral) or not isinstance(bins, Iterable):
+            raise _wrong(name, "must list the values of a column that is not numeric")
+        listed = list(dict.fromkeys(bins))
+        # what public rows lack has no mass, whatever is listed
+        if not set(values) <= set(listed):
+            raise _wrong(name, "must list every value that the public rows have")
+        values = [value for value in listed if value in set(values)]
+    held = np.empty(len(values), dtype=object)
+    held[:] = values
+    return Levels(held)
+
+
+def _wrong(name: Hashable, what: str) -> ScenarioError:
+    return ScenarioError(f"The parameter 'bins', at the column {name!r}, {what}.")

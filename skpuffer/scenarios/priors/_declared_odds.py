@@ -1,0 +1,183 @@
+"""The belief that public odds of the secret hold, at public rows without labels."""
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from skpuffer.exceptions import ScenarioError
+
+from ._bounded_odds import BoundedOdds
+from ._rows import Laws, RowBelief, codes_of
+
+__all__ = ["DeclaredOdds"]
+
+#: A rate that is rounded to two digits is no contradiction.
+_ROUNDED = 0.005
+
+
+class DeclaredOdds(RowBelief):
+    """A public classifier says how probable each value of the secret is, by the row.
+
+    Records are believed to be like the public rows, and given such a row the values of
+    the secret to have the classifier's probabilities. No label is needed: `rest` says
+    what it adds.
+
+    Parameters
+    ----------
+    propensity : classifier, callable or array-like
+        A fitted classifier of the secret, fitted without the private rows; or a
+        callable of `rows` that returns the probabilities of the values, or these, of
+        shape (n_rows, n_values), or (n_rows,) for the second of two values.
+    rows : data frame or array-like of shape (n_rows, n_columns)
+        Public rows of the columns that are read. A column that is the secret is left
+        out.
+    rate : float or dict of {value: float}, default=None
+        Share of the people with the second value, or with each; only compared with the
+        mean probability over the rows, by which the belief goes.
+    known : sequence of column names, default=()
+        Columns of which an attacker may know any already. The promise is then made
+        whatever subset of them is known, the empty one included. To know all that is
+        read leaves nothing to hide.
+    rest : BoundedOdds, default=None
+        How far what the rows do not have, such as the label, shifts the odds given the
+        row. None is for releases that read these columns only.
+
+    Notes
+    -----
+    Probabilities that were fitted are as good as the fit: one that is too coarse, or
+    shrunk, tells less of the secret than the columns do, and the promise is for whoever
+    believes it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from skpuffer.scenarios import AttributeScenario, BoundedOdds, DeclaredOdds
+    >>> rng = np.random.default_rng(0)
+    >>> rows = pd.DataFrame({"age": rng.normal(size=500)})
+    >>> secret = rng.random(500) < 0.5 + 0.1 * np.tanh(rows["age"])
+    >>> odds = LogisticRegression().fit(rows, secret)
+    >>> prior = DeclaredOdds(odds, rows, rest=BoundedOdds(1.5))
+    >>> AttributeScenario("secret", level="record", prior=prior).explain(0.1).round(1)
+    ... # doctest: +SKIP
+    """
+
+    _made_of = ("propensity", "rows", "rate", "known")
+
+    def __init__(
+        self,
+        propensity: Any,
+        rows: Any,
+        *,
+        rate: Any = None,
+        known: Sequence[Hashable] = (),
+        rest: BoundedOdds | None = None,
+    ) -> None:
+        self.propensity = propensity
+        self.rows = rows
+        self.rate = rate
+        self.known = known
+        self.rest = rest
+
+    def _laws(self, scenario: Any) -> Laws:
+        table = self.table()
+        frame = table.frame().drop(columns=scenario.column, errors="ignore")
+        values, given = self._probabilities(frame, scenario)
+        rate = given.mean(axis=0)
+        self._check_rate(values, rate)
+        if np.any(rate == 0):
+            raise ScenarioError(
+                "The parameter 'propensity' gives a value of the secret no probability "
+                "at any row, so nothing can be believed of it."
+            )
+        # Bayes: what the rows weigh given a value of the secret
+        masses = given.T / given.sum(axis=0)[:, None]
+        return Laws(values, masses, codes_of(frame, self.known))
+
+    def _probabilities(self, frame: pd.DataFrame, scenario: Any) -> tuple[Any, Any]:
+        """Values of the secret, and the probability of each at each row."""
+        source = self.propensity
+        rows = frame if self.table().named else frame.to_numpy()
+        values = None
+        if isinstance(source, str) or source is None:
+            raise ScenarioError(
+                "The parameter 'propensity' must be a fitted classifier of the secret, "
+                "a callable, or its probabilities at the rows. The secret itself is "
+                f"none. Got {source!r}."
+            )
+        if hasattr(source, "predict_proba"):
+            read = getattr(source, "feature_names_in_", None)
+            if read is not None and scenario.column in list(read):
+                raise ScenarioError(
+                    f"The parameter 'propensity' reads the secret {scenario.column!r}: "
+                    "give a classifier that guesses it from the other columns."
+                )
+            if read is not None and self.table().named:
+                missing = [name for name in read if name not in frame.columns]
+                if missing:
+                    raise ScenarioError(
+                        f"The parameter 'rows' lacks the columns {missing!r} that the "
+                        "parameter 'propensity' reads."
+                    )
+                rows = frame[list(read)]
+            values = tuple(np.asarray(source.classes_).tolist())
+            source = source.predict_proba
+        given = source(rows) if callable(source) else source
+        try:
+            given = np.asarray(given, dtype=float)
+        except (TypeError, ValueError):
+            given = np.empty(0)
+        if given.ndim == 1:
+            given = np.column_stack([1 - given, given])
+        fits = given.ndim == 2 and len(given) == len(frame) and given.shape[1] >= 2
+        if not fits or not np.all((given >= 0) & (given <= 1)):
+            raise ScenarioError(
+                "The parameter 'propensity' must give a probability of each value of "
+                f"the secret, of two at least, at each of the {len(frame)} rows."
+            )
+        if not np.allclose(given.sum(axis=1), 1, atol=1e-6):
+            raise ScenarioError(
+                "The probabilities of the parameter 'propensity' must sum to one at "
+                "each row."
+            )
+        if values is None:
+            values = tuple(range(given.shape[1]))
+        return values, given
+
+    def _check_rate(self, values: tuple[Any, ...], found: Any) -> None:
+        """Refuse a rate that the mean probability contradicts."""
+        if self.rate is None:
+            return
+        rate = self.rate
+        if not isinstance(rate, dict):
+            if len(values) != 2:
+                raise ScenarioError(
+                    "The parameter 'rate' must give the share of each value, as a dict "
+                    f"of {list(values)!r}."
+                )
+            rate = {values[1]: rate}
+        for value, share in rate.items():
+            if value not in values or not isinstance(share, int | float):
+                raise ScenarioError(
+                    "The parameter 'rate' must be a share, or a dict of shares by the "
+                    f"values {list(values)!r}. Got {self.rate!r}."
+                )
+            mean = float(found[values.index(value)])
+            if not abs(share - mean) <= _ROUNDED:
+                raise ScenarioError(
+                    f"The parameter 'rate' says that a share of {share:g} has the "
+                    f"value {value!r}, but the probabilities of 'propensity' at these "
+                    f"rows have a mean of {mean:.4g}: both must be of the same people. "
+                    "Omit the rate, or calibrate the classifier to it."
+                )
+
+    def statement(self) -> str:
+        """Return the belief in a sentence."""
+        return (
+            "the record is like one of the public rows, and there each value of the "
+            "secret has the probability that a public classifier says (declared, on "
+            f"{len(self.table())} public rows){self._rest_statement()}"
+        )

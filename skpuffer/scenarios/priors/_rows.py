@@ -1,0 +1,339 @@
+"""Beliefs about one record that are read from public rows."""
+
+import copy
+from abc import abstractmethod
+from collections.abc import Hashable, Iterator, Sequence
+from inspect import signature
+from itertools import combinations
+from typing import Any, Self
+
+import joblib
+import numpy as np
+import pandas as pd
+from sklearn.base import clone
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.privacy_loss._overlap import (
+    FiniteOverlap,
+    NearOverlap,
+    Overlap,
+    WorstOverlap,
+    finite_overlap,
+)
+from skpuffer.releases import PublicContext
+from skpuffer.utils._types import Floats, Indices
+
+from ._belief import Belief
+from ._bounded_odds import BoundedOdds, check_rest
+from ._tables import ReferenceTable
+
+__all__ = ["Laws", "RowBelief", "codes_of", "target_of"]
+
+#: How far, in total variation, either distribution may be off.
+_OFF = (0.05, 0.1)
+
+#: Columns known to an attacker: every subset of them is gone through.
+_MOST_KNOWN = 10
+
+
+class Laws:
+    """Distributions of one record given each value of the secret, on public rows.
+
+    Parameters
+    ----------
+    values : tuple
+        Of the secret.
+    masses : ndarray of shape (n_values, n_atoms)
+        Of the atoms, given each value; each row sums to one.
+    known : ndarray of int of shape (n_atoms, n_known)
+        Codes of the columns that an attacker may know.
+    """
+
+    def __init__(self, values: tuple[Any, ...], masses: Floats, known: Indices) -> None:
+        self.values = values
+        self.masses = masses
+        self.known = known
+
+    def content(self) -> tuple[Any, ...]:
+        """All that makes it another belief if it is another."""
+        return self.values, self.masses, self.known
+
+    def conditional(self) -> Iterator[Floats]:
+        """Yield the distributions given each subset of what may be known."""
+        # of the atoms that agree in the columns of a subset; all, for the empty one
+        n_known = self.known.shape[1]
+        for size in range(n_known + 1):
+            for subset in combinations(range(n_known), size):
+                if not subset:
+                    yield self.masses
+                    continue
+                _, groups = np.unique(
+                    self.known[:, subset], axis=0, return_inverse=True
+                )
+                for group in range(groups.max() + 1):
+                    yield np.where(groups.ravel() == group, self.masses, 0.0)
+
+
+class RowBelief(Belief):
+    """Base of beliefs about one record that are read from public rows.
+
+    A subclass has the parameters `rows`, `known` and `rest`, and says what is believed
+    of these rows.
+    """
+
+    rows: Any
+    known: Sequence[Hashable]
+    rest: BoundedOdds | None
+
+    # public rows and a fitted classifier are shared: `clone` would unfit the latter
+    def __sklearn_clone__(self) -> Self:
+        other = copy.copy(self)
+        other.rest = clone(self.rest, safe=False)
+        return other
+
+    def __repr__(self) -> str:
+        # rows and classifiers print over many lines
+        said = [f"<{len(self.table())} rows>"]
+        for name, value in self.get_params(deep=False).items():
+            default = signature(type(self)).parameters[name].default
+            if name not in ("rows", "propensity") and value != default:
+                said.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(said)})"
+
+    # -- what a subclass says -----------------------------------------------------
+
+    #: Parameters, besides `rest`, that the belief is made of.
+    _made_of: tuple[str, ...] = ("rows", "known")
+
+    @abstractmethod
+    def _laws(self, scenario: Any) -> Laws:
+        """Distributions of a record given each value of the secret."""
+
+    def _variation(self, laws: Laws, confidence: float) -> float:
+        """Total variation within which the true distributions are, at a confidence."""
+        raise ScenarioError(
+            f"The parameter 'prior_as' is 'confidence', but {type(self).__name__} "
+            "speaks of odds at public rows, of which no sample says how far they are "
+            "off. Declare them (omit prior_as), or use a BinnedLaw."
+        )
+
+    # -- public rows --------------------------------------------------------------
+
+    def table(self) -> ReferenceTable:
+        """Return the public rows."""
+        try:
+            return ReferenceTable(self.rows)
+        except ScenarioError:
+            raise ScenarioError(
+                f"The parameter 'rows' of {type(self).__name__} must be a table of "
+                "public rows: a data frame, or an array of two dimensions."
+            ) from None
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the public rows have names for their columns."""
+        return self.table().named
+
+    def position(self, scenario: Any, n_features: int) -> int | None:
+        """Return where the secret is in data without names, laid out as the rows are.
+
+        Parameters
+        ----------
+        scenario : AttributeScenario
+        n_features : int
+
+        Returns
+        -------
+        int or None
+            None where the data does not have it.
+
+        Raises
+        ------
+        ScenarioError
+            If the data is laid out in another way.
+        """
+        features = [c for c in self.table().columns if c != scenario.target]
+        there = [c for c in features if c != scenario.column]
+        if n_features == len(there):
+            return None
+        if n_features != len(features):
+            raise ScenarioError(
+                f"The data has {n_features} columns without names, but the parameter "
+                f"'rows' has {len(there)} besides the secret and the target: lay both "
+                "out alike, or give frames with names."
+            )
+        return features.index(scenario.column)
+
+    def covered(self, scenario: Any) -> tuple[Hashable, ...]:
+        """Return the columns that the belief speaks of, target included.
+
+        Parameters
+        ----------
+        scenario : AttributeScenario
+        """
+        return tuple(c for c in self.table().columns if c != scenario.column)
+
+    def check(self, scenario: Any = None) -> None:
+        """Check the parameters; see the class."""
+        check_rest(self.rest)
+        if isinstance(self.known, str) or not isinstance(self.known, Sequence):
+            raise ScenarioError(
+                f"The parameter 'known' must list columns. Got {self.known!r}."
+            )
+        if len(self.known) > _MOST_KNOWN:
+            raise ScenarioError(
+                f"The parameter 'known' lists {len(self.known)} columns; every subset "
+                f"of them is gone through, of {_MOST_KNOWN} at most."
+            )
+        there = self.table().columns
+        if scenario is not None:
+            there = self.covered(scenario)
+        strange = [name for name in self.known if name not in there]
+        if strange:
+            raise ScenarioError(
+                f"The parameter 'known' names {strange!r}, which the parameter 'rows' "
+                f"does not have besides the secret; it has {list(there)!r}."
+            )
+        if scenario is not None:
+            self.laws(scenario)
+
+    def check_covers(self, scenario: Any, context: PublicContext) -> None:
+        """Refuse columns read, target included, that neither rows nor rest cover."""
+        if self.rest is not None:
+            return
+        covered = self.covered(scenario)
+        # columns without names are as many as the rows have; see `position`
+        names = context.feature_names or ()
+        missing = [repr(name) for name in names if name not in covered]
+        if context.has_target and target_of(scenario, context) not in covered:
+            missing.append("the target")
+        if missing:
+            raise ScenarioError(
+                f"What is read of a record has {', '.join(missing)}, of which "
+                f"{type(self).__name__} says nothing: its rows have "
+                f"{list(covered)!r}. Give rows with these columns (and the scenario "
+                "the target's name), leave the columns out, or say by "
+                "rest=BoundedOdds(w) how far they shift the odds of the secret."
+            )
+
+    def speaks_of(self, scenario: Any, context: PublicContext) -> str:
+        """Return the columns covered, with a digest of what is believed of them."""
+        laws = self.laws(scenario)
+        names = ", ".join(map(str, self.covered(scenario)))
+        return f"the columns {names} ({joblib.hash([*laws.content()])[:16]})"
+
+    # -- overlaps -----------------------------------------------------------------
+
+    def laws(self, scenario: Any) -> Laws:
+        """Return the distributions of a record, worked out once."""
+        key = [getattr(self, name) for name in self._made_of]
+        key += [scenario.column, scenario.target]
+        kept = vars(self).get("_kept")
+        # by identity: tables have no truth value of being equal
+        same = kept is not None and all(
+            a is b for a, b in zip(kept[0], key, strict=True)
+        )
+        if not same:
+            self._kept = kept = key, self._laws(scenario)
+        assert kept is not None
+        laws: Laws = kept[1]
+        return laws
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state.pop("_kept", None)
+        return state
+
+    def overlap(self, scenario: Any = None) -> Overlap:
+        """Return the overlap of the distributions, as far as they are trusted."""
+        return self._overlap(scenario, 1.0 if self.rest is None else float(self.rest.w))
+
+    def wider(self, scenario: Any = None) -> tuple[tuple[str, Overlap], ...]:
+        """Return the overlap of distributions that are off, and of a wider rest."""
+        if scenario.trust == "support":
+            return ()
+        overlap = self.overlap(scenario)
+        found: list[tuple[str, Overlap]] = [
+            (f"distributions off by {t:g} in total variation", NearOverlap(overlap, t))
+            for t in _OFF
+        ]
+        if self.rest is not None and self.rest.w > 1:
+            twice = 2 * float(self.rest.w)
+            found.append(
+                (f"odds of the rest within {twice:g}", self._overlap(scenario, twice))
+            )
+        return tuple(found)
+
+    def _overlap(self, scenario: Any, odds: float) -> Overlap:
+        # any masses on these rows: two records of which neither may be the other
+        if scenario.trust == "support":
+            return FiniteOverlap((1.0, 0.0), (0.0, 1.0))
+        laws = self.laws(scenario)
+        parts = [
+            finite_overlap(p, q, odds) for p, q in self._pairs_of_laws(scenario, laws)
+        ]
+        overlap = WorstOverlap(tuple(parts)) if len(parts) > 1 else parts[0]
+        if scenario.trust == "confidence":
+            return NearOverlap(
+                overlap, self._variation(laws, float(scenario.confidence))
+            )
+        return overlap
+
+    def _pairs_of_laws(self, scenario: Any, laws: Laws) -> list[tuple[Floats, Floats]]:
+        """Distributions to compare, on all atoms: by pair, and by what is known."""
+        pairs = scenario.pairs_of(laws.values)
+        found = []
+        for masses in laws.conditional():
+            totals = masses.sum(axis=1)
+            for i, j in pairs:
+                # what a value rules out is not compared under it
+                if totals[i] > 0 and totals[j] > 0:
+                    found.append((masses[i] / totals[i], masses[j] / totals[j]))
+        if not found:
+            raise ScenarioError(
+                "No public row gives both values of a pair a positive probability, so "
+                "there is nothing to keep apart: change 'pairs' or the rows."
+            )
+        return found
+
+    def parts(self, scenario: Any) -> list[FiniteOverlap]:
+        """Return the overlap of each pair of distributions, atom by atom.
+
+        Parameters
+        ----------
+        scenario : AttributeScenario
+        """
+        odds = 1.0 if self.rest is None else float(self.rest.w)
+        pairs = self._pairs_of_laws(scenario, self.laws(scenario))
+        return [
+            FiniteOverlap(tuple(p.tolist()), tuple(q.tolist()), odds) for p, q in pairs
+        ]
+
+    def _rest_statement(self) -> str:
+        known = ""
+        if self.known:
+            names = ", ".join(map(str, self.known))
+            known = f", whichever of the columns {names} are known already"
+        if self.rest is None:
+            return known + ", and nothing else of the record is read"
+        return (
+            f"{known}, and given these all else of the record, label included where "
+            "it is not among them, shifts the odds within a range of "
+            f"{float(self.rest.w):g}"
+        )
+
+
+def target_of(scenario: Any, context: PublicContext) -> Hashable | None:
+    """Name of the target among the columns of public rows, or None."""
+    if scenario.target is not None:
+        name: Hashable = scenario.target
+        return name
+    return context.target_name
+
+
+def codes_of(frame: pd.DataFrame, names: Sequence[Hashable]) -> Indices:
+    """Codes of some columns of a table, equal where values are."""
+    found = [pd.factorize(frame[name], use_na_sentinel=False)[0] for name in names]
+    if not found:
+        return np.zeros((len(frame), 0), dtype=np.intp)
+    return np.column_stack(found)

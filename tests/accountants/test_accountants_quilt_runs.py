@@ -1,0 +1,283 @@
+"""Markov quilts of a run: influence is paid once, near sets at every step."""
+
+import itertools
+import json
+import math
+
+import numpy as np
+import pytest
+
+from skpuffer.accountants import GroupPrivacy, MarkovQuilt, PrivacyLoss, RenyiDP
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.linear_model import PrivateSGDClassifier
+from skpuffer.noise import GaussianNoise, LaplaceNoise
+from skpuffer.privacy import Certificate
+from skpuffer.releases import GradientRelease, QueryRelease, Sensitivity, VoteRelease
+from skpuffer.scenarios import (
+    Adjacency,
+    BayesianNetworkScenario,
+    BlocksScenario,
+    MarkovChainScenario,
+    MaxInfluence,
+    RecordScenario,
+)
+
+from ..attack import assert_tight
+
+ALPHA = 4.0
+N = 12
+CHAIN = MarkovChainScenario([[0.7, 0.3], [0.3, 0.7]])
+
+
+def run(n_steps=5, n_records=N, **options):
+    options = {"sampling": "full_batch", **options}
+    return GradientRelease(n_records=n_records, n_steps=n_steps, **options)
+
+
+def votes(length, n_records=N, n_teachers=3):
+    return VoteRelease(
+        n_records=n_records,
+        n_teachers=n_teachers,
+        n_classes=2,
+        n_queries=5,
+        groups=np.arange(n_records) // length,
+    )
+
+
+def by_brute_force(release, cost, scenario=CHAIN, order=ALPHA):
+    """Largest price over records of the cheapest quilt, all of them tried."""
+    fact = scenario.bind(release.context).fact(MaxInfluence, release)
+    (quilts,) = fact.quilts
+    n = release.n_records
+    prices = []
+    for i in range(n):
+        ends = itertools.product([None, *range(1, i + 1)], [None, *range(1, n - i)])
+        prices.append(
+            min(
+                quilts.influence(i, a, b, order) + cost(quilts.size(i, a, b))
+                for a, b in ends
+            )
+        )
+    return max(prices)
+
+
+def certify(used, release, scenario=CHAIN, alpha=ALPHA):
+    noise = "gaussian" if alpha == ALPHA else "laplace"
+    return MarkovQuilt(1.0, alpha, noise=noise).certify(used, release, scenario)
+
+
+QUERY = QueryRelease(
+    query=lambda X, y: X.sum(),
+    n_records=N,
+    dim=1,
+    sensitivity=Sensitivity(add_remove={2: 1.0}, replace={2: 1.0}),
+)
+
+
+# -- known values ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("scale", [5.0, 20.0, 80.0])
+def test_every_step_pays_for_the_near_set_and_influence_is_paid_once(scale):
+    def cost(size):
+        return ALPHA * 5 * (2 * size) ** 2 / (2 * scale**2)
+
+    noise, release = GaussianNoise(scale), run()
+    exact = by_brute_force(release, cost)
+    assert certify(noise, release).epsilon == pytest.approx(exact, rel=1e-9)
+    # four times as many steps of twice the noise: the same quilts, paid for once
+    longer = certify(GaussianNoise(2 * scale), run(20)).epsilon
+    assert longer == pytest.approx(exact, rel=1e-9)
+    # a record takes part once in an epoch, whichever batch it is in
+    dealt = run(6, sampling="shuffled_epochs", batch_size=N // 6)
+    query = QueryRelease(
+        query=lambda X, y: X.sum(),
+        n_records=N,
+        dim=1,
+        sensitivity=Sensitivity(add_remove={2: 1.0}, replace={2: 2.0}),
+    )
+    once = certify(noise, query).epsilon
+    assert certify(noise, dealt).epsilon == pytest.approx(once, rel=1e-9)
+
+
+def test_the_noise_of_another_family_adds_up_step_by_step():
+    noise, release = LaplaceNoise(60.0), run(clip_order=1)
+    exact = by_brute_force(release, lambda size: 5 * 2 * size / 60.0, order=math.inf)
+    found = certify(noise, release, alpha=math.inf).epsilon
+    assert found == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize("length", [1, 2, 4])
+def test_votes_pay_for_the_teachers_near(length):
+    def cost(size):
+        near = 1 if size == 1 else math.ceil((size - 1) / length) + 1
+        return ALPHA * 2 * 5 * min(near, 3) ** 2 / (2 * 10.0**2)
+
+    release = votes(length)
+    exact = by_brute_force(release, cost)
+    noise = GaussianNoise(10.0)
+    assert certify(noise, release).epsilon == pytest.approx(exact, rel=1e-9)
+    # in blocks of their own it is the teachers within a block
+    blocks = BlocksScenario(CHAIN, N)
+    assert certify(noise, release, blocks).epsilon == pytest.approx(exact, rel=1e-9)
+
+
+def test_an_epsilon_too_small_for_the_orders_there_are():
+    release = run(n_records=2)
+    accountant = MarkovQuilt(0.01, delta=1e-5, noise="gaussian")
+    found = accountant.calibrate(release, CHAIN)
+    assert accountant.certify(found.noise, release, CHAIN).epsilon <= 0.01
+
+
+def test_a_query_and_a_run_share_their_quilts():
+    def cost(size):
+        steps = 5 * (2 * size / 40.0) ** 2
+        return ALPHA / 2 * (steps + (size / 10.0) ** 2)
+
+    parts = [(GaussianNoise(10.0), QUERY), (GaussianNoise(40.0), run())]
+    accountant = MarkovQuilt(1.0, ALPHA, noise="gaussian")
+    found = accountant.certify_together(parts, CHAIN)
+    assert found.epsilon == pytest.approx(by_brute_force(QUERY, cost), rel=1e-9)
+    assert not found.composable
+
+
+# -- properties -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"alpha": ALPHA, "noise": "gaussian"},
+        {"delta": 1e-3, "noise": "gaussian"},
+        {"noise": "laplace"},
+    ],
+)
+@pytest.mark.parametrize("release", [run(clip_order=1), votes(2)], ids=["run", "votes"])
+def test_to_a_noise_and_back(params, release):
+    accountant = MarkovQuilt(1.0, **params)
+    found = accountant.calibrate(release, CHAIN)
+    back = accountant.certify(found.noise, release, CHAIN)
+    assert back.epsilon == pytest.approx(1.0, rel=1e-6) and back.epsilon <= 1 + 1e-9
+    assert not found.certificate.composable
+    if accountant.alpha == ALPHA:
+        # never more than for all records, nor less than for one
+        plain = RenyiDP(1.0, alpha=ALPHA, delta=None)
+        one, every = (
+            plain.certify(found.noise, release, RecordScenario(k, "replace")).epsilon
+            for k in (1, N)
+        )
+        assert one < 1 < every
+    # and it is plain data
+    told = Certificate.from_dict(json.loads(json.dumps(found.certificate.to_dict())))
+    assert told.curve.renyi(3.0) == found.certificate.curve.renyi(3.0)
+
+
+def test_an_attack_on_a_run_of_records_that_move_together():
+    """All records of a chain that hardly ever changes are the secret."""
+    n, n_steps = 6, 4
+    stuck = MarkovChainScenario([[1 - 1e-9, 1e-9], [1e-9, 1 - 1e-9]])
+    release = run(n_steps, n, dim=1)
+    accountant = MarkovQuilt(2.0, delta=0.05, noise="gaussian")
+    found = accountant.calibrate(release, stuck)
+
+    def worlds(noise):
+        def sums(sign):
+            def draw(size, rng):
+                return sign * n + noise.sample((size, n_steps), rng)
+
+            return draw
+
+        return [sums(1), sums(-1)]
+
+    assert_tight(
+        found.certificate,
+        found.noise,
+        worlds,
+        score=lambda noise: lambda outputs: outputs.sum(axis=1),
+        seed=0,
+        n_draws=20_000,
+    )
+
+
+def test_a_classifier_trains_under_quilts():
+    rng = np.random.default_rng(0)
+    states = np.cumsum(rng.random(200) < 0.3) % 2
+    model = PrivateSGDClassifier(
+        scenario=CHAIN,
+        accountant=MarkovQuilt(8.0, 2.0, noise="gaussian"),
+        sampling="full_batch",
+        n_steps=3,
+        data_norm=1.0,
+        classes=[0, 1],
+    )
+    fitted = model.fit(states[:, None].astype(float), states)
+    assert fitted.certificate_.epsilon == 8.0
+    assert any("Markov chain" in text for text in fitted.certificate_.assumptions)
+
+
+# -- networks -------------------------------------------------------------------------
+
+
+def network(**parents):
+    """A network of fair nodes; those with two parents are their exclusive or."""
+    tables = {}
+    for node, of in parents.items():
+        flip = np.array([[0.8, 0.2], [0.2, 0.8]])
+        tables[node] = [0.5, 0.5] if not of else flip
+        if len(of) == 2:
+            tables[node] = flip[np.array([[0, 1], [1, 0]])]
+    return BayesianNetworkScenario(
+        parents=parents, tables=tables, protected=[next(iter(parents))]
+    )
+
+
+@pytest.mark.parametrize(
+    "scenario, count",
+    [
+        (network(a=(), b=("a",), c=()), 2),
+        # an effect of two causes: the other cause stays as it is
+        (network(a=(), b=(), c=("a", "b")), 2),
+        (network(a=("b",), b=(), c=("b",)), 3),
+    ],
+)
+def test_a_network_says_how_many_records_can_differ(scenario, count):
+    release = run(n_records=3)
+    fact = scenario.bind(release.context).fact(Adjacency, release)
+    assert (fact.count, fact.count_is_certain) == (count, True)
+    found = PrivacyLoss().calibrate(release, scenario).noise.scale
+    group = PrivacyLoss().calibrate(release, RecordScenario(count, "replace"))
+    assert found == group.noise.scale
+    assert MarkovQuilt(noise="laplace").supports(run(n_records=3), scenario)
+
+
+# -- what is refused ------------------------------------------------------------------
+
+
+def test_moves_of_columns_are_no_numbers_of_records():
+    scenario = BayesianNetworkScenario(
+        parents={"a": (), "b": ("a",)},
+        tables={"a": [0.5, 0.5], "b": [[0.9, 0.1], [0.1, 0.9]]},
+        level="attribute",
+        moves={"a": 1.0, "b": 2.0},
+    )
+    answer = MarkovQuilt(delta=1e-5, noise="gaussian").supports(run(), scenario)
+    assert not answer and "MaxInfluence" in answer.reason
+    with pytest.raises(UnsupportedError, match="MaxInfluence"):
+        MarkovQuilt(delta=1e-5, noise="gaussian").calibrate(run(), scenario)
+
+
+def test_batches_by_chance_are_refused():
+    for sampling in ("poisson", "fixed_size", "with_replacement"):
+        answer = MarkovQuilt().supports(run(sampling=sampling, batch_size=2), CHAIN)
+        assert not answer and "full_batch" in answer.reason
+        assert answer.reason.startswith("MarkovQuilt has no bound")
+
+
+def test_gradients_that_are_clipped_in_too_wide_a_norm():
+    with pytest.raises(UnsupportedError, match="clip_order=1"):
+        MarkovQuilt().calibrate(run(dim=None), CHAIN)
+
+
+def test_group_privacy_names_who_would_do():
+    reason = GroupPrivacy().supports(run(), CHAIN).reason
+    assert "MarkovQuilt" in reason

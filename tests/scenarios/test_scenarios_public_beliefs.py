@@ -1,0 +1,381 @@
+"""Beliefs about one record that are read from public rows."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+from skpuffer.accountants import OverlapAmplification
+from skpuffer.compose import PublicPreprocessing
+from skpuffer.exceptions import (
+    EstimatedGuaranteeWarning,
+    PrivacyWarning,
+    ScenarioError,
+)
+from skpuffer.linear_model import PrivateLogisticRegression
+from skpuffer.preprocessing import PublicOneHotEncoder
+from skpuffer.privacy_loss._overlap import FiniteOverlap
+from skpuffer.releases import GradientRelease, PublicContext
+from skpuffer.scenarios import (
+    AttributeScenario,
+    BinnedLaw,
+    BoundedOdds,
+    DeclaredOdds,
+    RecordBelief,
+    ReferenceTable,
+)
+from skpuffer.scenarios.priors._coding import coding_of
+from skpuffer.summary import PrivateMean
+
+#: Two values of z, of masses .6 and .4 given one secret, .4 and .6 given the other.
+COINS = pd.DataFrame(
+    {"s": [0] * 5 + [1] * 5, "z": ["x"] * 3 + ["y"] * 2 + ["x"] * 2 + ["y"] * 3}
+)
+
+
+def scenario(prior, **options):
+    return AttributeScenario("s", **{"level": "record", "prior": prior} | options)
+
+
+def fact(prior, names=("z",), *, has_target=False, **options):
+    release = GradientRelease(
+        n_records=50,
+        n_steps=3,
+        sampling="full_batch",
+        context=PublicContext(
+            n_records=50,
+            n_features=len(names),
+            feature_names=names,
+            has_target=has_target,
+        ),
+    )
+    return scenario(prior, **options).bind(release.context).fact(RecordBelief, release)
+
+
+@pytest.fixture(scope="module")
+def people():
+    rng = np.random.default_rng(0)
+    n = 800
+    age = rng.integers(18, 80, n)
+    s = (rng.random(n) < 0.3 + 0.005 * (age - 40)).astype(int)
+    job = np.where(rng.random(n) < 0.5 + 0.1 * s, "clerk", "cook")
+    pay = rng.random(n) < 0.5 + 0.01 * (age - 50)
+    return pd.DataFrame({"age": age, "job": job, "s": s, "pay": pay.astype(int)})
+
+
+# -- how much is left to hide ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "epsilon, w, eta",
+    [
+        (0.1, None, 0.1579316328),
+        (0.3, None, 0.0600564770),
+        (0.1, 1.5, 0.1610861032),
+        (0.1, 2.0, 0.1918029958),
+        (0.3, 1.5, 0.0914848635),
+        (0.3, 2.0, 0.1300587723),
+    ],
+)
+def test_a_law_and_odds_for_the_rest(epsilon, w, eta):
+    rest = None if w is None else BoundedOdds(w)
+    law = fact(BinnedLaw(COINS, rest=rest)).overlap
+    assert law.etas(epsilon) == pytest.approx((eta, eta), abs=1e-10)
+    # a classifier that says the same, at the same rows
+    given = np.where(COINS["z"] == "x", 0.4, 0.6)
+    odds = fact(DeclaredOdds(given, COINS[["z"]], rest=rest)).overlap
+    assert odds.etas(epsilon) == pytest.approx((eta, eta), abs=1e-10)
+
+
+def test_odds_are_weighed_by_the_rows_they_are_of():
+    rng = np.random.default_rng(1)
+    given = rng.beta(1, 3, 2000)
+    rows = pd.DataFrame({"z": rng.normal(size=2000)})
+    overlap = fact(DeclaredOdds(given, rows, rest=BoundedOdds(1.5))).overlap
+    rate = given.mean()
+    p, q = given / rate / 2000, (1 - given) / (1 - rate) / 2000
+    exact = FiniteOverlap(tuple(q), tuple(p), 1.5)
+    for epsilon in (0.0, 0.3, 1.0, 3.0):
+        found, truth = np.array(overlap.etas(epsilon)), np.array(exact.etas(epsilon))
+        # values of about one likelihood ratio are taken together: no less is left
+        assert np.all(found >= truth) and np.all(found <= truth * (1 + 1e-3))
+
+
+def test_whatever_is_known_already():
+    # z is fair given s, and so is u; together they give s away
+    rows = pd.DataFrame({"s": [0, 0, 1, 1], "z": [0, 1, 0, 1], "u": [0, 1, 1, 0]})
+    apart = fact(BinnedLaw(rows[["s", "z"]])).overlap
+    assert max(apart.etas(0.1)) < 1e-12
+    assert fact(BinnedLaw(rows), ("z", "u")).overlap.etas(0.1)[0] == pytest.approx(1)
+    # a column that tells nothing by itself tells all to those who know another
+    noisy = pd.concat([rows] * 9 + [rows.assign(u=1 - rows["u"])])
+    blind = fact(BinnedLaw(noisy[["s", "z"]])).overlap.etas(0.1)[0]
+    knowing = fact(BinnedLaw(noisy, known=("z",)), ("z", "u")).overlap.etas(0.1)[0]
+    assert blind < 1e-12 and knowing == pytest.approx(0.9 - np.exp(0.1) * 0.1)
+    # to know all leaves nothing, and the worst is what counts
+    every = fact(BinnedLaw(noisy, known=("z", "u")), ("z", "u")).overlap.etas(0.1)[0]
+    assert every == knowing
+    # odds declared at the same rows, of the same columns
+    given = np.where(noisy["z"] == noisy["u"], 0.1, 0.9)
+    odds = DeclaredOdds(given, noisy[["z", "u"]], known=("u",))
+    assert fact(odds, ("z", "u")).overlap.etas(0.1)[0] == pytest.approx(knowing)
+
+
+def test_what_a_value_rules_out_is_not_compared_under_it():
+    rows = pd.DataFrame({"s": [0, 0, 1, 1], "z": [0, 1, 1, 1], "k": [0, 1, 1, 1]})
+    overlap = fact(BinnedLaw(rows, known=("k",)), ("z", "k")).overlap
+    # given k = 1 nothing is left to tell, and k = 0 is no value of those with s = 1
+    assert max(overlap.etas(0.0)) == pytest.approx(0.5)
+
+
+def test_how_far_public_rows_are_trusted(people):
+    rows = people[["s", "job"]]
+    law, declared = BinnedLaw(rows), fact(BinnedLaw(rows), ("job",))
+    assert declared.certified and declared.confidence == 1
+    assert "declared, fitted on 800 public rows" in declared.belief
+    sample = fact(law, ("job",), prior_as="sample")
+    assert not sample.certified and sample.overlap == declared.overlap
+    sure = fact(law, ("job",), prior_as="confidence", confidence=0.9)
+    assert sure.confidence == 0.9 and sure.certified
+    # Weissman et al. (2003) for two values, a union bound over both secrets
+    n = rows["s"].value_counts().min()
+    t = 0.5 * np.sqrt(2 * np.log(2 / 0.05) / n)
+    eta = declared.overlap.etas(0.1)[0] + t * (1 + np.exp(0.1))
+    assert sure.overlap.etas(0.1)[0] == pytest.approx(eta)
+    # any masses on these rows: nothing overlaps, and the fallback is what is promised
+    assert fact(law, ("job",), prior_as="support").overlap.etas(3.0) == (1.0, 1.0)
+    odds = DeclaredOdds(np.full(800, 0.4), rows[["job"]])
+    with pytest.raises(ScenarioError, match="'prior_as' is 'confidence'"):
+        fact(odds, ("job",), prior_as="confidence")
+
+
+def test_what_would_be_so_if_the_belief_is_off():
+    near = dict(fact(BinnedLaw(COINS, rest=BoundedOdds(1.5))).wider)
+    names = list(near)
+    assert ["0.05" in names[0], "0.1" in names[1], "within 3" in names[2]] == [True] * 3
+    eta = 0.1610861032
+    for name, t in zip(names, (0.05, 0.1), strict=False):
+        assert near[name].etas(0.1)[0] == pytest.approx(eta + t * (1 + np.exp(0.1)))
+    assert near[names[2]].etas(0.1)[0] > eta
+    assert dict(fact(BinnedLaw(COINS, rest=BoundedOdds(1.0))).wider).keys() == set(
+        names[:2]
+    )
+
+
+# -- reading private rows --------------------------------------------------------------
+
+
+def test_values_are_read_as_the_nearest_declared():
+    public = pd.DataFrame({"a": [1, 2, 4, 9], "b": ["v", "u", "u", "v"]})
+    coding = coding_of(public, {"a": [2.5]}, ("a", "b"))
+    read = coding.read(
+        pd.DataFrame({"a": [-5, 2.5, 2.6, 50], "b": ["u", "w", "v", ""]})
+    )
+    # two bins, of means 1.5 and 6.5; what was never declared is the first level
+    assert read["a"].tolist() == [1.5, 1.5, 6.5, 6.5]
+    assert read["b"].tolist() == ["u", "u", "v", "u"]
+    levels = coding_of(public, {}, ("a",))
+    # ties go to the lower value
+    assert levels.read(pd.DataFrame({"a": [0, 3, 6.4, 6.5, 6.6]}))["a"].tolist() == [
+        *(1, 2, 4, 4, 9)
+    ]
+    # what is no number is missing, and refused as such where it is read
+    assert np.isnan(coding.read(pd.DataFrame({"a": ["x"]}))["a"].item())
+    ordered = coding_of(public, {"b": ["v", "u"]}, ("b",))
+    assert ordered.read(pd.DataFrame({"b": ["w"]}))["b"].tolist() == ["v"]
+    # a bin that no public row is in is none of the values
+    gap = coding_of(public, {"a": [3, 5, 8]}, ("a",))
+    assert gap.read(pd.DataFrame({"a": [6.0, 6.6]}))["a"].tolist() == [4, 9]
+
+
+@pytest.mark.parametrize("bins", [None, {"a": 3}, {"a": [0.0, 0.5]}, {"a": 1}])
+def test_what_was_read_is_read_as_itself(bins):
+    rng = np.random.default_rng(0)
+    public = pd.DataFrame({"a": rng.normal(size=30).round(1)})
+    coding = coding_of(public, bins or {}, ("a",))
+    once = coding.read(pd.DataFrame({"a": rng.normal(size=200)}))
+    assert coding.read(once).equals(once)
+    assert set(once["a"]) <= set(coding.read(public)["a"])
+
+
+def test_records_are_read_as_the_nearest_of_their_label():
+    public = pd.DataFrame(
+        {"s": [0, 1, 0, 1], "a": [0, 0, 10, 10], "b": [*"uvuv"], "y": [0, 1, 0, 1]}
+    )
+    prior = scenario(BinnedLaw(public), target="y")
+    X = pd.DataFrame({"b": ["v", "u", "u"], "a": [9, 1, 10], "other": [1, 2, 3]})
+    read, y = prior.coded_records(prior.coded(X), np.array([0, 0, 1]), "y")
+    # of label 0 all have b = u, of label 1 all have b = v; a third column stays
+    assert read["b"].tolist() == ["u", "u", "v"] and read["a"].tolist() == [10, 0, 10]
+    assert read["other"].tolist() == [1, 2, 3] and list(read) == list(X)
+    assert y.tolist() == [0, 0, 1] and y.dtype == int
+    _, column = prior.coded_records(read, np.array([[0], [7], [1]]), "y")
+    assert column.tolist() == [0, 1, 1]
+    # without a label the nearest of all
+    free, none = prior.coded_records(prior.coded(X[:1]), None, None)
+    assert free["b"].tolist() == ["v"] and none is None
+
+
+def test_nothing_finer_than_the_bins_is_released(people):
+    public, private = people[:600], people[600:].reset_index(drop=True)
+    prior = scenario(BinnedLaw(public[["s", "age"]], {"age": [30, 50]}))
+    X = private[["age", "s"]]
+    # another record within its bin: the release does not know of it
+    moved = X.copy()
+    moved.loc[moved["age"] > 50, "age"] = 79
+    mean = PrivateMean(
+        prior, OverlapAmplification(0.1), bounds=(18, 80), random_state=0
+    )
+    with pytest.warns(PrivacyWarning, match="seed"):
+        raw = clone(mean).fit(X)
+    with pytest.warns(PrivacyWarning, match="seed"):
+        again = clone(mean).fit(moved)
+    assert raw.mean_ == pytest.approx(again.mean_, abs=1e-12)
+    assert raw.certificate_.fallback > raw.certificate_.epsilon
+
+
+def test_public_rows_declare_bounds_of_what_they_cover(people):
+    prior = scenario(BinnedLaw(people[["s", "age"]], {"age": [30, 50]}))
+    context = PublicContext(n_records=9, n_features=1, feature_names=("age",))
+    low, high = prior.declared_bounds(context)
+    # means of the outermost bins
+    ages = people["age"]
+    assert (low, high) == (ages[ages <= 30].mean(), ages[ages > 50].mean())
+    wider = PublicContext(n_records=9, n_features=2, feature_names=("age", "pay"))
+    assert prior.declared_bounds(wider) is None
+    assert list(prior.public_table()) == ["age"]
+
+
+def test_a_classifier_of_coded_rows(people):
+    public, private = people[:600], people[600:].reset_index(drop=True)
+    prior = scenario(BinnedLaw(public, {"age": 4}), target="pay")
+    model = PublicPreprocessing(
+        PublicOneHotEncoder({"job": ["clerk", "cook"]}),
+        PrivateLogisticRegression(prior, OverlapAmplification(0.3), data_norm=60.0),
+    )
+    X, y = private[["age", "job", "s"]], private["pay"]
+    fitted = clone(model).fit(X, y)
+    certificate = fitted.certificate_
+    assert certificate.gain > 1 and "fitted on 600 public rows" in str(certificate)
+    # predictions are of coded rows too, whatever else is in them
+    coded = prior.coded(X)
+    assert np.array_equal(fitted.predict(X), fitted.predict(coded))
+    strange = X.assign(job="astronaut")
+    expected = fitted.predict(X.assign(job="clerk"))
+    assert np.array_equal(fitted.predict(strange), expected)
+    stored = pickle.loads(pickle.dumps(fitted))
+    assert np.array_equal(stored.predict(X), fitted.predict(X))
+    # labels stay what they are
+    assert fitted.classes_.dtype == y.dtype
+    with pytest.raises(ValueError, match="'y'.*NaN"):
+        clone(model).fit(X, y.astype(float).where(y == 1))
+    # a value of the secret that was never declared does not matter
+    clone(model).fit(X.assign(s=7), y)
+
+
+def test_odds_of_a_classifier(people):
+    public, private = people[:600], people[600:].reset_index(drop=True)
+    features = PublicOneHotEncoder({"job": ["clerk", "cook"]})
+    guess = LogisticRegression().fit(public[["age"]], public["s"])
+    prior = DeclaredOdds(guess, public[["age", "job"]], rest=BoundedOdds(2.0))
+    asked = scenario(prior, table="staff")
+    # as it was fitted, and with the same rows, in a copy
+    copied = clone(asked)
+    assert copied.prior.propensity is guess
+    copied.set_params(prior__rest__w=3.0)
+    assert asked.prior.rest.w == 2.0
+    assert copied.explain(0.3)["eta"].item() > asked.explain(0.3)["eta"].item()
+    model = PublicPreprocessing(
+        features,
+        PrivateLogisticRegression(asked, OverlapAmplification(0.3), data_norm=60.0),
+    )
+    fitted = model.fit(private[["age", "job", "s"]], private["pay"])
+    assert "age, job" in fitted.certificate_.record
+    assert fitted.certificate_.gain > 2
+    with pytest.warns(EstimatedGuaranteeWarning):
+        clone(model).set_params(estimator__scenario__prior_as="sample").fit(
+            private[["age", "job", "s"]], private["pay"]
+        )
+
+
+def test_arrays_are_laid_out_as_the_public_rows():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(40, 3))
+    prior = AttributeScenario(
+        1, level="record", prior=DeclaredOdds(rng.random(40), rows)
+    )
+    assert prior.secret_position(None, 3) == 1
+    assert prior.secret_position(None, 2) is None
+    with pytest.raises(ScenarioError, match="has 5 columns without names"):
+        prior.secret_position(None, 5)
+    mean = PrivateMean(prior, OverlapAmplification(1.0), bounds=(-4, 4))
+    assert mean.fit(rows).mean_.shape == (2,)
+
+
+# -- what is refused -------------------------------------------------------------------
+
+
+def test_what_is_read_must_be_covered():
+    for prior in (BinnedLaw(COINS), DeclaredOdds(np.full(10, 0.5), COINS[["z"]])):
+        with pytest.raises(ScenarioError, match="has 'age', of which"):
+            fact(prior, ("age", "z"))
+        with pytest.raises(ScenarioError, match="has the target, of which"):
+            fact(prior, has_target=True)
+        rest = clone(prior).set_params(rest=BoundedOdds(1.0))
+        fact(rest, ("age", "z"), has_target=True)
+    fact(BinnedLaw(COINS.assign(y=0)), has_target=True, target="y")
+
+
+@pytest.mark.parametrize(
+    "prior, match",
+    [
+        (BinnedLaw(COINS[["z"]]), "'rows' has no column 's'"),
+        (BinnedLaw(COINS, {"age": 3}), "'bins' names \\['age'\\]"),
+        (BinnedLaw(COINS, {"s": ["a"]}), "'bins' names \\['s'\\]"),
+        (BinnedLaw(COINS, ["z"]), "'bins' must be a dict"),
+        (BinnedLaw(COINS, {"z": 3}), "must list the values"),
+        (BinnedLaw(COINS, {"z": ["x"]}), "every value that the public rows have"),
+        (BinnedLaw(COINS.assign(z=1.0), {"z": [2, 1]}), "ascending edges"),
+        (BinnedLaw(COINS.assign(z=1.0), {"z": 0}), "at least one bin"),
+        (BinnedLaw(COINS.assign(z=np.nan)), "missing values"),
+        (BinnedLaw(COINS.assign(s=0)), "one value only"),
+        (BinnedLaw(COINS, known=("s",)), "'known' names \\['s'\\]"),
+        (BinnedLaw(COINS, known="z"), "'known' must list"),
+        (BinnedLaw("rows"), "'rows' of BinnedLaw must be a table"),
+        (BinnedLaw(COINS, rest=BoundedOdds(2.0, share=0.1)), "no 'share'"),
+        ([BinnedLaw(COINS), BinnedLaw(COINS)], "several BinnedLaw"),
+        (DeclaredOdds(np.full(10, 0.5), None), "'rows' of DeclaredOdds"),
+        (DeclaredOdds("s", COINS), "The secret itself is none"),
+        (DeclaredOdds(None, COINS), "'propensity' must be a fitted"),
+        (DeclaredOdds(np.full(9, 0.5), COINS), "each of the 10 rows"),
+        (DeclaredOdds(np.full(10, 1.5), COINS), "each of the 10 rows"),
+        (DeclaredOdds(np.full((10, 2), 0.4), COINS), "sum to one"),
+        (DeclaredOdds(np.zeros(10), COINS), "no probability"),
+        (DeclaredOdds(np.full(10, 0.5), COINS, rate=0.6), "'rate' says"),
+        (DeclaredOdds(np.full(10, 0.5), COINS, rate={7: 0.5}), "'rate' must be"),
+        (DeclaredOdds(np.full((10, 4), 0.25), COINS, rate=0.5), "as a dict"),
+    ],
+)
+def test_bad_beliefs(prior, match):
+    with pytest.raises(ScenarioError, match=match):
+        fact(prior)
+
+
+def test_bad_beliefs_beside_a_scenario(people):
+    with pytest.raises(TypeError, match="'rest' must be a BoundedOdds"):
+        fact(BinnedLaw(COINS, rest=2.0))
+    # a guess of the secret that reads it
+    guess = LogisticRegression().fit(people[["age", "s"]], people["s"])
+    with pytest.raises(ScenarioError, match="'propensity' reads the secret"):
+        fact(DeclaredOdds(guess, people))
+    guess = LogisticRegression().fit(people[["age"]], people["s"])
+    with pytest.raises(ScenarioError, match="'rows' lacks the columns"):
+        fact(DeclaredOdds(guess, people[["job"]]))
+    # a rate that agrees up to rounding is no contradiction
+    fact(DeclaredOdds(np.full(10, 0.333), COINS, rate=0.33))
+    with pytest.raises(ScenarioError, match="'pairs' names"):
+        fact(BinnedLaw(COINS), pairs=[(0, 5)])
+    assert fact(BinnedLaw(ReferenceTable(COINS)), pairs=[(0, 1)]).certified
