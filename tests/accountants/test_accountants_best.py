@@ -327,12 +327,15 @@ def test_no_gain_is_warned_of():
         ).fit(series)
 
 
-@pytest.mark.parametrize("far, solver", [(-0.98, "output"), (1.0, "gradient")])
-def test_logistic_regression_takes_the_route_of_less_noise(far, solver):
+@pytest.mark.parametrize(
+    "far, epsilon, solver",
+    [(-0.98, 1.0, "gradient"), (-0.5, 0.02, "output"), (1.0, 0.02, "gradient")],
+)
+def test_logistic_regression_takes_the_route_that_goes_further(far, epsilon, solver):
     X, y = table()
-    scenario = moved(-1.0, far, target="y")
+    scenario, best = moved(-1.0, far, target="y"), Best(epsilon, delta=1e-5)
     found, named = (
-        PrivateLogisticRegression(scenario, solver=each, random_state=0).fit(X, y)
+        PrivateLogisticRegression(scenario, best, solver=each, random_state=0).fit(X, y)
         for each in ("auto", solver)
     )
     np.testing.assert_array_equal(found.coef_, named.coef_)
