@@ -229,9 +229,14 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         bound = task.scenario.bind(context)
         # nothing moves less than its clip norm where a record may become any other
         record = None if task.scenario.any_records else self._record(order)
+        # coded records are few, and may be told apart pair by pair
+        paired = self._record(order) if task.scenario.is_coded else None
         unmoved: tuple[str, ...] = ()
         # how much noise one look at all gradients would take: what the budget buys
         if record is None:
+            if paired is not None:
+                norm = LEAST_CLIP_NORM if self.clip_norm is None else self.clip_norm
+                probe = replace(probe, record=paired, clip_norm=float(norm))
             noise = task.accountant.calibrate(probe, bound).noise
             once = float(np.max(noise.std()))
             if not task.scenario.any_records:
@@ -287,7 +292,9 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
                 chosen[name] = float(getattr(self, name))
         optimiser = Optimiser(l2=l2, radius=radius, **chosen)
         # complete: calibrated as it is, and executed from this same object
-        return replace(release, n_steps=n_steps, optimiser=optimiser, record=record)
+        return replace(
+            release, n_steps=n_steps, optimiser=optimiser, record=record or paired
+        )
 
     def _steps(self, release: GradientRelease, defaults: RunDefaults) -> int:
         if self.n_steps is not None:

@@ -6,11 +6,17 @@ from typing import Any
 import numpy as np
 
 from skpuffer.utils._checks import check_at_least_one, check_count, check_positive
+from skpuffer.utils._types import Floats
 
 from ._base import Release
 from ._context import PublicContext
 from ._optimiser import Optimiser
-from ._sampling import PoissonSampling, SamplingScheme, sampling_scheme
+from ._sampling import (
+    FullBatchSampling,
+    PoissonSampling,
+    SamplingScheme,
+    sampling_scheme,
+)
 from ._sensitivity import Sensitivity
 
 __all__ = ["GradientRelease"]
@@ -233,3 +239,13 @@ class GradientRelease(Release):
         """Sensitivity of one step's sum to an arbitrary record."""
         # replacement follows: one clipped gradient out, another one in
         return Sensitivity(add_remove={self.clip_order: self.total_clip_norm})
+
+    def pair_costs(self, X: Any, y: Any, norm: float) -> Floats | None:
+        """Return how far a sum moves from record to record; see :class:`Release`."""
+        # of a batch that is drawn the records' own chance is worth more
+        if self.record is None or norm != 2:
+            return None
+        if type(self.sampling) is not FullBatchSampling:
+            return None
+        costs: Floats = self.record.pair_costs(X, y, self)
+        return np.minimum(costs / (2 * self.total_clip_norm), 1.0)

@@ -13,9 +13,11 @@ from skpuffer.releases._base import PUBLIC_TARGET
 from skpuffer.utils._checks import check_non_negative, check_positive
 from skpuffer.utils._clipping import clip_rows
 
+from ._corner_costs import corner_costs
 from ._linear import LinearGradients
 
 if TYPE_CHECKING:
+    from skpuffer.releases import GradientRelease
     from skpuffer.utils._types import Floats
 
     from ._base import Gradients
@@ -111,6 +113,35 @@ class RecordGradient:
         """
         found = ClippedGradient(self, clip_norm, radius)
         return found if found.ceiling > 0 else None
+
+    def pair_costs(self, X: Any, y: Any, release: GradientRelease) -> Floats:
+        """Return how far a sum moves when a record becomes another of some records.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, n_features)
+            Public records, in the units of the data.
+        y : array-like of shape (n,) or None
+            Their targets; None is any.
+        release : GradientRelease
+
+        Returns
+        -------
+        ndarray of shape (n, n)
+            See :func:`~skpuffer.training._corner_costs.corner_costs`.
+        """
+        rows = clip_rows(X, self.data_norm)
+        rows = rows.toarray() if sparse.issparse(rows) else np.asarray(rows, float)
+        if y is not None and self.n_classes is None:
+            centre, half = self.target_scale
+            y = np.clip((np.asarray(y, dtype=float) - centre) / half, -1.0, 1.0)
+        return corner_costs(
+            self.loss,
+            rows / self.data_norm,
+            y,
+            release,
+            intercept_scale=self.intercept,
+        )
 
     def check(self, gradients: Gradients) -> None:
         """Refuse to be executed with other gradients than those it speaks of.

@@ -15,7 +15,7 @@ from skpuffer.accountants._base import (
 from skpuffer.accountants.additive._base import delta_left
 from skpuffer.accountants.composition import PrivacyLoss
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.noise import GaussianNoise, Noise
+from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss._gaussian import gaussian_mu
@@ -213,8 +213,8 @@ default='gaussian'
         if fact.pairwise is None or not targets:
             return targets
         # Gaussian runs are one number, and so is what the pairs of records allow
-        once = self._plain(epsilon, delta).certify(GaussianNoise(1.0), release, one)
-        if not isinstance(once.curve, GaussianCurve) or self.noise != "gaussian":
+        once = self._plain(epsilon, delta).certify(self._chosen_noise(), release, one)
+        if once.curve is None or once.curve.gaussian_mu is None:
             return targets
         most = gaussian_mu(float(self.max_fallback), delta)
         mu = largest_pairwise_mu(fact.pairwise, epsilon, delta, most=most)
@@ -253,7 +253,7 @@ default='gaussian'
         delta = float(self.delta)
         left = delta_left(delta, fact.delta)
         curve = OverlapCurve(plain.curve, fact.overlap, fact.wider)
-        if fact.pairwise is not None and isinstance(plain.curve, GaussianCurve):
+        if fact.pairwise is not None and plain.curve.gaussian_mu is not None:
             curve = PairwiseOverlapCurve(plain.curve, fact.pairwise, fact.wider)
         # what differential privacy says of its own neighbours is not what is said here
         own = _ONE.bind(bound.context).fact(Adjacency, release).assumptions
