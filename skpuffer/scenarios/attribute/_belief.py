@@ -81,6 +81,9 @@ class BoundBelief(BoundScenario):
         (belief, *others) = scenario._beliefs()
         if others or not isinstance(belief, BinnedLaw) or scenario.trust != "law":
             return None
+        # of what is not read record by record no pair is known
+        if release.contribution is None:
+            return None
         laws = belief.laws(scenario)
         names = context.feature_names or ()
         # a column that is left to the rest takes values that are no atom's
