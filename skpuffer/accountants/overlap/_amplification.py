@@ -1,7 +1,7 @@
 """Accountant of what a declared belief about one record leaves to hide."""
 
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.privacy_loss._overlap import OverlapCurve, amplified_budgets
 from skpuffer.privacy_loss._pairwise_overlap import (
+    PairwiseOverlap,
     PairwiseOverlapCurve,
     largest_pairwise_mu,
 )
@@ -217,7 +218,7 @@ default='gaussian'
         if once.curve is None or once.curve.gaussian_mu is None:
             return targets
         most = gaussian_mu(float(self.max_fallback), delta)
-        mu = largest_pairwise_mu(fact.pairwise, epsilon, delta, most=most)
+        mu = _pairwise_mu(fact.pairwise, epsilon, delta, most)
         return ((GaussianCurve(mu).epsilon(delta), delta),)
 
     def _certify(
@@ -233,12 +234,9 @@ default='gaussian'
         return self._certificate(fact, release, bound, plain)
 
     def _epsilon(self, curve: OverlapCurve, delta: float) -> float:
-        # to look where exactly the budget is met takes longer than to see that it is
-        asked = float(self.epsilon)
-        if isinstance(curve, PairwiseOverlapCurve) and (
-            curve.delta(asked) <= delta < curve.delta(asked * _NEARLY)
-        ):
-            return asked
+        mu = curve.curve.gaussian_mu
+        if isinstance(curve, PairwiseOverlapCurve) and mu is not None:
+            return _pairwise_epsilon(curve.overlap, mu, float(self.epsilon), delta)
         return curve.epsilon(delta)
 
     def _certificate(
@@ -294,3 +292,24 @@ def _epsilon(plain: Certificate) -> float:
 def _size(noise: Noise) -> float:
     """Scale of the coordinate that has most: the others are in proportion."""
     return float(np.max(noise.scale))
+
+
+# no data enters: distributions are declared, and costs are of public records
+@lru_cache(maxsize=64)
+def _pairwise_mu(
+    overlap: PairwiseOverlap, epsilon: float, delta: float, most: float
+) -> float:
+    """Largest mu that keeps a budget, remembered: model selection asks again."""
+    return largest_pairwise_mu(overlap, epsilon, delta, most=most)
+
+
+@lru_cache(maxsize=64)
+def _pairwise_epsilon(
+    overlap: PairwiseOverlap, mu: float, asked: float, delta: float
+) -> float:
+    """Epsilon at a delta: the one that was asked for, if it is met and nearly spent."""
+    curve = PairwiseOverlapCurve(GaussianCurve(mu), overlap)
+    # to look where exactly the budget is met takes longer than to see that it is
+    if curve.delta(asked) <= delta < curve.delta(asked * _NEARLY):
+        return asked
+    return curve.epsilon(delta)
