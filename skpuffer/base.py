@@ -23,7 +23,6 @@ from skpuffer.exceptions import (
     SeededNoiseWarning,
 )
 from skpuffer.releases import PublicContext
-from skpuffer.releases._base import PUBLIC_TARGET
 from skpuffer.scenarios import BoundScenario, RecordScenario, Scenario
 from skpuffer.utils._checks import noise_generator
 from skpuffer.utils._reading import (
@@ -50,7 +49,6 @@ __all__ = [
     "DEFAULT_DELTA",
     "DEFAULT_EPSILON",
     "FLOATING_POINT",
-    "PUBLIC_TARGET",
     "SEEDED",
     "UNTOUCHED_ROWS",
     "PrivateEstimatorMixin",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from skpuffer.base import PUBLIC_TARGET
+from skpuffer.releases._base import PUBLIC_TARGET
 
 if TYPE_CHECKING:
     from skpuffer.utils._types import Floats

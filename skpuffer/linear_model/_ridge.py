@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
-from skpuffer.base import PUBLIC_TARGET, PrivateEstimatorMixin
+from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.releases import QueryRelease, Sensitivity, convert_norm
+from skpuffer.releases._base import PUBLIC_TARGET
 from skpuffer.utils._checks import check_non_negative, check_positive
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import Interval

@@ -119,11 +119,9 @@ class GaussianPoissonPair(DominatingPair, kind="gaussian_poisson_pair"):
         return self._divergence(epsilon, self.second, self.first)
 
     def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
-        """Return the Rényi costs at many orders, in nats, rounded up.
-
-        A quadrature of the densities: a trade-off is too small for a float long before
-        high orders are done with it.
-        """
+        """Return the Rényi costs at many orders, in nats, rounded up."""
+        # A quadrature of the densities: a trade-off is too small for a float long
+        # before high orders are done with it.
         mean = cast(float, self.curve.gaussian_mu)  # the noise is Gaussian
         alpha, most = np.asarray(orders, float), (self.first + self.second) * mean
         if not most:

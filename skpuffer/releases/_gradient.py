@@ -217,12 +217,16 @@ class GradientRelease(Release):
         radius = None if self.optimiser is None else self.optimiser.radius
         clipped = self.record.clipped(self.clip_norm, radius)
         if clipped is not None:
-            object.__setattr__(self, "clipped", clipped)
+            object.__setattr__(self, "_clipped", clipped)
             object.__setattr__(self, "contribution", clipped.point)
             object.__setattr__(self, "modulus", clipped.gradient_move)
 
-    #: What `record` says of a gradient as this release clips it.
-    clipped = None
+    _clipped = None
+
+    @property
+    def clipped(self) -> Any:
+        """What `record` says of a gradient as this release clips it, or None."""
+        return self._clipped
 
     @property
     def shift_ceiling(self) -> float:

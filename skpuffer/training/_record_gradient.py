@@ -146,6 +146,10 @@ class RecordGradient:
     def check(self, gradients: Gradients) -> None:
         """Refuse to be executed with other gradients than those it speaks of.
 
+        Parameters
+        ----------
+        gradients : Gradients
+
         Raises
         ------
         ValueError

@@ -182,6 +182,10 @@ class BinnedLaw(RowBelief):
         scenario : AttributeScenario
         frame : DataFrame
             With the columns of the rows, or some of them; others stay.
+
+        Returns
+        -------
+        DataFrame
         """
         laws = self.laws(scenario)
         assert isinstance(laws, BinnedRows)
@@ -193,6 +197,10 @@ class BinnedLaw(RowBelief):
         Parameters
         ----------
         scenario : AttributeScenario
+
+        Returns
+        -------
+        DataFrame
         """
         laws = self.laws(scenario)
         assert isinstance(laws, BinnedRows)

@@ -170,6 +170,10 @@ class RowBelief(Belief):
         Parameters
         ----------
         scenario : AttributeScenario
+
+        Returns
+        -------
+        tuple
         """
         return tuple(c for c in self.table().columns if c != scenario.column)
 
@@ -302,6 +306,10 @@ class RowBelief(Belief):
         Parameters
         ----------
         scenario : AttributeScenario
+
+        Returns
+        -------
+        list of FiniteOverlap
         """
         odds = 1.0 if self.rest is None else float(self.rest.w)
         pairs = self._pairs_of_laws(scenario, self.laws(scenario))
