@@ -74,7 +74,7 @@ class Loss(ABC):
         """Lipschitz constant of the derivative in the l2 norm, inf if there is none."""
 
     def largest_derivative(self, score: float) -> float:
-        """Largest l2 norm of the derivative while scores stay within [-score, score]."""
+        """Largest l2 norm of the derivative at scores within [-score, score]."""
         # targets of a regression are within [-1, 1]
         return self.lipschitz
 
