@@ -23,6 +23,7 @@ from skpuffer.releases import (
     SamplingScheme,
 )
 from skpuffer.releases._sampling import sampling_scheme
+from skpuffer.scenarios import Adjacency, RecordBelief
 from skpuffer.training import LinearGradients, RecordGradient, run_defaults, train
 from skpuffer.training._optimiser import LEAST_CLIP_NORM, ball_radii, travel
 from skpuffer.utils._checks import check_count, check_positive
@@ -202,6 +203,11 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
 
         radii = [radius] if radius else ball_radii(loss, record.row_norm)
         best = None if radius else plan(LEAST_CLIP_NORM, None)
+        if best is not None and radii:
+            # a ball that spares no noise is not asked for: calibration may take seconds
+            ball = Optimiser(learning_rate=1.0, radius=float(radii[0]))
+            if not _reads_moves(bound, replace(best[0], optimiser=ball)):
+                return best
         for r in map(float, radii):
             # in a ball the noise follows the record's own move, whatever is clipped, so
             # nothing has to be
@@ -458,6 +464,15 @@ class LinearClassifier(PrivateClassifierMixin, LinearLabelsMixin, LinearTraining
         **LinearTraining._parameter_constraints,
         "classes": ["array-like", None],
     }
+
+
+def _reads_moves(bound: BoundScenario, release: GradientRelease) -> bool:
+    """Whether a scenario says of a release's records how far they move."""
+    provided = bound.provides(release)
+    # beliefs compare the records they hold pair by pair
+    if RecordBelief in provided or Adjacency not in provided:
+        return True
+    return math.isfinite(bound.fact(Adjacency, release).move)
 
 
 def _check_start(start: Floats, gradients: Gradients) -> None:

@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from skpuffer.accountants import PrivacyLoss, RenyiDP
 from skpuffer.accountants.composition._base import steps_of
 from skpuffer.accountants.composition._gradients import GradientSteps
+from skpuffer.exceptions import NoGainWarning
 from skpuffer.linear_model import (
     PrivateLogisticRegression,
     PrivateSGDClassifier,
@@ -26,6 +27,7 @@ from skpuffer.scenarios import (
     AttributeScenario,
     DiffusionScenario,
     GaussianScenario,
+    MarkovChainScenario,
     RecordScenario,
 )
 from skpuffer.svm import PrivateLinearSVC
@@ -120,6 +122,26 @@ def test_a_small_move_gains_at_the_radius_of_the_rule(held_out, name):
     text = " ".join(certificate.assumptions)
     assert f"onto the ball of radius {release.optimiser.radius:g}" in text
     assert "a record moves by at most 0.02 in its row" in text
+
+
+def test_no_ball_is_asked_for_where_no_move_is_known(monkeypatch):
+    """Each would be calibrated for, which takes long where many accountants are."""
+    asked, calibrate = [], PrivacyLoss.calibrate
+
+    def recorded(self, release, *args, **kwargs):
+        asked.append(release.optimiser and release.optimiser.radius)
+        return calibrate(self, release, *args, **kwargs)
+
+    monkeypatch.setattr(PrivacyLoss, "calibrate", recorded)
+    chain = MarkovChainScenario([[0.5, 0.5], [0.5, 0.5]])
+    X = np.arange(60).reshape(-1, 1) % 2.0
+    for radius in (None, 2.0):
+        asked.clear()
+        model = PrivateSGDClassifier(chain, PrivacyLoss(), radius=radius, n_steps=3)
+        # each record by itself: differential privacy promises as much
+        with pytest.warns(NoGainWarning):
+            model.fit(X, X[:, 0])
+        assert set(asked) == {radius} and len(asked) <= 3
 
 
 def test_a_hinge_pays_its_corner_and_a_network_any_record(held_out):

@@ -131,7 +131,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         if steps.moves is not None and steps.count == 1:
             # exact for mixtures too, whose noise is not in proportion to their shifts
             any_record = replace_fields(steps, moves=None)
-            gain = _memoised_scale(self, any_record) / scale
+            gain = _memoised_scale(self._of_records, any_record) / scale
             certificate = replace_fields(certificate, noise_gain=gain)
         return Calibration(noise, certificate)
 
@@ -170,6 +170,11 @@ class _CompositionAccountant(_AdditiveAccountant):
 
     #: Whether the noise is asked for Rényi costs, or for its trade-off.
     _by_renyi_costs = False
+
+    @property
+    def _of_records(self) -> "_CompositionAccountant":
+        """Accountant that promises the same of any records for the least noise."""
+        return self
 
     @property
     def _accuracy(self) -> float:

@@ -15,6 +15,7 @@ from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.utils._checks import check_order, check_positive, check_probability
 
 from ._base import Reading, _CompositionAccountant
+from ._privacy_loss import PrivacyLoss
 
 __all__ = ["RenyiDP"]
 
@@ -114,6 +115,13 @@ class RenyiDP(_CompositionAccountant):
                 "The parameter 'alpha' must be finite. For a pure promise about a "
                 "query use GroupPrivacy with noise='laplace'."
             )
+
+    @property
+    def _of_records(self) -> _CompositionAccountant:
+        # what the conversion to a delta loses is no gain of a scenario
+        if self.delta is None:
+            return self
+        return PrivacyLoss(self.epsilon, self.delta, noise=self.noise, beta=self.beta)
 
     @property
     def _accuracy(self) -> float:
