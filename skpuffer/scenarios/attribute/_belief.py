@@ -47,6 +47,15 @@ class BoundBelief(BoundScenario):
                 "which the secret would not be found and left out. Give both as "
                 "frames, or both as arrays."
             )
+        # as steps that join several name what they pass on
+        suffix = f"__{scenario.column}"
+        passed = [n for n in context.feature_names or () if str(n).endswith(suffix)]
+        if passed:
+            raise ScenarioError(
+                f"The data has the columns {passed!r}, which a step before named after "
+                f"the secret {scenario.column!r}. Drop the secret before that step, or "
+                "rename columns that are not the secret."
+            )
         check_target(scenario, context)
         for belief in scenario._beliefs():
             belief.check_covers(scenario, context)
