@@ -338,6 +338,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
             n_features=self.n_features_in_,
             target_name=target_name,
             has_target=y is not None,
+            n_targets=y.shape[1] if getattr(y, "ndim", 1) > 1 else 1,
             classes=None
             # known to classifiers alone, from the parameter or from the labels in `y`
             if not hasattr(self, "classes_")

@@ -37,7 +37,7 @@ def compose(
     Promises under a declared belief never add up either. Those under one belief about
     one named table are added as what they promise without it, and amplified once; any
     other counts at its fallback, the differential privacy of one replaced record, and
-    the result says so.
+    the result says so. In the Rényi notion there is the fallback only.
 
     Parameters
     ----------
@@ -112,7 +112,8 @@ def compose(
     if any(c.curve is None for c in certificates):
         raise CompositionError("A certificate holds no curve to add up.")
     _refuse_other_tables(certificates)
-    certificates, belief = beside_beliefs(certificates)
+    # no Rényi promise is amplified
+    certificates, belief = beside_beliefs(certificates, amplify=alpha is None)
     certificates = on_one_coupling(certificates)
     total = _sum_of(certificates)
     if belief is not None:

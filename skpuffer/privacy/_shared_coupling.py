@@ -10,7 +10,10 @@ from skpuffer.privacy_loss._pairwise_overlap import PairwiseOverlapCurve, compos
 from ._certificate import Certificate
 from ._notions import Notion
 
-__all__ = ["amplified", "beside_beliefs", "on_one_coupling"]
+__all__ = ["BELIEVERS", "amplified", "beside_beliefs", "on_one_coupling"]
+
+#: How the assumption begins that says for whom a promise under a belief holds.
+BELIEVERS = "holds against everyone who believes that "
 
 
 def on_one_coupling(certificates: Sequence[Certificate]) -> list[Certificate]:
@@ -108,13 +111,15 @@ def _different(certificates: Sequence[Certificate]) -> CompositionError:
 
 
 def beside_beliefs(
-    certificates: Sequence[Certificate],
+    certificates: Sequence[Certificate], *, amplify: bool = True
 ) -> tuple[list[Certificate], OverlapCurve | None]:
     """Return certificates as they count without a belief, and what amplifies them.
 
     Parameters
     ----------
     certificates : sequence of Certificate
+    amplify : bool, default=True
+        Whether what is asked of them together is what a belief amplifies.
 
     Returns
     -------
@@ -127,7 +132,8 @@ def beside_beliefs(
     if not curves:
         return list(certificates), None
     together = (
-        len(curves) == len(certificates)
+        amplify
+        and len(curves) == len(certificates)
         and len({(c.record, c.table) for c in certificates}) == 1
         and None not in (certificates[0].record, certificates[0].table)
     )
@@ -163,9 +169,12 @@ def _without_belief(c: Certificate, together: bool) -> Certificate:
     )
     if together:
         return plain
-    return replace(plain, record=None, confidence=1.0).assuming(
-        f"the release {c.release!r} counts at its fallback: beside what rests on "
-        "another belief, table or coding, its own belief promises nothing"
+    # at the fallback it holds for everyone
+    rest = tuple(text for text in c.assumptions if not text.startswith(BELIEVERS))
+    return replace(plain, record=None, confidence=1.0, assumptions=rest).assuming(
+        f"the release {c.release!r} counts at its fallback: in the Rényi notion, and "
+        "beside what rests on another belief, table or coding, its own belief promises "
+        "nothing"
     )
 
 

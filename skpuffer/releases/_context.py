@@ -24,6 +24,8 @@ class PublicContext:
         Name of the target column, as the prior calls it.
     has_target : bool
         Whether a target is read beside the features.
+    n_targets : int
+        Number of columns of the target, where there is one.
     classes : tuple or None
         Class labels. Public by assumption.
     bounds : object or None
@@ -44,6 +46,7 @@ class PublicContext:
     n_features: int | None = None
     target_name: str | None = None
     has_target: bool = False
+    n_targets: int = 1
     classes: tuple[Any, ...] | None = None
     # as parameters say it, or read off the data where the certificate says so
     bounds: Any = None

@@ -218,6 +218,15 @@ def test_under_two_beliefs_releases_count_at_the_fallback(other):
     assert both.epsilon == pytest.approx(GaussianCurve(mu).epsilon(1e-5))
     assert both.fallback is None
     assert sum("counts at its fallback" in a for a in both.assumptions) >= 1
+    # so that it holds for others than believers as well
+    assert not any("who believes" in text for text in both.assumptions)
+
+
+def test_no_belief_amplifies_a_renyi_promise():
+    one = certified(believing(BoundedOdds(4.0), table="census 2020"))
+    both = compose([one, one], alpha=4.0)
+    assert both.notion is Notion.RENYI_DP and "counts at its fallback" in str(both)
+    assert both.epsilon == pytest.approx(2 * 4.0 * one.curve.curve.mu**2 / 2)
 
 
 def test_without_a_name_or_beside_plain_releases_the_fallback_counts():

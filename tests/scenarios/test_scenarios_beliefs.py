@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 
 from skpuffer.accountants import OverlapAmplification
 from skpuffer.exceptions import ScenarioError
@@ -241,6 +242,14 @@ def test_columns_without_names_are_refused():
         with pytest.raises(ScenarioError, match="'column'.*names"):
             model.fit(table, y)
         assert not hasattr(model, "certificate_")
+
+
+def test_the_secret_is_found_under_the_name_a_step_gave_it():
+    steps = ColumnTransformer([("rest", "passthrough", ["sex", "height"])])
+    table = steps.set_output(transform="pandas").fit_transform(TABLE)
+    model = PrivateRidge(scenario(), target_bounds=(0, 1))
+    with pytest.raises(ScenarioError, match=r"\['rest__sex'\].*named after the secret"):
+        model.fit(table, [0, 1, 0, 1])
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")

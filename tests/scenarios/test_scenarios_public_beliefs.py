@@ -152,6 +152,52 @@ def test_how_far_public_rows_are_trusted(people):
         fact(odds, ("job",), prior_as="confidence")
 
 
+def test_what_is_known_already_is_trusted_no_further_than_its_rows():
+    # few have k = 1, of whom hardly anything is known then
+    rows = pd.DataFrame(
+        [(s, z, k) for s in (0, 1) for z in (0, 1) for k in [0] * 900 + [1] * 100],
+        columns=["s", "z", "k"],
+    )
+    prior = BinnedLaw(rows, known=("k",))
+    found = fact(prior, ("z", "k"), prior_as="confidence").overlap
+    variation = fact(BinnedLaw(rows), ("z", "k"), prior_as="confidence").overlap
+    moved = min(variation.variation, 0.05)
+    # those with k = 1 may well be told apart by z, and the rest be as it was
+    p, q = (
+        np.array([0.05 + moved, 0.05 - moved]),
+        np.array([0.05 - moved, 0.05 + moved]),
+    )
+    given = FiniteOverlap(tuple(p / 0.1), tuple(q / 0.1))
+    for epsilon in (0.0, 0.1, 0.5):
+        assert found.etas(epsilon)[0] >= given.etas(epsilon)[0]
+    # what the rows rule out may still be so
+    rows.loc[rows["s"] == 0, "k"] = 0
+    assert fact(prior.set_params(rows=rows.copy()), ("z", "k")).overlap.etas(0)[0] < 1
+    doubted = fact(prior, ("z", "k"), prior_as="confidence").overlap
+    assert doubted.etas(0.1) == (1.0, 1.0)
+
+
+def test_the_private_rows_are_no_public_ones():
+    table = pd.DataFrame({"s": np.arange(60) % 2, "a": np.linspace(0.0, 1.0, 60)})
+    context = PublicContext(n_records=60, n_features=1, feature_names=("a",))
+    odds = np.linspace(0.3, 0.6, 60)
+    for prior, rows, leaks in (
+        (BinnedLaw(table, {"a": 3}), table[::-1], True),
+        (BinnedLaw(table, {"a": 3}), table.assign(s=0), False),
+        # coded records are like public ones, whoever's they are
+        (BinnedLaw(table), table.assign(a=table["a"] ** 2), False),
+        (DeclaredOdds(odds, table[["a"]]), table[30:], True),
+        (DeclaredOdds(odds, table[["a"]]), table + 1e-3, False),
+    ):
+        asked = scenario(prior)
+        X = asked.coded(rows[["a"]])
+        found = asked.bind(context).leaks(X.to_numpy(), rows["s"].to_numpy())
+        assert leaks == bool(found)
+    mean = PrivateMean(asked, OverlapAmplification(0.3), bounds=(0, 1))
+    with pytest.warns(PrivacyWarning, match="holds the private records"):
+        assert not mean.fit(table).certificate_.certified
+
+
 def test_what_would_be_so_if_the_belief_is_off():
     near = dict(fact(BinnedLaw(COINS, rest=BoundedOdds(1.5))).wider)
     names = list(near)
@@ -217,6 +263,21 @@ def test_records_are_read_as_the_nearest_of_their_label():
     # without a label the nearest of all
     free, none = prior.coded_records(prior.coded(X[:1]), None, None)
     assert free["b"].tolist() == ["v"] and none is None
+
+
+def test_what_is_missing_is_read_as_nothing(people):
+    rows = people[["s", "age", "pay"]]
+    prior = scenario(BinnedLaw(rows, {"age": [30, 50]}), target="pay")
+    mean = PrivateMean(prior, OverlapAmplification(0.1), bounds=(18, 80))
+    X = people[["age"]].astype(object)
+    for missing in (None, np.nan, "Jo"):
+        X.iloc[3, 0] = missing
+        with pytest.raises(ValueError, match="contains NaN") as refused:
+            mean.fit(X)
+        assert "Jo" not in str(refused.value)
+    y = np.ma.masked_array(people["pay"], mask=people["pay"] == 1)
+    with pytest.raises(ValueError, match="'y' is a masked array"):
+        prior.coded_records(prior.coded(people[["age"]]), y, "pay")
 
 
 def test_nothing_finer_than_the_bins_is_released(people):
@@ -312,7 +373,13 @@ def test_arrays_are_laid_out_as_the_public_rows():
     with pytest.raises(ScenarioError, match="has 5 columns without names"):
         prior.secret_position(None, 5)
     mean = PrivateMean(prior, OverlapAmplification(1.0), bounds=(-4, 4))
-    assert mean.fit(rows).mean_.shape == (2,)
+    X = rng.normal(size=(40, 3))
+    assert mean.fit(X).mean_.shape == (2,)
+    # a frame's secret is not at that position
+    named = pd.DataFrame(X, columns=[*"abc"])
+    covered = clone(mean).set_params(scenario__prior__rest=BoundedOdds(2.0))
+    with pytest.raises(ScenarioError, match="'column' is the position 1"):
+        covered.fit(named)
 
 
 # -- what is refused -------------------------------------------------------------------
@@ -327,12 +394,23 @@ def test_what_is_read_must_be_covered():
         rest = clone(prior).set_params(rest=BoundedOdds(1.0))
         fact(rest, ("age", "z"), has_target=True)
     fact(BinnedLaw(COINS.assign(y=0)), has_target=True, target="y")
+    # a target of another name, or several under one, is not what the rows have
+    full = scenario(BinnedLaw(COINS.assign(y=0)), target="y")
+    known = {"n_records": 9, "feature_names": ("z",), "n_features": 1}
+    for other, match in (
+        ({"target_name": "health"}, "'target' names 'y', but the data's target is"),
+        ({"n_targets": 2}, "has its targets, of which BinnedLaw says nothing"),
+    ):
+        with pytest.raises(ScenarioError, match=match):
+            full.bind(PublicContext(**known, has_target=True, **other))
 
 
 @pytest.mark.parametrize(
     "prior, match",
     [
         (BinnedLaw(COINS[["z"]]), "'rows' has no column 's'"),
+        # data without names is not read through the bins
+        (BinnedLaw(np.eye(4)), "'rows' of BinnedLaw must be a data frame with names"),
         (BinnedLaw(COINS, {"age": 3}), "'bins' names \\['age'\\]"),
         (BinnedLaw(COINS, {"s": ["a"]}), "'bins' names \\['s'\\]"),
         (BinnedLaw(COINS, ["z"]), "'bins' must be a dict"),

@@ -17,6 +17,7 @@ from skpuffer.accountants.composition import PrivacyLoss
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
+from skpuffer.privacy._shared_coupling import BELIEVERS
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.privacy_loss._overlap import OverlapCurve, amplified_budgets
@@ -270,7 +271,7 @@ default='gaussian'
             composable=fact.certified,
             record=fact.record,
             assumptions=(
-                f"holds against everyone who believes that {fact.belief}, "
+                f"{BELIEVERS}{fact.belief}, "
                 "independently of the other rows; whoever can tie the values of the "
                 "secret to different records is held only to the fallback, and the "
                 "rest of the record is protected no better than that",

@@ -3,16 +3,20 @@
 from typing import Any
 
 import joblib
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.privacy_loss._overlap import Overlap, WorstOverlap
 from skpuffer.privacy_loss._pairwise_overlap import PairwiseOverlap, pairwise_overlap
 from skpuffer.releases import PublicContext
-from skpuffer.scenarios._base import AnyRelease, BoundScenario, offers
+from skpuffer.scenarios._base import AnyRelease, BoundScenario, Rows, offers
 from skpuffer.scenarios._facts import Adjacency, Fact, RecordBelief
 from skpuffer.scenarios.priors._binned_law import BinnedLaw
-from skpuffer.scenarios.priors._rows import target_of
-from skpuffer.scenarios.priors._tables import bound_arrays
+from skpuffer.scenarios.priors._overlap import PRIOR_OVERLAP, columns_of, shares_records
+from skpuffer.scenarios.priors._rows import check_target, target_of
+from skpuffer.scenarios.priors._tables import bound_arrays, prior_arrays
 
 __all__ = ["BoundBelief", "believed"]
 
@@ -36,8 +40,45 @@ class BoundBelief(BoundScenario):
                 "every model is made to tell: what is to be learnt cannot be the "
                 "secret."
             )
+        if context.feature_names is not None and not isinstance(scenario.column, str):
+            raise ScenarioError(
+                f"The parameter 'column' is the position {scenario.column!r}, as in "
+                "public rows without names, but the data has names for its columns, by "
+                "which the secret would not be found and left out. Give both as "
+                "frames, or both as arrays."
+            )
+        # as steps that join several name what they pass on
+        suffix = f"__{scenario.column}"
+        passed = [n for n in context.feature_names or () if str(n).endswith(suffix)]
+        if passed:
+            raise ScenarioError(
+                f"The data has the columns {passed!r}, which a step before named after "
+                f"the secret {scenario.column!r}. Drop the secret before that step, or "
+                "rename columns that are not the secret."
+            )
+        check_target(scenario, context)
         for belief in scenario._beliefs():
             belief.check_covers(scenario, context)
+
+    def leaks(self, X: Rows, secret: ArrayLike | None = None) -> tuple[str, ...]:
+        """Sentence, if public rows of a belief are the private ones."""
+        scenario, context = self.scenario, self.context
+        target = target_of(scenario, context)
+        mine = list(columns_of(X))
+        for table in scenario._public_tables():
+            # of what a belief leaves to its rest its rows say nothing, and rows that
+            # are not read as the data is are others
+            try:
+                rows, _ = prior_arrays(scenario, table, target, context)
+            except ScenarioError:
+                continue
+            ours, theirs = mine, list(columns_of(rows))
+            if secret is not None and scenario.column in table:
+                ours = [*mine, pd.Series(np.asarray(secret))]
+                theirs.append(table.frame()[scenario.column])
+            if shares_records(ours, theirs, coded=scenario.is_coded):
+                return (PRIOR_OVERLAP,)
+        return ()
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         # where nothing bounds one record's influence, no noise hides it

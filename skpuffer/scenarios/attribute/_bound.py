@@ -35,6 +35,7 @@ from skpuffer.scenarios._facts import (
     RecordDistributions,
 )
 from skpuffer.scenarios.priors._overlap import PRIOR_OVERLAP, columns_of, shares_records
+from skpuffer.scenarios.priors._rows import check_target
 from skpuffer.scenarios.priors._tables import (
     ReferenceTable,
     ordered,
@@ -143,12 +144,7 @@ class BoundAttribute(BoundScenario):
         scenario, context = self.scenario, self.context
         if not self._empirical:
             tables, target = scenario._tables(), scenario.target
-            names = {target, context.target_name}
-            if len(names) > 1 and all(isinstance(name, str) for name in names):
-                raise ScenarioError(
-                    f"The parameter 'target' names {target!r}, but the data's target "
-                    f"is {context.target_name!r}: rename one if they are the same."
-                )
+            check_target(scenario, context)
             if target is None and context.target_name is not None:
                 known = all(context.target_name in t.columns for t in tables)
                 target = context.target_name if known else None

@@ -8,6 +8,7 @@ import pandas as pd
 from sklearn.metrics import pairwise_distances_argmin
 
 from skpuffer.exceptions import ScenarioError
+from skpuffer.utils._reading import refuse_mask
 from skpuffer.utils._types import Floats, Indices
 
 from ._bounded_odds import BoundedOdds
@@ -67,7 +68,7 @@ class BinnedLaw(RowBelief):
 
     Parameters
     ----------
-    rows : data frame or array-like of shape (n_rows, n_columns)
+    rows : data frame of shape (n_rows, n_columns)
         Public rows with the secret, and with the target if it is to be part of the
         belief.
     bins : dict of {column: int, list of numbers or list of values}, default=None
@@ -121,6 +122,12 @@ class BinnedLaw(RowBelief):
             raise ScenarioError(
                 "The parameter 'bins' must be a dict of columns and their bins. Got "
                 f"{self.bins!r}."
+            )
+        if not self.is_named:
+            raise ScenarioError(
+                "The parameter 'rows' of BinnedLaw must be a data frame with names, by "
+                "which the columns of the data are found and read. Give a frame, and "
+                "the data as one."
             )
         columns = self.table().columns
         if scenario is not None:
@@ -228,8 +235,15 @@ class BinnedLaw(RowBelief):
         Returns
         -------
         frame : DataFrame
+            What is missing stays missing.
         y : array-like or None
+
+        Raises
+        ------
+        ValueError
+            If `y` is masked.
         """
+        refuse_mask(y, "y")
         laws = self.laws(scenario)
         assert isinstance(laws, BinnedRows)
         labels = None if y is None or target not in laws.names else np.asarray(y)
@@ -250,7 +264,10 @@ class BinnedLaw(RowBelief):
         codes = _nearest(laws.coding, kept, codes, atoms, labels is not None)
         read = frame.copy()
         for name, column in zip(names, codes.T, strict=False):
-            read[name] = laws.coding.columns[name].values[column]
+            values = laws.coding.columns[name].values[column]
+            missing = frame[name].isna().to_numpy()
+            # refused later, as elsewhere
+            read[name] = np.where(missing, np.nan, values) if missing.any() else values
         if labels is not None:
             y = laws.coding.columns[target].values[codes[:, -1]]
             # objects only where texts need them

@@ -45,13 +45,18 @@ def columns_of(table: Any) -> Iterator[pd.Series]:
         yield table.iloc[:, j]
 
 
-def shares_records(private: Iterable[pd.Series], public: Iterable[pd.Series]) -> bool:
+def shares_records(
+    private: Iterable[pd.Series], public: Iterable[pd.Series], *, coded: bool = False
+) -> bool:
     """Whether two tables are equal up to order, or share half of the private rows.
 
     Parameters
     ----------
     private, public : iterable of Series
         The same columns in the same order.
+    coded : bool, default=False
+        Whether private rows were read as public ones, which they share by that. Then
+        only equal tables count.
 
     Returns
     -------
@@ -71,6 +76,8 @@ def shares_records(private: Iterable[pd.Series], public: Iterable[pd.Series]) ->
     others, counts = np.unique(theirs, return_counts=True)
     if np.array_equal(mine, others) and np.array_equal(times, counts):
         return True
+    if coded:
+        return False
     # of rows that repeat in either table nothing is concluded
     both = np.intersect1d(mine[times == 1], others[counts == 1], assume_unique=True)
     return bool(2 * len(both) >= ours.size)

@@ -27,10 +27,13 @@ from ._belief import Belief
 from ._bounded_odds import BoundedOdds, check_rest
 from ._tables import ReferenceTable
 
-__all__ = ["Laws", "RowBelief", "codes_of", "target_of"]
+__all__ = ["Laws", "RowBelief", "check_target", "codes_of", "target_of"]
 
 #: How far, in total variation, either distribution may be off.
 _OFF = (0.05, 0.1)
+
+#: Any masses on some rows: two records of which neither may be the other.
+_ANY = FiniteOverlap((1.0, 0.0), (0.0, 1.0))
 
 #: Columns known to an attacker: every subset of them is gone through.
 _MOST_KNOWN = 10
@@ -210,7 +213,7 @@ class RowBelief(Belief):
         names = context.feature_names or ()
         missing = [repr(name) for name in names if name not in covered]
         if context.has_target and target_of(scenario, context) not in covered:
-            missing.append("the target")
+            missing.append("the target" if context.n_targets == 1 else "its targets")
         if missing:
             raise ScenarioError(
                 f"What is read of a record has {', '.join(missing)}, of which "
@@ -269,30 +272,42 @@ class RowBelief(Belief):
         return tuple(found)
 
     def _overlap(self, scenario: Any, odds: float) -> Overlap:
-        # any masses on these rows: two records of which neither may be the other
         if scenario.trust == "support":
-            return FiniteOverlap((1.0, 0.0), (0.0, 1.0))
+            return _ANY
         laws = self.laws(scenario)
-        parts = [
-            finite_overlap(p, q, odds) for p, q in self._pairs_of_laws(scenario, laws)
-        ]
-        overlap = WorstOverlap(tuple(parts)) if len(parts) > 1 else parts[0]
+        variation = 0.0
         if scenario.trust == "confidence":
-            return NearOverlap(
-                overlap, self._variation(laws, float(scenario.confidence))
-            )
-        return overlap
+            variation = self._variation(laws, float(scenario.confidence))
+        # What public rows rule out may be so within the variation, and then nothing is
+        # known of the rest of the record.
+        parts: list[Overlap] = []
+        for p, q, mass in self._pairs_of_laws(scenario, laws, variation > 0):
+            part: Overlap = finite_overlap(p, q, odds) if mass else _ANY
+            if variation and mass:
+                # of parts of two distributions, in parts of their mass
+                part = NearOverlap(part, min(1.0, variation / mass))
+            parts.append(part)
+        return WorstOverlap(tuple(parts)) if len(parts) > 1 else parts[0]
 
-    def _pairs_of_laws(self, scenario: Any, laws: Laws) -> list[tuple[Floats, Floats]]:
-        """Distributions to compare, on all atoms: by pair, and by what is known."""
+    def _pairs_of_laws(
+        self, scenario: Any, laws: Laws, doubted: bool = False
+    ) -> list[tuple[Floats, Floats, float]]:
+        """Distributions to compare, on all atoms: by pair, and by what is known.
+
+        With the smaller mass, given either value, of what is known; zero only where
+        masses are doubted.
+        """
         pairs = scenario.pairs_of(laws.values)
         found = []
         for masses in laws.conditional():
             totals = masses.sum(axis=1)
             for i, j in pairs:
                 # what a value rules out is not compared under it
-                if totals[i] > 0 and totals[j] > 0:
-                    found.append((masses[i] / totals[i], masses[j] / totals[j]))
+                mass = float(min(totals[i], totals[j]))
+                if mass > 0:
+                    found.append((masses[i] / totals[i], masses[j] / totals[j], mass))
+                elif doubted:
+                    found.append((masses[i], masses[j], mass))
         if not found:
             raise ScenarioError(
                 "No public row gives both values of a pair a positive probability, so "
@@ -314,7 +329,8 @@ class RowBelief(Belief):
         odds = 1.0 if self.rest is None else float(self.rest.w)
         pairs = self._pairs_of_laws(scenario, self.laws(scenario))
         return [
-            FiniteOverlap(tuple(p.tolist()), tuple(q.tolist()), odds) for p, q in pairs
+            FiniteOverlap(tuple(p.tolist()), tuple(q.tolist()), odds)
+            for p, q, _ in pairs
         ]
 
     def _rest_statement(self) -> str:
@@ -331,8 +347,21 @@ class RowBelief(Belief):
         )
 
 
+def check_target(scenario: Any, context: PublicContext) -> None:
+    """Refuse a target of another name than the one that is declared."""
+    names = {scenario.target, context.target_name}
+    if len(names) > 1 and all(isinstance(name, str) for name in names):
+        raise ScenarioError(
+            f"The parameter 'target' names {scenario.target!r}, but the data's target "
+            f"is {context.target_name!r}: rename one if they are the same."
+        )
+
+
 def target_of(scenario: Any, context: PublicContext) -> Hashable | None:
     """Name of the target among the columns of public rows, or None."""
+    # of several, one name says nothing
+    if context.n_targets > 1:
+        return None
     if scenario.target is not None:
         name: Hashable = scenario.target
         return name
