@@ -145,6 +145,10 @@ def test_how_far_public_rows_are_trusted(people):
     t = 0.5 * np.sqrt(2 * np.log(2 / 0.05) / n)
     eta = declared.overlap.etas(0.1)[0] + t * (1 + np.exp(0.1))
     assert sure.overlap.etas(0.1)[0] == pytest.approx(eta)
+    ages = people[["s", "age"]]
+    with pytest.raises(ScenarioError, match=r"the edges of \['age'\] are taken"):
+        fact(BinnedLaw(ages, {"age": 3}), ("age",), prior_as="confidence")
+    assert fact(BinnedLaw(ages, {"age": [40]}), ("age",), prior_as="confidence")
     # any masses on these rows: nothing overlaps, and the fallback is what is promised
     assert fact(law, ("job",), prior_as="support").overlap.etas(3.0) == (1.0, 1.0)
     odds = DeclaredOdds(np.full(800, 0.4), rows[["job"]])

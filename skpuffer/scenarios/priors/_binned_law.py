@@ -174,6 +174,18 @@ class BinnedLaw(RowBelief):
 
     def _variation(self, laws: Laws, confidence: float) -> float:
         assert isinstance(laws, BinnedRows)
+        # a sample says how far it is off on cells that were there before it
+        counted = [
+            name
+            for name, bins in (self.bins or {}).items()
+            if isinstance(bins, int | np.integer)
+        ]
+        if counted:
+            raise ScenarioError(
+                "The parameter 'prior_as' is 'confidence', but the edges of "
+                f"{counted!r} are taken from the public rows themselves. Give the "
+                "edges in 'bins', known without these rows."
+            )
         # a union bound over the values, each with its own number of public rows
         beta = (1 - confidence) / len(laws.values)
         size = len(laws.atoms)
