@@ -120,15 +120,19 @@ def accountants():
     return {kind.__name__: kind(EPSILON, delta=DELTA) for kind in kinds}
 
 
-def _why(error, kind):
-    """Return the first sentence of a refusal; of Best's, of the accountant's closest.
+def _why(error):
+    """Return the first sentence of a refusal; of Best's, the one that tells most.
 
-    Best lists the reason of every accountant: the one that counts whole records says
-    what is missing, the others that they need another fact.
+    Best lists the reasons of all accountants. That of the Wasserstein mechanism is about
+    what the scenario lacks for a query, and of `PrivacyLoss` about the other releases.
     """
-    lines = str(error).split("\n")
-    closest = [line for line in lines if line.lstrip("- ").startswith(kind)]
-    said = closest[0].split(": ", 1)[1] if closest else lines[0]
+    first, *lines = str(error).split("\n")
+    reasons = [line.split(": ", 1) for line in lines if ": " in line]
+    of_queries, of_others = (
+        [why for names, why in reasons if name in names and "accounts for" not in why]
+        for name in ("GeneralWasserstein", "PrivacyLoss")
+    )
+    said = (of_queries + of_others + [first])[0]
     # the remedies that follow are those of this one fit
     return said.split(". ")[0].split("; ")[0].rstrip(".")
 
@@ -151,7 +155,7 @@ def outcome(model, target, case, accountant):
             warnings.simplefilter("ignore", PrivacyWarning)
             model.fit(*parts)
     except ValueError as error:
-        found = {"works": False, "reason": _why(error, "PrivacyLoss")}
+        found = {"works": False, "reason": _why(error)}
         return found | {"seconds": time.process_time() - start}
     seconds = time.process_time() - start
     calibration, used, release, bound = compared[-1]
