@@ -24,6 +24,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "api_listing",
     "compatibility",
+    "gains",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates", "**/GALLERY_HEADER.rst"]

@@ -7,6 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skpuffer import scenarios
+from skpuffer.accountants._base import known_accountants
+from skpuffer.testing import all_estimators
+
 ROOT = Path(__file__).parents[1]
 NAMES = sorted(path.stem for path in (ROOT / "benchmarks").glob("[a-z]*.py"))
 
@@ -64,3 +68,33 @@ def test_without_a_directory_the_shipped_series_are_used(benchmark):
     for one in found.values():
         apart = np.abs(one.values[one.codes] - one.recorded).mean()
         assert 0 < apart < 0.5
+
+
+def test_gains_are_stored_for_all_that_the_library_has(benchmark):
+    """A new estimator, scenario or accountant is asked for its gain before it ships."""
+    stored = pd.read_csv(benchmark("_report").RESULTS / "gains.csv")
+    private = {
+        entry.name
+        for entry in all_estimators()
+        if {"scenario", "accountant"} <= set(entry.instance.get_params())
+    }
+    # its votes are those of the classifier
+    best = stored[stored["accountant"] == "Best"]
+    assert set(best["estimator"]) == private - {"PATEAggregator"}
+    cases = benchmark("_scenarios").cases(40)
+    assert set(stored["scenario"]) == set(cases)
+    in_use = {type(case.scenario) for case in cases.values()}
+    in_use |= {
+        type(case.scenario.scenario)
+        for case in cases.values()
+        if isinstance(case.scenario, scenarios.BlocksScenario)
+    }
+    offered = {getattr(scenarios, name) for name in scenarios.__all__}
+    known = {k for k in offered if issubclass(k, scenarios.Scenario)}
+    assert in_use == known - {scenarios.Scenario}
+    recommended = {k.__name__ for k in known_accountants() if k.recommended}
+    assert set(stored["accountant"]) == recommended
+    # every estimator has a cell under every scenario, by each accountant it is asked by
+    for _, rows in stored.groupby("accountant"):
+        assert len(rows) == rows["estimator"].nunique() * len(cases)
+    benchmark("gains").check(stored)

@@ -16,7 +16,7 @@ HEADER = ("Scenario", "Release", "Works", "From which fact, or why not")
 WIDTHS = (22, 18, 8, 52)
 
 
-def _plain(message):
+def plain(message):
     """Return a message of the library as reStructuredText that reads the same."""
     return re.sub(r"([\\*`_|])", r"\\\1", " ".join(message.split()))
 
@@ -95,7 +95,7 @@ def matrix(rows):
         (f"``{scenario}``", *(_runs(cells[scenario, a]) or "–" for a in accountants))
         for scenario in scenarios
     ]
-    legend = [f"{number}. {_plain(release)}" for release, number in numbers.items()]
+    legend = [f"{number}. {plain(release)}" for release, number in numbers.items()]
     widths = (20, *[8] * len(accountants))
     return [*list_table(table, widths, ":class: works-matrix"), *legend, ""]
 
@@ -121,9 +121,9 @@ class CompatibilityTable(SphinxDirective):
             cells = [
                 (
                     f"``{row['scenario']}``",
-                    _plain(row["release"]),
+                    plain(row["release"]),
                     "yes" if row["works"] else "no",
-                    f"``{row['reason']}``" if row["works"] else _plain(row["reason"]),
+                    f"``{row['reason']}``" if row["works"] else plain(row["reason"]),
                 )
                 for row in group
             ]
