@@ -107,6 +107,10 @@ class MinimiserConstants(ABC):
         return self.C * min(2 * self.lipschitz, by_shift)
 
 
+#: In norms of a row: how far records of either sign are told from any two.
+_NEARLY_ANY = 1.25
+
+
 @dataclass(frozen=True, kw_only=True)
 class MarginConstants(MinimiserConstants):
     """Constants of a loss of the margin w z, z = y x, whose slope is in [-1, 0].
@@ -122,8 +126,10 @@ class MarginConstants(MinimiserConstants):
 
     @property
     def shift_ceiling(self) -> float:
-        """Move from which on a record costs as much as one replaced by any other."""
-        return 2 * self.radius
+        """Move from which on a record is charged for as one replaced by any other."""
+        # Beyond it less than a factor of 1.6 is left to gain, and distances of records
+        # that are nearly as far apart as any take long to find.
+        return _NEARLY_ANY * self.radius
 
 
 @dataclass(frozen=True, kw_only=True)
