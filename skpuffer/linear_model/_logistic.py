@@ -322,15 +322,17 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         # of any record only the clip norm is known: nothing to compare, see the notes
         if scenario.any_records:
             return True
-        output, rows = self._output_release(task), self._model_rows(task)
-        way = self._output_C * rows.radius / 2
-        by_output = _deviation(output, task) / way
+        n, way = (
+            task.context.n_records,
+            self._output_C * self._model_rows(task).radius / 2,
+        )
         by_gradients = self._deviation_of_gradients(task, probe)
+        # first, as noise for the output may take long to find
+        if travel(n, by_gradients, self._loss().smoothness) >= _FURTHER * n * way:
+            return True
         # noise for a way of one, over n in either
-        if by_gradients <= by_output:
-            return by_gradients < np.inf
-        n, smoothness = task.context.n_records, self._loss().smoothness
-        return travel(n, by_gradients, smoothness) >= _FURTHER * n * way
+        by_output = _deviation(self._output_release(task), task) / way
+        return by_gradients < np.inf and by_gradients <= by_output
 
     def _deviation_of_gradients(self, task: Task, probe: Any) -> float:
         """Deviation of the noise of one sum of gradients, as if clipped to norm one."""

@@ -108,7 +108,7 @@ class MinimiserConstants(ABC):
 
 
 #: In norms of a row: how far records of either sign are told from any two.
-_NEARLY_ANY = 1.25
+_NEARLY_ANY = 1.5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +127,7 @@ class MarginConstants(MinimiserConstants):
     @property
     def shift_ceiling(self) -> float:
         """Move from which on a record is charged for as one replaced by any other."""
-        # Beyond it less than a factor of 1.6 is left to gain, and distances of records
+        # Beyond it less than a third is left to gain, and distances of records
         # that are nearly as far apart as any take long to find.
         return _NEARLY_ANY * self.radius
 
