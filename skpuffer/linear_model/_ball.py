@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Look", "least_noise", "refuse_corner"]
 
-# The largest score in each of the balls to choose from, times the curvature of the loss;
-# and how many times its radius the noise must let parameters travel.
-# Found on breast cancer and diabetes, where 1 to 300 of 300 records move.
+# The largest score in each of the balls to choose from, times the curvature of the
+# loss; and how many times its radius the noise must let parameters travel. Found on
+# breast cancer and diabetes, where 1 to 300 of 300 records move.
 _CLASSIFICATION = (3.8, 1.9, 0.95, 0.475), 15.0
 # A regression's scores need not go far beyond its targets, which end at one, and all of
 # their noise counts, not only what turns a sign. Found on diabetes, grades of students
