@@ -198,13 +198,13 @@ class MarkovQuilt(Accountant):
         if isinstance(release, QueryRelease):
             return
         try:
+            check_run(release, self._chosen_noise())
             if is_drawn(release) and self.delta is not None:
                 raise UnsupportedError(
                     f"under sampling={str(release.sampling)!r} near sets of every size "
                     "would have to be composed at every order; give an alpha instead "
                     "of a delta, or use sampling='full_batch' or 'shuffled_epochs'"
                 )
-            check_run(release, self._chosen_noise())
         except UnsupportedError as error:
             raise UnsupportedError(
                 f"{type(self).__name__} has no bound for the release {release.name!r} "
