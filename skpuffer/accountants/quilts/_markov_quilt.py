@@ -237,10 +237,14 @@ class MarkovQuilt(Accountant):
             unit = unit.with_scale(release.units)
         proportions = np.asarray(unit.scale) if np.ndim(unit.scale) else 1.0
 
+        # a promise at an order is not met by whatever costs more; one with a delta is
+        # converted from costs, and may be
+        ceiling = _BEYOND * float(self.epsilon) if self.delta is None else math.inf
+
         def curve(scale: float) -> QuiltCurve:
             noise = unit.with_scale(scale * proportions)
             parts = (replace_fields(part, noise=noise),)
-            return self._curve(fact, parts, _BEYOND * float(self.epsilon))
+            return self._curve(fact, parts, ceiling)
 
         # the trivial quilt has no influence, so nothing at all is to be covered
         if part.radius(part.largest) == 0:
