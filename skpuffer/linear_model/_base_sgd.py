@@ -35,7 +35,6 @@ from ._start import Start, checked_array, read_init, refuse_other_classes
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer.accountants import Accountant
     from skpuffer.base import Task
     from skpuffer.scenarios import BoundScenario, Scenario
     from skpuffer.training import Gradients, Loss, RunDefaults, Step
@@ -54,6 +53,10 @@ WARM_STARTED = (
 #: go as far: it has something to lose. Found with public starts from 16 and 60 rows of
 #: breast cancer and of digits, at budgets from 0.01 to 1.
 _CARE = 2.0
+
+#: By so much of the radius a start may lie outside of the ball: what ended at its edge
+#: does, rounded.
+_ROUNDING = 1e-9
 
 #: A ball is small enough if the noise lets parameters travel so many times its radius.
 #: Found on breast cancer and diabetes, where 1 to 300 of 300 records move.
@@ -147,8 +150,17 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         weights, intercepts, assumption, certificate = found
         if hasattr(self, "classes_"):
             refuse_other_classes(self.init, self.classes_)
+        parameters = self._parameters(weights, intercepts)
+        length = float(np.linalg.norm(parameters))
+        # into the ball it would be scaled, unasked
+        if self.radius is not None and length > self.radius * (1 + _ROUNDING):
+            raise ValueError(
+                f"The parameter 'init' is of l2 norm {length:.4g}, intercept included "
+                "and for rows in units of 'data_norm', outside of the ball of "
+                f"radius={self.radius:g}. Scale it down, or say a larger 'radius'."
+            )
         return Start(
-            parameters=self._parameters(weights, intercepts),
+            parameters=parameters,
             assumption=assumption,
             certificate=certificate,
         )
@@ -185,12 +197,15 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
 
     def _cheapest(
         self,
-        accountant: Accountant,
+        task: Task,
         bound: BoundScenario,
         probe: GradientRelease,
         record: RecordGradient,
     ) -> tuple[GradientRelease, float]:
-        """Probe that takes least noise, in a ball of parameters or free; the noise."""
+        """Probe that takes least noise, in a ball of parameters or free; the noise.
+
+        No ball is asked for that the start lies outside of.
+        """
         clip, radius, loss = self.clip_norm, self.radius, record.loss
 
         def plan(
@@ -198,10 +213,13 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         ) -> tuple[GradientRelease, float]:
             norm = clip_norm if clip is None else float(clip)
             found = replace(probe, record=record, clip_norm=norm, optimiser=optimiser)
-            noise = accountant.calibrate(found, bound).noise
+            noise = task.accountant.calibrate(found, bound).noise
             return found, float(np.max(noise.std()))
 
         radii = [radius] if radius else ball_radii(loss, record.row_norm)
+        if task.start is not None and radii and not radius:
+            length = float(np.linalg.norm(task.start))
+            radii = [r for r in radii if r >= length] or [length]
         best = None if radius else plan(LEAST_CLIP_NORM, None)
         if best is not None and radii:
             # a ball that spares no noise is not asked for: calibration may take seconds
@@ -248,7 +266,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             if not task.scenario.any_records:
                 unmoved = (self._only_clipped,)
         else:
-            probe, once = self._cheapest(task.accountant, bound, probe, record)
+            probe, once = self._cheapest(task, bound, probe, record)
         # norm, as of the gradients, of features that are equal and of l2 norm one
         width = self.n_features_in_ ** max(0.0, 1 / order - 1 / 2)
         multiplier = once / probe.total_clip_norm * width
