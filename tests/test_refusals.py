@@ -123,6 +123,16 @@ REFUSED = {
         "'loss'.*corner",
         "solver='gradient'",
     ),
+    "a ball of the output": (
+        lambda: PrivateLogisticRegression(solver="output", radius=2.0),
+        "'radius' is for gradients",
+        "solver='gradient'",
+    ),
+    "a ball of rows of any norm": (
+        lambda: PrivateLogisticRegression(data_norm="empirical", radius=2.0),
+        "'radius' is for gradients",
+        "public 'data_norm'",
+    ),
     "start outside of the ball": (
         partial(started, radius=1.0),
         "'init'.*outside of the ball",

@@ -92,7 +92,7 @@ class PrivateLinearSVC(OutputClassifier):
         costs no privacy, and where a scenario bounds how far a record moves it bounds
         how far its gradient does. None is no projection where a record may become any
         other, as under :class:`~skpuffer.scenarios.RecordScenario`, and otherwise by
-        the rule, if that takes less noise.
+        the rule, if that takes less noise. It is for gradients only.
     learning_rate : float, default=None
         Step size for the mean gradient. None is by the rule.
     momentum : float, default=None
