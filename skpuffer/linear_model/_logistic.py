@@ -345,7 +345,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         if record is None:
             return _deviation(probe, task)
         bound = task.scenario.bind(task.context)
-        plan, found = self._cheapest(task.accountant, bound, probe, record)
+        plan, found = self._cheapest(task, bound, probe, record)
         # in a ball nothing is clipped, and gradients are as long as those at zero
         return found / min(plan.total_clip_norm, record.longest(0.0))
 
