@@ -382,7 +382,10 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         for leak in leaks:
             certificate = certificate.as_estimate(leak)
 
-        # a ledger that listens may refuse here, before any noise is drawn
+        # refused here, before a ledger is told, where the two do not add up
+        whole = certificate if start is None else start.covering(certificate)
+        # A ledger that listens may refuse here, before any noise is drawn. It hears of
+        # this release alone: what it started from was told of before.
         ledger = callback.subcontext(task_name="release")
         metadata = {"certificate": certificate}
         ledger.call_on_fit_task_begin(estimator=self, metadata=metadata)
@@ -390,8 +393,6 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         # still before the noise: where warnings are errors, nothing has left
         announce(self, certificate, seeded, exact, leaks)
         announce_gain(self, calibration, accountant, release, bound)
-        # a ledger hears of this release alone: what it started from was told of before
-        whole = certificate if start is None else start.covering(certificate)
         value = self._execute(task, release, calibration.noise, rng)
         # attributes are set only after this, and from noisy values and public facts
         # alone

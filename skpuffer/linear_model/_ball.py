@@ -51,6 +51,7 @@ def least_noise(
     accountant: Accountant,
     bound: BoundScenario,
     *,
+    start: float,
     clip_norm: float | None,
     radius: float | None,
 ) -> Look:
@@ -64,6 +65,8 @@ def least_noise(
     accountant : Accountant
     bound : BoundScenario
         Of what it says of records, not of the data.
+    start : float
+        How far the start is from zero. No ball is asked for that leaves it out.
     clip_norm, radius : float or None
         What was decided already; None is by the rule.
 
@@ -95,18 +98,19 @@ def least_noise(
     if math.isinf(loss.smoothness):
         return best
     unit = 1 / (loss.smoothness * record.row_norm)
+    radii = [score * unit for score in scores if score * unit >= start] or [start]
     # a ball that spares no noise is not asked for: calibration may take seconds
-    ball = Optimiser(learning_rate=1.0, radius=scores[0] * unit)
+    ball = Optimiser(learning_rate=1.0, radius=radii[0])
     if not _reads_moves(bound, replace(best.release, optimiser=ball)):
         return best
-    for score in scores:
-        found = in_ball(score * unit)
+    for ball_radius in radii:
+        found = in_ball(ball_radius)
         if found.deviation < best.deviation:
             best = found
         # of gradients as long as those at zero
         multiplier = found.deviation / record.longest(0.0)
         far = travel(probe.n_records, multiplier, loss.smoothness)
-        if far >= room * score * unit:
+        if far >= room * ball_radius:
             break
     return best
 

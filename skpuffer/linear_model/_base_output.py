@@ -25,7 +25,12 @@ if TYPE_CHECKING:
     from ._minimiser_constants import MinimiserConstants
     from ._model_rows import ModelRecord
 
-__all__ = ["OUTPUT_ITERATIONS", "OutputClassifier", "minimiser_release"]
+__all__ = [
+    "OF_GRADIENTS",
+    "OUTPUT_ITERATIONS",
+    "OutputClassifier",
+    "minimiser_release",
+]
 
 #: Iterations of the solver's first, rough stage, if nothing is said.
 OUTPUT_ITERATIONS = 1000
@@ -106,6 +111,13 @@ def minimiser_release(
     )
 
 
+#: Parameters that the output does not read, and why.
+OF_GRADIENTS = {
+    "init": "does not depend on where it is searched from",
+    "radius": "is not projected",
+}
+
+
 class OutputClassifier(LinearClassifier):
     """Base of linear classifiers by noisy gradients or by output perturbation.
 
@@ -146,12 +158,12 @@ class OutputClassifier(LinearClassifier):
         if self.C is not None:
             check_positive(C=self.C)
         check_positive(tol=self.tol)
-        if self.init is not None and self.solver == "output":
-            raise ValueError(
-                "The parameter 'init' is for gradients: the minimiser that the output "
-                "releases does not depend on where it is searched from. Use "
-                "solver='gradient', or init=None."
-            )
+        for name, why in OF_GRADIENTS.items():
+            if self.solver == "output" and getattr(self, name) is not None:
+                raise ValueError(
+                    f"The parameter {name!r} is for gradients: the minimiser that the "
+                    f"output releases {why}. Use solver='gradient', or {name}=None."
+                )
 
     @property
     def _output_C(self) -> float:

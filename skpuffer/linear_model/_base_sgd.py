@@ -53,6 +53,10 @@ WARM_STARTED = (
 #: breast cancer and of digits, at budgets from 0.01 to 1.
 _CARE = 2.0
 
+#: By so much of the radius a start may lie outside of the ball: what ended at its edge
+#: does, rounded.
+_ROUNDING = 1e-9
+
 
 def _refuse_partial_fit(estimator: Any) -> NoReturn:
     # hidden instead of refused: scikit-learn asks for the attribute before it calls it
@@ -141,8 +145,17 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         weights, intercepts, assumption, certificate = found
         if hasattr(self, "classes_"):
             refuse_other_classes(self.init, self.classes_)
+        parameters = self._parameters(weights, intercepts)
+        length = float(np.linalg.norm(parameters))
+        # into the ball it would be scaled, unasked
+        if self.radius is not None and length > self.radius * (1 + _ROUNDING):
+            raise ValueError(
+                f"The parameter 'init' is of l2 norm {length:.4g}, intercept included "
+                "and for rows in units of 'data_norm', outside of the ball of "
+                f"radius={self.radius:g}. Scale it down, or say a larger 'radius'."
+            )
         return Start(
-            parameters=self._parameters(weights, intercepts),
+            parameters=parameters,
             assumption=assumption,
             certificate=certificate,
         )
@@ -187,7 +200,11 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         if known is not None:
             decided = {"clip_norm": self.clip_norm, "radius": self.radius}
             if not scenario.any_records:
-                return least_noise(probe, known, task.accountant, bound, **decided)
+                start = task.start
+                length = 0.0 if start is None else float(np.linalg.norm(start))
+                return least_noise(
+                    probe, known, task.accountant, bound, start=length, **decided
+                )
             # coded records are few, and may be told apart pair by pair
             norm = LEAST_CLIP_NORM if self.clip_norm is None else float(self.clip_norm)
             probe = replace(probe, record=known, clip_norm=norm)

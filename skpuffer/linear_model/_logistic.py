@@ -14,7 +14,7 @@ from skpuffer.training._optimiser import travel
 from skpuffer.utils._clipping import row_norms
 from skpuffer.utils._sklearn import Interval, StrOptions
 
-from ._base_output import OutputClassifier
+from ._base_output import OF_GRADIENTS, OutputClassifier
 from ._minimiser_constants import LogisticConstants, MultinomialConstants
 from ._model_rows import LabelledRecord, ModelRows, SignedRecord
 
@@ -111,7 +111,8 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         costs no privacy, and where a scenario bounds how far a record moves it bounds
         how far its gradient does. None is no projection where a record may become any
         other, as under :class:`~skpuffer.scenarios.RecordScenario`, and otherwise by
-        the rule, if that takes less noise.
+        the rule, if that takes less noise. It is for gradients only, and ``'auto'``
+        takes these.
     learning_rate : float, default=None
         Step size for the mean gradient. None is by the rule.
     momentum : float, default=None
@@ -124,11 +125,12 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         Where training starts, in the units of the data: a fitted model with the same
         columns and classes, such as one of scikit-learn's on public rows with labels,
         or the pair (`coef_`, `intercept_`). One with a `certificate_` is composed with
-        this fit where that is possible; of any other the certificate assumes that it
-        was fitted without these rows. In a search, wrap it in
-        :class:`sklearn.frozen.FrozenEstimator`, as cloning forgets a fit. The rule
-        for what is not given does not go as far from a start. It is
-        for gradients only, and ``'auto'`` takes these.
+        this fit, or refused where the two do not add up; an estimate makes this one an
+        estimate. Of any other the certificate assumes that it was fitted without these
+        rows. In a search, wrap it in :class:`sklearn.frozen.FrozenEstimator`, as
+        cloning forgets a fit. The rule for what is not given does not go as far from a
+        start, and takes no ball that leaves it out; a `radius` that does is refused.
+        It is for gradients only, and ``'auto'`` takes these.
     warm_start : bool, default=False
         Whether to begin at the parameters an earlier `fit` released, also of a table
         of other records. The certificate is of this fit alone: add that of the other.
@@ -281,11 +283,12 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
 
     def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
-        if self.init is not None and self._norm_from_data:
-            raise ValueError(
-                "The parameter 'init' is for gradients, which need a public "
-                "'data_norm'. Give one, or init=None."
-            )
+        for name in OF_GRADIENTS:
+            if self._norm_from_data and getattr(self, name) is not None:
+                raise ValueError(
+                    f"The parameter {name!r} is for gradients, which need a public "
+                    f"'data_norm'. Give one, or {name}=None."
+                )
         if self.solver == "gradient" and self._norm_from_data:
             raise ValueError(
                 "The parameter 'data_norm' cannot be 'empirical' with "
@@ -314,7 +317,9 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         # empirical prior.
         if self.solver == "output" or self._norm_from_data:
             return False
-        if self.solver == "gradient" or self.init is not None:
+        # what is for gradients is not left out by a choice
+        asked = any(getattr(self, name) is not None for name in OF_GRADIENTS)
+        if self.solver == "gradient" or asked:
             return True
         scenario, probe = task.scenario, self._probe(task)
         if not task.accountant.supports(probe, scenario) or scenario.needs_empirical:

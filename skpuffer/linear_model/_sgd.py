@@ -102,10 +102,11 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         Where training starts, in the units of the data: a fitted model with the same
         columns and classes, such as one of scikit-learn's on public rows with labels,
         or the pair (`coef_`, `intercept_`). One with a `certificate_` is composed with
-        this fit where that is possible; of any other the certificate assumes that it
-        was fitted without these rows. In a search, wrap it in
-        :class:`sklearn.frozen.FrozenEstimator`, as cloning forgets a fit. The rule
-        for what is not given does not go as far from a start.
+        this fit, or refused where the two do not add up; an estimate makes this one an
+        estimate. Of any other the certificate assumes that it was fitted without these
+        rows. In a search, wrap it in :class:`sklearn.frozen.FrozenEstimator`, as
+        cloning forgets a fit. The rule for what is not given does not go as far from a
+        start, and takes no ball that leaves it out; a `radius` that does is refused.
     warm_start : bool, default=False
         Whether to begin at the parameters an earlier `fit` released, also of a table
         of other records. The certificate is of this fit alone: add that of the other.
@@ -338,10 +339,11 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         Where training starts, in the units of the data: a fitted model with the same
         columns and classes, such as one of scikit-learn's on public rows with labels,
         or the pair (`coef_`, `intercept_`). One with a `certificate_` is composed with
-        this fit where that is possible; of any other the certificate assumes that it
-        was fitted without these rows. In a search, wrap it in
-        :class:`sklearn.frozen.FrozenEstimator`, as cloning forgets a fit. The rule
-        for what is not given does not go as far from a start.
+        this fit, or refused where the two do not add up; an estimate makes this one an
+        estimate. Of any other the certificate assumes that it was fitted without these
+        rows. In a search, wrap it in :class:`sklearn.frozen.FrozenEstimator`, as
+        cloning forgets a fit. The rule for what is not given does not go as far from a
+        start, and takes no ball that leaves it out; a `radius` that does is refused.
     warm_start : bool, default=False
         Whether to begin at the parameters an earlier `fit` released, also of a table
         of other records. The certificate is of this fit alone: add that of the other.

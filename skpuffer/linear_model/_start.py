@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skpuffer.exceptions import CompositionError, PrivacyWarning
+from skpuffer.exceptions import CompositionError, EstimatedGuaranteeWarning
 from skpuffer.privacy import Certificate, compose
 from skpuffer.utils._warn import warn
 
@@ -53,24 +53,41 @@ class Start:
         Returns
         -------
         Certificate
-            That of the run alone, with an assumption and a warning, where the two
-            cannot be composed.
+            An estimate, with a warning, where that of the start is one.
+
+        Raises
+        ------
+        CompositionError
+            If the two promises cannot be added. What holds of each alone says nothing
+            of a model that shows both.
         """
         if self.certificate is None:
             return run
+        if not self.certificate.certified:
+            warn(
+                "The parameter 'init' was released with an estimate for a "
+                "certificate, so that of this fit, which goes on from it, is an "
+                "estimate too: no guarantee. Start from a model with a promise.",
+                EstimatedGuaranteeWarning,
+            )
+            return run.as_estimate(
+                f"{_RELEASED}, which is an estimate: {self.certificate!r}"
+            )
+        # an estimate stays one, whatever was promised before it
+        if not run.certified:
+            return run.assuming(
+                f"{_RELEASED}, to be kept as well: {self.certificate!r}"
+            )
         try:
             return compose([self.certificate, run])
         except CompositionError as error:
-            warn(
+            raise CompositionError(
                 "The certificate of the parameter 'init' cannot be added to that of "
-                f"this fit, which covers the fit alone: {error}",
-                PrivacyWarning,
-            )
-        # a start from the same people, unaccounted for, would void the promise
-        return run.assuming(
-            f"{_PUBLIC}: its certificate ({self.certificate!r}) does not add up with "
-            "this one"
-        )
+                "this fit, so nothing would be promised of the two together. Fit it "
+                "under the same scenario, of a table that is named; or, if it was "
+                "fitted without these rows, give its coefficients as a pair. "
+                f"{error}"
+            ) from None
 
 
 def read_init(

@@ -92,7 +92,7 @@ class PrivateLinearSVC(OutputClassifier):
         costs no privacy, and where a scenario bounds how far a record moves it bounds
         how far its gradient does. None is no projection where a record may become any
         other, as under :class:`~skpuffer.scenarios.RecordScenario`, and otherwise by
-        the rule, if that takes less noise.
+        the rule, if that takes less noise. It is for gradients only.
     learning_rate : float, default=None
         Step size for the mean gradient. None is by the rule.
     momentum : float, default=None
@@ -105,10 +105,11 @@ class PrivateLinearSVC(OutputClassifier):
         Where training starts, in the units of the data: a fitted model with the same
         columns and classes, such as one of scikit-learn's on public rows with labels,
         or the pair (`coef_`, `intercept_`). One with a `certificate_` is composed with
-        this fit where that is possible; of any other the certificate assumes that it
-        was fitted without these rows. In a search, wrap it in
-        :class:`sklearn.frozen.FrozenEstimator`, as cloning forgets a fit. The rule
-        for what is not given does not go as far from a start.
+        this fit, or refused where the two do not add up; an estimate makes this one an
+        estimate. Of any other the certificate assumes that it was fitted without these
+        rows. In a search, wrap it in :class:`sklearn.frozen.FrozenEstimator`, as
+        cloning forgets a fit. The rule for what is not given does not go as far from a
+        start, and takes no ball that leaves it out; a `radius` that does is refused.
     warm_start : bool, default=False
         Whether to begin at the parameters an earlier `fit` released, also of a table
         of other records. The certificate is of this fit alone: add that of the other.

@@ -141,6 +141,10 @@ def test_a_group_drawn_at_random_costs_no_more_than_its_size():
 def test_quadratures_are_the_integrals(k, rate, scale, alpha, hidden):
     """Poisson pairs against their densities; mixtures against their trade-offs."""
     if hidden:
+        # the peak of what is compared with lies so far beyond the last atom, and its
+        # nodes end at 40 scales
+        if 2 * (alpha - 1) * k > 30 * scale:
+            return
         (found,) = GaussianPoissonPair(curve(scale), rate, k, k).renyi_costs((alpha,))
         j, w = np.arange(k + 1), binom(k, rate).pmf(range(k + 1))
         exact = renyi(GaussianNoise(scale), j, w, -j, w, alpha)
@@ -150,7 +154,8 @@ def test_quadratures_are_the_integrals(k, rate, scale, alpha, hidden):
         pair = MixturePair(curve(scale), k, rate)
         (found,) = pair.renyi_costs((alpha,))
         most = alpha * (k / scale) ** 2 + 10 * k / scale
-        if most > 300:  # its trade-off is no float so far out
+        # its trade-off is no float so far out, nor what it is multiplied by
+        if most > 300 or alpha * most > 700:
             return
         t = np.unique(
             np.concatenate(
@@ -310,7 +315,7 @@ def test_scenarios_with_a_certain_count_are_accounted_for(sampling):
 # -- an event on which more records differ is paid for once ---------------------------
 
 
-@pytest.mark.parametrize("event, k", [(1e-6, 81), (1e-9, 121)])
+@pytest.mark.parametrize("event, k", [(1e-6, 49), (1e-9, 69)])
 def test_the_event_of_a_long_chain_is_paid_once_for_all_steps(event, k):
     chain = MarkovChainScenario(CHAIN, event_delta=event, table="a street")
     delta, noise = 1e-5, GaussianNoise(500.0)
@@ -444,6 +449,11 @@ def test_the_law_of_counts_bounds_what_a_series_tells_and_saves_noise():
     assert Certificate.from_dict(plain) == found.certificate
     all_at_once = PrivacyLoss(0.5, 0.02).calibrate(release, group(n))
     assert found.noise.scale < 0.8 * all_at_once.noise.scale
+    # where it is named, by the number of records that differ but for an event
+    named = MarkovChainScenario(step, event_delta=0.12, table="a street")
+    fewer = PrivacyLoss(0.5, 0.15).calibrate(release, named)
+    fact = named.bind(PublicContext(n_records=n)).fact(Adjacency, release)
+    assert (fact.count, fact.window) == (4, 5) and fact.delta < 0.12
     paths = np.array(list(itertools.product((0, 1), repeat=n)))
     masses = np.array([3 / 7, 4 / 7])[paths[:, 0]]
     for a, b in itertools.pairwise(range(n)):
@@ -456,21 +466,22 @@ def test_the_law_of_counts_bounds_what_a_series_tells_and_saves_noise():
             laws += [sums, given / given.sum()]
         for a, b in ((laws[:2], laws[2:]), (laws[2:], laws[:2])):
             assert hockey_stick(found.noise, *a, *b, 0.5) <= 0.02
+            assert hockey_stick(fewer.noise, *a, *b, 0.5) <= 0.15
 
 
 def test_laws_save_noise_in_sampled_runs_too():
     chain = MarkovChainScenario(CHAIN)
     named = MarkovChainScenario(CHAIN, table="a street")
     for release, share in (
-        (run("full_batch", size=None), 0.15),
-        (run(size=40, steps=1), 0.6),
-        (VoteRelease(n_records=4000, n_teachers=200, n_classes=2, n_queries=3), 0.2),
+        (run("full_batch", size=None), 0.27),
+        (run(size=40, steps=1), 0.8),
+        (VoteRelease(n_records=4000, n_teachers=200, n_classes=2, n_queries=3), 0.27),
     ):
-        law, window = (
+        law, most = (
             PrivacyLoss().calibrate(release, scenario) for scenario in (chain, named)
         )
-        assert law.noise.scale < share * window.noise.scale
-        assert law.certificate.epsilon == window.certificate.epsilon == 1.0
+        assert law.noise.scale < share * most.noise.scale
+        assert law.certificate.epsilon == most.certificate.epsilon == 1.0
         back = PrivacyLoss().certify(law.noise.with_scale(1e5), release, chain)
         assert back.epsilon < 1.0
 

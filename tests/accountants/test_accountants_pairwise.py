@@ -112,14 +112,15 @@ def test_pairs_are_added_up_pair_by_pair():
     assert truth(both.epsilon, one.noise.scale / np.sqrt(2)) <= 0.01
 
 
-def test_first_gradients_are_no_further_apart_than_certified():
-    rows = pd.DataFrame(
-        {
-            "sex": ["f"] * 10 + ["m"] * 10,
-            "x": [0.2, 0.9] * 5 + [0.5, 0.9, 0.9, 0.9, 0.2] * 2,
-            "y": [0, 1] * 5 + [0, 1, 1, 0, 1] * 2,
-        }
-    )
+#: Of these the record and its label are told, or next to nothing but its label.
+FEW = {"x": [0.2, 0.9] * 5 + [0.5, 0.9, 0.9, 0.9, 0.2] * 2, "y": [0, 1] * 5}
+FEW["y"] += [0, 1, 1, 0, 1] * 2
+LABELS = {"x": [0.9] * 20, "y": [1] * 7 + [0] * 3 + [1] * 2 + [0] * 8}
+
+
+@pytest.mark.parametrize("records, tight", [(FEW, False), (LABELS, True)])
+def test_first_gradients_are_no_further_apart_than_certified(records, tight):
+    rows = pd.DataFrame({"sex": ["f"] * 10 + ["m"] * 10} | records)
     record = RecordGradient(loss=Logistic(), data_norm=1.0, intercept=0.0, n_classes=2)
     run = GradientRelease(
         n_records=20,
@@ -142,16 +143,25 @@ def test_first_gradients_are_no_further_apart_than_certified():
     assert isinstance(certificate.curve, PairwiseOverlapCurve)
     # the first sum of gradients, at whatever parameters the run begins
     signed = rows["x"] * (2 * rows["y"] - 1)
-    edges = np.linspace(-5, 5, 2001)
-    for w in (-30.0, -1.0, 0.0, 2.0, 30.0):
-        slopes = -1 / (1 + np.exp(w * signed))
-        values = np.clip(slopes * signed, -0.4, 0.4).to_numpy()
-        densities = norm.pdf(edges[:, None], values, 0.5)
-        p, q = densities[:, :10].mean(axis=1), densities[:, 10:].mean(axis=1)
-        for epsilon in (0.0, 0.2, 0.5):
-            for u, v in ((p, q), (q, p)):
-                exact = np.trapezoid(np.maximum(u - np.exp(epsilon) * v, 0), edges)
-                assert exact <= certificate.curve.delta(epsilon) + 1e-9
+    grid, levels = np.linspace(-5, 5, 8001), (0.0, 0.2, 0.5)
+
+    def exact(sigma):
+        found = []
+        for w in (-30.0, -1.0, 0.0, 2.0, 30.0):
+            slopes = -1 / (1 + np.exp(w * signed))
+            values = np.clip(slopes * signed, -0.4, 0.4).to_numpy()
+            densities = norm.pdf(grid[:, None], values, sigma)
+            p, q = densities[:, :10].mean(axis=1), densities[:, 10:].mean(axis=1)
+            gaps = [[p - np.exp(e) * q, q - np.exp(e) * p] for e in levels]
+            found.append(np.trapezoid(np.maximum(gaps, 0), grid).max(axis=1))
+        return np.max(found, axis=0)
+
+    certified = [certificate.curve.delta(epsilon) for epsilon in levels]
+    assert np.all(exact(0.5) <= np.array(certified) + 1e-7)
+    if tight:  # at zero the label alone moves a gradient by twice the clip norm
+        assert np.all(exact(0.5) >= 0.99 * np.array(certified))
+        # the positive control
+        assert np.all(exact(0.7 * 0.5) > certified)
     # batches that are drawn are not told apart by pairs
     drawn = GradientRelease(
         n_records=20, n_steps=1, batch_size=5, record=record, context=run.context

@@ -12,14 +12,15 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import Normalizer, scale
 
 from skpuffer.accountants import PrivacyLoss
-from skpuffer.exceptions import PrivacyWarning
+from skpuffer.exceptions import CompositionError, EstimatedGuaranteeWarning
 from skpuffer.linear_model import (
     PrivateLogisticRegression,
     PrivateSGDClassifier,
     PrivateSGDRegressor,
 )
+from skpuffer.linear_model._start import Start
 from skpuffer.neural_network import PrivateMLPClassifier
-from skpuffer.privacy import compose
+from skpuffer.privacy import Notion, compose
 from skpuffer.scenarios import RecordScenario
 from skpuffer.svm import PrivateLinearSVC
 
@@ -117,15 +118,54 @@ def test_a_start_with_a_certificate_is_paid_for(cancer):
     assert model.noise_ == alone.noise_
 
 
-def test_a_start_whose_certificate_does_not_add_up_is_said_to(cancer):
+def test_a_start_whose_certificate_does_not_add_up_is_refused(cancer):
     X, y = cancer
     swap = RecordScenario(relation="replace")
-    household = PrivateSGDClassifier(swap, n_steps=3, random_state=0)
-    model = PrivateSGDClassifier(n_steps=3, init=household.fit(X, y), random_state=0)
-    with pytest.warns(PrivacyWarning, match="'init' cannot be added"):
+    other = PrivateSGDClassifier(swap, n_steps=3, random_state=0).fit(X, y)
+    model = PrivateSGDClassifier(n_steps=3, init=other, random_state=0)
+    with pytest.raises(CompositionError, match="'init' cannot be added.*as a pair"):
         model.fit(X, y)
+    assert not hasattr(model, "certificate_")
+    # of other rows, which whoever gives the bare coefficients says
+    model.set_params(init=(other.coef_, other.intercept_)).fit(X, y)
     assert model.certificate_.epsilon == 1
-    assert any("does not add up with this one" in a for a in _assumed(model))
+    assert any("without these rows" in a for a in _assumed(model))
+
+
+def test_an_estimate_as_the_start_makes_an_estimate(cancer):
+    X, y = cancer
+    first = PrivateSGDClassifier(n_steps=3, random_state=0).fit(X, y)
+    sampled = clone(first).fit(X, y)
+    sampled.certificate_ = sampled.certificate_.as_estimate("known from a sample")
+    model = PrivateSGDClassifier(n_steps=3, init=sampled, random_state=1)
+    with pytest.warns(EstimatedGuaranteeWarning, match="'init'.*no guarantee"):
+        model.fit(X, y)
+    assert model.certificate_.notion is Notion.ESTIMATED
+    assert not model.certificate_.composable
+    assert any("init" in a and "estimate" in a for a in _assumed(model))
+    with pytest.raises(CompositionError):
+        compose([model.certificate_, first.certificate_])
+    # a promise as the start of an estimate helps nothing
+    guessed = model.certificate_
+    start = Start(
+        parameters=np.zeros(31), assumption="", certificate=first.certificate_
+    )
+    assert start.covering(guessed).notion is Notion.ESTIMATED
+    assert repr(first.certificate_) in start.covering(guessed).assumptions[-1]
+
+
+def test_a_start_outside_of_the_ball_is_refused(cancer, public):
+    X, y = cancer
+    length = np.hypot(np.linalg.norm(public.coef_), public.intercept_[0] / 0.5)
+    pair = public.coef_, public.intercept_
+    model = PrivateSGDClassifier(init=pair, radius=0.9 * length, **STILL)
+    with pytest.raises(ValueError, match=r"'init' is of l2 norm .* larger 'radius'"):
+        model.fit(X, y)
+    assert not hasattr(model, "certificate_")
+    model.set_params(radius=1.01 * length).fit(X, y)
+    np.testing.assert_allclose(model.coef_, public.coef_, rtol=1e-6)
+    # at the edge, where a run may have ended: rounded, it may be beyond it
+    model.set_params(radius=length * (1 - 1e-12)).fit(X, y)
 
 
 def test_a_warm_start_goes_on_from_its_own_fit(cancer, public):

@@ -124,6 +124,23 @@ def test_a_small_move_gains_at_the_radius_of_the_rule(held_out, name):
     assert "a record moves by at most 0.02 in its row" in text
 
 
+def test_the_rule_takes_no_ball_that_a_start_is_outside_of(held_out):
+    (X, y), _, scenario = held_out
+    model = clone(MODELS["logistic"]).set_params(
+        scenario=scenario(), accountant=PrivacyLoss(1.0, 1e-5), n_steps=1
+    )
+    at_zero = model.fit(X, y).release_.optimiser.radius
+    for length, expected in (
+        (0.9 * at_zero, at_zero),
+        (1.1 * at_zero, 1.1 * at_zero),
+        (1e3 * at_zero, None),  # in so large a ball, corners bound the move better
+    ):
+        weights = np.full((1, X.shape[1]), length / X.shape[1] ** 0.5 / NORM)
+        model.set_params(init=(weights, [0.0]), learning_rate=1e-12).fit(X, y)
+        assert model.release_.optimiser.radius == pytest.approx(expected)
+        np.testing.assert_allclose(model.coef_, weights, rtol=1e-6)
+
+
 def test_no_ball_is_asked_for_where_no_move_is_known(monkeypatch):
     """Each would be calibrated for, which takes long where many accountants are."""
     asked, calibrate = [], PrivacyLoss.calibrate

@@ -33,11 +33,13 @@ from skpuffer.scenarios import (
     OutputDistributions,
 )
 from skpuffer.scenarios.markov._chains import (
+    Chains,
     exact_entries,
     marginal_distributions,
     stationary_distribution,
     window_delta,
 )
+from skpuffer.scenarios.markov._meeting import meeting
 from skpuffer.scenarios.markov._sums import (
     TINY,
     exact_sum_distributions,
@@ -478,7 +480,7 @@ def test_more_secrets_are_no_nearer():
 def test_far_apart_records_are_as_far_as_the_table_is_long_for_any_query():
     scenario = MarkovChainScenario(P, pairs="all")
     assert facts(scenario, count_release(500), Adjacency).count == 500
-    assert facts(MarkovChainScenario(P), count_release(500), Adjacency).count == 121
+    assert facts(MarkovChainScenario(P), count_release(500), Adjacency).count == 69
 
 
 @pytest.mark.parametrize("norm", [1, 2, math.inf])
@@ -754,16 +756,70 @@ def test_independent_records_are_one_certain_record():
     assert one.relation == "replace" and one.sensitivity == 2.0
 
 
-@pytest.mark.parametrize("n, width", [(120, 60), (121, 61), (122, 61), (500, 61)])
-def test_a_window_is_used_where_it_leaves_a_record_out(n, width):
+@pytest.mark.parametrize(
+    "n, width, count, window",
+    [
+        (120, 60, 119, 119),
+        (121, 61, 121, None),
+        (122, 61, 121, 121),
+        (500, 61, 69, 123),
+    ],
+)
+def test_a_window_is_used_where_it_leaves_a_record_out(n, width, count, window):
     release = count_release(n)
     assert MarkovChainScenario(P).bind(release.context).width == width
     found = facts(MarkovChainScenario(P), release, Adjacency)
-    assert found.count == min(2 * width - 1, n)
+    # by chains that meet, where these are in a window that is less than the table
+    assert (found.count, found.window) == (count, window)
     # a promise without an event where the window is all of the table
-    inside = found.count < n
-    assert (found.delta > 0) is inside
-    assert any(f"{width} or more steps" in a for a in found.assumptions) is inside
+    assert (found.delta > 0) is (window is not None)
+    steps = (count if window is None else window) // 2 + 1
+    outside = f"{steps} or more steps"
+    assert any(outside in a for a in found.assumptions) is (window is not None)
+
+
+def adjacency(transition, n=400, **options):
+    scenario = MarkovChainScenario(transition, **options)
+    return facts(scenario, count_release(n), Adjacency)
+
+
+@pytest.mark.parametrize("event", [1e-3, 1e-6, 1e-9])
+def test_fewer_records_differ_than_lie_in_the_window(event):
+    """Two states of either side stay apart with a probability of .7 in each step."""
+    found = adjacency(P, event_delta=event)
+    k = np.arange(400)
+    more = 0.7**k * (1 + 0.3 * k)
+    outside = 1 - (1 - 0.7**k) ** 2
+    # more of them, or further out: each may be what a release reads
+    width = np.argmax(outside <= event / 2)
+    assert found.window == 2 * width - 1
+    assert found.count == np.argmax(more <= event / 2) < found.window
+    mass = more[found.count] + outside[width]
+    assert found.delta == pytest.approx(mass, rel=1e-6)
+    assert found.delta <= event
+    assert any(f"all but {found.count}," in text for text in found.assumptions)
+    # one coupling for what reads the window and for what reads the number
+    met = meeting(found, Chains((MarkovChainScenario(P).chains()[0],), 400))
+    np.testing.assert_allclose(met.distance, outside, rtol=1e-6, atol=1e-11)
+    assert met.distance[5] == pytest.approx(0.3079, abs=5e-5)
+
+
+def test_chains_that_meet_late_have_a_wider_window_and_fewer_records():
+    rng = np.random.default_rng(0)
+    wider = 0
+    for transition in rng.dirichlet(np.full(3, 0.3), size=(8, 3)):
+        found = adjacency(transition, event_delta=1e-6)
+        window = 2 * adjacency_window(transition) - 1
+        assert found.count < window <= found.window
+        assert 0 < found.delta <= 1e-6
+        wider += found.window > window
+    assert wider > 2
+
+
+def adjacency_window(transition):
+    """Width of the window by the total variation of its ends."""
+    scenario = MarkovChainScenario(transition, event_delta=1e-6)
+    return scenario.bind(PublicContext(n_records=400)).width
 
 
 @pytest.mark.parametrize(

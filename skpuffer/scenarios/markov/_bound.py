@@ -30,7 +30,7 @@ from skpuffer.scenarios._facts import (
 from skpuffer.utils._lengths import lengths_of
 
 from ._chains import Chains, marginal_distributions, smallest_window
-from ._meeting import count_survival
+from ._meeting import meeting
 from ._quilts import chain_influence
 from ._routes import SumProblem, computable, sum_distributions
 
@@ -165,16 +165,19 @@ class BoundMarkovChain(BoundScenario):
     @offers(Adjacency)
     def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
         n, width = self.context.n_records, self.width
-        count, delta = n, 0.0
+        # all records may differ, by any coupling; or those of a window, by that of its
+        # ends or step by step
+        count, delta, window = n, 0.0, None
+        coupling, shared = arbitrary_coupling("replace", n), ()
         if width is not None and 2 * width - 1 < n:
             # the secret, and less than `width` records on either side of it
-            count, delta = 2 * width - 1, self.delta
-        # all records may differ, by any coupling; or those of a window, by that of its
-        # ends
-        coupling, shared = arbitrary_coupling("replace", n), ()
-        if count < n:
+            window, delta = 2 * width - 1, self.delta
+            count, met = window, self._met(window)
+            if met is not None:
+                count, width, delta = met
+                window = 2 * width - 1
             coupling = coupling_in_table(
-                self, "chain", self.chains, self.positions, width
+                self, "chain", self.chains, self.positions, width, met is None
             )
             shared = same_table(coupling, self.scenario.table)
         return Adjacency(
@@ -187,9 +190,28 @@ class BoundMarkovChain(BoundScenario):
             survival=None if isinstance(release, QueryRelease) else self._survival(),
             delta=delta,
             sequences=(np.arange(n),),
-            window=count if count < n else None,
-            assumptions=(*self.statements(width if count < n else None), *shared),
+            window=window,
+            assumptions=(*self.statements(width if window else None, count), *shared),
         )
+
+    def _met(self, window):
+        """Fewer records than a window has that differ, by chains that meet.
+
+        With the width of their own window, as one coupling serves what reads the number
+        and what reads the window, and the mass of the event in which more differ or
+        further out. None if there are no fewer.
+        """
+        n, rare = self.context.n_records, float(self.scenario.event_delta)
+        law = meeting(life_of(self.scenario), Chains(self.chains, n))
+        if law is None or not rare:
+            return None
+        # Both fall; the last entry is for none so rare. More records and further ones
+        # are two events: of two releases that are added up each may read another.
+        half = rare / 2
+        count, width = (int(np.append(p <= half, True).argmax()) for p in law)
+        if count >= window or 2 * width - 1 >= n:
+            return None
+        return count, width, float(law.count[count] + law.distance[width])
 
     def _survival(self):
         """Law of the number of records that differ, if all may be left to chance."""
@@ -199,7 +221,8 @@ class BoundMarkovChain(BoundScenario):
             return None
         if n == 1:
             return None
-        return count_survival(life_of(scenario), Chains(self.chains, n))
+        law = meeting(life_of(scenario), Chains(self.chains, n))
+        return None if law is None else law.count
 
     def _record_sensitivity(self, release, norm):
         """Sensitivity of one record's contribution: largest gap between states."""
@@ -221,7 +244,9 @@ class BoundMarkovChain(BoundScenario):
             life=life_of(self.scenario),
         )
 
-    def statements(self, width: int | None = None) -> tuple[str, ...]:
+    def statements(
+        self, width: int | None = None, count: int | None = None
+    ) -> tuple[str, ...]:
         """Assumptions on the data and the attacker, in sentences."""
         scenario, n = self.scenario, self.context.n_records
         pair = {
@@ -234,9 +259,10 @@ class BoundMarkovChain(BoundScenario):
         chain = "a Markov chain with the stated probabilities"
         if len(self.chains) > 1:
             chain = f"one of {len(self.chains)} stated Markov chains"
+        fewer = "" if count is None else f", and on all but {count}"
         window = (
             f"the tables of a pair agree on all records {width} or more steps from the "
-            "secret, except for the stated event",
+            f"secret{fewer}, except for the stated event",
         )
         return (
             f"the secret is the state at {times}; kept apart are {pair}",

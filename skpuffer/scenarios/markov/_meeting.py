@@ -1,6 +1,7 @@
-"""How many records two coupled Markov chains differ in until they meet."""
+"""In how many records two coupled Markov chains differ until they meet, and where."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.signal import fftconvolve
@@ -10,7 +11,7 @@ from skpuffer.utils._types import Floats
 
 from ._chains import Chains, marginal_distributions
 
-__all__ = ["count_survival"]
+__all__ = ["Meeting", "meeting"]
 
 # Numbers in the transitions of pairs of states that are worth the time.
 _MOST_NUMBERS = 200_000
@@ -19,9 +20,24 @@ _MOST_NUMBERS = 200_000
 _ROUNDED = 1e-14
 
 
+class Meeting(NamedTuple):
+    """Bounds of how likely coupled chains differ, each of shape (n,).
+
+    Parameters
+    ----------
+    count : ndarray
+        In more than 0, 1, ... records.
+    distance : ndarray
+        In any record that is 0, 1, ... or more steps from the secret.
+    """
+
+    count: Floats
+    distance: Floats
+
+
 @remembered_with(1)
-def count_survival(life: object, chains: Chains) -> Floats | None:
-    """Bound how likely it is that more than so many records differ.
+def meeting(life: object, chains: Chains) -> Meeting | None:
+    """Bound in how many records coupled chains differ, and how far from the secret.
 
     The chains differ at one time. On either side of it they are coupled step by step,
     the next states being the same with the largest probability there is, until they
@@ -36,18 +52,17 @@ def count_survival(life: object, chains: Chains) -> Floats | None:
 
     Returns
     -------
-    ndarray of shape (n,) or None
-        For more than 0, 1, ... records; the largest over chains, times and pairs of
-        states. None where it would take too long.
+    Meeting or None
+        The largest over chains, times and pairs of states. None where it would take too
+        long.
     """
     found = [_of_chain(*chain, chains.n) for chain in chains.chains]
     if any(one is None for one in found):
         return None
-    survival: Floats = np.max(found, axis=0)
-    return survival
+    return Meeting(*np.max(found, axis=0))
 
 
-def _of_chain(initial: Floats, transition: Floats, n: int) -> Floats | None:
+def _of_chain(initial: Floats, transition: Floats, n: int) -> Meeting | None:
     marginals = marginal_distributions(initial, transition, n)
     if np.allclose(marginals, initial, rtol=1e-12, atol=0):
         marginals = marginals[:2]  # stationary: backwards all steps are alike
@@ -64,12 +79,13 @@ def _of_chain(initial: Floats, transition: Floats, n: int) -> Floats | None:
     if len(backwards) * len(initial) ** 4 > _MOST_NUMBERS:
         return None
     left, right = _survival(backwards, n), _survival([transition], n)
+    left, right = (np.pad(one, (0, n - len(one)), "edge") for one in (left, right))
     # more than k differ, with the secret's own, if k or more do on both sides together:
     # l on the left and k - l or more on the right, or more than k on the left
-    masses = -np.diff(left)
-    beyond = left[np.minimum(np.arange(1, n + 1), len(left) - 1)]
-    both = fftconvolve(masses, np.append(right, np.full(n, right[-1])))[:n]
-    return np.minimum(1.0, np.maximum(both, 0.0) + beyond + _ROUNDED)
+    beyond = np.append(left[1:], left[-1])
+    both = np.maximum(fftconvolve(left[:-1] - left[1:], right)[:n], 0.0)
+    count = np.minimum(1.0, both + beyond + _ROUNDED)
+    return Meeting(count, np.minimum(1.0, left + right - left * right + _ROUNDED))
 
 
 def _survival(steps: Sequence[Floats], n: int) -> Floats:

@@ -61,11 +61,6 @@ class BoundedOdds(Belief):
                 "The parameter 'w' is 1: if a row tells nothing of the secret, no "
                 "noise is needed to hide it. Give the range of the odds, above one."
             )
-        if share == 1:
-            raise ScenarioError(
-                "The parameter 'share' is 1, so that nothing is assumed of anybody: "
-                "use RecordScenario(relation='replace')."
-            )
 
     def overlap(self, scenario: Any = None) -> Overlap:
         """Return the largest divergences that the range allows."""

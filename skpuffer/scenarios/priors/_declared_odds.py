@@ -102,13 +102,16 @@ class DeclaredOdds(RowBelief):
         source = self.propensity
         rows = frame if self.table().named else frame.to_numpy()
         values = None
-        if isinstance(source, str) or source is None:
+        guesses = hasattr(source, "predict_proba")
+        # without classes it is not fitted, or itself a class
+        unfitted = guesses and not hasattr(source, "classes_")
+        if isinstance(source, str) or source is None or unfitted:
             raise ScenarioError(
                 "The parameter 'propensity' must be a fitted classifier of the secret, "
                 "a callable, or its probabilities at the rows. The secret itself is "
                 f"none. Got {source!r}."
             )
-        if hasattr(source, "predict_proba"):
+        if guesses:
             read = getattr(source, "feature_names_in_", None)
             if read is not None and scenario.column in list(read):
                 raise ScenarioError(
