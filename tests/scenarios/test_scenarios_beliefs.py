@@ -7,9 +7,11 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
+from sklearn.preprocessing import StandardScaler
 
 from skpuffer.accountants import OverlapAmplification
-from skpuffer.exceptions import ScenarioError
+from skpuffer.compose import PublicPreprocessing
+from skpuffer.exceptions import ScenarioError, SeededNoiseWarning
 from skpuffer.linear_model import PrivateRidge
 from skpuffer.releases import GradientRelease, PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
@@ -227,8 +229,41 @@ def test_what_is_about_tables_goes_with_none(options):
         scenario(**options).bind(PublicContext(n_records=5))
 
 
-@pytest.mark.parametrize("column", [-1, 0, 2, 2.0, True, None, ("a", "b")], ids=repr)
-def test_a_position_might_be_that_of_another_column(column):
+def test_a_position_is_for_data_without_names():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, size=(60, 3)), rng.uniform(size=60)
+    counted = AttributeScenario(1, level="record", prior=BoundedOdds(4.0))
+    model = PrivateRidge(
+        counted, OverlapAmplification(0.3), target_bounds=(0, 1), data_norm=2.0
+    )
+    seeded = pytest.warns(SeededNoiseWarning)
+    with seeded:
+        fitted = clone(model).set_params(random_state=0).fit(X, y)
+        # another secret, and nothing changes
+        other = X * [1, -7, 1]
+        again = clone(model).set_params(random_state=0).fit(other, y)
+    assert fitted.n_features_in_ == 2
+    assert np.array_equal(fitted.coef_, again.coef_)
+    # with the secret or without: it is ignored
+    expected = fitted.predict(X[:, [0, 2]])
+    assert np.array_equal(fitted.predict(other), expected)
+    assert "position 1 of the data" in str(fitted.certificate_)
+    # a frame that nobody named is one without names
+    assert clone(model).fit(pd.DataFrame(X), y).n_features_in_ == 2
+    # public steps are told of as many columns, whichever way rows come
+    steps = PublicPreprocessing(StandardScaler(), model, reference=X[:20, [0, 2]])
+    mapped = clone(steps).set_params(reference=X[:20]).fit(X, y)
+    assert mapped.n_features_in_ == 2
+    assert np.array_equal(mapped.predict(X), mapped.predict(X[:, [0, 2]]))
+    assert clone(steps).fit(X, y).transformer_.n_features_in_ == 2
+    with pytest.raises(ScenarioError, match="has 1 columns without names"):
+        clone(model).fit(X[:, :1], y)
+    with pytest.raises(ScenarioError, match="'column' is the position 1, for data"):
+        clone(model).fit(pd.DataFrame(X, columns=[*"abc"]), y)
+
+
+@pytest.mark.parametrize("column", [-1, 2.0, True, None, ("a", "b")], ids=repr)
+def test_what_is_neither_a_name_nor_a_position(column):
     counted = AttributeScenario(column, level="record", prior=BoundedOdds(2.0))
     with pytest.raises(ScenarioError, match="'column'"):
         counted.bind(PublicContext(n_records=5))

@@ -32,7 +32,8 @@ class BoundBelief(BoundScenario):
             raise ScenarioError(
                 f"The parameter 'column' names {scenario.column!r}, but the data has "
                 "no column names, by which it would be found and left out. Give a "
-                "frame with names (set_output(transform='pandas') of a step before)."
+                "frame with names (set_output(transform='pandas') of a step before), "
+                "or the position of the secret in the data."
             )
         if context.target_name is not None and scenario.column == context.target_name:
             raise ScenarioError(
@@ -42,10 +43,10 @@ class BoundBelief(BoundScenario):
             )
         if context.feature_names is not None and not isinstance(scenario.column, str):
             raise ScenarioError(
-                f"The parameter 'column' is the position {scenario.column!r}, as in "
-                "public rows without names, but the data has names for its columns, by "
-                "which the secret would not be found and left out. Give both as "
-                "frames, or both as arrays."
+                f"The parameter 'column' is the position {scenario.column!r}, for data "
+                "without names, but the data has names for its columns, by which the "
+                "secret would not be found and left out. Name the secret (and give "
+                "public rows as frames too), or give the data as an array."
             )
         # as steps that join several name what they pass on
         suffix = f"__{scenario.column}"
@@ -90,9 +91,13 @@ class BoundBelief(BoundScenario):
         read = "of the columns read none holds it"
         if names is not None:
             read = f"of the columns read ({', '.join(map(str, names))}) none holds it"
+        what, known_as = f"the column {column!r}", "name"
+        if not isinstance(column, str):
+            what = f"the column at position {column} of the data, which is left out"
+            known_as = "position"
         return (
-            f"the secret is the column {column!r}, for each record by itself; {read}, "
-            "under that name or another",
+            f"the secret is {what}, for each record by itself; {read}, under that "
+            f"{known_as} or another",
             "one person has one record, and the others are independent of it and of "
             "its secret; neither they, nor the number of records "
             f"({self.context.n_records}), the class labels and their counts, the "
