@@ -61,7 +61,8 @@ class Certificate:
         Certificates with the same one may be composed, and those for any neighbouring
         tables count under a coupling of the same table that changes no more records.
     coupling_count : int or None
-        How many records that coupling changes at most, where that is known.
+        How many records that coupling changes at most, where that is known. Under a
+        declared belief both are of the fallback.
     table : str or None
         The public name of the table that was read, as the scenario gives it.
     n_records : int or None
@@ -182,8 +183,8 @@ class Certificate:
     def fallback(self) -> float | None:
         """Epsilon at `delta` whatever is believed of the record, under a belief.
 
-        Plain differential privacy of one replaced record; None where no belief is
-        declared.
+        Plain differential privacy of one replaced record, or of as many as the belief
+        takes together; None where no belief is declared.
         """
         if not isinstance(self.curve, OverlapCurve):
             return None

@@ -427,6 +427,12 @@ class RecordBelief(Fact):
     record : str or None
         Of what of the record this speaks, under a name that no other belief has;
         None where the table has no name.
+    count : int
+        How many records it takes together for one, such as those of a household: all
+        of them may become any others.
+    anyone : Scenario or None
+        What is promised whatever is believed of these: differential privacy. None is
+        :class:`RecordScenario` of as many replaced records, wherever they are.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
     """
@@ -436,6 +442,8 @@ class RecordBelief(Fact):
     wider: tuple[tuple[str, Overlap], ...] = ()
     pairwise: PairwiseOverlap | None = field(default=None, repr=False)
     record: str | None = None
+    count: int = 1
+    anyone: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)

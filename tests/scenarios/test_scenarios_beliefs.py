@@ -216,7 +216,6 @@ def test_beliefs_that_are_none(prior, match):
 @pytest.mark.parametrize(
     "options",
     [
-        {"level": "dataset"},
         {"pairs": [(0, 1)]},
         {"prior_as": "law"},
         {"target": "height"},

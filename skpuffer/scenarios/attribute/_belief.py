@@ -85,6 +85,11 @@ class BoundBelief(BoundScenario):
         # where nothing bounds one record's influence, no noise hides it
         return frozenset({RecordBelief, Adjacency} if release.is_bounded else ())
 
+    @property
+    def _count(self) -> int:
+        """How many records are taken together for one."""
+        return 1 if self.scenario.level == "record" else self.context.n_records
+
     def _statements(self) -> tuple[str, ...]:
         """What is taken for granted of the table, whatever is believed."""
         column, names = self.scenario.column, self.context.feature_names
@@ -95,13 +100,16 @@ class BoundBelief(BoundScenario):
         if not isinstance(column, str):
             what = f"the column at position {column} of the data, which is left out"
             known_as = "position"
+        whose, who = "for each record by itself", "one person has one record, and the"
+        if self.scenario.level != "record":
+            whose = "all its values in these records together"
+            who = "whoever has one of these records has no others beside them, which"
         return (
-            f"the secret is {what}, for each record by itself; {read}, under that "
-            f"{known_as} or another",
-            "one person has one record, and the others are independent of it and of "
-            "its secret; neither they, nor the number of records "
-            f"({self.context.n_records}), the class labels and their counts, the "
-            "preprocessing or how the table was drawn or split depend on the secret",
+            f"the secret is {what}, {whose}; {read}, under that {known_as} or another",
+            f"{who} others are independent of it and of its secret; neither they, nor "
+            f"the number of records ({self.context.n_records}), the class labels and "
+            "their counts, the preprocessing or how the table was drawn or split "
+            "depend on the secret",
         )
 
     @offers(RecordBelief)
@@ -109,12 +117,16 @@ class BoundBelief(BoundScenario):
         scenario = self.scenario
         overlap, wider = believed(scenario)
         trust = scenario.trust
+        belief = "; or ".join(one.statement() for one in scenario._beliefs())
+        if scenario.level != "record":
+            belief = f"with all {self._count} records taken together for one, {belief}"
         return RecordBelief(
+            count=self._count,
             overlap=overlap,
             wider=wider,
             pairwise=self._pairwise(release, norm),
             record=self._record(overlap),
-            belief="; or ".join(one.statement() for one in scenario._beliefs()),
+            belief=belief,
             # a sample of what is believed is none of it
             certified=trust != "sample",
             confidence=float(scenario.confidence) if trust == "confidence" else 1.0,
@@ -164,16 +176,19 @@ class BoundBelief(BoundScenario):
         if len(parts) < len(beliefs):
             return None
         digest = joblib.hash(overlap.to_dict())[:16]
+        if scenario.level != "record":
+            parts.append(f"{self._count} records together")
         return f"{' and '.join(parts)}, secret {scenario.column!r} (belief {digest})"
 
     @offers(Adjacency)
     def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
+        which = "the record" if self._count == 1 else "each record"
         return Adjacency.arbitrary(
-            1,
+            self._count,
             (
                 *self._statements(),
-                "what the belief says is not used: the record may become any other "
-                "with the secret",
+                f"what the belief says is not used: {which} may become any other with "
+                "the secret",
             ),
         )
 

@@ -69,13 +69,16 @@ class AttributeScenario(Scenario):
     level : {'record', 'dataset'}
         Whose value is secret. 'record': each single record's, the records being
         independent. 'dataset': one value that all records share, all of them drawn
-        given it. There is no default, because the two promise different things.
+        given it. There is no default, because the two promise different things. A
+        declared belief without rows takes them together for one record at 'dataset',
+        whatever values they have: those of a household, within a
+        :class:`BlocksScenario`.
     prior : belief, table, callable, list of these, or 'empirical'
         What the attacker believes about a record.
 
-        - A declared belief, for ``level='record'``: :class:`BoundedOdds` and
-          :class:`BoundedInference` need no table, and keep all values of the secret
-          apart whatever they are; :class:`BinnedLaw` and :class:`DeclaredOdds` are
+        - A declared belief: :class:`BoundedOdds` and :class:`BoundedInference` need
+          no table, and keep all values of the secret apart whatever they are;
+          :class:`BinnedLaw` and :class:`DeclaredOdds`, for ``level='record'``, are
           read from public rows.
         - A table (a public sample with the secret column), or a callable of a NumPy
           generator that returns one.
@@ -249,6 +252,7 @@ class AttributeScenario(Scenario):
                 "The parameter 'prior' has several BinnedLaw, but the data can be read "
                 "through one coding only. Give one, of all public rows."
             )
+        of_rows = [b for b in beliefs if isinstance(b, RowBelief)]
         column = self.column
         counted = isinstance(column, Integral) and not isinstance(column, bool)
         if not isinstance(column, str) and not (counted and column >= 0):
@@ -256,15 +260,17 @@ class AttributeScenario(Scenario):
                 "The parameter 'column' must be the name of a column or, for data "
                 f"without names, its position, counted from zero. Got {column!r}."
             )
-        if counted and any(isinstance(b, RowBelief) and b.is_named for b in beliefs):
+        if counted and any(belief.is_named for belief in of_rows):
             raise ScenarioError(
                 f"The parameter 'column' is the position {column!r}, but the public "
                 "rows have names for their columns: name the secret."
             )
-        if self.level != "record":
+        if self.level != "record" and of_rows:
             raise ScenarioError(
-                "The parameter 'level' must be 'record' with a declared belief, which "
-                f"speaks of one record. Got {self.level!r}."
+                "The parameter 'level' must be 'record' with a belief that is read "
+                "from public rows: these say how one record is distributed, not "
+                f"several together. Got {self.level!r}; for that say BoundedOdds(w) of "
+                "them."
             )
         for belief in beliefs:
             belief.check(self)
@@ -343,13 +349,15 @@ class AttributeScenario(Scenario):
         ScenarioError
             If no prior has a value, or if records differ where all should share one.
         """
+        if self._beliefs():
+            return
         if self.level == "dataset" and len(set(np.asarray(secret).tolist())) > 1:
             raise ScenarioError(
                 f"The parameter 'level' is 'dataset': one value of {self.column!r} is "
                 "the secret that all records share, but the data has several. Did you "
                 "mean level='record'?"
             )
-        if self.needs_empirical or self._beliefs():
+        if self.needs_empirical:
             return
         known = set().union(*(secret_values(t, self.column) for t in self._tables()))
         unseen = [
