@@ -459,6 +459,7 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
             "scenario": bound.describe(),
             "table": getattr(bound.scenario, "table", None),
             "n_records": bound.context.n_records,
+            "columns": bound.context.feature_names,
         }
 
 

@@ -67,6 +67,9 @@ class Certificate:
         The public name of the table that was read, as the scenario gives it.
     n_records : int or None
         How many records it has.
+    columns : tuple of str or None
+        Names of the columns of it that were there to be read, besides the secret;
+        None where they have none.
     record : str or None
         Under a declared belief, what it is that the belief speaks of. Promises under
         one belief about the same are composed first and amplified once.
@@ -135,6 +138,7 @@ class Certificate:
     coupling_count: int | None = None
     table: str | None = None
     n_records: int | None = None
+    columns: tuple[str, ...] | None = None
     record: str | None = None
     composable: bool = False
     assumptions: tuple[str, ...] = ()
@@ -153,8 +157,10 @@ class Certificate:
         if not isinstance(self.notion, Notion):
             # for mypy a notion is never given by its name
             object.__setattr__(self, "notion", Notion.of(self.notion))  # type: ignore[unreachable]
-        # a tuple, also of what is read back from JSON: certificates compare by value
+        # tuples, also of what is read back from JSON: certificates compare by value
         object.__setattr__(self, "assumptions", tuple(self.assumptions))
+        if self.columns is not None:
+            object.__setattr__(self, "columns", tuple(self.columns))
 
     @property
     def certified(self) -> bool:
@@ -507,6 +513,7 @@ _TEXTS = frozenset(
         "accountant",
         "assumptions",
         "choice",
+        "columns",
         "coupling_id",
         "notion",
         "record",
