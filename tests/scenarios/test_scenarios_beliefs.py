@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 
 from skpuffer.accountants import OverlapAmplification
@@ -145,6 +146,25 @@ def test_it_is_a_parameter_like_any_other():
     named = scenario([BoundedOdds(2.0), BoundedInference(0.6)], table="t")
     for said in ("BoundedOdds(w=2.0)", "BoundedInference(auc=0.6)", "table='t'"):
         assert said in repr(named)
+
+
+def test_several_beliefs_are_searched_as_a_whole():
+    several = scenario([BoundedOdds(2.0), BoundedInference(0.6)])
+    model = PrivateRidge(several, OverlapAmplification(0.3), target_bounds=(0, 1))
+    X = pd.DataFrame(np.eye(4), columns=["a", "b", "c", "sex"])
+    grid = GridSearchCV(model, {"scenario__prior__w": [2.0]}, error_score="raise", cv=2)
+    with pytest.raises(ValueError, match="'prior' of AttributeScenario holds a list"):
+        grid.fit(X, [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="'rest' of BoundedInference holds a NoneType"):
+        BoundedInference(0.6).set_params(rest__w=2.0)
+    priors = [[BoundedOdds(2.0)], [BoundedOdds(3.0), BoundedInference(0.6)]]
+    whole = GridSearchCV(clone(model), {"scenario__prior": priors}, cv=2)
+    assert whole.fit(X, [0, 1, 0, 1]).best_params_["scenario__prior"] in priors
+    # what is set along with it counts, and what is not known is scikit-learn's to say
+    several.set_params(prior=BoundedOdds(2.0), prior__w=5.0)
+    assert several.prior.w == 5.0
+    with pytest.raises(ValueError, match="Invalid parameter 'priors'"):
+        several.set_params(priors__w=5.0)
 
 
 def test_what_a_belief_is_worth_is_told_before_any_fit():
