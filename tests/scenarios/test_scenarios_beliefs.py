@@ -12,16 +12,18 @@ from sklearn.preprocessing import StandardScaler
 
 from skpuffer.accountants import OverlapAmplification
 from skpuffer.compose import PublicPreprocessing
-from skpuffer.exceptions import ScenarioError, SeededNoiseWarning
+from skpuffer.exceptions import PrivacyWarning, ScenarioError, SeededNoiseWarning
 from skpuffer.linear_model import PrivateRidge
 from skpuffer.releases import GradientRelease, PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     Adjacency,
     AttributeScenario,
+    BinnedLaw,
     BoundedInference,
     BoundedOdds,
     RecordBelief,
 )
+from skpuffer.scenarios.attribute._encoded import named_after
 
 TABLE = pd.DataFrame({"sex": [0, 1, 0, 1], "height": [1.6, 1.7, 1.8, 1.9]})
 
@@ -304,6 +306,56 @@ def test_the_secret_is_found_under_the_name_a_step_gave_it():
     model = PrivateRidge(scenario(), target_bounds=(0, 1))
     with pytest.raises(ScenarioError, match=r"\['rest__sex'\].*named after the secret"):
         model.fit(table, [0, 1, 0, 1])
+
+
+def test_the_secret_is_found_where_it_was_encoded():
+    people = pd.DataFrame(
+        {"race": ["White", "Other"] * 10, "race_code": 1.0, "height": range(20)}
+    )
+    dummies = pd.get_dummies(people, columns=["race"], dtype=float)
+    # without declared values names are a reason to look
+    model = PrivateRidge(
+        AttributeScenario("race", level="record", prior=BoundedOdds(4.0)),
+        OverlapAmplification(0.3),
+        target_bounds=(0, 1),
+    )
+    said = r"\['race_code', 'race_Other', 'race_White'\].*'race'"
+    with pytest.warns(PrivacyWarning, match=said) as told:
+        model.fit(dummies, np.ones(20))
+    assert sum("race_code" in str(one.message) for one in told) == 1
+    # with them, columns of such names are the secret
+    public = people.assign(height=people["height"] + 0.5)
+    rows = BinnedLaw(public, rest=BoundedOdds(1.0))
+    known = clone(model).set_params(scenario__prior=rows)
+    with pytest.raises(ScenarioError, match=r"\['race_Other', 'race_White'\], which"):
+        known.fit(dummies, np.ones(20))
+    assert known.fit(people, np.ones(20)).n_features_in_ == 2
+
+
+@pytest.mark.parametrize(
+    "name, values, certain, likely",
+    [
+        ("race=White", ["White"], True, False),
+        ("race__White", ["White"], True, False),
+        ("onehot__race_White", ["White"], True, False),
+        ("race[T.White]", ["White"], True, False),
+        ("RACE_WHITE", ["White"], True, False),
+        ("race_1", [1.0], True, False),
+        ("race_1.0", [1], True, False),
+        ("race_True", [True], True, False),
+        ("rest__race", [], True, False),
+        ("race_White", [], False, True),
+        ("race_count", ["White"], False, True),
+        ("racetrack", ["track"], False, False),
+        ("grace_White", ["White"], False, False),
+        ("race_", [], False, False),
+        ("race", [], False, False),
+        (("race", "White"), ["White"], False, False),
+    ],
+    ids=repr,
+)
+def test_names_that_encoders_give(name, values, certain, likely):
+    assert named_after("race", [name], values) == ([name] * certain, [name] * likely)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")

@@ -1,5 +1,6 @@
 """Facts of an attribute scenario whose prior is a declared belief."""
 
+from collections.abc import Hashable
 from typing import Any
 
 import joblib
@@ -7,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import PrivacyWarning, ScenarioError
 from skpuffer.privacy_loss._overlap import Overlap, WorstOverlap
 from skpuffer.privacy_loss._pairwise_overlap import PairwiseOverlap, pairwise_overlap
 from skpuffer.releases import PublicContext
@@ -15,8 +16,11 @@ from skpuffer.scenarios._base import AnyRelease, BoundScenario, Rows, offers
 from skpuffer.scenarios._facts import Adjacency, Fact, RecordBelief
 from skpuffer.scenarios.priors._binned_law import BinnedLaw
 from skpuffer.scenarios.priors._overlap import PRIOR_OVERLAP, columns_of, shares_records
-from skpuffer.scenarios.priors._rows import check_target, target_of
+from skpuffer.scenarios.priors._rows import RowBelief, check_target, target_of
 from skpuffer.scenarios.priors._tables import bound_arrays, prior_arrays
+from skpuffer.utils._warn import warn
+
+from ._encoded import named_after
 
 __all__ = ["BoundBelief", "believed"]
 
@@ -48,18 +52,41 @@ class BoundBelief(BoundScenario):
                 "secret would not be found and left out. Name the secret (and give "
                 "public rows as frames too), or give the data as an array."
             )
-        # as steps that join several name what they pass on
-        suffix = f"__{scenario.column}"
-        passed = [n for n in context.feature_names or () if str(n).endswith(suffix)]
-        if passed:
-            raise ScenarioError(
-                f"The data has the columns {passed!r}, which a step before named after "
-                f"the secret {scenario.column!r}. Drop the secret before that step, or "
-                "rename columns that are not the secret."
-            )
         check_target(scenario, context)
+        encoded, self._doubtful = self._named_after()
+        if encoded:
+            raise ScenarioError(
+                f"The data has the columns {encoded!r}, which a step before named "
+                f"after the secret {scenario.column!r}. Drop the secret before that "
+                "step, or rename columns that are not the secret."
+            )
         for belief in scenario._beliefs():
             belief.check_covers(scenario, context)
+
+    def _named_after(self) -> tuple[list[Hashable], list[Hashable]]:
+        """Columns whose names say that they hold the secret, certainly and perhaps."""
+        scenario, names = self.scenario, self.context.feature_names
+        if names is None:
+            return [], []
+        of_rows = [b for b in scenario._beliefs() if isinstance(b, RowBelief)]
+        values = {value for b in of_rows for value in b.laws(scenario).values}
+        certain, likely = named_after(scenario.column, names, values)
+        # public rows say what a column is whose name is no value's
+        return certain, [] if of_rows else likely
+
+    def check_rows(self, X: Rows) -> Rows:
+        """Return rows as they are; warn of columns that may be the secret, encoded."""
+        # by their names alone: what is in the columns is private
+        if self._doubtful:
+            secret = self.scenario.column
+            warn(
+                f"The data has the columns {self._doubtful!r}, whose names begin with "
+                f"that of the secret {secret!r}. If they hold it, encoded or binned, "
+                "nothing hides it: drop them with the secret, before it is encoded. "
+                "Otherwise rename them.",
+                PrivacyWarning,
+            )
+        return X
 
     def leaks(self, X: Rows, secret: ArrayLike | None = None) -> tuple[str, ...]:
         """Sentence, if public rows of a belief are the private ones."""
