@@ -2,6 +2,7 @@
 
 import pickle
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -213,6 +214,41 @@ def test_what_would_be_so_if_the_belief_is_off():
     assert dict(fact(BinnedLaw(COINS, rest=BoundedOdds(1.0))).wider).keys() == set(
         names[:2]
     )
+
+
+def test_where_some_is_known_distributions_given_it_are_off():
+    # few have k = 1; that these are off by t says less than that all records are
+    rows = pd.DataFrame(
+        [(s, z, k) for s in (0, 1) for z in (0, 1) for k in [0] * 9 + [1]],
+        columns=["s", "z", "k"],
+    )
+    found = fact(BinnedLaw(rows, known=("k",)), ("z", "k"))
+    (said, off), *_ = found.wider
+    assert said == "given what is known, distributions off by 0.05 in total variation"
+    p, q = np.array([0.55, 0.45]), np.array([0.45, 0.55])
+    given = FiniteOverlap(tuple(p), tuple(q)).etas(0.1)[0]
+    assert given <= off.etas(0.1)[0] <= given + 0.05 * (1 + np.exp(0.1)) + 1e-12
+
+
+def test_what_is_changed_in_place_afterwards():
+    rows, bins = COINS.assign(a=np.arange(10.0)), {"a": [4.5]}
+    prior = BinnedLaw(rows, bins)
+    before = fact(prior, ("z", "a"))
+    # rows count as they were read, in all that is made of them
+    rows.loc[:, "a"] = 0.0
+    rows.loc[10] = [0, "x", 7.0]
+    assert fact(prior, ("z", "a")).overlap == before.overlap
+    assert "<10 rows>" in repr(prior) and "on 10 public rows" in before.belief
+    assert clone(prior).laws(scenario(prior)) is prior.laws(scenario(prior))
+    # other rows are others, and so are other bins, however they were changed
+    bins["a"].insert(0, 1.5)
+    assert len(set(prior.read(scenario(prior), COINS.assign(a=range(10)))["a"])) == 3
+    prior.set_params(rows=COINS, bins=None)
+    assert fact(prior).overlap.etas(0.1)[0] == pytest.approx(0.1579316328)
+    # a belief that was used is told from none
+    assert joblib.hash(BinnedLaw(COINS)) == joblib.hash(prior)
+    with pytest.raises(ScenarioError, match="'bins', at the column 'a'"):
+        fact(BinnedLaw(COINS.assign(a=1.0), {"a": lambda: 3}), ("z", "a"))
 
 
 # -- reading private rows --------------------------------------------------------------

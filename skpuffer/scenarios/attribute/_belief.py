@@ -16,8 +16,9 @@ from skpuffer.scenarios._base import AnyRelease, BoundScenario, Rows, offers
 from skpuffer.scenarios._facts import Adjacency, Fact, RecordBelief
 from skpuffer.scenarios.priors._binned_law import BinnedLaw
 from skpuffer.scenarios.priors._overlap import PRIOR_OVERLAP, columns_of, shares_records
-from skpuffer.scenarios.priors._rows import RowBelief, check_target, target_of
+from skpuffer.scenarios.priors._rows import RowBelief
 from skpuffer.scenarios.priors._tables import bound_arrays, prior_arrays
+from skpuffer.scenarios.priors._target import check_target, target_of
 from skpuffer.utils._warn import warn
 
 from ._encoded import named_after
