@@ -277,6 +277,37 @@ def test_values_are_read_as_the_nearest_declared():
     assert gap.read(pd.DataFrame({"a": [6.0, 6.6]}))["a"].tolist() == [4, 9]
 
 
+@pytest.mark.parametrize(
+    "declared, given, refused",
+    [
+        (["x", "y"], [1, 2], "numbers"),
+        (["x", "y"], [True, False], "numbers"),
+        (["x", "y"], pd.Series([1, 2], dtype="category"), "numbers"),
+        (["x", "y"], pd.to_datetime(["2020", "2021"]), "times"),
+        ([1.0, 2.0], pd.to_datetime(["2020", "2021"]), "times"),
+        (pd.Series([1, 2], dtype="category"), pd.array(["1", "2"], "string"), "texts"),
+        # by the type alone: what is in the column is private
+        (["x", "y"], ["X", "Y"], None),
+        (["x", "y"], np.array([1, 2], dtype=object), None),
+        (pd.Series([1, 2], dtype="category"), [1, 2], None),
+        ([False, True], [0, 1], None),
+        ([1.0, 2.0], [True, False], None),
+        (np.array(["x", 1], dtype=object), [0, 1], None),
+        (np.array(["x", None, (1,)], dtype=object)[[0, 2]], [0, 1], None),
+    ],
+    ids=str,
+)
+def test_a_column_of_another_type_is_no_coding(declared, given, refused):
+    public = pd.DataFrame({"s": [0, 1]}).assign(a=declared)
+    prior = scenario(BinnedLaw(public))
+    X = pd.DataFrame({"a": given})
+    if refused is None:
+        assert len(prior.coded(X)) == 2
+        return
+    with pytest.raises(ScenarioError, match=f"'a' holds {refused}.*the same type"):
+        prior.coded(X)
+
+
 @pytest.mark.parametrize("bins", [None, {"a": 3}, {"a": [0.0, 0.5]}, {"a": 1}])
 def test_what_was_read_is_read_as_itself(bins):
     rng = np.random.default_rng(0)

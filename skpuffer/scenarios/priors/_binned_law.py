@@ -89,6 +89,10 @@ class BinnedLaw(RowBelief):
     The more bins, the more two samples of the same people differ: many bins and few
     rows cost noise, and few bins cost accuracy.
 
+    A value that was never declared is read as the first without a word, were it all of
+    a column, spelt in another way: to say so would tell of the data. Only columns of
+    another type, numbers for texts, are refused. Compare the values yourself.
+
     Examples
     --------
     >>> import pandas as pd
