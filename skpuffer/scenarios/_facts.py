@@ -5,7 +5,7 @@ two meet nowhere else. A new need is a new fact here.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import joblib
@@ -312,6 +312,40 @@ class Adjacency(Fact):
             size = max(map(len, self.sequences or ()), default=self.count)
         together = release.teachers_met(size, self.sequences)
         return min(int(together), int(release.teachers_met(self.count)))
+
+    def in_any_event(self, n_records: int) -> "Adjacency":
+        """Return what is so outside of the fact's event too: records may become any.
+
+        Parameters
+        ----------
+        n_records : int
+            Of the table: so many differ where their number is not certain.
+
+        Returns
+        -------
+        Adjacency
+        """
+        sure = self.count_is_certain
+        count = self.count if sure else n_records
+        return replace(
+            self,
+            count=count,
+            count_is_certain=True,
+            move=float("inf"),
+            moves=None,
+            # where they are was said of as many as the event leaves
+            sequences=self.sequences if sure else None,
+            window=self.window if sure else None,
+            coupling_id=arbitrary_coupling(self.relation, count),
+            delta=0.0,
+            confidence=1.0,
+            assumptions=(
+                *self.assumptions,
+                f"delta has no room for an event of mass {self.delta:g} outside of "
+                "which more would be known: the records that differ may become any "
+                "others",
+            ),
+        )
 
     def together(self, coupling: str | None) -> str | None:
         """Return the name of a coupling of tables that differ in these places only.

@@ -319,7 +319,8 @@ def delta_left(delta: float, event: float) -> float:
         raise ValueError(
             f"The parameter 'delta' ({delta:g}) must exceed {event:g}, the mass "
             "outside the event on which the prior is known. Use more public rows, a "
-            "smaller 'event_delta' of the scenario if it has one, or a larger 'delta'."
+            "smaller 'event_delta' of the scenario if it has one, or a larger 'delta'; "
+            "or GroupPrivacy, which needs no event where a release bounds each record."
         )
     return float(delta) - event
 

@@ -165,9 +165,6 @@ class _CompositionAccountant(_AdditiveAccountant):
     #: MiB that a grid of privacy losses may take.
     max_memory: float = 500.0
 
-    #: Whether a law of how many records differ is read: by means of trade-offs.
-    _by_law = False
-
     #: Whether the noise is asked for Rényi costs, or for its trade-off.
     _by_renyi_costs = False
 
