@@ -266,6 +266,8 @@ class Adjacency(Fact):
     count_is_certain : bool
         Whether no more records differ in any event. If not, `delta` is the mass of the
         event in which more do.
+    relabelled : bool
+        Whether the records that differ do so in their targets alone.
     survival : ndarray of shape (n,) or None
         Bounds of the probability that more than 0, 1, ... records differ, under a
         coupling that need not be that of the other fields.
@@ -286,6 +288,8 @@ class Adjacency(Fact):
     any_records: bool = False
     # not the same as `delta == 0`: no more than all records can differ
     count_is_certain: bool = True
+    # what holds of any other records holds of these
+    relabelled: bool = False
     # a refinement of `count` and `move`, which hold without it
     moves: Floats | None = field(default=None, repr=False)
     # whole runs may be weighed by it, never their steps
