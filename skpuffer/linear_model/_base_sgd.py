@@ -232,9 +232,10 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
                 f"with a record, but {loss!r} has a corner, at which they jump. Use "
                 "radius=None, or another loss ('huber_hinge' for two classes)."
             )
+        any_records = task.scenario.any_records
         bound = task.scenario.bind(context)
         # nothing moves less than its clip norm where a record may become any other
-        record = None if task.scenario.any_records else self._record(order)
+        record = None if any_records else self._record(order)
         # coded records are few, and may be told apart pair by pair
         paired = self._record(order) if task.scenario.is_coded else None
         unmoved: tuple[str, ...] = ()
@@ -245,7 +246,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
                 probe = replace(probe, record=paired, clip_norm=float(norm))
             noise = task.accountant.calibrate(probe, bound).noise
             once = float(np.max(noise.std()))
-            if not task.scenario.any_records:
+            if not any_records:
                 unmoved = (self._only_clipped,)
         else:
             probe, once = self._cheapest(task.accountant, bound, probe, record)
