@@ -213,6 +213,19 @@ class BlocksScenario(Scenario):
         ends = np.cumsum(self.block_sizes(context.n_records))
         return np.split(np.arange(context.n_records), ends[:-1])
 
+    @property
+    def is_coded(self) -> bool:
+        """Whether the data is read through a coding of the scenario of a block."""
+        return self.scenario.is_coded
+
+    def coded(self, X: Any) -> Any:
+        """Return a table as the scenario of a block reads it, row by row."""
+        return self.scenario.coded(X)
+
+    def coded_records(self, X: Any, y: Any, target_name: Any) -> tuple[Any, Any]:
+        """Return coded records, each as one that the scenario of a block knows."""
+        return self.scenario.coded_records(X, y, target_name)
+
     def declared_groups(self, context: PublicContext) -> tuple[int, ...] | None:
         """Return the groups that the table comes with, or else the blocks."""
         if context.groups is not None:
@@ -396,7 +409,8 @@ class _BoundBlocks(BoundScenario):
         # what is believed of a block is the same whatever its size
         members = RecordScenario(worst.count, relation="replace")
         anyone = BlocksScenario(members, self.scenario.sizes)
-        return replace(worst, record=record, anyone=anyone, **self._trust(found))
+        trust = self._trust(found)
+        return replace(worst, record=record, anyone=anyone, pairwise=None, **trust)
 
     @offers(MaxInfluence)
     def _influence(self, release: AnyRelease, norm: float) -> MaxInfluence:

@@ -181,5 +181,13 @@ def test_what_is_no_belief_about_a_household():
     with pytest.raises(ScenarioError, match="'level'.*is 'record'.*level='dataset'"):
         OverlapAmplification().calibrate(query(), household(level="record"))
     rows = pd.DataFrame({"s": [0, 1, 0, 1], "z": [0, 1, 1, 0]})
+    # of blocks of one record each it is read through the coding all the same
+    one = AttributeScenario("s", level="record", prior=BinnedLaw(rows))
+    alone = BlocksScenario(one, sizes=1)
+    assert alone.is_coded and alone.coded(pd.DataFrame({"z": [0.2, 7.0]}))[
+        "z"
+    ].tolist() == [0, 1]
+    X, y = pd.DataFrame({"z": [0.2, 7.0]}), np.array([0, 1])
+    assert alone.coded_records(alone.coded(X), y, None)[1] is y
     with pytest.raises(ScenarioError, match="'level' must be 'record'.*BoundedOdds"):
         OverlapAmplification().calibrate(query(), household(BinnedLaw(rows)))
