@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from dataclasses import replace
 from functools import partial
@@ -23,21 +22,20 @@ from skpuffer.releases import (
     SamplingScheme,
 )
 from skpuffer.releases._sampling import sampling_scheme
-from skpuffer.scenarios import Adjacency, RecordBelief
 from skpuffer.training import LinearGradients, RecordGradient, run_defaults, train
-from skpuffer.training._optimiser import LEAST_CLIP_NORM, ball_radii, travel
+from skpuffer.training._optimiser import LEAST_CLIP_NORM
 from skpuffer.utils._checks import check_count, check_positive
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 
+from ._ball import Look, least_noise, refuse_corner
 from ._start import Start, checked_array, read_init, refuse_other_classes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer.accountants import Accountant
     from skpuffer.base import Task
-    from skpuffer.scenarios import BoundScenario, Scenario
+    from skpuffer.scenarios import Scenario
     from skpuffer.training import Gradients, Loss, RunDefaults, Step
     from skpuffer.utils._types import Floats, Table
 
@@ -54,10 +52,6 @@ WARM_STARTED = (
 #: go as far: it has something to lose. Found with public starts from 16 and 60 rows of
 #: breast cancer and of digits, at budgets from 0.01 to 1.
 _CARE = 2.0
-
-#: A ball is small enough if the noise lets parameters travel so many times its radius.
-#: Found on breast cancer and diabetes, where 1 to 300 of 300 records move.
-_ROOM = 15.0
 
 
 def _refuse_partial_fit(estimator: Any) -> NoReturn:
@@ -183,89 +177,48 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         """Return how far a record moves its gradient, clipped in a norm, if known."""
         return None
 
-    def _cheapest(
-        self,
-        accountant: Accountant,
-        bound: BoundScenario,
-        probe: GradientRelease,
-        record: RecordGradient,
-    ) -> tuple[GradientRelease, float]:
-        """Probe that takes least noise, in a ball of parameters or free; the noise."""
-        clip, radius, loss = self.clip_norm, self.radius, record.loss
-
-        def plan(
-            clip_norm: float, optimiser: Optimiser | None
-        ) -> tuple[GradientRelease, float]:
-            norm = clip_norm if clip is None else float(clip)
-            found = replace(probe, record=record, clip_norm=norm, optimiser=optimiser)
-            noise = accountant.calibrate(found, bound).noise
-            return found, float(np.max(noise.std()))
-
-        radii = [radius] if radius else ball_radii(loss, record.row_norm)
-        best = None if radius else plan(LEAST_CLIP_NORM, None)
-        if best is not None and radii:
-            # a ball that spares no noise is not asked for: calibration may take seconds
-            ball = Optimiser(learning_rate=1.0, radius=float(radii[0]))
-            if not _reads_moves(bound, replace(best[0], optimiser=ball)):
-                return best
-        for r in map(float, radii):
-            # in a ball the noise follows the record's own move, whatever is clipped, so
-            # nothing has to be
-            found = plan(record.longest(r), Optimiser(learning_rate=1.0, radius=r))
-            # of gradients as long as those at zero
-            multiplier = found[1] / record.longest(0.0)
-            if best is None or found[1] < best[1]:
-                best = found
-            if travel(probe.n_records, multiplier, loss.smoothness) >= _ROOM * r:
-                break
-        assert best is not None  # at least one of the two is there
-        return best
+    def _look(self, task: Task) -> Look:
+        """Return a sum of all gradients at once, with how noisy the budget makes it."""
+        probe, scenario, known = self._probe(task), task.scenario, None
+        any_records = scenario.any_records
+        bound = scenario.bind(task.context)
+        # nothing moves less than its clip norm where a record may become any other
+        if scenario.is_coded or not any_records:
+            known = self._record(probe.clip_order)
+        if known is not None:
+            decided = {"clip_norm": self.clip_norm, "radius": self.radius}
+            if not any_records:
+                return least_noise(probe, known, task.accountant, bound, **decided)
+            # coded records are few, and may be told apart pair by pair
+            norm = LEAST_CLIP_NORM if self.clip_norm is None else float(self.clip_norm)
+            probe = replace(probe, record=known, clip_norm=norm)
+        noise = task.accountant.calibrate(probe, bound).noise
+        return Look(release=probe, deviation=float(np.max(noise.std())))
 
     def _release(self, task: Task) -> Any:
-        probe = self._probe(task)
-        context, order = task.context, probe.clip_order
+        if self.radius is not None:
+            refuse_corner(self._loss())
+        context = task.context
+        look = self._look(task)
+        probe, order = look.release, look.release.clip_order
         l2, loss = self._l2(context), self._loss()
-        # a ball bounds how far gradients move where the loss bends, not at a corner
-        if self.radius is not None and math.isinf(loss.smoothness):
-            raise ValueError(
-                "The parameter 'radius' bounds how far gradients of a smooth loss move "
-                f"with a record, but {loss!r} has a corner, at which they jump. Use "
-                "radius=None, or another loss ('huber_hinge' for two classes)."
-            )
-        any_records = task.scenario.any_records
-        bound = task.scenario.bind(context)
-        # nothing moves less than its clip norm where a record may become any other
-        record = None if any_records else self._record(order)
-        # coded records are few, and may be told apart pair by pair
-        paired = self._record(order) if task.scenario.is_coded else None
-        unmoved: tuple[str, ...] = ()
-        # how much noise one look at all gradients would take: what the budget buys
-        if record is None:
-            if paired is not None:
-                norm = LEAST_CLIP_NORM if self.clip_norm is None else self.clip_norm
-                probe = replace(probe, record=paired, clip_norm=float(norm))
-            noise = task.accountant.calibrate(probe, bound).noise
-            once = float(np.max(noise.std()))
-            if not any_records:
-                unmoved = (self._only_clipped,)
-        else:
-            probe, once = self._cheapest(task.accountant, bound, probe, record)
         # norm, as of the gradients, of features that are equal and of l2 norm one
         width = self.n_features_in_ ** max(0.0, 1 / order - 1 / 2)
-        multiplier = once / probe.total_clip_norm * width
+        # how much noise one look at all gradients takes: what the budget buys
+        multiplier = look.deviation / probe.total_clip_norm * width
         if task.start is not None:
             multiplier *= _CARE
         # the rule for what was not said
         rule = partial(run_defaults, context.n_records, multiplier, loss.smoothness)
-        radius = None if probe.optimiser is None else probe.optimiser.radius
-        # what is in the ball already is clipped by what was probed
-        clip = None if radius is None else probe.total_clip_norm
+        radius, clip = self.radius, None
+        if probe.optimiser is not None:
+            # what is in a ball already is clipped by what was probed
+            radius, clip = probe.optimiser.radius, probe.total_clip_norm
         defaults = rule(clip_norm=clip)
-        if record is None and self.radius is not None:
-            radius = float(self.radius)
         # a batch size is asked for by whoever wants smaller steps
         default = "full_batch" if self.batch_size is None else "poisson"
         scheme = sampling_scheme(default if self.sampling is None else self.sampling)
+        unmoved = probe.record is None and not task.scenario.any_records
         release = GradientRelease(
             n_records=context.n_records,
             n_steps=1,
@@ -273,12 +226,13 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             batch_size=scheme.usual_batch_size(context.n_records, self.batch_size),
             sampling=scheme,
             dim=None,
+            record=probe.record,
             name=self._release_name,
             context=context,
             assumptions=(
                 *filter(None, (task.start_assumption,)),
                 f"rows longer than {self.data_norm:g} are scaled down to it",
-                *unmoved,
+                *([self._only_clipped] if unmoved else []),
             ),
             **self._clipping(defaults.clip_norm * width, order),
         )
@@ -287,7 +241,14 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         n_steps = self._steps(release, defaults)
         # once more, for the steps and the norm that were decided, whoever decided them
         fitted = rule(n_steps=n_steps, clip_norm=release.total_clip_norm / width)
-        # how noisy gradients become parameters: post-processing of what is public
+        # complete: calibrated as it is, and executed from this same object
+        optimiser = self._optimiser(fitted, l2, radius)
+        return replace(release, n_steps=n_steps, optimiser=optimiser)
+
+    def _optimiser(
+        self, fitted: RunDefaults, l2: float, radius: float | None
+    ) -> Optimiser:
+        """Return how noisy gradients become parameters: post-processing."""
         chosen: dict[str, Any] = {
             "learning_rate": fitted.learning_rate,
             # the rule's momentum belongs to the rule's step
@@ -297,11 +258,8 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         for name in chosen:
             if getattr(self, name) is not None:
                 chosen[name] = float(getattr(self, name))
-        optimiser = Optimiser(l2=l2, radius=radius, **chosen)
-        # complete: calibrated as it is, and executed from this same object
-        return replace(
-            release, n_steps=n_steps, optimiser=optimiser, record=record or paired
-        )
+        ball = None if radius is None else float(radius)
+        return Optimiser(l2=l2, radius=ball, **chosen)
 
     def _steps(self, release: GradientRelease, defaults: RunDefaults) -> int:
         if self.n_steps is not None:
@@ -465,15 +423,6 @@ class LinearClassifier(PrivateClassifierMixin, LinearLabelsMixin, LinearTraining
         **LinearTraining._parameter_constraints,
         "classes": ["array-like", None],
     }
-
-
-def _reads_moves(bound: BoundScenario, release: GradientRelease) -> bool:
-    """Whether a scenario says of a release's records how far they move."""
-    provided = bound.provides(release)
-    # beliefs compare the records they hold pair by pair
-    if RecordBelief in provided or Adjacency not in provided:
-        return True
-    return math.isfinite(bound.fact(Adjacency, release).move)
 
 
 def _check_start(start: Floats, gradients: Gradients) -> None:

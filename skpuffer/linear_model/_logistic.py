@@ -326,7 +326,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
             task.context.n_records,
             self._output_C * self._model_rows(task).radius / 2,
         )
-        by_gradients = self._deviation_of_gradients(task, probe)
+        by_gradients = self._deviation_of_gradients(task)
         # first, as noise for the output may take long to find
         if travel(n, by_gradients, self._loss().smoothness) >= _FURTHER * n * way:
             return True
@@ -334,15 +334,16 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         by_output = _deviation(self._output_release(task), task) / way
         return by_gradients < np.inf and by_gradients <= by_output
 
-    def _deviation_of_gradients(self, task: Task, probe: Any) -> float:
+    def _deviation_of_gradients(self, task: Task) -> float:
         """Deviation of the noise of one sum of gradients, as if clipped to norm one."""
-        record = self._record(probe.clip_order)
-        if record is None:
-            return _deviation(probe, task)
-        bound = task.scenario.bind(task.context)
-        plan, found = self._cheapest(task.accountant, bound, probe, record)
+        try:
+            look = self._look(task)
+        except UnsupportedError:
+            return float("inf")
+        clip, record = look.release.total_clip_norm, look.release.record
         # in a ball nothing is clipped, and gradients are as long as those at zero
-        return found / min(plan.total_clip_norm, record.longest(0.0))
+        longest = clip if record is None else record.longest(0.0)
+        return look.deviation / min(clip, longest)
 
     # -- by output perturbation ---------------------------------------------------
 

@@ -385,11 +385,12 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
     curved the loss is.
 
     Where a scenario bounds how far a record moves, the parameters are kept in a ball of
-    which the radius is 1.9 over the largest norm of a row in units of `data_norm`,
+    which the radius is 3.2 over the largest norm of a row in units of `data_norm`,
     intercept included. There gradients move no more than a few times as far as their
     records, and are clipped to the longest there is, which costs nothing. The radius is
-    halved if noise would let the parameters travel less than 15 times as far. Where
-    clipping alone takes less noise, nothing is projected; the certificate says which.
+    taken 1.5 times smaller, three times at most, while noise would let the parameters
+    travel less than 100 times as far. Where clipping alone takes less noise, nothing is
+    projected; the certificate says which.
 
     Examples
     --------

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from skpuffer.releases import Optimiser
     from skpuffer.utils._types import Booleans, Floats
 
-    from ._losses import Loss
-
 __all__ = ["OptimiserRun", "RunDefaults", "run_defaults"]
 
 #: Clip norm that is short enough for any noise.
@@ -35,33 +33,6 @@ _FEWEST_STEPS, _MANY_STEPS, _MOST_STEPS = 50, 100, 200
 _AFFORDABLE = 10**6  # records read in all, beyond which more steps are not worth it
 _USUAL_MOMENTUM, _MOST_MOMENTUM = 0.5, 0.95
 _AVERAGE = 0.3
-# rise of gradients with their records, over that at zero
-_SLOPES = (3.8, 1.9, 0.95, 0.475)
-
-
-def ball_radii(loss: Loss, row_norm: float) -> list[float]:
-    """Radii of balls to keep parameters in where noise follows a record's move.
-
-    In the largest, gradients move some five times as far as their records; in the
-    smallest hardly further than they do.
-
-    Parameters
-    ----------
-    loss : Loss
-    row_norm : float
-        Largest norm of a row.
-
-    Returns
-    -------
-    list of float
-        The largest first; none for a loss with a corner, as no ball bounds how far its
-        gradients move.
-    """
-    if math.isinf(loss.smoothness):
-        return []
-    # a regression's scores need not go far beyond its targets, which end at one
-    slopes = _SLOPES if loss.classification else _SLOPES[1:3]
-    return [slope / (loss.smoothness * row_norm) for slope in slopes]
 
 
 def travel(n_records: int, multiplier: float, smoothness: float) -> float:

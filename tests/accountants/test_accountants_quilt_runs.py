@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from skpuffer.accountants import GroupPrivacy, MarkovQuilt, PrivacyLoss, RenyiDP
 from skpuffer.exceptions import UnsupportedError
@@ -98,6 +99,67 @@ def test_every_step_pays_for_the_near_set_and_influence_is_paid_once(scale):
     )
     once = certify(noise, query).epsilon
     assert certify(noise, dealt).epsilon == pytest.approx(once, rel=1e-9)
+
+
+def test_batches_drawn_by_chance_pay_for_a_group_at_every_step():
+    release = run(5, 6, sampling="poisson", batch_size=2)
+    noise = GaussianNoise(4.0)
+    by_group = RenyiDP(1.0, alpha=ALPHA, delta=None)
+
+    def cost(size):
+        group = RecordScenario(int(size), "replace")
+        return by_group.certify(noise, release, group).epsilon
+
+    found = certify(noise, release)
+    assert found.epsilon == pytest.approx(by_brute_force(release, cost), rel=1e-9)
+    # less than in full batches of the same noise for a mean
+    full = certify(noise, run(5, 6)).epsilon
+    assert cost(1) < found.epsilon < full
+    assert any("stays secret" in text for text in found.assumptions)
+    accountant = MarkovQuilt(1.0, ALPHA, noise="gaussian")
+    back = accountant.calibrate(release, CHAIN)
+    # a search leaves out what is too dear, a certificate does not
+    assert certify(back.noise, release).epsilon == pytest.approx(1.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("stay", [0.7, 1 - 1e-9])
+def test_no_run_in_drawn_batches_tells_more_than_its_certificate(stay):
+    """Exactly: every table, every set of batches, outputs on a fine grid."""
+    n, n_steps, rate, sigma, alpha = 3, 2, 1 / 3, 1.5, 2.0
+    release = run(n_steps, n, sampling="poisson", batch_size=1, dim=1)
+    chain = MarkovChainScenario([[stay, 1 - stay], [1 - stay, stay]])
+    states = np.array(list(itertools.product((0, 1), repeat=n)))
+    kept = states[:, 1:] == states[:, :-1]
+    masses = np.where(kept, stay, 1 - stay).prod(axis=1) / 2
+    grid = np.linspace(-3 - 9 * sigma, 3 + 9 * sigma, 301)
+    drawn = np.array(list(itertools.product((0, 1), repeat=n)))
+    chance = np.prod(np.where(drawn, rate, 1 - rate), axis=1)
+
+    def truth(noise):
+        # sums by who is drawn and by table, whose records pull by their states
+        sums = drawn @ (2 * states - 1).T
+        densities = norm.pdf(grid[:, None, None], sums, noise.scale)
+        step = np.einsum("b,gbt->gt", chance, densities)
+        found = []
+        for i in range(n):
+            # both steps, given each value of the secret record
+            given = [
+                (step * np.where(states[:, i] == a, 2 * masses, 0)) @ step.T
+                for a in (0, 1)
+            ]
+            found += [
+                np.sum(p**alpha * q ** (1 - alpha)) * (grid[1] - grid[0]) ** 2
+                for p, q in (given, given[::-1])
+            ]
+        return np.log(max(found)) / (alpha - 1)
+
+    accountant = MarkovQuilt(1.0, alpha, noise="gaussian")
+    noise = GaussianNoise(sigma)
+    certified = accountant.certify(noise, release, chain).epsilon
+    assert 0.3 * certified < truth(noise) <= certified
+    # where all records are the secret, a share of the noise is too little
+    if stay > 0.99:
+        assert truth(GaussianNoise(0.7 * sigma)) > certified
 
 
 def test_the_noise_of_another_family_adds_up_step_by_step():
@@ -266,11 +328,20 @@ def test_moves_of_columns_are_no_numbers_of_records():
         MarkovQuilt(delta=1e-5, noise="gaussian").calibrate(run(), scenario)
 
 
-def test_batches_by_chance_are_refused():
-    for sampling in ("poisson", "fixed_size", "with_replacement"):
-        answer = MarkovQuilt().supports(run(sampling=sampling, batch_size=2), CHAIN)
-        assert not answer and "full_batch" in answer.reason
+def test_batches_by_chance_are_refused_but_for_poisson_at_an_order():
+    gaussian = {"noise": "gaussian"}
+    for sampling, params, remedy in (
+        ("poisson", {}, "noise='gaussian'"),
+        ("poisson", {"delta": 1e-5, **gaussian}, "give an alpha"),
+        ("fixed_size", {"alpha": ALPHA, **gaussian}, "'poisson'"),
+        ("with_replacement", {"alpha": ALPHA, **gaussian}, "'poisson'"),
+    ):
+        release = run(sampling=sampling, batch_size=2)
+        answer = MarkovQuilt(**params).supports(release, CHAIN)
+        assert not answer and remedy in answer.reason and "full_batch" in answer.reason
         assert answer.reason.startswith("MarkovQuilt has no bound")
+        with pytest.raises(UnsupportedError, match="one by one|every order"):
+            MarkovQuilt(**params).calibrate(release, CHAIN)
 
 
 def test_gradients_that_are_clipped_in_too_wide_a_norm():

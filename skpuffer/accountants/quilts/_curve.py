@@ -72,13 +72,19 @@ class QuiltPart(Plain, kind="quilt_part"):
             weights=self.units,
         )
 
-    def renyi(self, alpha: float, sizes: Floats) -> Floats:
-        """Rényi cost at order `alpha` of each size of a near set, in nats."""
+    def renyi(self, alpha: float, sizes: Floats, ceiling: float = math.inf) -> Floats:
+        """Rényi cost at order `alpha` of each size of a near set, in nats.
+
+        Those from `ceiling` on may be given as infinite, but are known here at once.
+        """
         return self._each(partial(self.noise.renyi, alpha), sizes)
 
     def delta(self, epsilon: float, sizes: Floats) -> Floats:
         """Delta at `epsilon` of each size of a near set."""
         return self._each(partial(self.noise.delta, epsilon), sizes)
+
+    #: Whether :meth:`delta` is to be asked.
+    has_trade_off: ClassVar[bool] = True
 
     #: Nothing but what the release itself assumes.
     assumptions: ClassVar[tuple[str, ...]] = ()
@@ -131,6 +137,8 @@ class QuiltCurve(Plain, kind="markov_quilt"):
         One for each release.
     method : {'exact', 'approximate'}
     max_distance : int or None
+    ceiling : float, default=inf
+        A price from which on it does not matter how large it is.
     """
 
     gaussian_mu: ClassVar[None] = None
@@ -141,11 +149,13 @@ class QuiltCurve(Plain, kind="markov_quilt"):
         parts: tuple[QuiltPart | RunPart, ...],
         method: str = "exact",
         max_distance: int | None = None,
+        ceiling: float = math.inf,
     ) -> None:
         self.fact = fact
         self.parts = parts
         self.method = method
         self.max_distance = max_distance
+        self.ceiling = ceiling
 
     def _find(
         self,
@@ -170,11 +180,11 @@ class QuiltCurve(Plain, kind="markov_quilt"):
             # influence is not part of the sum: it is paid for once (Song and Chaudhuri
             # 2017).
             total: Floats = np.sum(
-                [part.renyi(alpha, sizes) for part in self.parts], axis=0
+                [part.renyi(alpha, sizes, self.ceiling) for part in self.parts], axis=0
             )
             return total
 
-        return self._find(alpha, cost)
+        return self._find(alpha, cost, self.ceiling)
 
     def renyi(self, alpha: float) -> float:
         """Rényi cost at order `alpha`, in nats."""
@@ -204,13 +214,16 @@ class QuiltCurve(Plain, kind="markov_quilt"):
         Returns
         -------
         float
-            One, which says nothing, for several releases.
+            One, which says nothing, for several releases, and for runs of which no
+            trade-off is to be asked.
         """
         # Trade-offs of several releases do not add up at one epsilon; the way by Rényi
         # orders accounts for them.
         if len(self.parts) > 1:
             return 1.0
         (part,) = self.parts
+        if not part.has_trade_off:
+            return 1.0
 
         def cost(sizes: Floats) -> Floats:
             return part.delta(epsilon, sizes)

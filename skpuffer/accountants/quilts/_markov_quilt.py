@@ -40,7 +40,7 @@ from skpuffer.utils._solve import root_above
 from skpuffer.utils._types import Floats
 
 from ._curve import QuiltCurve, QuiltPart
-from ._run import RunPart, check_run
+from ._run import RunPart, check_run, is_drawn
 
 __all__ = ["MarkovQuilt"]
 
@@ -108,7 +108,8 @@ class MarkovQuilt(Accountant):
 
     *Runs* of noisy gradients or votes are one release: each record's quilt is chosen
     once, its influence is paid for once, and every step pays for the near set, as a
-    group of as many records. Of votes dealt by groups (stretches of a series, say) it
+    group of as many records: also in Poisson batches, at one Rényi order and with
+    Gaussian noise. Of votes dealt by groups (stretches of a series, say) it
     is the teachers that count who hold a near record.
 
     Certificates cannot be added, as each may rest on other quilts. Use
@@ -197,7 +198,13 @@ class MarkovQuilt(Accountant):
         if isinstance(release, QueryRelease):
             return
         try:
-            check_run(release)
+            check_run(release, self._chosen_noise())
+            if is_drawn(release) and self.delta is not None:
+                raise UnsupportedError(
+                    f"under sampling={str(release.sampling)!r} near sets of every size "
+                    "would have to be composed at every order; give an alpha instead "
+                    "of a delta, or use sampling='full_batch' or 'shuffled_epochs'"
+                )
         except UnsupportedError as error:
             raise UnsupportedError(
                 f"{type(self).__name__} has no bound for the release {release.name!r} "
@@ -230,9 +237,14 @@ class MarkovQuilt(Accountant):
             unit = unit.with_scale(release.units)
         proportions = np.asarray(unit.scale) if np.ndim(unit.scale) else 1.0
 
+        # a promise at an order is not met by whatever costs more; one with a delta is
+        # converted from costs, and may be
+        ceiling = _BEYOND * float(self.epsilon) if self.delta is None else math.inf
+
         def curve(scale: float) -> QuiltCurve:
             noise = unit.with_scale(scale * proportions)
-            return self._curve(fact, (replace_fields(part, noise=noise),))
+            parts = (replace_fields(part, noise=noise),)
+            return self._curve(fact, parts, ceiling)
 
         # the trivial quilt has no influence, so nothing at all is to be covered
         if part.radius(part.largest) == 0:
@@ -362,8 +374,10 @@ class MarkovQuilt(Accountant):
             )
         return part
 
-    def _curve(self, fact: MaxInfluence, parts: tuple[Part, ...]) -> QuiltCurve:
-        return QuiltCurve(fact, parts, self.method, self.max_distance)
+    def _curve(
+        self, fact: MaxInfluence, parts: tuple[Part, ...], ceiling: float = math.inf
+    ) -> QuiltCurve:
+        return QuiltCurve(fact, parts, self.method, self.max_distance, ceiling)
 
     def _least(
         self,

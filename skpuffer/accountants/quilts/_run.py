@@ -11,12 +11,13 @@ import numpy as np
 from skpuffer.accountants.composition._accounting import Accounting
 from skpuffer.accountants.composition._base import steps_of
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.noise import Noise
+from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss._gaussian import gaussian_delta
 from skpuffer.releases import (
     FullBatchSampling,
     GradientRelease,
+    PoissonSampling,
     ShuffledEpochsSampling,
     VoteRelease,
 )
@@ -46,7 +47,8 @@ class RunPart(Plain, kind="run_part"):
 
     Given the quilt both worlds are mixtures of tables, coupled pair by pair to differ
     in the near records only, by one coupling for the whole run. So it costs what a
-    group of as many replaced records costs by composition.
+    group of as many replaced records costs by composition, also where batches are drawn
+    by chance: the draws are independent of the tables.
 
     Parameters
     ----------
@@ -82,7 +84,7 @@ class RunPart(Plain, kind="run_part"):
                 f"The release {release.name!r} is a run, but near sets are moves of "
                 "one output here: leave out the parameter 'moves' of the scenario."
             )
-        check_run(release)
+        check_run(release, noise)
         largest = max(quilts.largest for quilts in fact.quilts)
         least = None
         if isinstance(release, VoteRelease):
@@ -120,15 +122,25 @@ class RunPart(Plain, kind="run_part"):
             self._known[count] = steps.under(self.noise, _MAX_MEMORY)
         return self._known[count]
 
-    def _each(self, ask: Callable[[Any], float], counts: Indices) -> Floats:
+    def _each(
+        self,
+        ask: Callable[[Any], float],
+        counts: Indices,
+        ceiling: float = math.inf,
+    ) -> Floats:
         """Cost of each count, asked of the curve of a group of as many."""
         steps = np.log(np.maximum(counts / _EXACT, 1.0)) / math.log(_COARSE)
         coarse = np.ceil(_EXACT * _COARSE ** np.ceil(steps)).astype(np.int64)
         coarse = np.where(counts <= _EXACT, counts, np.maximum(coarse, counts))
         most = int(self.counts(self.largest))
         distinct, where = np.unique(np.minimum(coarse, most), return_inverse=True)
-        found = [ask(self.accounting(int(count)).curve) for count in distinct]
-        return np.array(found, dtype=float)[where].reshape(counts.shape)
+        found = np.full(len(distinct), math.inf)
+        for at, count in enumerate(distinct):
+            found[at] = ask(self.accounting(int(count)).curve)
+            # larger groups cost no less
+            if found[at] >= ceiling:
+                break
+        return found[where].reshape(counts.shape)
 
     @cached_property
     def _mu(self) -> float | None:
@@ -142,13 +154,16 @@ class RunPart(Plain, kind="run_part"):
         same = math.isclose(all_near.mu, most * one.mu, rel_tol=1e-9)
         return one.mu if same else None
 
-    def renyi(self, alpha: float, sizes: Floats) -> Floats:
-        """Rényi cost at order `alpha` of each size of a near set, in nats."""
+    def renyi(self, alpha: float, sizes: Floats, ceiling: float = math.inf) -> Floats:
+        """Rényi cost at order `alpha` of each size of a near set, in nats.
+
+        Those from `ceiling` on may be given as infinite.
+        """
         counts = self.counts(sizes)
         if self._mu is not None:
             cost: Floats = alpha * (self._mu * counts) ** 2 / 2
             return cost
-        return self._each(lambda curve: float(curve.renyi(alpha)), counts)
+        return self._each(lambda curve: float(curve.renyi(alpha)), counts, ceiling)
 
     def delta(self, epsilon: float, sizes: Floats) -> Floats:
         """Delta at `epsilon` of each size of a near set."""
@@ -160,6 +175,11 @@ class RunPart(Plain, kind="run_part"):
     def radius(self, size: float) -> float:
         """Sensitivity of one step to so many records."""
         return float(self.accounting(int(self.counts(size))).shift.radius)
+
+    @property
+    def has_trade_off(self) -> bool:
+        """Whether :meth:`delta` is to be asked: composed trade-offs take seconds."""
+        return not is_drawn(self.release)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -198,7 +218,7 @@ class RunPart(Plain, kind="run_part"):
         return cls(release=release, **values)
 
 
-def check_run(release: GradientRelease | VoteRelease) -> None:
+def check_run(release: GradientRelease | VoteRelease, noise: Noise) -> None:
     """Refuse a run of which groups have no known cost.
 
     Raises
@@ -208,16 +228,24 @@ def check_run(release: GradientRelease | VoteRelease) -> None:
     """
     # near a record there is another one nearly always
     steps_of(release, Adjacency.arbitrary(min(2, release.n_records), ()))
-    # A group in sampled batches takes seconds to compose, and a search over quilts asks
-    # for groups of all sizes at every scale of the noise.
-    if isinstance(release, GradientRelease):
-        scheme = release.sampling
-        if type(scheme) not in (FullBatchSampling, ShuffledEpochsSampling):
+    # A search over quilts asks for groups of all sizes at every scale of the noise. Of
+    # these alone it takes milliseconds each, and seconds of others.
+    if is_drawn(release):
+        scheme: Any = getattr(release, "sampling", None)
+        if type(scheme) is not PoissonSampling or type(noise) is not GaussianNoise:
             raise UnsupportedError(
                 "near sets of every size would have to be composed under "
-                f"sampling={str(scheme)!r}, one by one; use sampling='full_batch' or "
-                "'shuffled_epochs'"
+                f"sampling={str(scheme)!r} and {noise.family} noise, one by one; use "
+                "sampling='full_batch', 'shuffled_epochs', or 'poisson' with "
+                "noise='gaussian'"
             )
+
+
+def is_drawn(release: Any) -> bool:
+    """Whether the batches of a run are drawn by chance, which is accounted for."""
+    plain = (FullBatchSampling, ShuffledEpochsSampling)
+    drawn = isinstance(release, GradientRelease)
+    return drawn and type(release.sampling) not in plain
 
 
 def _bare(release: Any) -> Any:
