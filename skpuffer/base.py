@@ -306,7 +306,9 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
 
         # The secret is no feature: it is out before preprocessing or a query could read
         # it. Names are those of the raw columns, by which a prior knows them.
-        X, secret = self._split_secret(scenario, X, secret)
+        # Public preprocessing has left it out already.
+        if feature_map is None:
+            X, secret = self._split_secret(scenario, X, secret)
         target_name = getattr(y, "name", None)
         # of a frame of one column, unless it was numbered
         if target_name is None and len(named := matching_names(y) or ()) == 1:
@@ -499,11 +501,11 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
             secret = column if secret is None else secret
         return scenario.coded(X) if scenario.is_coded else X, secret
 
-    def _without_secret(self, X: Any) -> Any:
+    def _without_secret(self, X: Any, width: int | None = None) -> Any:
         """Drop the secret column from data to predict for, if it is there."""
-        shape = getattr(X, "shape", ())
-        if matching_names(X) is None and shape[1:] == (self.n_features_in_,):
-            return X  # encoded arrays may be as wide as the prior by coincidence
+        width = self.n_features_in_ if width is None else width
+        if matching_names(X) is None and getattr(X, "shape", ())[1:] == (width,):
+            return X  # as wide as what was fitted once the secret was left out
         scenario = RecordScenario() if self.scenario is None else self.scenario
         return self._split_secret(scenario, X, None)[0]
 

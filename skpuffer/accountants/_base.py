@@ -156,6 +156,9 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
     #: Whether to name it to users whose own choice does not do.
     recommended = True
 
+    #: Whether a law of how many records differ is read: by means of trade-offs.
+    _by_law = False
+
     @property
     def clip_order(self) -> float:
         """Order of the norm by which its noise wants gradients clipped."""
@@ -367,6 +370,12 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
                 f"{type(self).__name__} does not know; use a scenario whose facts are "
                 "those of skpuffer.scenarios."
             )
+        delta = getattr(self, "delta", None)
+        # no noise buys back an event of more than delta, but what is certain needs none
+        if need is Adjacency and delta is not None and fact.delta >= delta:
+            by_law = self._by_law and fact.survival is not None
+            if fact.count_is_certain or by_law:
+                fact = fact.in_any_event(release.n_records)
         return fact
 
     def _refusal(
@@ -459,6 +468,7 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
             "scenario": bound.describe(),
             "table": getattr(bound.scenario, "table", None),
             "n_records": bound.context.n_records,
+            "columns": bound.context.feature_names,
         }
 
 

@@ -10,7 +10,6 @@ from skpuffer.scenarios import (
     Adjacency,
     BoundScenario,
     OutputDistributions,
-    RecordBelief,
     RecordScenario,
 )
 from skpuffer.scenarios._base import AnyRelease
@@ -38,8 +37,6 @@ def records_that_differ(release: AnyRelease, bound: BoundScenario) -> int:
         1 only where the records are known to be independent of each other.
     """
     provided = bound.provides(release)
-    if RecordBelief in provided:
-        return 1
     if Adjacency in provided:
         return max(1, bound.fact(Adjacency, release).count)
     if OutputDistributions in provided:

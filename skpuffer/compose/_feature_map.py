@@ -74,6 +74,11 @@ class FeatureMap:
         """Assumption that makes the map public, in a sentence."""
         return self._assumption
 
+    @property
+    def n_columns(self) -> int:
+        """Number of columns that it reads; zero where the transformer does not say."""
+        return int(getattr(self._transformer, "n_features_in_", 0))
+
     def __call__(self, table: Table) -> Floats:
         """Map a table.
 

@@ -17,7 +17,6 @@ from skpuffer.base import (
     scenario_and_accountant,
 )
 from skpuffer.exceptions import ScenarioError
-from skpuffer.scenarios import RecordScenario
 from skpuffer.scenarios.priors._overlap import (
     REFERENCE_OVERLAP,
     columns_of,
@@ -240,7 +239,7 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         if public is None:
             public, owner = scenario.public_table(), "The scenario's prior"
         else:
-            public, _ = inner._split_secret(scenario, public, None)
+            public = inner._without_secret(public, self.n_features_in_)
         if public is None:
             raise ScenarioError(
                 "The parameter 'transformer' must be fitted, and "
@@ -278,9 +277,7 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
             return self.estimator_.inverse_transform(X)
         inner = self.estimator_
         # the same steps as in fit: the secret column out, then the public map
-        raw, _ = inner._split_secret(
-            inner.scenario or RecordScenario(), as_table(X), None
-        )
+        raw = inner._without_secret(as_table(X), self.n_features_in_)
         raw = self._validate(raw, reset=False)
         out = getattr(inner, name)(self.feature_map_(raw), *args, **kwargs)
         # the estimator inside saw arrays, so names and index of the raw table are set

@@ -381,7 +381,8 @@ classifier, default=None
         if feature_map is None:
             rows = self._without_secret(rows)
         else:
-            rows = feature_map(self._split_secret(task.scenario, rows, None)[0])
+            width = getattr(feature_map, "n_columns", 0)
+            rows = feature_map(self._without_secret(rows, width))
         checked: Array = validate_rows(self, rows, reset=False)
         return checked
 

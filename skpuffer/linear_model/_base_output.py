@@ -103,7 +103,9 @@ def minimiser_release(
         contribution=record,
         modulus=constants.move,
         shift_ceiling=constants.shift_ceiling,
-        sensitivity=Sensitivity(add_remove={2: move}),
+        sensitivity=Sensitivity(
+            add_remove={2: move}, relabel={2: constants.C * constants.label_move}
+        ),
         # both minimisers, on either table, may be off by the tolerance
         slack=2 * tol * move,
         context=context,

@@ -193,13 +193,14 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
     def _look(self, task: Task) -> Look:
         """Return a sum of all gradients at once, with how noisy the budget makes it."""
         probe, scenario, known = self._probe(task), task.scenario, None
+        any_records = scenario.any_records
         bound = scenario.bind(task.context)
         # nothing moves less than its clip norm where a record may become any other
-        if scenario.is_coded or not scenario.any_records:
+        if scenario.is_coded or not any_records:
             known = self._record(probe.clip_order)
         if known is not None:
             decided = {"clip_norm": self.clip_norm, "radius": self.radius}
-            if not scenario.any_records:
+            if not any_records:
                 start = task.start
                 length = 0.0 if start is None else float(np.linalg.norm(start))
                 return least_noise(

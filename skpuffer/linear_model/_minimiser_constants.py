@@ -57,6 +57,16 @@ class MinimiserConstants(ABC):
         """Largest gradient norm of one record's loss."""
         return self.radius * self.loss.lipschitz
 
+    #: How far apart two targets are at most, in what `label_slope` is per unit of.
+    target_span = 1.0
+
+    @property
+    def label_move(self) -> float:
+        """Largest move of one record's gradient when its target alone changes."""
+        # multiples of one row, by derivatives at the same scores
+        slope = self.target_span * self.loss.label_slope
+        return self.radius * min(slope, 2 * self.loss.lipschitz)
+
     @property
     def smoothness(self) -> float:
         """Largest curvature of the objective, all records and the penalty included."""
@@ -191,6 +201,8 @@ class RegressionConstants(MinimiserConstants):
     A move by b moves one record's gradient by at most ``min(2 k R, (k + R sqrt(D^2 +
     1)) b)`` for a slope of at most k and a curvature of one.
     """
+
+    target_span = 2.0
 
     @property
     def _loss_at_zero(self) -> float:

@@ -61,11 +61,15 @@ class Certificate:
         Certificates with the same one may be composed, and those for any neighbouring
         tables count under a coupling of the same table that changes no more records.
     coupling_count : int or None
-        How many records that coupling changes at most, where that is known.
+        How many records that coupling changes at most, where that is known. Under a
+        declared belief both are of the fallback.
     table : str or None
         The public name of the table that was read, as the scenario gives it.
     n_records : int or None
         How many records it has.
+    columns : tuple of str or None
+        Names of the columns of it that were there to be read, besides the secret;
+        None where they have none.
     record : str or None
         Under a declared belief, what it is that the belief speaks of. Promises under
         one belief about the same are composed first and amplified once.
@@ -134,6 +138,7 @@ class Certificate:
     coupling_count: int | None = None
     table: str | None = None
     n_records: int | None = None
+    columns: tuple[str, ...] | None = None
     record: str | None = None
     composable: bool = False
     assumptions: tuple[str, ...] = ()
@@ -152,8 +157,10 @@ class Certificate:
         if not isinstance(self.notion, Notion):
             # for mypy a notion is never given by its name
             object.__setattr__(self, "notion", Notion.of(self.notion))  # type: ignore[unreachable]
-        # a tuple, also of what is read back from JSON: certificates compare by value
+        # tuples, also of what is read back from JSON: certificates compare by value
         object.__setattr__(self, "assumptions", tuple(self.assumptions))
+        if self.columns is not None:
+            object.__setattr__(self, "columns", tuple(self.columns))
 
     @property
     def certified(self) -> bool:
@@ -182,8 +189,8 @@ class Certificate:
     def fallback(self) -> float | None:
         """Epsilon at `delta` whatever is believed of the record, under a belief.
 
-        Plain differential privacy of one replaced record; None where no belief is
-        declared.
+        Plain differential privacy of one replaced record, or of as many as the belief
+        takes together; None where no belief is declared.
         """
         if not isinstance(self.curve, OverlapCurve):
             return None
@@ -506,6 +513,7 @@ _TEXTS = frozenset(
         "accountant",
         "assumptions",
         "choice",
+        "columns",
         "coupling_id",
         "notion",
         "record",

@@ -27,7 +27,8 @@ def compose(
     Adding budgets is sound only inside one coupling of the neighbouring tables of a
     secret pair: every certificate must be composable and name the same `coupling_id`.
     That of a scenario's own coupling names the table too, by the scenario's parameter
-    `table` and the number of records: of two tables about the same people one may hold
+    `table` and the number of records (one name for tables of other sizes or columns is
+    refused): of two tables about the same people one may hold
     a fair sign U and the other sU, and together they tell s. What holds for arbitrary
     neighbours, as under :class:`~skpuffer.scenarios.RecordScenario`, needs no name.
     It also counts under a coupling of a named table that changes no more records.
@@ -115,6 +116,7 @@ def compose(
     # no Rényi promise is amplified
     certificates, belief = beside_beliefs(certificates, amplify=alpha is None)
     certificates = on_one_coupling(certificates)
+    _refuse_other_columns(certificates)
     total = _sum_of(certificates)
     if belief is not None:
         total = amplified(total, belief)
@@ -134,11 +136,30 @@ def _refuse_other_tables(certificates: Sequence[Certificate]) -> None:
             )
 
 
+def _refuse_other_columns(certificates: Sequence[Certificate]) -> None:
+    """Refuse tables of one name of which neither has the columns of the other."""
+    for name in {c.table for c in certificates} - {None}:
+        known = [c.columns for c in certificates if c.table == name and c.columns]
+        widest = max(known, key=len, default=())
+        # a table may be read in part, and then all of it has the columns of every part
+        other = next((c for c in known if not set(c) <= set(widest)), None)
+        if other is not None:
+            raise CompositionError(
+                f"The certificates speak of tables with the columns {list(widest)!r} "
+                f"and {list(other)!r} under one name, {name!r}, of which neither has "
+                "the other's. Give two names if these are two tables, or fit on the "
+                "whole table and select columns there."
+            )
+
+
 def _sum_of(certificates: Sequence[Certificate]) -> Certificate:
     """Composed certificate, except for the numbers of its promise."""
     first = certificates[0]
+    read = [c.columns for c in certificates if c.table == first.table and c.columns]
     return replace(
         first,
+        # of one table, which has those of all
+        columns=max(read, key=len, default=None),
         # each part may fail on an event of its own: union bound
         event_delta=sum(c.event_delta for c in certificates),
         # likewise over the public samples on which a part does not hold

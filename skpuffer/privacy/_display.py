@@ -65,7 +65,10 @@ def _rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
 
 def _of_belief(c: "Certificate", curve: OverlapCurve) -> Iterator[tuple[str, str]]:
     """What is left of a promise under a belief without it, or if it is off."""
-    yield "fallback", f"whatever is believed: ε = {c.fallback:.4g}, {_PLAIN}"
+    plain = _PLAIN
+    if (c.coupling_count or 1) > 1:
+        plain = f"RecordScenario(k={c.coupling_count}, relation='replace')"
+    yield "fallback", f"whatever is believed: ε = {c.fallback:.4g}, {plain}"
     if c.epsilon is None:
         return
     etas = dict.fromkeys(f"{eta:.4g}" for eta in curve.overlap.etas(c.epsilon))
@@ -80,7 +83,7 @@ def _of_belief(c: "Certificate", curve: OverlapCurve) -> Iterator[tuple[str, str
 def _composition(c: "Certificate") -> str:
     if not c.composable:
         return "must not be added to any other release about these people"
-    if c.coupling_id is not None:
+    if c.coupling_id is not None and not isinstance(c.curve, OverlapCurve):
         return f"adds up with certificates of coupling {c.coupling_id!r}"
     if c.record is None:
         return "counts at its fallback beside other releases about these people"

@@ -1,12 +1,15 @@
 """Releases about disjoint blocks of independent records cost what one costs."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from skpuffer.exceptions import CompositionError
+from skpuffer.privacy_loss._curves import WorstCurve
+from skpuffer.privacy_loss._overlap import OverlapCurve, WorstOverlap
 
 from ._certificate import Certificate
+from ._curve import Curve
 
 __all__ = ["parallel"]
 
@@ -96,8 +99,6 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
     # A secret lies in one block, and the output of that block's release is all that
     # tells of it. Which block that is may be any, so the largest of each number counts.
     worst = max(certificates, key=lambda c: (c.epsilon, c.delta))
-    # a curve that all share holds for any block; the largest of several is not kept
-    curves = {id(c.curve): c.curve for c in certificates}
     dp = worst.notion.differential
     assumptions = [
         "the releases read disjoint blocks of records, and which block a record lies "
@@ -116,10 +117,12 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
         event_delta=max(c.event_delta for c in certificates),
         # union bound over the events in which a part does not hold
         confidence=max(0.0, 1 - sum(1 - c.confidence for c in certificates)),
-        curve=next(iter(curves.values())) if len(curves) == 1 else None,
+        curve=_curve([c.curve for c in certificates]),
         epsilon_lower=None,
         rpp_epsilon=max((c.rpp_epsilon for c in certificates), default=math.inf),
         coupling_id=None,
+        coupling_count=max(c.coupling_count or 0 for c in certificates) or None,
+        record=None,
         composable=False,
         assumptions=tuple(dict.fromkeys((*assumptions, *parts))),
         sensitivity=None,
@@ -132,4 +135,27 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
         accountant="; ".join(dict.fromkeys(c.accountant for c in certificates)),
         release=" | ".join(c.release for c in certificates),
         n_releases=sum(c.n_releases for c in certificates),
+    )
+
+
+def _curve(curves: Sequence[Curve | None]) -> Curve | None:
+    """Curve of whichever block a secret lies in, where one is kept."""
+    # a curve that all share holds for any block
+    if all(curve is curves[0] for curve in curves):
+        return curves[0]
+    # Under beliefs what holds without them is read off it. More is told the more is
+    # left to hide, and the more the run itself tells of any records, so the largest of
+    # both bound all. Of other curves the largest is not kept.
+    under = [curve for curve in curves if isinstance(curve, OverlapCurve)]
+    if len(under) < len(curves):
+        return None
+    wider = [dict(curve.wider) for curve in under]
+    return OverlapCurve(
+        WorstCurve(tuple(curve.curve for curve in under)),
+        WorstOverlap(tuple(curve.overlap for curve in under)),
+        tuple(
+            (name, WorstOverlap(tuple(others[name] for others in wider)))
+            for name in wider[0]
+            if all(name in others for others in wider)
+        ),
     )

@@ -154,17 +154,14 @@ def _joint(curves: Sequence[OverlapCurve]) -> OverlapCurve:
 
 
 def _without_belief(c: Certificate, together: bool) -> Certificate:
-    """Certificate of what holds whatever is believed: one replaced record."""
+    """Certificate of what holds whatever is believed: replaced records."""
     if not isinstance(c.curve, OverlapCurve):
         return c
     plain = replace(
         c,
         notion=Notion.APPROXIMATE_DP,
         epsilon=float(c.curve.curve.epsilon(c.delta - c.event_delta)),
-        relation="replace",
         curve=c.curve.curve,
-        coupling_id="replace:1",
-        coupling_count=1,
         noise_gain=None,
     )
     if together:
@@ -184,7 +181,7 @@ def amplified(total: Certificate, belief: OverlapCurve) -> Certificate:
     Parameters
     ----------
     total : Certificate
-        Of one replaced record.
+        Of the records replaced that the belief speaks of.
     belief : OverlapCurve
 
     Returns
@@ -197,7 +194,5 @@ def amplified(total: Certificate, belief: OverlapCurve) -> Certificate:
         notion=Notion.APPROXIMATE_PUFFERFISH,
         # Gaussian runs together are one, by whose distances pairs are told apart
         curve=replace(belief, curve=total.curve),
-        coupling_id=None,
-        coupling_count=None,
         source="amplified once, after composition; " + total.source,
     )

@@ -22,7 +22,7 @@ from ._distribution import PrivacyLossCurve
 from ._gaussian import GaussianCurve, gaussian_delta
 from ._protocols import ComposedPair, NoiseCurve, PrivacyCurve
 
-__all__ = ["CountLawCurve", "RenyiCurve", "compose_curves"]
+__all__ = ["CountLawCurve", "RenyiCurve", "WorstCurve", "compose_curves"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,32 @@ class RenyiCurve(Plain, kind="renyi"):
     def epsilon(self, delta: float) -> float:
         """Epsilon at `delta`, the smallest that one of the orders implies."""
         return renyi_to_approximate(self.orders, self.epsilons, delta)
+
+
+@dataclass(frozen=True)
+class WorstCurve(Plain, kind="worst_curve"):
+    """The largest of several curves in each form of a promise: of any one of them.
+
+    Parameters
+    ----------
+    curves : tuple of curve
+    """
+
+    curves: tuple[PrivacyCurve, ...]
+
+    gaussian_mu: ClassVar[None] = None
+
+    def renyi(self, alpha: float) -> float:
+        """Return the Rényi cost at an order."""
+        return max(float(curve.renyi(alpha)) for curve in self.curves)
+
+    def delta(self, epsilon: float) -> float:
+        """Return the delta at an epsilon."""
+        return max(float(curve.delta(epsilon)) for curve in self.curves)
+
+    def epsilon(self, delta: float) -> float:
+        """Return the epsilon at a delta."""
+        return max(float(curve.epsilon(delta)) for curve in self.curves)
 
 
 @dataclass(frozen=True)

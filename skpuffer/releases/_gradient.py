@@ -70,9 +70,10 @@ class GradientRelease(Release):
         records are and wherever the run is; for l2 clipping of the whole vector. Frozen
         and comparable, with ``clipped(clip_norm, radius)``, which is asked for the clip
         norm and for the radius of `optimiser`'s projection and returns what is known
-        or None, and with ``check(gradients)``, by which an execution refuses other
-        gradients. None is no such bound: a record may become any other. See
-        :class:`~skpuffer.training.RecordGradient`.
+        or None, with ``label_move(clip_norm)``, if it is known how far a gradient moves
+        with the target alone, and with ``check(gradients)``, by which an execution
+        refuses other gradients. None is no such bound: a record may become any other.
+        See :class:`~skpuffer.training.RecordGradient`.
     name : str, default='gradients'
     context : PublicContext, default=None
         The public facts of the table; made from `n_records` if None.
@@ -242,7 +243,11 @@ class GradientRelease(Release):
     def sensitivity(self) -> Sensitivity:
         """Sensitivity of one step's sum to an arbitrary record."""
         # replacement follows: one clipped gradient out, another one in
-        return Sensitivity(add_remove={self.clip_order: self.total_clip_norm})
+        relabel = getattr(self.record, "label_move", None)
+        return Sensitivity(
+            add_remove={self.clip_order: self.total_clip_norm},
+            relabel=None if relabel is None else {2: relabel(self.clip_norm)},
+        )
 
     def pair_costs(self, X: Any, y: Any, norm: float) -> Floats | None:
         """Return how far a sum moves from record to record; see :class:`Release`."""

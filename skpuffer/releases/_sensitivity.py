@@ -72,6 +72,9 @@ class Sensitivity:
     replace : dict of {norm: float}, default=None
         Largest move when a record is replaced. None means twice `add_remove`: the
         replaced record leaves and another comes.
+    relabel : dict of {norm: float}, default=None
+        Largest move when the target of a record changes and its features stay. None
+        means `replace`.
 
     Examples
     --------
@@ -82,9 +85,10 @@ class Sensitivity:
 
     add_remove: dict[float, float]
     replace: dict[float, float] | None = None
+    relabel: dict[float, float] | None = None
 
     def __post_init__(self) -> None:
-        for name in ("add_remove", "replace"):
+        for name in ("add_remove", "replace", "relabel"):
             given = getattr(self, name)
             if given is not None:
                 # by floats, so that 2 and 2.0 are one key and values hash alike
@@ -96,14 +100,14 @@ class Sensitivity:
         return hash(
             tuple(
                 None if held is None else tuple(sorted(held.items()))
-                for held in (self.add_remove, self.replace)
+                for held in (self.add_remove, self.replace, self.relabel)
             )
         )
 
     def value(self, relation: str, norm: float, dim: int | None) -> float:
         """Return the sensitivity in `norm` under `relation`."""
         # a relation that is misspelt must not be read as the cheaper one
-        check_option(("add_remove", "replace"), relation=relation)
+        check_option(("add_remove", "replace", "relabel"), relation=relation)
 
         def best(held: dict[float, float]) -> float:
             # each norm that is held gives a bound in the one asked for; the least is
@@ -115,7 +119,11 @@ class Sensitivity:
         if relation == "add_remove":
             return added
         # removing one record and adding another: two steps by the triangle inequality
-        return min(2 * added, best(self.replace or {}))
+        replaced = min(2 * added, best(self.replace or {}))
+        if relation == "replace":
+            return replaced
+        # a target that changes is a record that is replaced
+        return min(replaced, best(self.relabel or {}))
 
     def times(self, factor: float) -> Sensitivity:
         """Return the sensitivity of `factor` times the query."""
@@ -124,8 +132,11 @@ class Sensitivity:
             return {norm: factor * value for norm, value in held.items()}
 
         # None stays None: twice the scaled move is the scaled double
-        replace = None if self.replace is None else scaled(self.replace)
-        return Sensitivity(scaled(self.add_remove), replace)
+        replace, relabel = (
+            None if held is None else scaled(held)
+            for held in (self.replace, self.relabel)
+        )
+        return Sensitivity(scaled(self.add_remove), replace, relabel)
 
 
 def stacked_sensitivity(sensitivities: Iterable[Sensitivity]) -> Sensitivity:

@@ -4,6 +4,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -21,8 +22,10 @@ from ._facts import (
     Fact,
     MaxInfluence,
     OutputDistributions,
+    RecordBelief,
     arbitrary_coupling,
 )
+from ._record import RecordScenario
 
 __all__ = ["BlocksScenario"]
 
@@ -89,11 +92,32 @@ class BlocksScenario(Scenario):
     ... )
     >>> PrivacyLoss().calibrate(votes, household).certificate.sensitivity
     1.0
+
+    One column is secret, and what all rows of a household together say of it shifts
+    its odds by a bounded range:
+
+    >>> from skpuffer.accountants import OverlapAmplification
+    >>> from skpuffer.scenarios import AttributeScenario, BoundedOdds
+    >>> odds = AttributeScenario("race", level="dataset", prior=BoundedOdds(4.0))
+    >>> found = OverlapAmplification(0.3).calibrate(votes, BlocksScenario(odds))
+    >>> round(found.certificate.gain, 2)
+    3.05
     """
 
     def __init__(self, scenario: Scenario, sizes: ArrayLike | None = None) -> None:
         self.scenario = scenario
         self.sizes = sizes
+
+    @property
+    def any_records(self) -> bool:
+        """Whether the records of a block may become any others."""
+        return self.scenario.any_records
+
+    @property
+    def table(self) -> str | None:
+        """Public name of the table, as the scenario of a block gives it."""
+        name: str | None = getattr(self.scenario, "table", None)
+        return name
 
     def check(self) -> None:
         """Check the parameters; see the class."""
@@ -189,6 +213,19 @@ class BlocksScenario(Scenario):
         ends = np.cumsum(self.block_sizes(context.n_records))
         return np.split(np.arange(context.n_records), ends[:-1])
 
+    @property
+    def is_coded(self) -> bool:
+        """Whether the data is read through a coding of the scenario of a block."""
+        return self.scenario.is_coded
+
+    def coded(self, X: Any) -> Any:
+        """Return a table as the scenario of a block reads it, row by row."""
+        return self.scenario.coded(X)
+
+    def coded_records(self, X: Any, y: Any, target_name: Any) -> tuple[Any, Any]:
+        """Return coded records, each as one that the scenario of a block knows."""
+        return self.scenario.coded_records(X, y, target_name)
+
     def declared_groups(self, context: PublicContext) -> tuple[int, ...] | None:
         """Return the groups that the table comes with, or else the blocks."""
         if context.groups is not None:
@@ -257,7 +294,8 @@ class _BoundBlocks(BoundScenario):
             offered = facts if offered is None else offered & facts
         # the distributions of a query that is no sum are those of a whole table
         summed = {OutputDistributions} if self._is_sum(release) else set()
-        return frozenset(offered & {Adjacency, MaxInfluence, *summed})
+        kept = {Adjacency, MaxInfluence, RecordBelief, *summed}
+        return frozenset(offered & kept)
 
     @staticmethod
     def _is_sum(release):
@@ -351,6 +389,28 @@ class _BoundBlocks(BoundScenario):
             return None
         n = self.context.n_records
         return np.max([np.pad(one, (0, n - len(one))) for one in found], axis=0)
+
+    @offers(RecordBelief)
+    def _belief(self, release: AnyRelease, norm: float) -> RecordBelief:
+        found = [
+            block.fact(RecordBelief, part, norm) for block, part in self._parts(release)
+        ]
+        if any(f.count < size for f, size in zip(found, self.sizes, strict=True)):
+            raise ScenarioError(
+                "The parameter 'level' of the scenario of a block is 'record', by "
+                "which a belief speaks of one record alone, but the records of a block "
+                "depend on each other: say level='dataset', which takes all together."
+            )
+        worst = found[-1]
+        record = worst.record
+        if record is not None:
+            blocks = sorted(block.tolist() for block in self.members)
+            record += f" of blocks {joblib.hash(blocks)[:16]}"
+        # what is believed of a block is the same whatever its size
+        members = RecordScenario(worst.count, relation="replace")
+        anyone = BlocksScenario(members, self.scenario.sizes)
+        trust = self._trust(found)
+        return replace(worst, record=record, anyone=anyone, pairwise=None, **trust)
 
     @offers(MaxInfluence)
     def _influence(self, release: AnyRelease, norm: float) -> MaxInfluence:

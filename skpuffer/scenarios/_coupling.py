@@ -55,5 +55,5 @@ def same_table(coupling: str | None, table: str | None) -> tuple[str, ...]:
         return ()
     return (
         f"whatever is released under the name {table!r} reads the same records, one "
-        "and the same table: no more than its name and size is compared",
+        "and the same table: no more than its name, size and columns is compared",
     )

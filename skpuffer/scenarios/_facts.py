@@ -5,7 +5,7 @@ two meet nowhere else. A new need is a new fact here.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import joblib
@@ -266,6 +266,8 @@ class Adjacency(Fact):
     count_is_certain : bool
         Whether no more records differ in any event. If not, `delta` is the mass of the
         event in which more do.
+    relabelled : bool
+        Whether the records that differ do so in their targets alone.
     survival : ndarray of shape (n,) or None
         Bounds of the probability that more than 0, 1, ... records differ, under a
         coupling that need not be that of the other fields.
@@ -286,6 +288,8 @@ class Adjacency(Fact):
     any_records: bool = False
     # not the same as `delta == 0`: no more than all records can differ
     count_is_certain: bool = True
+    # what holds of any other records holds of these
+    relabelled: bool = False
     # a refinement of `count` and `move`, which hold without it
     moves: Floats | None = field(default=None, repr=False)
     # whole runs may be weighed by it, never their steps
@@ -312,6 +316,40 @@ class Adjacency(Fact):
             size = max(map(len, self.sequences or ()), default=self.count)
         together = release.teachers_met(size, self.sequences)
         return min(int(together), int(release.teachers_met(self.count)))
+
+    def in_any_event(self, n_records: int) -> "Adjacency":
+        """Return what is so outside of the fact's event too: records may become any.
+
+        Parameters
+        ----------
+        n_records : int
+            Of the table: so many differ where their number is not certain.
+
+        Returns
+        -------
+        Adjacency
+        """
+        sure = self.count_is_certain
+        count = self.count if sure else n_records
+        return replace(
+            self,
+            count=count,
+            count_is_certain=True,
+            move=float("inf"),
+            moves=None,
+            # where they are was said of as many as the event leaves
+            sequences=self.sequences if sure else None,
+            window=self.window if sure else None,
+            coupling_id=arbitrary_coupling(self.relation, count),
+            delta=0.0,
+            confidence=1.0,
+            assumptions=(
+                *self.assumptions,
+                f"delta has no room for an event of mass {self.delta:g} outside of "
+                "which more would be known: the records that differ may become any "
+                "others",
+            ),
+        )
 
     def together(self, coupling: str | None) -> str | None:
         """Return the name of a coupling of tables that differ in these places only.
@@ -427,6 +465,12 @@ class RecordBelief(Fact):
     record : str or None
         Of what of the record this speaks, under a name that no other belief has;
         None where the table has no name.
+    count : int
+        How many records it takes together for one, such as those of a household: all
+        of them may become any others.
+    anyone : Scenario or None
+        What is promised whatever is believed of these: differential privacy. None is
+        :class:`RecordScenario` of as many replaced records, wherever they are.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
     """
@@ -436,6 +480,8 @@ class RecordBelief(Fact):
     wider: tuple[tuple[str, Overlap], ...] = ()
     pairwise: PairwiseOverlap | None = field(default=None, repr=False)
     record: str | None = None
+    count: int = 1
+    anyone: Any = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,7 @@
 """Differential privacy and group privacy as a scenario."""
 
+import joblib
+
 from skpuffer.releases import PublicContext
 from skpuffer.utils._checks import check_count, check_option
 from skpuffer.utils._types import Indices
@@ -21,9 +23,17 @@ class RecordScenario(Scenario):
     ----------
     k : int, default=1
         How many records may belong together, such as the members of a household.
-    relation : {'add_remove', 'replace'}, default='add_remove'
+    relation : {'add_remove', 'replace', 'relabel'}, default='add_remove'
         Whether a record's presence is secret or its content. A replaced record leaves
-        and another comes, which costs up to twice as much.
+        and another comes, which costs up to twice as much. 'relabel' is for a secret
+        target (label differential privacy): the features may be known, and are not
+        hidden. It costs less where a release states what a target alone moves, as the
+        coefficients of linear models and their gradients do.
+
+    References
+    ----------
+    Chaudhuri and Hsu (2011), Sample complexity bounds for differentially private
+    learning, section 4 (label privacy).
 
     Examples
     --------
@@ -32,18 +42,21 @@ class RecordScenario(Scenario):
     RecordScenario(k=4, relation='replace')
     """
 
-    # no prior is stated, so none can be used: only the release bounds a record's
-    # influence
-    any_records = True
-
     def __init__(self, k: int = 1, relation: str = "add_remove") -> None:
         self.k = k
         self.relation = relation
 
+    @property
+    def any_records(self) -> bool:  # type: ignore[override] # read, never assigned
+        """Whether a record may become any other, and not its target alone."""
+        # no prior is stated, so none can be used: only the release bounds a record's
+        # influence
+        return self.relation != "relabel"
+
     def check(self) -> None:
         """Check the parameters; see the class."""
         check_count(k=self.k)
-        check_option(("add_remove", "replace"), relation=self.relation)
+        check_option(("add_remove", "replace", "relabel"), relation=self.relation)
 
     def check_groups(self, groups: Indices) -> None:
         """Refuse ids that repeat: any records may be secret, of any groups."""
@@ -66,13 +79,37 @@ class _BoundRecord(BoundScenario):
         k, relation = int(self.scenario.k), self.scenario.relation
         # what is taken as public, in the words of the relation: the certificate quotes
         # it
-        what = "added or removed" if relation == "add_remove" else "replaced"
+        what = {
+            "add_remove": "added or removed",
+            "replace": "replaced",
+            "relabel": "given another target, and features are not hidden",
+        }[relation]
         who = "one record is" if k == 1 else f"up to {k} records are"
         public = (
             f"neighbouring tables: {who} {what}; the number of records "
             f"({self.context.n_records}), of features, the class labels and every "
             "divisor are public"
         )
+        if relation == "relabel":
+            return Adjacency(
+                count=k,
+                move=float("inf"),
+                relation="replace",
+                relabelled=True,
+                coupling_id=self._relabelling(k),
+                assumptions=(public,),
+            )
         # a record may become any other: only the release's own sensitivity bounds the
         # move
         return Adjacency.arbitrary(k, (public,), relation, any_records=True)
+
+    def _relabelling(self, count: int) -> str | None:
+        """Name of the coupling of tables in which so many targets differ, or None.
+
+        The target of one release may be a feature of another, which hides it from
+        nobody: only releases of equal columns rest on one coupling.
+        """
+        columns = self.context.feature_names, self.context.target_name
+        if None in columns:
+            return None
+        return f"relabel:{count}:{joblib.hash(columns)}"

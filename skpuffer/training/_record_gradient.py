@@ -98,6 +98,27 @@ class RecordGradient:
         norm = self.row_norm
         return norm * self.loss.largest_derivative(norm * radius)
 
+    def label_move(self, clip_norm: float) -> float:
+        """Bound how far the clipped gradient moves, in l2, with the target alone.
+
+        Parameters
+        ----------
+        clip_norm : float
+
+        Returns
+        -------
+        float
+            At any parameters.
+
+        Notes
+        -----
+        At one row the gradients are multiples of it by derivatives at the same scores,
+        and clipping in l2 is a projection: it moves no two of them apart.
+        """
+        # targets of a regression are within [-1, 1]
+        span = 2.0 if self.n_classes is None else 1.0
+        return min(2 * clip_norm, self.row_norm * span * self.loss.label_slope)
+
     def clipped(self, clip_norm: float, radius: float | None) -> ClippedGradient | None:
         """Return the record's gradient, clipped in l2, or None if nothing is known.
 

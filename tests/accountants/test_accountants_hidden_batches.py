@@ -486,6 +486,22 @@ def test_laws_save_noise_in_sampled_runs_too():
         assert back.epsilon < 1.0
 
 
+def test_a_law_needs_no_room_for_an_event():
+    narrow = MarkovChainScenario(CHAIN, event_delta=1e-3)
+    release = run("full_batch", n=60, size=None)
+    usual = PrivacyLoss().calibrate(release, MarkovChainScenario(CHAIN))
+    found = PrivacyLoss().calibrate(release, narrow)
+    assert found.noise.scale == pytest.approx(usual.noise.scale, rel=1e-4)
+    assert found.certificate.event_delta == 0 and not found.certificate.composable
+    # what weighs by no law needs the event, and delta has no room for it
+    for accountant, scenario in (
+        (RenyiDP(delta=1e-5), narrow),
+        (PrivacyLoss(), MarkovChainScenario(CHAIN, event_delta=1e-3, table="a street")),
+    ):
+        with pytest.raises(ValueError, match="must exceed"):
+            accountant.calibrate(release, scenario)
+
+
 def test_the_steps_of_a_run_list_their_group():
     found = PrivacyLoss().certify(GaussianNoise(50.0), run("fixed_size"), group(3))
     assert isinstance(found.curve, PrivacyLossCurve)

@@ -3,9 +3,16 @@
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from skpuffer.accountants import ApproximateWasserstein, GeneralWasserstein, Kantorovich
+from skpuffer.accountants import (
+    ApproximateWasserstein,
+    Best,
+    GeneralWasserstein,
+    GroupPrivacy,
+    Kantorovich,
+)
 from skpuffer.accountants.additive._approximate import near_sensitivity
 from skpuffer.accountants.additive._base import sensitivity_bound
 from skpuffer.accountants.additive._couplings import has_masses
@@ -14,8 +21,14 @@ from skpuffer.distributions._distributions import largest_distance
 from skpuffer.noise import GaussianNoise, Shift
 from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.privacy_loss._poisson_groups import GaussianPoissonGroup
-from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import Adjacency, CoupledSamples, LawsScenario
+from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
+from skpuffer.scenarios import (
+    Adjacency,
+    AttributeScenario,
+    CoupledSamples,
+    LawsScenario,
+    RecordScenario,
+)
 from skpuffer.transport import near_radius
 
 # The support of a law that may be any, and a law that is known, on the same points.
@@ -83,3 +96,52 @@ def test_a_group_may_be_split_in_any_way_between_two_worlds(count):
             float(way.delta(np.array([epsilon]))[0]) for way in groups.directions
         )
         assert curve.delta(epsilon) >= worst * (1 - 1e-12)
+
+
+def test_without_room_for_an_event_what_is_certain_counts():
+    """How far a record moves is known outside of an event, that it is one always."""
+    rows = pd.DataFrame({"s": [0, 1] * 40, "a": [0.4, 0.6] * 40})
+    scenario = AttributeScenario("s", level="record", prior=rows, prior_as="confidence")
+    release = QueryRelease(
+        contribution=lambda X, y: X,
+        is_sum=True,
+        n_records=9,
+        dim=1,
+        sensitivity=Sensitivity({1: 1.0, 2: 1.0}, {1: 1.0, 2: 1.0}),
+        context=PublicContext(n_records=9, feature_names=("a",), n_features=1),
+    )
+    event = scenario.bind(release.context).fact(Adjacency, release).delta
+    assert 0.1 < event < 0.9
+    wide, narrow = (
+        GroupPrivacy(1.0, delta=delta).calibrate(release, scenario)
+        for delta in ((1 + event) / 2, 1e-5)
+    )
+    assert wide.certificate.event_delta == event
+    assert wide.certificate.sensitivity == pytest.approx(0.2)
+    # one record, whatever it becomes: nothing that rests on the public rows
+    plain = GroupPrivacy(1.0, delta=1e-5).calibrate(
+        release, RecordScenario(relation="replace")
+    )
+    certificate = narrow.certificate
+    assert narrow.noise == plain.noise
+    assert (certificate.event_delta, certificate.confidence) == (0.0, 1.0)
+    assert certificate.coupling_id == "replace:1"
+    assert any("has no room for an event" in text for text in certificate.assumptions)
+    assert Best(1.0, delta=1e-5).calibrate(release, scenario).certificate.certified
+    # distances of distributions are what the rows say, and nothing without them
+    with pytest.raises(ValueError, match="must exceed.*or GroupPrivacy"):
+        GeneralWasserstein(1.0, delta=1e-5).calibrate(release, scenario)
+    # how many records differ may itself be what is known outside of the event only
+    vague = Adjacency(
+        count=2,
+        move=0.1,
+        relation="replace",
+        coupling_id="c",
+        delta=0.1,
+        count_is_certain=False,
+        confidence=0.9,
+        window=2,
+    )
+    certain = vague.in_any_event(9)
+    assert (certain.count, certain.move, certain.delta) == (9, np.inf, 0.0)
+    assert certain.window is None and certain.coupling_id == "replace:9"

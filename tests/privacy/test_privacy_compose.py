@@ -360,6 +360,19 @@ def test_one_name_is_one_table():
     certificate = replace(group(known(), RecordScenario()), table="census")
     with pytest.raises(CompositionError, match="tables of 4 and of 5 records"):
         compose([certificate, replace(certificate, n_records=5)])
+    # a table may be read in part, and its columns come in any order
+    parts = [("b", "a", "c"), ("a", "b"), None, ("c",)]
+    known_columns = [replace(certificate, columns=part) for part in parts]
+    both = compose(known_columns)
+    assert both.columns == ("b", "a", "c")
+    strange = replace(certificate, columns=("a", "d"))
+    for mine in (known_columns[0], both):
+        with pytest.raises(CompositionError, match=r"'a', 'd'\].*'census'.*neither"):
+            compose([mine, known_columns[1], strange])
+        compose([mine, replace(strange, table="census 2021")])
+    assert Certificate.from_dict(both.to_dict()) == both
+    inf = replace(certificate, columns=("inf",))
+    assert Certificate.from_dict(inf.to_dict()) == inf
 
 
 def test_estimates_are_not_added_to_promises():

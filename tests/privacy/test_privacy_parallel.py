@@ -5,12 +5,23 @@ from dataclasses import replace
 
 import pytest
 
-from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.accountants import (
+    GeneralWasserstein,
+    GroupPrivacy,
+    OverlapAmplification,
+)
 from skpuffer.distributions import PointMass, Samples
 from skpuffer.exceptions import CompositionError
-from skpuffer.privacy import Notion, compose, parallel
+from skpuffer.privacy import Certificate, Notion, compose, parallel
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import LawsScenario, MarkovChainScenario, RecordScenario
+from skpuffer.scenarios import (
+    AttributeScenario,
+    BoundedInference,
+    BoundedOdds,
+    LawsScenario,
+    MarkovChainScenario,
+    RecordScenario,
+)
 
 ONE = Sensitivity(add_remove={1: 1.0}, replace={1: 1.0})
 
@@ -66,6 +77,35 @@ def test_differential_privacy_needs_no_independence():
     found = parallel(parts)
     assert (found.epsilon, found.notion) == (1.0, Notion.RENYI_DP)
     assert not any("independent" in text for text in found.assumptions)
+
+
+def test_the_largest_fallback_is_kept():
+    # the one that promises less to believers is not the one that promises less to all
+    parts = [
+        OverlapAmplification(epsilon, delta=delta)
+        .calibrate(count(10), AttributeScenario("s", level="record", prior=prior))
+        .certificate
+        for epsilon, delta, prior in (
+            (0.5, 1e-6, BoundedOdds(3.0)),
+            (0.7, 1e-5, BoundedOdds(9.0)),
+            (0.1, 1e-6, BoundedInference(0.7)),
+        )
+    ]
+    found = parallel(parts)
+    assert (found.epsilon, found.delta) == (0.7, 1e-5)
+    plain = [part.curve.curve.epsilon(1e-5) for part in parts]
+    assert found.fallback == max(plain) == plain[0] > parts[1].fallback
+    assert f"{found.fallback:.4g}" in str(found)
+    for epsilon in (0.0, 0.3, 0.7, 2.0):
+        worst = max(part.curve.delta(epsilon) for part in parts)
+        assert worst <= found.curve.delta(epsilon) <= 1
+    assert Certificate.from_dict(found.to_dict()) == found
+    # what would be so if a belief is off is said of all or of none
+    assert found.curve.wider == ()
+    assert [name for name, _ in parallel(parts[:1] * 2).curve.wider]
+    # beside a promise without a belief nothing holds whatever is believed
+    other = replace(parts[0], curve=parts[0].curve.curve)
+    assert parallel([parts[1], other]).fallback is None
 
 
 @pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")

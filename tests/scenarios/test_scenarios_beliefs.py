@@ -7,18 +7,23 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
+from sklearn.model_selection import GridSearchCV
+from sklearn.preprocessing import StandardScaler
 
 from skpuffer.accountants import OverlapAmplification
-from skpuffer.exceptions import ScenarioError
+from skpuffer.compose import PublicPreprocessing
+from skpuffer.exceptions import PrivacyWarning, ScenarioError, SeededNoiseWarning
 from skpuffer.linear_model import PrivateRidge
 from skpuffer.releases import GradientRelease, PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     Adjacency,
     AttributeScenario,
+    BinnedLaw,
     BoundedInference,
     BoundedOdds,
     RecordBelief,
 )
+from skpuffer.scenarios.attribute._encoded import named_after
 
 TABLE = pd.DataFrame({"sex": [0, 1, 0, 1], "height": [1.6, 1.7, 1.8, 1.9]})
 
@@ -145,6 +150,25 @@ def test_it_is_a_parameter_like_any_other():
         assert said in repr(named)
 
 
+def test_several_beliefs_are_searched_as_a_whole():
+    several = scenario([BoundedOdds(2.0), BoundedInference(0.6)])
+    model = PrivateRidge(several, OverlapAmplification(0.3), target_bounds=(0, 1))
+    X = pd.DataFrame(np.eye(4), columns=["a", "b", "c", "sex"])
+    grid = GridSearchCV(model, {"scenario__prior__w": [2.0]}, error_score="raise", cv=2)
+    with pytest.raises(ValueError, match="'prior' of AttributeScenario holds a list"):
+        grid.fit(X, [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="'rest' of BoundedInference holds a NoneType"):
+        BoundedInference(0.6).set_params(rest__w=2.0)
+    priors = [[BoundedOdds(2.0)], [BoundedOdds(3.0), BoundedInference(0.6)]]
+    whole = GridSearchCV(clone(model), {"scenario__prior": priors}, cv=2)
+    assert whole.fit(X, [0, 1, 0, 1]).best_params_["scenario__prior"] in priors
+    # what is set along with it counts, and what is not known is scikit-learn's to say
+    several.set_params(prior=BoundedOdds(2.0), prior__w=5.0)
+    assert several.prior.w == 5.0
+    with pytest.raises(ValueError, match="Invalid parameter 'priors'"):
+        several.set_params(priors__w=5.0)
+
+
 def test_what_a_belief_is_worth_is_told_before_any_fit():
     told = scenario(BoundedOdds(2.0)).explain([0.1, 0.3, 0.6])
     assert told.index.tolist() == [0.1, 0.3, 0.6]
@@ -214,7 +238,6 @@ def test_beliefs_that_are_none(prior, match):
 @pytest.mark.parametrize(
     "options",
     [
-        {"level": "dataset"},
         {"pairs": [(0, 1)]},
         {"prior_as": "law"},
         {"target": "height"},
@@ -227,8 +250,41 @@ def test_what_is_about_tables_goes_with_none(options):
         scenario(**options).bind(PublicContext(n_records=5))
 
 
-@pytest.mark.parametrize("column", [-1, 0, 2, 2.0, True, None, ("a", "b")], ids=repr)
-def test_a_position_might_be_that_of_another_column(column):
+def test_a_position_is_for_data_without_names():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-1, 1, size=(60, 3)), rng.uniform(size=60)
+    counted = AttributeScenario(1, level="record", prior=BoundedOdds(4.0))
+    model = PrivateRidge(
+        counted, OverlapAmplification(0.3), target_bounds=(0, 1), data_norm=2.0
+    )
+    seeded = pytest.warns(SeededNoiseWarning)
+    with seeded:
+        fitted = clone(model).set_params(random_state=0).fit(X, y)
+        # another secret, and nothing changes
+        other = X * [1, -7, 1]
+        again = clone(model).set_params(random_state=0).fit(other, y)
+    assert fitted.n_features_in_ == 2
+    assert np.array_equal(fitted.coef_, again.coef_)
+    # with the secret or without: it is ignored
+    expected = fitted.predict(X[:, [0, 2]])
+    assert np.array_equal(fitted.predict(other), expected)
+    assert "position 1 of the data" in str(fitted.certificate_)
+    # a frame that nobody named is one without names
+    assert clone(model).fit(pd.DataFrame(X), y).n_features_in_ == 2
+    # public steps are told of as many columns, whichever way rows come
+    steps = PublicPreprocessing(StandardScaler(), model, reference=X[:20, [0, 2]])
+    mapped = clone(steps).set_params(reference=X[:20]).fit(X, y)
+    assert mapped.n_features_in_ == 2
+    assert np.array_equal(mapped.predict(X), mapped.predict(X[:, [0, 2]]))
+    assert clone(steps).fit(X, y).transformer_.n_features_in_ == 2
+    with pytest.raises(ScenarioError, match="has 1 columns without names"):
+        clone(model).fit(X[:, :1], y)
+    with pytest.raises(ScenarioError, match="'column' is the position 1, for data"):
+        clone(model).fit(pd.DataFrame(X, columns=[*"abc"]), y)
+
+
+@pytest.mark.parametrize("column", [-1, 2.0, True, None, ("a", "b")], ids=repr)
+def test_what_is_neither_a_name_nor_a_position(column):
     counted = AttributeScenario(column, level="record", prior=BoundedOdds(2.0))
     with pytest.raises(ScenarioError, match="'column'"):
         counted.bind(PublicContext(n_records=5))
@@ -250,6 +306,56 @@ def test_the_secret_is_found_under_the_name_a_step_gave_it():
     model = PrivateRidge(scenario(), target_bounds=(0, 1))
     with pytest.raises(ScenarioError, match=r"\['rest__sex'\].*named after the secret"):
         model.fit(table, [0, 1, 0, 1])
+
+
+def test_the_secret_is_found_where_it_was_encoded():
+    people = pd.DataFrame(
+        {"race": ["White", "Other"] * 10, "race_code": 1.0, "height": range(20)}
+    )
+    dummies = pd.get_dummies(people, columns=["race"], dtype=float)
+    # without declared values names are a reason to look
+    model = PrivateRidge(
+        AttributeScenario("race", level="record", prior=BoundedOdds(4.0)),
+        OverlapAmplification(0.3),
+        target_bounds=(0, 1),
+    )
+    said = r"\['race_code', 'race_Other', 'race_White'\].*'race'"
+    with pytest.warns(PrivacyWarning, match=said) as told:
+        model.fit(dummies, np.ones(20))
+    assert sum("race_code" in str(one.message) for one in told) == 1
+    # with them, columns of such names are the secret
+    public = people.assign(height=people["height"] + 0.5)
+    rows = BinnedLaw(public, rest=BoundedOdds(1.0))
+    known = clone(model).set_params(scenario__prior=rows)
+    with pytest.raises(ScenarioError, match=r"\['race_Other', 'race_White'\], which"):
+        known.fit(dummies, np.ones(20))
+    assert known.fit(people, np.ones(20)).n_features_in_ == 2
+
+
+@pytest.mark.parametrize(
+    "name, values, certain, likely",
+    [
+        ("race=White", ["White"], True, False),
+        ("race__White", ["White"], True, False),
+        ("onehot__race_White", ["White"], True, False),
+        ("race[T.White]", ["White"], True, False),
+        ("RACE_WHITE", ["White"], True, False),
+        ("race_1", [1.0], True, False),
+        ("race_1.0", [1], True, False),
+        ("race_True", [True], True, False),
+        ("rest__race", [], True, False),
+        ("race_White", [], False, True),
+        ("race_count", ["White"], False, True),
+        ("racetrack", ["track"], False, False),
+        ("grace_White", ["White"], False, False),
+        ("race_", [], False, False),
+        ("race", [], False, False),
+        (("race", "White"), ["White"], False, False),
+    ],
+    ids=repr,
+)
+def test_names_that_encoders_give(name, values, certain, likely):
+    assert named_after("race", [name], values) == ([name] * certain, [name] * likely)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")

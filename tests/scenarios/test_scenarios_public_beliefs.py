@@ -2,6 +2,7 @@
 
 import pickle
 
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
@@ -215,6 +216,41 @@ def test_what_would_be_so_if_the_belief_is_off():
     )
 
 
+def test_where_some_is_known_distributions_given_it_are_off():
+    # few have k = 1; that these are off by t says less than that all records are
+    rows = pd.DataFrame(
+        [(s, z, k) for s in (0, 1) for z in (0, 1) for k in [0] * 9 + [1]],
+        columns=["s", "z", "k"],
+    )
+    found = fact(BinnedLaw(rows, known=("k",)), ("z", "k"))
+    (said, off), *_ = found.wider
+    assert said == "given what is known, distributions off by 0.05 in total variation"
+    p, q = np.array([0.55, 0.45]), np.array([0.45, 0.55])
+    given = FiniteOverlap(tuple(p), tuple(q)).etas(0.1)[0]
+    assert given <= off.etas(0.1)[0] <= given + 0.05 * (1 + np.exp(0.1)) + 1e-12
+
+
+def test_what_is_changed_in_place_afterwards():
+    rows, bins = COINS.assign(a=np.arange(10.0)), {"a": [4.5]}
+    prior = BinnedLaw(rows, bins)
+    before = fact(prior, ("z", "a"))
+    # rows count as they were read, in all that is made of them
+    rows.loc[:, "a"] = 0.0
+    rows.loc[10] = [0, "x", 7.0]
+    assert fact(prior, ("z", "a")).overlap == before.overlap
+    assert "<10 rows>" in repr(prior) and "on 10 public rows" in before.belief
+    assert clone(prior).laws(scenario(prior)) is prior.laws(scenario(prior))
+    # other rows are others, and so are other bins, however they were changed
+    bins["a"].insert(0, 1.5)
+    assert len(set(prior.read(scenario(prior), COINS.assign(a=range(10)))["a"])) == 3
+    prior.set_params(rows=COINS, bins=None)
+    assert fact(prior).overlap.etas(0.1)[0] == pytest.approx(0.1579316328)
+    # a belief that was used is told from none
+    assert joblib.hash(BinnedLaw(COINS)) == joblib.hash(prior)
+    with pytest.raises(ScenarioError, match="'bins', at the column 'a'"):
+        fact(BinnedLaw(COINS.assign(a=1.0), {"a": lambda: 3}), ("z", "a"))
+
+
 # -- reading private rows --------------------------------------------------------------
 
 
@@ -239,6 +275,37 @@ def test_values_are_read_as_the_nearest_declared():
     # a bin that no public row is in is none of the values
     gap = coding_of(public, {"a": [3, 5, 8]}, ("a",))
     assert gap.read(pd.DataFrame({"a": [6.0, 6.6]}))["a"].tolist() == [4, 9]
+
+
+@pytest.mark.parametrize(
+    "declared, given, refused",
+    [
+        (["x", "y"], [1, 2], "numbers"),
+        (["x", "y"], [True, False], "numbers"),
+        (["x", "y"], pd.Series([1, 2], dtype="category"), "numbers"),
+        (["x", "y"], pd.to_datetime(["2020", "2021"]), "times"),
+        ([1.0, 2.0], pd.to_datetime(["2020", "2021"]), "times"),
+        (pd.Series([1, 2], dtype="category"), pd.array(["1", "2"], "string"), "texts"),
+        # by the type alone: what is in the column is private
+        (["x", "y"], ["X", "Y"], None),
+        (["x", "y"], np.array([1, 2], dtype=object), None),
+        (pd.Series([1, 2], dtype="category"), [1, 2], None),
+        ([False, True], [0, 1], None),
+        ([1.0, 2.0], [True, False], None),
+        (np.array(["x", 1], dtype=object), [0, 1], None),
+        (np.array(["x", None, (1,)], dtype=object)[[0, 2]], [0, 1], None),
+    ],
+    ids=str,
+)
+def test_a_column_of_another_type_is_no_coding(declared, given, refused):
+    public = pd.DataFrame({"s": [0, 1]}).assign(a=declared)
+    prior = scenario(BinnedLaw(public))
+    X = pd.DataFrame({"a": given})
+    if refused is None:
+        assert len(prior.coded(X)) == 2
+        return
+    with pytest.raises(ScenarioError, match=f"'a' holds {refused}.*the same type"):
+        prior.coded(X)
 
 
 @pytest.mark.parametrize("bins", [None, {"a": 3}, {"a": [0.0, 0.5]}, {"a": 1}])

@@ -250,6 +250,23 @@ def _(fact: OutputSensitivity, release: QueryRelease, norm: float) -> Sensitivit
 def _(fact: Adjacency, release: QueryRelease, norm: float) -> SensitivityBound:
     slack = release.total_slack(norm)
     one = release.record_move(fact.move, norm, fact.relation)
+    coupling = fact.coupling_id
+    if fact.relabelled:
+        label = math.inf
+        if release.sensitivity is not None:
+            label = release.sensitivity.value("relabel", norm, release.dim)
+        # a target alone, which is less than a record: no differential privacy of those
+        if label < one:
+            return _trusted_bound(
+                fact,
+                fact.count * label + slack,
+                norm,
+                relation=fact.relation,
+                coupling_id=coupling,
+                count=fact.count,
+            )
+        # what holds for any records needs no coupling that knows of targets
+        coupling = arbitrary_coupling(fact.relation, fact.count)
     # triangle inequality: one record after the other
     radius, each_as_far = fact.count * one, True
     if fact.moves is not None:
@@ -264,7 +281,7 @@ def _(fact: Adjacency, release: QueryRelease, norm: float) -> SensitivityBound:
     radius += slack
     known: dict[str, Any] = {
         "relation": fact.relation,
-        "coupling_id": fact.coupling_id,
+        "coupling_id": coupling,
         "count": fact.count,
         "any_records": fact.any_records,
     }
@@ -319,7 +336,8 @@ def delta_left(delta: float, event: float) -> float:
         raise ValueError(
             f"The parameter 'delta' ({delta:g}) must exceed {event:g}, the mass "
             "outside the event on which the prior is known. Use more public rows, a "
-            "smaller 'event_delta' of the scenario if it has one, or a larger 'delta'."
+            "smaller 'event_delta' of the scenario if it has one, or a larger 'delta'; "
+            "or GroupPrivacy, which needs no event where a release bounds each record."
         )
     return float(delta) - event
 

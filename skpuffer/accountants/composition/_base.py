@@ -70,7 +70,7 @@ def steps_of(release: Release, adjacency: Adjacency) -> StepsOfRelease:
     law = None if adjacency.survival is None else tuple(adjacency.survival.tolist())
     # what reads records one by one may be told how far each of them moves
     moves = None
-    if release.contribution is not None:
+    if release.contribution is not None or adjacency.relabelled:
         moves = kind.known_moves(release, adjacency)
     # of so many records as there are moves, no fewer and no more
     if moves is not None:
@@ -164,9 +164,6 @@ class _CompositionAccountant(_AdditiveAccountant):
 
     #: MiB that a grid of privacy losses may take.
     max_memory: float = 500.0
-
-    #: Whether a law of how many records differ is read: by means of trade-offs.
-    _by_law = False
 
     #: Whether the noise is asked for Rényi costs, or for its trade-off.
     _by_renyi_costs = False
@@ -321,7 +318,7 @@ class _CompositionAccountant(_AdditiveAccountant):
             # what is promised rests on how far the secret moves each record
             notion = notion.pufferfish
             moved = steps.statements(fact.move)
-        elif not math.isinf(fact.move):
+        elif not math.isinf(fact.move) or fact.relabelled:
             # the bound takes clipped gradients of any records, not how far each moves
             coupling = arbitrary_coupling(steps.relation, fact.count)
         # teachers were counted by where the records are: not so of any as many

@@ -175,16 +175,21 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
     ) -> tuple[float, ...] | None:
         """Return how far records move a sum, in clip norms; see the base class."""
         bound = release.modulus
+        move = adjacency.move
+        if adjacency.relabelled and release.record is not None:
+            # however far any record's point moves, its target moves no more than this
+            move = release.sensitivity.value("relabel", 2, release.dim)
+            bound = float
         # An estimate, or what holds on an event only, bounds no move for certain: then
         # what holds for any records is certified. So it is where nothing moves at all:
         # a run without noise is nothing to come to by chance.
         firm = adjacency.certified and adjacency.delta == 0
-        known = adjacency.relation == "replace" and 0 < adjacency.move < math.inf
+        known = adjacency.relation == "replace" and 0 < move < math.inf
         if bound is None or not firm or not known:
             return None
         given = adjacency.moves
         if given is None:
-            given = np.full(adjacency.count, adjacency.move)
+            given = np.full(adjacency.count, move)
         clip = release.total_clip_norm
         moves = sorted((bound(b) / clip for b in given.tolist()), reverse=True)
         # what holds for any records, in each batch or drawn by chance, may be less
@@ -216,7 +221,14 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             f"the {self.count} records that differ move a sum by no more than the "
             "bounds of each, which add up",
         )
-        found: str = clipped.statement(move)
+        if math.isinf(move):
+            moved = self.release.sensitivity.value("relabel", 2, self.release.dim)
+            found = (
+                "the target of a record alone changes, so its clipped gradient moves "
+                f"by at most {moved:.4g}, at any parameters"
+            )
+        else:
+            found = clipped.statement(move)
         return (found, *(together if self.count > 1 else ()))
 
     def any_record(self, shift: Shift) -> float | None:

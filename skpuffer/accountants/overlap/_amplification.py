@@ -45,9 +45,6 @@ _SOURCE = (
 #: An epsilon that is so much nearer to the least one is not looked for.
 _NEARLY = 0.99
 
-#: What is composed: one record that becomes any other.
-_ONE = RecordScenario(k=1, relation="replace")
-
 
 class OverlapAmplification(Accountant):
     """Noise for one record that is believed to be alike whatever its secret.
@@ -72,8 +69,9 @@ default='gaussian'
         Shape of generalised Gaussian noise, at least 1; only for that name.
     max_fallback : float, default=8.0
         The fallback is what holds whatever is believed of this record: the epsilon of
-        plain differential privacy of the noise used, one record replaced, at the same
-        delta. It is never above this, which is at least `epsilon`.
+        plain differential privacy of the noise used, one record replaced (or all those
+        of a household, where the belief is about it), at the same delta. It is never
+        above this, which is at least `epsilon`.
     if_belief_suffices : {'raise', 'cap'}, default='raise'
         What to do where the belief alone is within (epsilon, delta), so that no noise
         would be needed: an error, or the noise of `max_fallback`.
@@ -142,18 +140,18 @@ default='gaussian'
     def _account_of_belief(
         self, fact: RecordBelief, release: Any, bound: BoundScenario
     ) -> Account:
-        one = _ONE.bind(bound.context)
+        anyone = _whatever_is_believed(fact, bound)
         # refused here, when support is asked for, and not only when noise is set
         plain = self._plain(self.epsilon, self.delta)
-        support = plain.supports(release, one)
+        support = plain.supports(release, anyone)
         if not support:
             raise UnsupportedError(
-                f"{type(self).__name__} composes one replaced record by PrivacyLoss, "
+                f"{type(self).__name__} composes replaced records by PrivacyLoss, "
                 f"which refuses: {support.reason}"
             )
         return Account(
-            partial(self._calibrate, fact, release, bound, one),
-            partial(self._certify, fact, release, bound, one),
+            partial(self._calibrate, fact, release, bound, anyone),
+            partial(self._certify, fact, release, bound, anyone),
         )
 
     def _plain(self, epsilon: float, delta: float) -> PrivacyLoss:
@@ -165,14 +163,14 @@ default='gaussian'
         fact: RecordBelief,
         release: Any,
         bound: BoundScenario,
-        one: BoundScenario,
+        anyone: BoundScenario,
         noise: Noise,
         rng: Any,
     ) -> Calibration:
         """Set the noise to the least that keeps the promise, and the fallback."""
         epsilon, delta = float(self.epsilon), float(self.delta)
         left = delta_left(delta, fact.delta)
-        targets = self._targets(fact, release, one, epsilon, left)
+        targets = self._targets(fact, release, anyone, epsilon, left)
         if not targets and self.if_belief_suffices == "raise":
             raise UnsupportedError(
                 f"{bound.describe()} alone is within the budget ({epsilon:g}, "
@@ -184,10 +182,10 @@ default='gaussian'
             )
 
         def least(epsilon: float, delta: float) -> Noise:
-            return self._plain(epsilon, delta).calibrate(release, one).noise
+            return self._plain(epsilon, delta).calibrate(release, anyone).noise
 
         def plainly(noise: Noise) -> Certificate:
-            return self._plain(epsilon, delta).certify(noise, release, one)
+            return self._plain(epsilon, delta).certify(noise, release, anyone)
 
         found = max((least(*target) for target in targets), key=_size, default=None)
         plain = None if found is None else plainly(found)
@@ -206,7 +204,7 @@ default='gaussian'
         self,
         fact: RecordBelief,
         release: Any,
-        one: BoundScenario,
+        anyone: BoundScenario,
         epsilon: float,
         delta: float,
     ) -> tuple[tuple[float, float], ...]:
@@ -215,7 +213,8 @@ default='gaussian'
         if fact.pairwise is None or not targets:
             return targets
         # Gaussian runs are one number, and so is what the pairs of records allow
-        once = self._plain(epsilon, delta).certify(self._chosen_noise(), release, one)
+        unit = self._chosen_noise()
+        once = self._plain(epsilon, delta).certify(unit, release, anyone)
         if once.curve is None or once.curve.gaussian_mu is None:
             return targets
         most = gaussian_mu(float(self.max_fallback), delta)
@@ -227,11 +226,11 @@ default='gaussian'
         fact: RecordBelief,
         release: Any,
         bound: BoundScenario,
-        one: BoundScenario,
+        anyone: BoundScenario,
         noise: Noise,
     ) -> Certificate:
         """Find what a given noise promises."""
-        plain = self._plain(self.epsilon, self.delta).certify(noise, release, one)
+        plain = self._plain(self.epsilon, self.delta).certify(noise, release, anyone)
         return self._certificate(fact, release, bound, plain)
 
     def _epsilon(self, curve: OverlapCurve, delta: float) -> float:
@@ -255,7 +254,8 @@ default='gaussian'
         if fact.pairwise is not None and plain.curve.gaussian_mu is not None:
             curve = PairwiseOverlapCurve(plain.curve, fact.pairwise, fact.wider)
         # what differential privacy says of its own neighbours is not what is said here
-        own = _ONE.bind(bound.context).fact(Adjacency, release).assumptions
+        anyone = _whatever_is_believed(fact, bound)
+        own = anyone.fact(Adjacency, release).assumptions
         rest = tuple(text for text in plain.assumptions if text not in own)
         return Certificate(
             notion=Notion.APPROXIMATE_PUFFERFISH
@@ -267,7 +267,10 @@ default='gaussian'
             confidence=fact.confidence,
             relation="replace",
             curve=curve,
-            # never to be added as it is: see `compose`
+            # Never to be added as it is, but amplified again or at the fallback, of
+            # which the coupling is: see `compose`.
+            coupling_id=plain.coupling_id,
+            coupling_count=plain.coupling_count,
             composable=fact.certified,
             record=fact.record,
             assumptions=(
@@ -283,6 +286,13 @@ default='gaussian'
             source=f"{_SOURCE}; {plain.source}",
             **self._identity(bound, release),
         )
+
+
+def _whatever_is_believed(fact: RecordBelief, bound: BoundScenario) -> BoundScenario:
+    """Differential privacy of the records that a belief speaks of, all replaced."""
+    anyone = fact.anyone or RecordScenario(fact.count, relation="replace")
+    found: BoundScenario = anyone.bind(bound.context)
+    return found
 
 
 def _epsilon(plain: Certificate) -> float:

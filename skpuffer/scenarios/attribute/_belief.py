@@ -1,5 +1,6 @@
 """Facts of an attribute scenario whose prior is a declared belief."""
 
+from collections.abc import Hashable
 from typing import Any
 
 import joblib
@@ -7,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from skpuffer.exceptions import ScenarioError
+from skpuffer.exceptions import PrivacyWarning, ScenarioError
 from skpuffer.privacy_loss._overlap import Overlap, WorstOverlap
 from skpuffer.privacy_loss._pairwise_overlap import PairwiseOverlap, pairwise_overlap
 from skpuffer.releases import PublicContext
@@ -15,8 +16,12 @@ from skpuffer.scenarios._base import AnyRelease, BoundScenario, Rows, offers
 from skpuffer.scenarios._facts import Adjacency, Fact, RecordBelief
 from skpuffer.scenarios.priors._binned_law import BinnedLaw
 from skpuffer.scenarios.priors._overlap import PRIOR_OVERLAP, columns_of, shares_records
-from skpuffer.scenarios.priors._rows import check_target, target_of
+from skpuffer.scenarios.priors._rows import RowBelief
 from skpuffer.scenarios.priors._tables import bound_arrays, prior_arrays
+from skpuffer.scenarios.priors._target import check_target, target_of
+from skpuffer.utils._warn import warn
+
+from ._encoded import named_after
 
 __all__ = ["BoundBelief", "believed"]
 
@@ -32,7 +37,8 @@ class BoundBelief(BoundScenario):
             raise ScenarioError(
                 f"The parameter 'column' names {scenario.column!r}, but the data has "
                 "no column names, by which it would be found and left out. Give a "
-                "frame with names (set_output(transform='pandas') of a step before)."
+                "frame with names (set_output(transform='pandas') of a step before), "
+                "or the position of the secret in the data."
             )
         if context.target_name is not None and scenario.column == context.target_name:
             raise ScenarioError(
@@ -42,23 +48,46 @@ class BoundBelief(BoundScenario):
             )
         if context.feature_names is not None and not isinstance(scenario.column, str):
             raise ScenarioError(
-                f"The parameter 'column' is the position {scenario.column!r}, as in "
-                "public rows without names, but the data has names for its columns, by "
-                "which the secret would not be found and left out. Give both as "
-                "frames, or both as arrays."
-            )
-        # as steps that join several name what they pass on
-        suffix = f"__{scenario.column}"
-        passed = [n for n in context.feature_names or () if str(n).endswith(suffix)]
-        if passed:
-            raise ScenarioError(
-                f"The data has the columns {passed!r}, which a step before named after "
-                f"the secret {scenario.column!r}. Drop the secret before that step, or "
-                "rename columns that are not the secret."
+                f"The parameter 'column' is the position {scenario.column!r}, for data "
+                "without names, but the data has names for its columns, by which the "
+                "secret would not be found and left out. Name the secret (and give "
+                "public rows as frames too), or give the data as an array."
             )
         check_target(scenario, context)
+        encoded, self._doubtful = self._named_after()
+        if encoded:
+            raise ScenarioError(
+                f"The data has the columns {encoded!r}, which a step before named "
+                f"after the secret {scenario.column!r}. Drop the secret before that "
+                "step, or rename columns that are not the secret."
+            )
         for belief in scenario._beliefs():
             belief.check_covers(scenario, context)
+
+    def _named_after(self) -> tuple[list[Hashable], list[Hashable]]:
+        """Columns whose names say that they hold the secret, certainly and perhaps."""
+        scenario, names = self.scenario, self.context.feature_names
+        if names is None:
+            return [], []
+        of_rows = [b for b in scenario._beliefs() if isinstance(b, RowBelief)]
+        values = {value for b in of_rows for value in b.laws(scenario).values}
+        certain, likely = named_after(scenario.column, names, values)
+        # public rows say what a column is whose name is no value's
+        return certain, [] if of_rows else likely
+
+    def check_rows(self, X: Rows) -> Rows:
+        """Return rows as they are; warn of columns that may be the secret, encoded."""
+        # by their names alone: what is in the columns is private
+        if self._doubtful:
+            secret = self.scenario.column
+            warn(
+                f"The data has the columns {self._doubtful!r}, whose names begin with "
+                f"that of the secret {secret!r}. If they hold it, encoded or binned, "
+                "nothing hides it: drop them with the secret, before it is encoded. "
+                "Otherwise rename them.",
+                PrivacyWarning,
+            )
+        return X
 
     def leaks(self, X: Rows, secret: ArrayLike | None = None) -> tuple[str, ...]:
         """Sentence, if public rows of a belief are the private ones."""
@@ -84,19 +113,31 @@ class BoundBelief(BoundScenario):
         # where nothing bounds one record's influence, no noise hides it
         return frozenset({RecordBelief, Adjacency} if release.is_bounded else ())
 
+    @property
+    def _count(self) -> int:
+        """How many records are taken together for one."""
+        return 1 if self.scenario.level == "record" else self.context.n_records
+
     def _statements(self) -> tuple[str, ...]:
         """What is taken for granted of the table, whatever is believed."""
         column, names = self.scenario.column, self.context.feature_names
         read = "of the columns read none holds it"
         if names is not None:
             read = f"of the columns read ({', '.join(map(str, names))}) none holds it"
+        what, known_as = f"the column {column!r}", "name"
+        if not isinstance(column, str):
+            what = f"the column at position {column} of the data, which is left out"
+            known_as = "position"
+        whose, who = "for each record by itself", "one person has one record, and the"
+        if self.scenario.level != "record":
+            whose = "all its values in these records together"
+            who = "whoever has one of these records has no others beside them, which"
         return (
-            f"the secret is the column {column!r}, for each record by itself; {read}, "
-            "under that name or another",
-            "one person has one record, and the others are independent of it and of "
-            "its secret; neither they, nor the number of records "
-            f"({self.context.n_records}), the class labels and their counts, the "
-            "preprocessing or how the table was drawn or split depend on the secret",
+            f"the secret is {what}, {whose}; {read}, under that {known_as} or another",
+            f"{who} others are independent of it and of its secret; neither they, nor "
+            f"the number of records ({self.context.n_records}), the class labels and "
+            "their counts, the preprocessing or how the table was drawn or split "
+            "depend on the secret",
         )
 
     @offers(RecordBelief)
@@ -104,12 +145,16 @@ class BoundBelief(BoundScenario):
         scenario = self.scenario
         overlap, wider = believed(scenario)
         trust = scenario.trust
+        belief = "; or ".join(one.statement() for one in scenario._beliefs())
+        if scenario.level != "record":
+            belief = f"with all {self._count} records taken together for one, {belief}"
         return RecordBelief(
+            count=self._count,
             overlap=overlap,
             wider=wider,
             pairwise=self._pairwise(release, norm),
             record=self._record(overlap),
-            belief="; or ".join(one.statement() for one in scenario._beliefs()),
+            belief=belief,
             # a sample of what is believed is none of it
             certified=trust != "sample",
             confidence=float(scenario.confidence) if trust == "confidence" else 1.0,
@@ -159,16 +204,19 @@ class BoundBelief(BoundScenario):
         if len(parts) < len(beliefs):
             return None
         digest = joblib.hash(overlap.to_dict())[:16]
+        if scenario.level != "record":
+            parts.append(f"{self._count} records together")
         return f"{' and '.join(parts)}, secret {scenario.column!r} (belief {digest})"
 
     @offers(Adjacency)
     def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
+        which = "the record" if self._count == 1 else "each record"
         return Adjacency.arbitrary(
-            1,
+            self._count,
             (
                 *self._statements(),
-                "what the belief says is not used: the record may become any other "
-                "with the secret",
+                f"what the belief says is not used: {which} may become any other with "
+                "the secret",
             ),
         )
 

@@ -35,13 +35,13 @@ from skpuffer.scenarios._facts import (
     RecordDistributions,
 )
 from skpuffer.scenarios.priors._overlap import PRIOR_OVERLAP, columns_of, shares_records
-from skpuffer.scenarios.priors._rows import check_target
 from skpuffer.scenarios.priors._tables import (
     ReferenceTable,
     ordered,
     prior_arrays,
     secret_values,
 )
+from skpuffer.scenarios.priors._target import check_target
 from skpuffer.scenarios.priors._variation import variation_radius
 from skpuffer.utils._reading import matching_names, to_pandas
 from skpuffer.utils._warn import warn

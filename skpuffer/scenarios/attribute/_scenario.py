@@ -1,6 +1,7 @@
 """One column is secret, through every column that depends on it."""
 
 from collections.abc import Callable, Hashable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -62,17 +63,22 @@ class AttributeScenario(Scenario):
     ----------
     column : str or int
         The secret column, as the prior calls it. If the data has it too it is dropped
-        before fitting and ignored in prediction.
+        before fitting and ignored in prediction. A position, counted from zero, is for
+        tables without names. Where no prior table says how wide they are, data to fit
+        always has the secret there, and data to predict for may.
     level : {'record', 'dataset'}
         Whose value is secret. 'record': each single record's, the records being
         independent. 'dataset': one value that all records share, all of them drawn
-        given it. There is no default, because the two promise different things.
+        given it. There is no default, because the two promise different things. A
+        declared belief without rows takes them together for one record at 'dataset',
+        whatever values they have: those of a household, within a
+        :class:`BlocksScenario`.
     prior : belief, table, callable, list of these, or 'empirical'
         What the attacker believes about a record.
 
-        - A declared belief, for ``level='record'``: :class:`BoundedOdds` and
-          :class:`BoundedInference` need no table, and keep all values of the secret
-          apart whatever they are; :class:`BinnedLaw` and :class:`DeclaredOdds` are
+        - A declared belief: :class:`BoundedOdds` and :class:`BoundedInference` need
+          no table, and keep all values of the secret apart whatever they are;
+          :class:`BinnedLaw` and :class:`DeclaredOdds`, for ``level='record'``, are
           read from public rows.
         - A table (a public sample with the secret column), or a callable of a NumPy
           generator that returns one.
@@ -246,19 +252,25 @@ class AttributeScenario(Scenario):
                 "The parameter 'prior' has several BinnedLaw, but the data can be read "
                 "through one coding only. Give one, of all public rows."
             )
-        # A table says how wide the data is, and so whether a position is that of the
-        # secret. Without one it might be that of another column, and the secret stay.
-        unlaid = [b for b in beliefs if not isinstance(b, RowBelief) or b.is_named]
-        if unlaid and not isinstance(self.column, str):
+        of_rows = [b for b in beliefs if isinstance(b, RowBelief)]
+        column = self.column
+        counted = isinstance(column, Integral) and not isinstance(column, bool)
+        if not isinstance(column, str) and not (counted and column >= 0):
             raise ScenarioError(
-                "The parameter 'column' must be the name of a column with a declared "
-                "belief, which has no table to count positions in: give the data as a "
-                f"frame with names. Got {self.column!r}."
+                "The parameter 'column' must be the name of a column or, for data "
+                f"without names, its position, counted from zero. Got {column!r}."
             )
-        if self.level != "record":
+        if counted and any(belief.is_named for belief in of_rows):
             raise ScenarioError(
-                "The parameter 'level' must be 'record' with a declared belief, which "
-                f"speaks of one record. Got {self.level!r}."
+                f"The parameter 'column' is the position {column!r}, but the public "
+                "rows have names for their columns: name the secret."
+            )
+        if self.level != "record" and of_rows:
+            raise ScenarioError(
+                "The parameter 'level' must be 'record' with a belief that is read "
+                "from public rows: these say how one record is distributed, not "
+                f"several together. Got {self.level!r}; for that say BoundedOdds(w) of "
+                "them."
             )
         for belief in beliefs:
             belief.check(self)
@@ -305,12 +317,25 @@ class AttributeScenario(Scenario):
         if self.needs_empirical or not isinstance(self.column, int | np.integer):
             return None
         if self._beliefs():
-            return self._beliefs()[0].position(self, n_features)
+            return self._declared_position(n_features)
         # the data is laid out as the prior without its target
         columns = [c for c in self._tables()[0].columns if c != self.target]
         # the target itself may be the secret
         there = n_features == len(columns) and self.column in columns
         return columns.index(self.column) if there else None
+
+    def _declared_position(self, n_features):
+        """Position of the secret in data without names, under a declared belief."""
+        for belief in self._beliefs():
+            if isinstance(belief, RowBelief):
+                return belief.position(self, n_features)
+        if self.column >= n_features:
+            raise ScenarioError(
+                f"The parameter 'column' is the position {self.column}, counted from "
+                f"zero, but the data has {n_features} columns without names, and must "
+                "have the secret among them."
+            )
+        return int(self.column)
 
     def check_secret(self, secret: ArrayLike) -> None:
         """Refuse values of the secret column that the scenario does not cover.
@@ -324,13 +349,15 @@ class AttributeScenario(Scenario):
         ScenarioError
             If no prior has a value, or if records differ where all should share one.
         """
+        if self._beliefs():
+            return
         if self.level == "dataset" and len(set(np.asarray(secret).tolist())) > 1:
             raise ScenarioError(
                 f"The parameter 'level' is 'dataset': one value of {self.column!r} is "
                 "the secret that all records share, but the data has several. Did you "
                 "mean level='record'?"
             )
-        if self.needs_empirical or self._beliefs():
+        if self.needs_empirical:
             return
         known = set().union(*(secret_values(t, self.column) for t in self._tables()))
         unseen = [

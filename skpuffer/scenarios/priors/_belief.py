@@ -7,11 +7,12 @@ from sklearn.base import BaseEstimator
 
 from skpuffer.privacy_loss._overlap import Overlap
 from skpuffer.releases import PublicContext
+from skpuffer.utils._nested import NestedParametersMixin
 
 __all__ = ["Belief"]
 
 
-class Belief(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is untyped
+class Belief(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is untyped
     """What may be believed of one record given the value of a secret.
 
     It holds parameters only. It is declared, and the promise is made to whoever

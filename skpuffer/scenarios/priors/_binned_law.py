@@ -13,7 +13,8 @@ from skpuffer.utils._types import Floats, Indices
 
 from ._bounded_odds import BoundedOdds
 from ._coding import Coding, coding_of
-from ._rows import Laws, RowBelief
+from ._laws import Laws
+from ._rows import RowBelief
 from ._tables import ordered, secret_values
 from ._variation import variation_radius
 
@@ -70,7 +71,7 @@ class BinnedLaw(RowBelief):
     ----------
     rows : data frame of shape (n_rows, n_columns)
         Public rows with the secret, and with the target if it is to be part of the
-        belief.
+        belief. They are read once: what is changed in place afterwards does not count.
     bins : dict of {column: int, list of numbers or list of values}, default=None
         Of a column of numbers, how many bins of about equal mass or the edges between
         them; of any other its values, of which the first stands for all that are not
@@ -88,6 +89,10 @@ class BinnedLaw(RowBelief):
     The more bins, the more two samples of the same people differ: many bins and few
     rows cost noise, and few bins cost accuracy.
 
+    A value that was never declared is read as the first without a word, were it all of
+    a column, spelt in another way: to say so would tell of the data. Only columns of
+    another type, numbers for texts, are refused. Compare the values yourself.
+
     Examples
     --------
     >>> import pandas as pd
@@ -100,7 +105,7 @@ class BinnedLaw(RowBelief):
     ... # doctest: +SKIP
     """
 
-    _made_of = ("rows", "bins", "known")
+    _compared = ("bins", "known")
 
     def __init__(
         self,

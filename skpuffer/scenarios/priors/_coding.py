@@ -2,8 +2,8 @@
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from numbers import Integral
-from typing import Any
+from numbers import Integral, Number
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -28,6 +28,9 @@ class Numbers:
 
     edges: Floats
     values: NDArray[Any]
+
+    #: A time would be read as its count of nanoseconds.
+    strange: ClassVar[frozenset[str]] = frozenset({"times"})
 
     def codes(self, column: Any) -> Indices:
         """Index of the number that each value is read as."""
@@ -61,6 +64,17 @@ class Levels:
 
     values: NDArray[np.object_]
 
+    @property
+    def strange(self) -> frozenset[str]:
+        """Kinds of column of which no value is any of these."""
+        kinds = {
+            "texts" if isinstance(value, str) else "numbers"
+            for value in self.values
+            if isinstance(value, str | Number)
+        }
+        told = all(isinstance(value, str | Number) for value in self.values)
+        return frozenset({"texts", "numbers", "times"} - kinds if told else ())
+
     def codes(self, column: Any) -> Indices:
         """Index of the level that each value is read as."""
         found: Indices = pd.Index(self.values).get_indexer(np.asarray(column, object))
@@ -93,8 +107,23 @@ class Coding:
         frame = frame.copy()
         for name in frame.columns:
             if name in self.columns:
+                self._check_kind(frame[name].dtype, name)
                 frame[name] = self.columns[name].read(frame[name])
         return frame
+
+    def _check_kind(self, dtype: Any, name: Hashable) -> None:
+        """Refuse a column of a type of which no value is a declared one.
+
+        All of it would be read as the first. By the type alone: to say that no value is
+        declared would tell of the data.
+        """
+        kind, declared = _kind(dtype), self.columns[name]
+        if kind in declared.strange:
+            raise ScenarioError(
+                f"The column {name!r} holds {kind} ({dtype}), but the declared values "
+                f"of it in the public rows are others, as {declared.values[0]!r}: give "
+                "both in the same type."
+            )
 
     def codes(self, frame: pd.DataFrame, names: Iterable[Hashable]) -> Indices:
         """Index of the value that each cell is read as, for some of the columns."""
@@ -110,6 +139,18 @@ class Coding:
             for name, column in zip(names, codes.T, strict=True)
         ]
         return np.hstack(parts) if parts else np.zeros((len(codes), 0))
+
+
+def _kind(dtype: Any) -> str | None:
+    """Kind of the values of a column, as far as its type says it."""
+    if isinstance(dtype, pd.CategoricalDtype):
+        dtype = dtype.categories.dtype
+    if pd.api.types.is_numeric_dtype(dtype):
+        return "numbers"
+    if isinstance(dtype, pd.StringDtype):
+        return "texts"
+    times = pd.api.types.is_datetime64_any_dtype(dtype) or dtype.kind == "m"
+    return "times" if times else None
 
 
 def _numbers(column: Any) -> Floats:

@@ -9,7 +9,8 @@ import pandas as pd
 from skpuffer.exceptions import ScenarioError
 
 from ._bounded_odds import BoundedOdds
-from ._rows import Laws, RowBelief, codes_of
+from ._laws import Laws, codes_of
+from ._rows import RowBelief
 
 __all__ = ["DeclaredOdds"]
 
@@ -32,7 +33,8 @@ class DeclaredOdds(RowBelief):
         shape (n_rows, n_values), or (n_rows,) for the second of two values.
     rows : data frame or array-like of shape (n_rows, n_columns)
         Public rows of the columns that are read. A column that is the secret is left
-        out.
+        out. Classifier and rows are read once: what is changed in place afterwards does
+        not count.
     rate : float or dict of {value: float}, default=None
         Share of the people with the second value, or with each; only compared with the
         mean probability over the rows, by which the belief goes.
@@ -65,7 +67,8 @@ class DeclaredOdds(RowBelief):
     ... # doctest: +SKIP
     """
 
-    _made_of = ("propensity", "rows", "rate", "known")
+    _shared = ("propensity", "rows")
+    _compared = ("rate", "known")
 
     def __init__(
         self,

@@ -2,14 +2,11 @@
 
 import copy
 from abc import abstractmethod
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from inspect import signature
-from itertools import combinations
 from typing import Any, Self
 
 import joblib
-import numpy as np
-import pandas as pd
 from sklearn.base import clone
 
 from skpuffer.exceptions import ScenarioError
@@ -21,13 +18,13 @@ from skpuffer.privacy_loss._overlap import (
     finite_overlap,
 )
 from skpuffer.releases import PublicContext
-from skpuffer.utils._types import Floats, Indices
 
-from ._belief import Belief
 from ._bounded_odds import BoundedOdds, check_rest
-from ._tables import ReferenceTable
+from ._laws import Laws
+from ._public_rows import PublicRowsBelief
+from ._target import target_of
 
-__all__ = ["Laws", "RowBelief", "check_target", "codes_of", "target_of"]
+__all__ = ["RowBelief"]
 
 #: How far, in total variation, either distribution may be off.
 _OFF = (0.05, 0.1)
@@ -39,58 +36,21 @@ _ANY = FiniteOverlap((1.0, 0.0), (0.0, 1.0))
 _MOST_KNOWN = 10
 
 
-class Laws:
-    """Distributions of one record given each value of the secret, on public rows.
-
-    Parameters
-    ----------
-    values : tuple
-        Of the secret.
-    masses : ndarray of shape (n_values, n_atoms)
-        Of the atoms, given each value; each row sums to one.
-    known : ndarray of int of shape (n_atoms, n_known)
-        Codes of the columns that an attacker may know.
-    """
-
-    def __init__(self, values: tuple[Any, ...], masses: Floats, known: Indices) -> None:
-        self.values = values
-        self.masses = masses
-        self.known = known
-
-    def content(self) -> tuple[Any, ...]:
-        """All that makes it another belief if it is another."""
-        return self.values, self.masses, self.known
-
-    def conditional(self) -> Iterator[Floats]:
-        """Yield the distributions given each subset of what may be known."""
-        # of the atoms that agree in the columns of a subset; all, for the empty one
-        n_known = self.known.shape[1]
-        for size in range(n_known + 1):
-            for subset in combinations(range(n_known), size):
-                if not subset:
-                    yield self.masses
-                    continue
-                _, groups = np.unique(
-                    self.known[:, subset], axis=0, return_inverse=True
-                )
-                for group in range(groups.max() + 1):
-                    yield np.where(groups.ravel() == group, self.masses, 0.0)
-
-
-class RowBelief(Belief):
+class RowBelief(PublicRowsBelief):
     """Base of beliefs about one record that are read from public rows.
 
     A subclass has the parameters `rows`, `known` and `rest`, and says what is believed
     of these rows.
     """
 
-    rows: Any
     known: Sequence[Hashable]
     rest: BoundedOdds | None
 
     # public rows and a fitted classifier are shared: `clone` would unfit the latter
     def __sklearn_clone__(self) -> Self:
         other = copy.copy(self)
+        # what was read of them too, which a copy leaves out
+        other.__dict__.update(vars(self))
         other.rest = clone(self.rest, safe=False)
         return other
 
@@ -105,8 +65,10 @@ class RowBelief(Belief):
 
     # -- what a subclass says -----------------------------------------------------
 
-    #: Parameters, besides `rest`, that the belief is made of.
-    _made_of: tuple[str, ...] = ("rows", "known")
+    #: Parameters, besides `rest`, that the belief is made of: those that are known by
+    #: identity, see :class:`PublicRowsBelief`, and those that are compared.
+    _shared: tuple[str, ...] = ("rows",)
+    _compared: tuple[str, ...] = ("known",)
 
     @abstractmethod
     def _laws(self, scenario: Any) -> Laws:
@@ -121,16 +83,6 @@ class RowBelief(Belief):
         )
 
     # -- public rows --------------------------------------------------------------
-
-    def table(self) -> ReferenceTable:
-        """Return the public rows."""
-        try:
-            return ReferenceTable(self.rows)
-        except ScenarioError:
-            raise ScenarioError(
-                f"The parameter 'rows' of {type(self).__name__} must be a table of "
-                "public rows: a data frame, or an array of two dimensions."
-            ) from None
 
     @property
     def is_named(self) -> bool:
@@ -233,23 +185,14 @@ class RowBelief(Belief):
 
     def laws(self, scenario: Any) -> Laws:
         """Return the distributions of a record, worked out once."""
-        key = [getattr(self, name) for name in self._made_of]
-        key += [scenario.column, scenario.target]
-        kept = vars(self).get("_kept")
-        # by identity: tables have no truth value of being equal
-        same = kept is not None and all(
-            a is b for a, b in zip(kept[0], key, strict=True)
+        compared = [getattr(self, name) for name in self._compared]
+        return self._once(
+            lambda: self._laws(scenario),
+            self._shared,
+            *compared,
+            scenario.column,
+            scenario.target,
         )
-        if not same:
-            self._kept = kept = key, self._laws(scenario)
-        assert kept is not None
-        laws: Laws = kept[1]
-        return laws
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())
-        state.pop("_kept", None)
-        return state
 
     def overlap(self, scenario: Any = None) -> Overlap:
         """Return the overlap of the distributions, as far as they are trusted."""
@@ -260,8 +203,11 @@ class RowBelief(Belief):
         if scenario.trust == "support":
             return ()
         overlap = self.overlap(scenario)
+        # each of those compared: where some columns may be known, it is the
+        # distributions given these that are off by so much, not those of all records
+        which = "given what is known, distributions" if self.known else "distributions"
         found: list[tuple[str, Overlap]] = [
-            (f"distributions off by {t:g} in total variation", NearOverlap(overlap, t))
+            (f"{which} off by {t:g} in total variation", NearOverlap(overlap, t))
             for t in _OFF
         ]
         if self.rest is not None and self.rest.w > 1:
@@ -281,39 +227,14 @@ class RowBelief(Belief):
         # What public rows rule out may be so within the variation, and then nothing is
         # known of the rest of the record.
         parts: list[Overlap] = []
-        for p, q, mass in self._pairs_of_laws(scenario, laws, variation > 0):
+        pairs = scenario.pairs_of(laws.values)
+        for p, q, mass in laws.pairs(pairs, doubted=variation > 0):
             part: Overlap = finite_overlap(p, q, odds) if mass else _ANY
             if variation and mass:
                 # of parts of two distributions, in parts of their mass
                 part = NearOverlap(part, min(1.0, variation / mass))
             parts.append(part)
         return WorstOverlap(tuple(parts)) if len(parts) > 1 else parts[0]
-
-    def _pairs_of_laws(
-        self, scenario: Any, laws: Laws, doubted: bool = False
-    ) -> list[tuple[Floats, Floats, float]]:
-        """Distributions to compare, on all atoms: by pair, and by what is known.
-
-        With the smaller mass, given either value, of what is known; zero only where
-        masses are doubted.
-        """
-        pairs = scenario.pairs_of(laws.values)
-        found = []
-        for masses in laws.conditional():
-            totals = masses.sum(axis=1)
-            for i, j in pairs:
-                # what a value rules out is not compared under it
-                mass = float(min(totals[i], totals[j]))
-                if mass > 0:
-                    found.append((masses[i] / totals[i], masses[j] / totals[j], mass))
-                elif doubted:
-                    found.append((masses[i], masses[j], mass))
-        if not found:
-            raise ScenarioError(
-                "No public row gives both values of a pair a positive probability, so "
-                "there is nothing to keep apart: change 'pairs' or the rows."
-            )
-        return found
 
     def parts(self, scenario: Any) -> list[FiniteOverlap]:
         """Return the overlap of each pair of distributions, atom by atom.
@@ -327,10 +248,10 @@ class RowBelief(Belief):
         list of FiniteOverlap
         """
         odds = 1.0 if self.rest is None else float(self.rest.w)
-        pairs = self._pairs_of_laws(scenario, self.laws(scenario))
+        laws = self.laws(scenario)
         return [
             FiniteOverlap(tuple(p.tolist()), tuple(q.tolist()), odds)
-            for p, q, _ in pairs
+            for p, q, _ in laws.pairs(scenario.pairs_of(laws.values))
         ]
 
     def _rest_statement(self) -> str:
@@ -345,32 +266,3 @@ class RowBelief(Belief):
             "it is not among them, shifts the odds within a range of "
             f"{float(self.rest.w):g}"
         )
-
-
-def check_target(scenario: Any, context: PublicContext) -> None:
-    """Refuse a target of another name than the one that is declared."""
-    names = {scenario.target, context.target_name}
-    if len(names) > 1 and all(isinstance(name, str) for name in names):
-        raise ScenarioError(
-            f"The parameter 'target' names {scenario.target!r}, but the data's target "
-            f"is {context.target_name!r}: rename one if they are the same."
-        )
-
-
-def target_of(scenario: Any, context: PublicContext) -> Hashable | None:
-    """Name of the target among the columns of public rows, or None."""
-    # of several, one name says nothing
-    if context.n_targets > 1:
-        return None
-    if scenario.target is not None:
-        name: Hashable = scenario.target
-        return name
-    return context.target_name
-
-
-def codes_of(frame: pd.DataFrame, names: Sequence[Hashable]) -> Indices:
-    """Codes of some columns of a table, equal where values are."""
-    found = [pd.factorize(frame[name], use_na_sentinel=False)[0] for name in names]
-    if not found:
-        return np.zeros((len(frame), 0), dtype=np.intp)
-    return np.column_stack(found)
