@@ -92,6 +92,9 @@ class RowBelief(Belief):
     def __sklearn_clone__(self) -> Self:
         other = copy.copy(self)
         other.rest = clone(self.rest, safe=False)
+        # a copy is without what was worked out, which a search needs at every fit
+        if "_kept" in vars(self):
+            other._kept = self._kept
         return other
 
     def __repr__(self) -> str:
