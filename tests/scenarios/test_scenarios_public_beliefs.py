@@ -17,7 +17,7 @@ from skpuffer.exceptions import (
 )
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.preprocessing import PublicOneHotEncoder
-from skpuffer.privacy_loss._overlap import FiniteOverlap
+from skpuffer.privacy_loss.overlap import FiniteOverlap
 from skpuffer.releases import GradientRelease, PublicContext
 from skpuffer.scenarios import (
     AttributeScenario,

@@ -13,7 +13,7 @@ import pandas as pd
 from sklearn.base import clone
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.privacy_loss._overlap import (
+from skpuffer.privacy_loss.overlap import (
     FiniteOverlap,
     NearOverlap,
     Overlap,
