@@ -34,6 +34,7 @@ from skpuffer.scenarios._facts import Fact
 from skpuffer.transport import continuous_near_radius, gaussian_near_radius, near_radius
 from skpuffer.utils._checks import check_option, check_probability
 from skpuffer.utils._lengths import lengths_of
+from skpuffer.utils._solve import MARGIN
 
 from ._base import SensitivityBound, _AdditiveAccountant, sensitivity_bound
 from ._couplings import has_masses, left_out_text, mass_error
@@ -435,9 +436,21 @@ def _largest_near_distance(
         most = largest_distance(pairs, norm, units)[0] / step if step else 0.0
         gap, at = largest_near_gap(pairs, spare, round(most))
         return gap * step, at
-    distances = [_near_distance(u, v, event, norm, units) for u, v in pairs]
-    at = int(np.argmax(distances))
-    return distances[at], at
+    # W_inf bounds the near radius, and takes a sort only on one coordinate: there the
+    # pairs furthest apart come first, and nearly always settle it
+    far = [math.inf] * len(pairs)
+    if all(u.dim == 1 for u, _ in pairs):
+        far = [
+            cached_distribution_distance(u, v, norm, units, math.inf) for u, v in pairs
+        ]
+    largest, at = -math.inf, 0
+    for each in np.argsort(far)[::-1].tolist():
+        if far[each] <= largest * (1 + MARGIN):
+            return max(largest, far[each]), at
+        found = _near_distance(*pairs[each], event, norm, units)
+        if found > largest:
+            largest, at = found, each
+    return largest, at
 
 
 @remembered_with(2)
