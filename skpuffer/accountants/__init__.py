@@ -1,7 +1,6 @@
 """Which noise keeps the promise, and what exactly is promised."""
 
 from ._base import Accountant, Calibration, Support
-from ._best import Best
 from ._compatibility import compatibility_table
 from .additive import (
     ApproximateWasserstein,
@@ -11,6 +10,7 @@ from .additive import (
     GroupPrivacy,
     Kantorovich,
 )
+from .best import Best
 from .composition import PrivacyLoss, RenyiDP
 from .overlap import OverlapAmplification
 from .quilts import MarkovQuilt

@@ -16,8 +16,8 @@ from skpuffer.scenarios._base import AnyRelease
 from skpuffer.scenarios._facts import arbitrary_coupling
 
 from ._base import Accountant, Calibration
-from ._best import Best
 from .additive import GroupPrivacy
+from .best import Best
 from .composition import PrivacyLoss, RenyiDP
 
 __all__ = ["gain_over_records", "records_that_differ"]

@@ -87,6 +87,21 @@ class LatticeSum(Discrete):
         """Atoms and cumulative masses from either end; see :func:`_halves`."""
         return _halves(self.steps, self.known)
 
+    def step_length(self, norm: float, units: Any = None) -> float:
+        """Return the length of a step: of k steps it is k times that, in any norm."""
+        return float(
+            lengths_of(self.direction / (1.0 if units is None else units), norm)
+        )
+
+    @cached_property
+    def level_error(self) -> float:
+        """Relative error of float masses read off as differences of their halves."""
+        (_, low), (_, high), _ = self.halves
+        read = np.zeros(len(self.known))
+        read[: len(low)] += np.diff(np.minimum(low, 0.5), prepend=0.0)
+        read[::-1][: len(high)] += np.diff(np.minimum(high, 0.5), prepend=0.0)
+        return float(np.abs(read / self.known - 1).max())
+
 
 def _same(one: Floats, other: Floats) -> bool:
     # the sums of one chain share theirs
@@ -109,8 +124,7 @@ def _(
         gap = _farthest_of_integers(u, v)
     else:
         gap = _farthest(u.halves, v.halves, max(u.error, v.error))
-    # A displacement by k steps is k times the direction, whatever the norm.
-    return gap * float(lengths_of(u.direction / units, norm))
+    return gap * u.step_length(norm, units)
 
 
 def _farthest_of_integers(u: LatticeSum, v: LatticeSum) -> int:

@@ -121,6 +121,30 @@ class Memory:
             self._insert((identities, key), value)
         self._bury()
 
+    def found(
+        self, owners: tuple[object, ...], key: Hashable, find: Callable[[], Any]
+    ) -> Any:
+        """Return the value kept for owners and key; if there is none, find and keep it.
+
+        Parameters
+        ----------
+        owners : tuple of object
+        key : hashable
+        find : callable
+            Its value must not refer to an owner.
+
+        Returns
+        -------
+        object
+        """
+        # Computed outside the lock: two threads may both do so, and either result is
+        # right.
+        value = self.held(owners, key, _NOTHING)
+        if value is _NOTHING:
+            value = find()
+            self.keep(owners, key, value)
+        return value
+
     def clear(self, start: tuple[Hashable, ...] = ()) -> None:
         """Forget all values whose keys are tuples with this start."""
         with self._lock:
@@ -233,12 +257,9 @@ def remembered_with(
             owners, rest = arguments[:n_owners], arguments[n_owners:]
             if any(owner is None for owner in owners):
                 return function(*arguments)
-            # Computed outside the lock: two threads may both do so, and either result
-            # is right.
-            value: Result = MEMORY.held(owners, (*name, rest), _NOTHING)
-            if value is _NOTHING:
-                value = function(*arguments)
-                MEMORY.keep(owners, (*name, rest), value)
+            value: Result = MEMORY.found(
+                owners, (*name, rest), lambda: function(*arguments)
+            )
             return value
 
         result = cast(Remembered[Result], remembered)

@@ -16,7 +16,7 @@ from sklearn.metrics import roc_auc_score, roc_curve
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.privacy_loss._overlap import OddsOverlap, finite_overlap
+from skpuffer.privacy_loss.overlap import OddsOverlap, finite_overlap
 from skpuffer.scenarios import AttributeScenario
 from skpuffer.utils._checks import check_count, check_positive
 from skpuffer.utils._reading import is_frame, matching_names, to_pandas

@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from skpuffer.exceptions import UncertifiedError
-from skpuffer.privacy_loss._overlap import OverlapCurve
+from skpuffer.privacy_loss.overlap import OverlapCurve
 from skpuffer.utils._checks import check_probability
 from skpuffer.utils._plain import from_plain, to_plain
 

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from skpuffer.privacy_loss._overlap import OverlapCurve
+from skpuffer.privacy_loss.overlap import OverlapCurve
 
 if TYPE_CHECKING:
     from ._certificate import Certificate

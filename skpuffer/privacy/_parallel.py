@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from skpuffer.exceptions import CompositionError
 from skpuffer.privacy_loss._curves import WorstCurve
-from skpuffer.privacy_loss._overlap import OverlapCurve, WorstOverlap
+from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlap
 
 from ._certificate import Certificate
 from ._curve import Curve

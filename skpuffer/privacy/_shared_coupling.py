@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from skpuffer.exceptions import CompositionError
-from skpuffer.privacy_loss._overlap import OverlapCurve
-from skpuffer.privacy_loss._pairwise_overlap import PairwiseOverlapCurve, composed_pairs
+from skpuffer.privacy_loss.overlap import (
+    OverlapCurve,
+    PairwiseOverlapCurve,
+    composed_pairs,
+)
 
 from ._certificate import Certificate
 from ._notions import Notion

@@ -73,19 +73,33 @@ def renyi_to_approximate(
     if conversion == "basic":
         value = costs + math.log(1 / delta) / (orders - 1)
     else:
-        # Proposition 12, with delta = exp((alpha - 1) (cost - epsilon)) b for
-        # b = (1 - 1/alpha)^(alpha - 1) / alpha, solved for epsilon
-        with np.errstate(invalid="ignore"):
-            value = (
-                costs
-                + np.log1p(-1 / orders)
-                - (math.log(delta) + np.log(orders)) / (orders - 1)
-            )
-        # a bounded loss: (epsilon, 0), whatever delta
-        value = np.where(np.isinf(orders), costs, value)
+        value = costs + conversion_terms(orders, delta)
     # Each order proves its own epsilon, so the smallest holds; a negative one is a
     # promise at zero.
     return max(0.0, float(np.min(value)))
+
+
+def conversion_terms(orders: Floats, delta: float) -> Floats:
+    """Return what the tight conversion adds to the Rényi cost at each order.
+
+    Parameters
+    ----------
+    orders : ndarray of shape (n_orders,)
+    delta : float
+
+    Returns
+    -------
+    ndarray of shape (n_orders,)
+        In nats; negative where the cost is more than is needed.
+    """
+    # Proposition 12, with delta = exp((alpha - 1) (cost - epsilon)) b for
+    # b = (1 - 1/alpha)^(alpha - 1) / alpha, solved for epsilon
+    with np.errstate(invalid="ignore"):
+        terms = np.log1p(-1 / orders) - (math.log(delta) + np.log(orders)) / (
+            orders - 1
+        )
+    # a bounded loss: (epsilon, 0), whatever delta
+    return np.where(np.isinf(orders), 0.0, terms)
 
 
 def renyi_to_delta(alpha: ArrayLike, epsilon_renyi: ArrayLike, epsilon: float) -> float:

@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 import joblib
 
 from skpuffer.distributions import Distribution
-from skpuffer.privacy_loss._overlap import Overlap
-from skpuffer.privacy_loss._pairwise_overlap import PairwiseOverlap
+from skpuffer.privacy_loss.overlap import Overlap, PairwiseOverlap
 from skpuffer.releases import QueryRelease, VoteRelease
 from skpuffer.utils._checks import check_count
 from skpuffer.utils._types import Floats, Indices

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from skpuffer.accountants import GroupPrivacy, MarkovQuilt
+from skpuffer.accountants.quilts._curve import ORDERS
 from skpuffer.distributions import Discrete
 from skpuffer.exceptions import (
     CompositionError,
@@ -28,11 +29,12 @@ from skpuffer.noise import (
     LaplaceNoise,
 )
 from skpuffer.privacy import Notion, compose
-from skpuffer.privacy_loss import renyi_divergence
+from skpuffer.privacy_loss import renyi_divergence, renyi_to_approximate
 from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     BayesianNetworkScenario,
     MarkovChainScenario,
+    MaxInfluence,
     RecordScenario,
 )
 from skpuffer.summary import PrivateMean
@@ -695,3 +697,54 @@ def test_what_no_record_moves_needs_no_noise(noise, promise):
     assert found.noise.is_zero
     assert found.certificate.epsilon == 0
     assert found.certificate.curve.renyi(3.0) == 0
+
+
+# -- the search ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "family, scale",
+    # found when every order was asked at every scale
+    [("gaussian", 79.34949413329569), ("laplace", 22.298360636704768)],
+)
+def test_delta_takes_the_least_noise_of_all_routes(family, scale):
+    accountant = MarkovQuilt(delta=1e-5, noise=family)
+    release = count_of(300)
+    found = accountant.calibrate(release, CHAIN).noise.scale
+    assert found == pytest.approx(scale, rel=1e-9)
+
+    def routes(scale):
+        certificate = accountant.certify(FAMILIES[family](scale), release, CHAIN)
+        curve = certificate.curve
+        orders = renyi_to_approximate(ORDERS, curve.costs, 1e-5)
+        return orders <= 1, curve.variation(1.0) <= 1e-5
+
+    # one of them keeps the promise, and with a little less noise none does
+    assert any(routes(found * (1 + 1e-9)))
+    assert not any(routes(found * (1 - 1e-6)))
+
+
+def test_noise_once_found_is_not_searched_for_again(monkeypatch):
+    scenario = MarkovChainScenario([[0.8, 0.2], [0.3, 0.7]])
+    accountant, release = MarkovQuilt(delta=1e-5, noise="gaussian"), count_of(20)
+    first = accountant.calibrate(release, scenario)
+    asked = []
+    worst = MaxInfluence.worst
+
+    def counted(*args, **kwargs):
+        asked.append(args)
+        return worst(*args, **kwargs)
+
+    monkeypatch.setattr(MaxInfluence, "worst", counted)
+    again = clone(accountant).calibrate(count_of(20), clone(scenario))
+    assert again.noise == first.noise
+    assert not asked
+    # nor is it taken for that of another budget, move or table
+    for other, query in (
+        (clone(accountant).set_params(epsilon=0.9), release),
+        (accountant, count_of(20, move=2.0)),
+        (accountant, count_of(10)),
+    ):
+        asked.clear()
+        assert other.calibrate(query, scenario).noise != first.noise
+        assert asked

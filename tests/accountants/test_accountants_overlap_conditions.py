@@ -18,7 +18,7 @@ from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Notion, compose
 from skpuffer.privacy_loss import GaussianCurve, hockey_stick_divergence
 from skpuffer.privacy_loss._gaussian import gaussian_mu
-from skpuffer.privacy_loss._overlap import (
+from skpuffer.privacy_loss.overlap import (
     FiniteOverlap,
     NormalOverlap,
     OddsOverlap,

@@ -13,7 +13,7 @@ from skpuffer.compose import PublicPreprocessing
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Certificate, compose
-from skpuffer.privacy_loss._pairwise_overlap import PairwiseOverlapCurve
+from skpuffer.privacy_loss.overlap import PairwiseOverlapCurve
 from skpuffer.releases import GradientRelease, PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import AttributeScenario, BinnedLaw, BoundedOdds
 from skpuffer.training import Logistic, RecordGradient

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy_loss import GaussianCurve
-from skpuffer.privacy_loss._overlap import (
+from skpuffer.privacy_loss.overlap import (
     FiniteOverlap,
     NormalOverlap,
     OddsOverlap,

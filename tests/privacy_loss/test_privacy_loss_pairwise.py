@@ -10,18 +10,16 @@ from scipy import stats
 
 from skpuffer.noise import LaplaceNoise
 from skpuffer.privacy_loss import GaussianCurve
-from skpuffer.privacy_loss._overlap import (
+from skpuffer.privacy_loss.overlap import (
     FiniteOverlap,
     OverlapCurve,
-    amplified_budgets,
-)
-from skpuffer.privacy_loss._pair_splitting import GAP, PairSplitting
-from skpuffer.privacy_loss._pairwise_overlap import (
     PairwiseOverlap,
     PairwiseOverlapCurve,
+    amplified_budgets,
     largest_pairwise_mu,
     pairwise_overlap,
 )
+from skpuffer.privacy_loss.overlap._pair_splitting import GAP, PairSplitting
 from skpuffer.utils._plain import from_plain, to_plain
 
 #: What a bound may exceed the least one by.

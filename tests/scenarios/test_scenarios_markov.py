@@ -616,7 +616,12 @@ def test_a_mean_of_a_series(frame):
     assert found.noise_.scale == pytest.approx((0.06,))
     assert abs(found.mean_[0] - series.mean()) < 1
     assert "MarkovChainScenario(<2 states>" in found.certificate_.scenario
-    default = PrivateMean(scenario=MarkovChainScenario(P), random_state=0).fit(X)
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+def test_a_mean_of_a_series_by_default():
+    series = np.tile([[0.0], [1.0]], (15, 1))
+    default = PrivateMean(scenario=MarkovChainScenario(P), random_state=0).fit(series)
     assert default.certificate_.delta == 1e-5
 
 

@@ -18,7 +18,7 @@ from skpuffer.exceptions import (
 )
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.preprocessing import PublicOneHotEncoder
-from skpuffer.privacy_loss._overlap import FiniteOverlap
+from skpuffer.privacy_loss.overlap import FiniteOverlap
 from skpuffer.releases import GradientRelease, PublicContext
 from skpuffer.scenarios import (
     AttributeScenario,
@@ -528,3 +528,21 @@ def test_bad_beliefs_beside_a_scenario(people):
     with pytest.raises(ScenarioError, match="'pairs' names"):
         fact(BinnedLaw(COINS), pairs=[(0, 5)])
     assert fact(BinnedLaw(ReferenceTable(COINS)), pairs=[(0, 1)]).certified
+
+
+def test_what_is_worked_out_of_public_rows_is_kept_by_clones_and_made_anew_for_others():
+    rows = pd.DataFrame({"sex": [0, 1] * 30, "age": np.arange(60.0)})
+    scenario = AttributeScenario(
+        "sex", level="record", prior=BinnedLaw(rows, {"age": 3})
+    )
+    scenario.check()
+    twin = clone(scenario)
+    assert twin.prior.laws(twin) is scenario.prior.laws(scenario)
+    (read,), (again,) = scenario._public_tables(), twin._public_tables()
+    assert read is again
+    assert read.frame()["age"].nunique() == 3
+    # other bins are another belief, and the rows are read by them
+    twin.set_params(prior__bins={"age": 5})
+    (other,) = twin._public_tables()
+    assert other.frame()["age"].nunique() == 5
+    assert scenario._public_tables()[0] is read

@@ -1,6 +1,7 @@
 """Approximate Wasserstein mechanism: noise that covers W_inf except for a mass."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import singledispatch
 from typing import Any
@@ -12,8 +13,10 @@ from skpuffer.accountants._base import Calibration
 from skpuffer.distributions import Distribution, Gaussian
 from skpuffer.distributions._distributions import (
     cached_distribution_distance,
+    largest_distance,
     on_the_line,
 )
+from skpuffer.distributions._lattice_coupling import largest_near_gap, on_one_lattice
 from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.exceptions import InfiniteDistanceError
 from skpuffer.noise import Noise
@@ -31,6 +34,7 @@ from skpuffer.scenarios._facts import Fact
 from skpuffer.transport import continuous_near_radius, gaussian_near_radius, near_radius
 from skpuffer.utils._checks import check_option, check_probability
 from skpuffer.utils._lengths import lengths_of
+from skpuffer.utils._solve import MARGIN
 
 from ._base import SensitivityBound, _AdditiveAccountant, sensitivity_bound
 from ._couplings import has_masses, left_out_text, mass_error
@@ -367,11 +371,12 @@ def _(
         return whole
     # one radius for all pairs, each of which may leave out the same mass: the promise
     # is made pair by pair, so these masses are not added up
-    shift, worst = -math.inf, None
-    for prior, i, j, u, v in fact.pairs_of_distributions():
-        found = _near_distance(u, v, event, *fact.compared_in(release, norm))
-        if found > shift:
-            shift, worst = found, (prior, fact.secrets[i], fact.secrets[j])
+    pairs = list(fact.pairs_of_distributions())
+    shift, at = _largest_near_distance(
+        [(u, v) for *_, u, v in pairs], event, *fact.compared_in(release, norm)
+    )
+    prior, i, j, *_ = pairs[at]
+    worst = (prior, fact.secrets[i], fact.secrets[j])
     radius = fact.output_move(shift, release, norm) + release.total_slack(norm)
     if whole.radius * (1 - _WORTH) <= radius:
         return whole
@@ -415,6 +420,37 @@ def _(
         delta=fact.delta + event,
         assumptions=(*fact.assumptions, left_out_text(event)),
     )
+
+
+def _largest_near_distance(
+    pairs: Sequence[tuple[Distribution, Distribution]],
+    event: float,
+    norm: float,
+    units: tuple[float, ...] | None,
+) -> tuple[float, int]:
+    """Bound the near-W_inf distances of pairs of distributions; say of which pair."""
+    spare = event - 2 * max(mass_error(u, v) for u, v in pairs)
+    if spare > 0 and on_one_lattice(pairs):
+        step = pairs[0][0].step_length(norm, units)
+        # how many steps there are to W_inf, within which all mass is kept
+        most = largest_distance(pairs, norm, units)[0] / step if step else 0.0
+        gap, at = largest_near_gap(pairs, spare, round(most))
+        return gap * step, at
+    # W_inf bounds the near radius, and takes a sort only on one coordinate: there the
+    # pairs furthest apart come first, and nearly always settle it
+    far = [math.inf] * len(pairs)
+    if all(u.dim == 1 for u, _ in pairs):
+        far = [
+            cached_distribution_distance(u, v, norm, units, math.inf) for u, v in pairs
+        ]
+    largest, at = -math.inf, 0
+    for each in np.argsort(far)[::-1].tolist():
+        if far[each] <= largest * (1 + MARGIN):
+            return max(largest, far[each]), at
+        found = _near_distance(*pairs[each], event, norm, units)
+        if found > largest:
+            largest, at = found, each
+    return largest, at
 
 
 @remembered_with(2)

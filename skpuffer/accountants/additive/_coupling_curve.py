@@ -51,7 +51,8 @@ class AtomMoves(Plain, kind="atom_moves"):
     ----------
     radii : ndarray of shape (k,)
         Length of each move, in the noise's norm and the units of the release.
-    masses : ndarray of shape (k,)
+    masses : ndarray of shape (k,) or (n_couplings, k)
+        Or of each of several couplings by the same moves, of which the worst counts.
     steps : ndarray of shape (k, dim) or None
         The moves themselves, in the units of the output. None where only their
         lengths are known.
@@ -87,7 +88,7 @@ class AtomMoves(Plain, kind="atom_moves"):
         exponent = (alpha - 1) * costs
         if np.max(exponent) < _LARGEST:
             # log1p and expm1: costs near zero would be lost in a sum near one
-            return math.log1p(float(self.masses @ np.expm1(exponent)))
+            return math.log1p(float(np.max(self.masses @ np.expm1(exponent))))
         return _log_mean(exponent, self.masses)
 
     @staticmethod
@@ -125,7 +126,7 @@ class AtomMoves(Plain, kind="atom_moves"):
         # hockey-stick divergences do not add up over coordinates as Rényi costs do, so
         # each move counts as the worst one of its ball, even where steps are known
         deltas = of_balls(lambda ball: noise.delta(epsilon, ball), shift, self.radii)
-        return float(self.masses @ deltas)
+        return float(np.max(self.masses @ deltas))
 
     def widened(self, distance: float) -> "AtomMoves":
         """Return a coupling whose moves are longer by a distance, in any direction."""
@@ -343,9 +344,11 @@ def _one_or_many(function: Callable[[Any], Any], values: _Number) -> _Number:
 
 
 def _log_mean(exponent: Floats, masses: Floats) -> float:
-    """Logarithm of the mean of the exponentials."""
-    some = masses > 0  # log 0 plus an infinite exponent would be nan
-    return float(logsumexp(exponent[some] + np.log(masses[some])))
+    """Logarithm of the mean of the exponentials, the largest by rows of masses."""
+    # log 0 plus an infinite exponent would be nan
+    exponent = np.where(masses > 0, exponent, -math.inf)
+    log_masses = np.log(np.where(masses > 0, masses, 1.0))
+    return float(np.max(logsumexp(exponent + log_masses, axis=-1)))
 
 
 def of_balls(function: Callable[[Any], Any], shift: Shift, radii: Floats) -> Floats:

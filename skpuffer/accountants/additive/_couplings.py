@@ -11,6 +11,7 @@ from scipy.linalg import orthogonal_procrustes
 
 from skpuffer.distributions import Discrete, Distribution, Gaussian, Support
 from skpuffer.distributions._distributions import cached_distribution_distance
+from skpuffer.distributions._lattice_coupling import monotone_gaps, on_one_lattice
 from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.noise import Noise, Shift
 from skpuffer.releases import QueryRelease
@@ -220,7 +221,7 @@ def atoms(
     Parameters
     ----------
     steps : ndarray of shape (k, dim)
-    masses : ndarray of shape (k,)
+    masses : ndarray of shape (k,) or (n_couplings, k)
     norm : float
     units : ndarray of shape (dim,) or float
         Unit of each coordinate, in which lengths are measured.
@@ -288,10 +289,22 @@ def _(
     norm: float,
 ) -> Couplings:
     units = release.unit_array
+    pairs = [(u, v) for *_, u, v in fact.pairs_of_distributions()]
+    on_lattice = lattice_moves(pairs)
+    if on_lattice is not None:
+        steps, masses, error = on_lattice
+        return Couplings(
+            (atoms(fact.scale * steps, masses, norm, units),),
+            scale=fact.scale,
+            slack=release.total_slack(norm),
+            norm=norm,
+            units=units,
+            mass_error=error,
+        )
     fixed: list[Moves] = []
     plans: list[tuple[Discrete, Discrete]] = []
     error = 0.0
-    for *_, u, v in fact.pairs_of_distributions():
+    for u, v in pairs:
         error = max(error, mass_error(u, v))
         if has_masses(u) and has_masses(v):
             # in several coordinates the best plan depends on the cost, hence on the
@@ -380,6 +393,39 @@ def mass_error(u: Distribution, v: Distribution) -> float:
 def has_masses(distribution: Distribution) -> TypeGuard[Discrete]:
     """Whether a distribution has atoms, of masses that are known or estimated."""
     return isinstance(distribution, Discrete) and not isinstance(distribution, Support)
+
+
+def lattice_moves(
+    pairs: Sequence[tuple[Distribution, Distribution]],
+) -> tuple[Floats, Floats, float] | None:
+    """Moves of the monotone couplings of lattice sums, with masses pair by pair.
+
+    A lattice is a line, on which they are optimal for every convex cost of the move.
+
+    Parameters
+    ----------
+    pairs : sequence of (Distribution, Distribution)
+
+    Returns
+    -------
+    steps : ndarray of shape (n_moves, dim)
+        From the shortest to the longest.
+    masses : ndarray of shape (n_pairs, n_moves)
+    error : float
+        Bound on the relative error of the masses of the distributions.
+
+    Notes
+    -----
+    None where the pairs are no sums of one lattice, or exact ones.
+    """
+    if not on_one_lattice(pairs):
+        return None
+    found = monotone_gaps(pairs)
+    if found is None:
+        return None
+    masses, error = found
+    steps = np.multiply.outer(np.arange(masses.shape[1]), pairs[0][0].direction)
+    return steps, masses, error
 
 
 @remembered_with(2)

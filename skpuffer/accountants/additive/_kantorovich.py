@@ -1,6 +1,7 @@
 """Kantorovich mechanism: the longest move of a plan that is optimal for W_1."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -20,9 +21,10 @@ from skpuffer.scenarios import (
 from skpuffer.transport import transport_plan
 from skpuffer.utils._checks import check_positive, check_probability
 from skpuffer.utils._lengths import lengths_of
+from skpuffer.utils._solve import MARGIN
 
 from ._base import SensitivityBound, _AdditiveAccountant, distribution_sensitivity
-from ._couplings import has_masses, left_out_text, mass_error
+from ._couplings import has_masses, lattice_moves, left_out_text, mass_error
 
 __all__ = ["Kantorovich"]
 
@@ -133,13 +135,14 @@ def _longest_of_plans(
     """Bound the sensitivity of a release's output by plans optimal for W_1."""
     # the event of the fact and the moves left out share delta, by the union bound
     left_out = max(0.0, delta - fact.delta)
-    compared_in = fact.compared_in(release, norm)
-    radius, worst, kept_all = -math.inf, None, True
-    for prior, i, j, u, v in fact.pairs_of_distributions():
-        found, all_of_it = _longest(u, v, *compared_in, left_out)
-        kept_all &= all_of_it
-        if found > radius:
-            radius, worst = found, (prior, fact.secrets[i], fact.secrets[j])
+    pairs = list(fact.pairs_of_distributions())
+    found = _longest_each(
+        [(u, v) for *_, u, v in pairs], *fact.compared_in(release, norm), left_out
+    )
+    kept_all = all(all_of_it for _, all_of_it in found)
+    at = max(range(len(found)), key=lambda each: found[each][0])
+    radius, (prior, i, j, *_) = found[at][0], pairs[at]
+    worst = (prior, fact.secrets[i], fact.secrets[j])
     # where no plan left anything out, delta is not spent and the promise is pure
     known: dict[str, Any] = {"worst": worst}
     if not kept_all:
@@ -147,6 +150,34 @@ def _longest_of_plans(
         known |= {"delta": delta, "assumptions": assumptions}
     radius = fact.output_move(radius, release, norm)
     return distribution_sensitivity(fact, radius, release, norm, **known)
+
+
+def _longest_each(
+    pairs: Sequence[tuple[Distribution, Distribution]],
+    norm: float,
+    units: tuple[float, ...] | None,
+    left_out: float,
+) -> list[tuple[float, bool]]:
+    """Longest move of a plan of each pair, and whether it is the longest of all."""
+    on_lattice = lattice_moves(pairs) if left_out > 0 else None
+    if on_lattice is not None:
+        steps, masses, error = on_lattice
+        spare = (left_out - 2 * error) * (1 - MARGIN)
+        if spare > 0:
+            # masses of moves of so many steps or more
+            beyond = np.cumsum(masses[:, ::-1], axis=1)[:, ::-1]
+            far = np.count_nonzero(beyond > spare, axis=1) - 1
+            lengths = lengths_of(steps / (1.0 if units is None else units), norm)
+            # of distributions within the error, and not of those computed
+            whole = [
+                cached_distribution_distance(u, v, norm, units, math.inf)
+                for u, v in pairs
+            ]
+            return [
+                (length, length >= longest * (1 - MARGIN))
+                for length, longest in zip(lengths[far].tolist(), whole, strict=True)
+            ]
+    return [_longest(u, v, norm, units, left_out) for u, v in pairs]
 
 
 @remembered_with(2)

@@ -20,10 +20,11 @@ from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy._shared_coupling import BELIEVERS
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss._gaussian import gaussian_mu
-from skpuffer.privacy_loss._overlap import OverlapCurve, amplified_budgets
-from skpuffer.privacy_loss._pairwise_overlap import (
+from skpuffer.privacy_loss.overlap import (
+    OverlapCurve,
     PairwiseOverlap,
     PairwiseOverlapCurve,
+    amplified_budgets,
     largest_pairwise_mu,
 )
 from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease

@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.noise import (
     CorrelatedGaussianNoise,
     GaussianNoise,
@@ -15,7 +16,8 @@ from skpuffer.noise import (
     Noise,
     Shift,
 )
-from skpuffer.privacy_loss import renyi_to_approximate, renyi_to_delta
+from skpuffer.privacy_loss import renyi_to_delta
+from skpuffer.privacy_loss._conversions import conversion_terms
 from skpuffer.scenarios import MaxInfluence
 from skpuffer.utils._checks import check_order, check_probability
 from skpuffer.utils._plain import Plain, to_plain
@@ -24,11 +26,17 @@ from skpuffer.utils._types import Floats
 
 from ._run import RunPart
 
-__all__ = ["QuiltCurve", "QuiltPart"]
+__all__ = ["QuiltCurve", "QuiltPart", "orders_by_term"]
 
 #: Rényi orders at which the curve is taken when it is converted. Each is a search over
 #: all quilts of all records, so there are few; any set of orders gives a valid delta.
 ORDERS = (1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64, 128, math.inf)
+
+
+def orders_by_term(delta: float) -> list[tuple[float, float]]:
+    """Return the orders, and what is added to their costs at delta, the least first."""
+    terms = conversion_terms(np.array(ORDERS), delta).tolist()
+    return sorted(zip(ORDERS, terms, strict=True), key=lambda order: order[1])
 
 
 @dataclass(frozen=True)
@@ -137,8 +145,6 @@ class QuiltCurve(Plain, kind="markov_quilt"):
         One for each release.
     method : {'exact', 'approximate'}
     max_distance : int or None
-    ceiling : float, default=inf
-        A price from which on it does not matter how large it is.
     """
 
     gaussian_mu: ClassVar[None] = None
@@ -149,13 +155,11 @@ class QuiltCurve(Plain, kind="markov_quilt"):
         parts: tuple[QuiltPart | RunPart, ...],
         method: str = "exact",
         max_distance: int | None = None,
-        ceiling: float = math.inf,
     ) -> None:
         self.fact = fact
         self.parts = parts
         self.method = method
         self.max_distance = max_distance
-        self.ceiling = ceiling
 
     def _find(
         self,
@@ -165,8 +169,14 @@ class QuiltCurve(Plain, kind="markov_quilt"):
     ) -> Any:
         return self.fact.worst(order, cost, self.method, self.max_distance, ceiling)
 
-    def worst(self, alpha: float) -> Any:
+    def worst(self, alpha: float, ceiling: float = math.inf) -> Any:
         """Return the quilt that sets the Rényi cost at order `alpha`.
+
+        Parameters
+        ----------
+        alpha : float
+        ceiling : float, default=inf
+            A cost from which on it does not matter how large it is.
 
         Returns
         -------
@@ -180,15 +190,15 @@ class QuiltCurve(Plain, kind="markov_quilt"):
             # influence is not part of the sum: it is paid for once (Song and Chaudhuri
             # 2017).
             total: Floats = np.sum(
-                [part.renyi(alpha, sizes, self.ceiling) for part in self.parts], axis=0
+                [part.renyi(alpha, sizes, ceiling) for part in self.parts], axis=0
             )
             return total
 
-        return self._find(alpha, cost, self.ceiling)
+        return self._find(alpha, cost, ceiling)
 
-    def renyi(self, alpha: float) -> float:
-        """Rényi cost at order `alpha`, in nats."""
-        return float(self.worst(check_order(alpha=alpha)).price)
+    def renyi(self, alpha: float, ceiling: float = math.inf) -> float:
+        """Rényi cost at order `alpha`, in nats; beyond the ceiling, no more is said."""
+        return float(self.worst(check_order(alpha=alpha), ceiling).price)
 
     @cached_property
     def costs(self) -> tuple[float, ...]:
@@ -197,7 +207,14 @@ class QuiltCurve(Plain, kind="markov_quilt"):
 
     def by_orders(self, delta: float) -> float:
         """Epsilon at `delta` that follows from the Rényi costs."""
-        return float(renyi_to_approximate(ORDERS, self.costs, delta))
+        best = math.inf
+        # The least over the orders: one whose conversion alone costs more than the best
+        # is not asked, and of the others no more than whether they cost less.
+        for alpha, term in orders_by_term(delta):
+            if term >= best:
+                break
+            best = min(best, term + self.renyi(alpha, best - term))
+        return max(0.0, best)
 
     def variation(self, epsilon: float, ceiling: float = 1.0) -> float:
         """Delta at `epsilon` with quilts coupled to be equal, whatever the secret.
@@ -239,6 +256,14 @@ class QuiltCurve(Plain, kind="markov_quilt"):
     def epsilon(self, delta: float) -> float:
         """Smallest epsilon found at `delta`."""
         delta = check_probability(delta=delta)
+        # by value, as long as the quilts live: model selection asks again and again
+        parts = tuple(map(replace, self.parts))  # without what they have cached
+        key = "epsilon", parts, self.method, self.max_distance, delta
+        return float(
+            MEMORY.found(self.fact.quilts, key, lambda: self._find_epsilon(delta))
+        )
+
+    def _find_epsilon(self, delta: float) -> float:
         high = self.by_orders(delta)
         # the total variation alone may exceed delta, and then no epsilon helps this way
         if math.isinf(high) or self.variation(high, delta) > delta:

@@ -1,7 +1,7 @@
 """Markov quilt mechanism: noise for near records, max-influence for the rest."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace as replace_fields
 from functools import partial
 from typing import Any, ClassVar
@@ -20,6 +20,7 @@ from skpuffer.accountants._base import (
 from skpuffer.accountants.additive._base import QUERY_FIELDS
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
 from skpuffer.accountants.composition._votes import VOTE_FIELDS
+from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import (
     CompositionError,
     InfiniteDistanceError,
@@ -39,7 +40,7 @@ from skpuffer.utils._checks import (
 from skpuffer.utils._solve import root_above
 from skpuffer.utils._types import Floats
 
-from ._curve import QuiltCurve, QuiltPart
+from ._curve import QuiltCurve, QuiltPart, orders_by_term
 from ._run import RunPart, check_run, is_drawn
 
 __all__ = ["MarkovQuilt"]
@@ -49,6 +50,9 @@ Part = QuiltPart | RunPart
 
 #: Losses are capped at so many times the budget while a scale is searched for.
 _BEYOND = 4.0
+
+#: A share of a scale that is not worth a search.
+_SAME = 1e-10
 
 #: Doublings of the noise after which no more of it is taken to help.
 _MOST_DOUBLINGS = 40
@@ -237,36 +241,54 @@ class MarkovQuilt(Accountant):
             unit = unit.with_scale(release.units)
         proportions = np.asarray(unit.scale) if np.ndim(unit.scale) else 1.0
 
-        # a promise at an order is not met by whatever costs more; one with a delta is
-        # converted from costs, and may be
-        ceiling = _BEYOND * float(self.epsilon) if self.delta is None else math.inf
-
-        def curve(scale: float) -> QuiltCurve:
-            noise = unit.with_scale(scale * proportions)
-            parts = (replace_fields(part, noise=noise),)
-            return self._curve(fact, parts, ceiling)
-
-        # the trivial quilt has no influence, so nothing at all is to be covered
-        if part.radius(part.largest) == 0:
-            multiplier = 0.0
-        elif self.delta is None:
-            alpha = float(self.alpha)
-            multiplier = self._least(
-                lambda scale: curve(scale).renyi(alpha) / self.epsilon,
-                lambda shift: unit.scale_for(alpha, self.epsilon, shift),
-                part,
-                proportions,
-            )
-        else:
-            delta = self._noise_delta(fact)
-            # each route gives a valid promise, and their scales depend on public facts
-            # only: the least one may be taken
-            multiplier = min(self._routes(curve, unit, part, proportions, delta))
+        # by value, as long as the quilts live: model selection asks again and again
+        key = (
+            type(self),
+            tuple(sorted(self.get_params(deep=False).items())),
+            replace_fields(part, noise=unit),
+            fact.delta,
+        )
+        multiplier = MEMORY.found(
+            fact.quilts, key, lambda: self._multiplier(fact, part, unit, proportions)
+        )
         noise = unit.with_scale(multiplier * proportions)
         certificate = self._certificate(
             fact, (replace_fields(part, noise=noise),), [release], bound
         )
         return Calibration(noise, certificate)
+
+    def _multiplier(
+        self, fact: MaxInfluence, part: Part, unit: Noise, proportions: Floats | float
+    ) -> float:
+        """Return the least multiple of unit noise that keeps the promise."""
+
+        def curve(scale: float) -> QuiltCurve:
+            noise = unit.with_scale(scale * proportions)
+            parts = (replace_fields(part, noise=noise),)
+            return self._curve(fact, parts)
+
+        # the trivial quilt has no influence, so nothing at all is to be covered
+        if part.radius(part.largest) == 0:
+            return 0.0
+        if self.delta is None:
+            alpha = float(self.alpha)
+            # what costs more is not told apart
+            ceiling = _BEYOND * float(self.epsilon)
+            return _least(
+                lambda scale: curve(scale).renyi(alpha, ceiling) / self.epsilon,
+                *self._bracket(
+                    lambda shift: unit.scale_for(alpha, self.epsilon, shift),
+                    part,
+                    proportions,
+                ),
+            )
+        delta = self._noise_delta(fact)
+        low, high = self._bracket(
+            lambda shift: unit.scale_for_delta(self.epsilon, delta, shift),
+            part,
+            proportions,
+        )
+        return self._least_of_routes(curve, delta, low, high)
 
     def _certify(
         self,
@@ -374,24 +396,19 @@ class MarkovQuilt(Accountant):
             )
         return part
 
-    def _curve(
-        self, fact: MaxInfluence, parts: tuple[Part, ...], ceiling: float = math.inf
-    ) -> QuiltCurve:
-        return QuiltCurve(fact, parts, self.method, self.max_distance, ceiling)
+    def _curve(self, fact: MaxInfluence, parts: tuple[Part, ...]) -> QuiltCurve:
+        return QuiltCurve(fact, parts, self.method, self.max_distance)
 
-    def _least(
+    def _bracket(
         self,
-        excess: Callable[[float], float],
         for_shift: Callable[[Shift], Any],
         part: Part,
         proportions: Floats | float,
-    ) -> float:
-        """Return the least scale at which the loss is within the budget.
+    ) -> tuple[float | None, float]:
+        """Return a lower bound of the scale that is needed, if any, and a guess.
 
         Parameters
         ----------
-        excess : callable of float
-            The loss in units of the budget, by the scale.
         for_shift : callable of Shift
             The least scale for a single shift: a lower bound, of the smallest near set,
             as influence is not negative, and an upper one, of all records near.
@@ -400,24 +417,14 @@ class MarkovQuilt(Accountant):
             Of the scales of coordinates.
         """
         if isinstance(part, RunPart):
-            return _least_of_run(excess, float(part.radius(1)))
+            return None, float(part.radius(1))
         # All scales are proportional, so the first coordinate's tells the multiplier.
         first = np.ravel(proportions)[0]
         low, high = (
             float(np.ravel(for_shift(part.shift(size)))[0] / first)
             for size in (part.smallest, part.largest)
         )
-        if excess(low) <= 1:
-            return low
-        # where the curve is looser than the trade-off of one shift
-        high = _enough(excess, high)
-        if math.isinf(high):
-            return high
-        # At small scales the cheapest quilt may cost infinitely much, or so much that
-        # it is not found out; capped, the function stays finite for the bracketing
-        # search.
-        found = root_above(lambda scale: min(excess(scale), _BEYOND), 1.0, low, high)
-        return float(found)
+        return low, high
 
     def _noise_delta(self, fact: MaxInfluence) -> float:
         """Return the part of delta that is left to noise and quilts."""
@@ -429,29 +436,51 @@ class MarkovQuilt(Accountant):
             )
         return float(self.delta) - fact.delta
 
-    def _routes(
+    def _least_of_routes(
         self,
         curve: Callable[[float], QuiltCurve],
-        unit: Noise,
-        part: Part,
-        proportions: Floats | float,
         delta: float,
-    ) -> Iterator[float]:
-        """Scales that keep an (epsilon, delta) promise, each in its own way."""
+        low: float | None,
+        high: float,
+    ) -> float:
+        """Return the least scale that keeps an (epsilon, delta) promise in some way.
 
-        def for_shift(shift: Shift) -> Any:
-            return unit.scale_for_delta(self.epsilon, delta, shift)
+        Each way gives a valid promise, and its scale depends on public facts only, so
+        the least of them may be taken.
+        """
+        epsilon = self.epsilon
 
-        for loss in (
-            # Given two values of a record, tables can be coupled to agree on the quilt,
-            # hence beyond it, except with its total variation: as for the approximate
-            # Wasserstein mechanism that much is taken off delta, the rest left to the
-            # noise.
-            lambda scale: curve(scale).variation(self.epsilon, _BEYOND * delta) / delta,
-            # influence and noise at one Rényi order, then converted at the best one
-            lambda scale: curve(scale).by_orders(delta) / self.epsilon,
-        ):
-            yield self._least(loss, for_shift, part, proportions)
+        # Given two values of a record, tables can be coupled to agree on the quilt,
+        # hence beyond it, except with its total variation: as for the approximate
+        # Wasserstein mechanism that much is taken off delta, the rest left to the
+        # noise.
+        def by_variation(scale: float) -> float:
+            return curve(scale).variation(epsilon, _BEYOND * delta) / delta
+
+        # influence and noise at one Rényi order, then converted
+        def by_order(alpha: float, term: float, scale: float) -> float:
+            found = curve(scale).renyi(alpha, _BEYOND * epsilon - term)
+            return (found + term) / epsilon
+
+        best = _least(by_variation, low, high)
+        ways = [
+            partial(by_order, alpha, term)
+            for alpha, term in orders_by_term(delta)
+            if term < epsilon
+        ]
+        # The most promising first, by their losses at the best scale known: what is
+        # over the budget there is so at a smaller one too, and most are asked once.
+        probed = best if math.isfinite(best) else high
+        losses = [(way(probed), number) for number, way in enumerate(ways)]
+        for loss, number in sorted(losses):
+            way = ways[number]
+            if loss > 1 and probed >= best:
+                continue
+            if math.isinf(best):
+                best = _least(way, low, high)
+            elif best != low and way(best * (1 - _SAME)) <= 1:
+                best = _least(way, low, best)
+        return best
 
     def _certificate(
         self,
@@ -516,6 +545,38 @@ class MarkovQuilt(Accountant):
         )
 
 
+def _least(excess: Callable[[float], float], low: float | None, high: float) -> float:
+    """Return the least scale at which the loss is within the budget.
+
+    Parameters
+    ----------
+    excess : callable of float
+        The loss in units of the budget, by the scale; decreasing.
+    low : float or None
+        No smaller scale will do; None if no such scale is known.
+    high : float
+        Where the search begins, positive.
+
+    Returns
+    -------
+    float
+        Infinite if there seems to be none.
+    """
+    if low is not None and excess(low) <= 1:
+        return low
+    # where the curve is looser than the trade-off of one shift
+    high = _enough(excess, high)
+    if math.isinf(high):
+        return high
+    if low is None:
+        low = high / 2
+        while excess(low) <= 1:
+            low, high = low / 2, low
+    # At small scales the cheapest quilt may cost infinitely much, or so much that it is
+    # not found out; capped, the function stays finite for the bracketing search.
+    return float(root_above(lambda scale: min(excess(scale), _BEYOND), 1.0, low, high))
+
+
 def _enough(excess: Callable[[float], float], scale: float) -> float:
     """Return a scale at which the loss is within the budget, found by doubling.
 
@@ -527,22 +588,3 @@ def _enough(excess: Callable[[float], float], scale: float) -> float:
             return scale
         scale *= 2
     return math.inf
-
-
-def _least_of_run(excess: Callable[[float], float], step: float) -> float:
-    """Return the least scale at which the loss of a run is within the budget.
-
-    Parameters
-    ----------
-    excess : callable of float
-        The loss in units of the budget, by the scale.
-    step : float
-        Sensitivity of one step to a record, where the search begins.
-    """
-    high = _enough(excess, step)
-    if math.isinf(high):
-        return high
-    low = high / 2
-    while excess(low) <= 1:
-        low, high = low / 2, low
-    return float(root_above(lambda scale: min(excess(scale), _BEYOND), 1.0, low, high))

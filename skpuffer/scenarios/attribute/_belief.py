@@ -9,8 +9,12 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skpuffer.exceptions import PrivacyWarning, ScenarioError
-from skpuffer.privacy_loss._overlap import Overlap, WorstOverlap
-from skpuffer.privacy_loss._pairwise_overlap import PairwiseOverlap, pairwise_overlap
+from skpuffer.privacy_loss.overlap import (
+    Overlap,
+    PairwiseOverlap,
+    WorstOverlap,
+    pairwise_overlap,
+)
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import AnyRelease, BoundScenario, Rows, offers
 from skpuffer.scenarios._facts import Adjacency, Fact, RecordBelief

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from skpuffer.distributions._weak_cache import MEMORY
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import (
@@ -409,7 +410,19 @@ class AttributeScenario(Scenario):
         if not self._beliefs():
             return self._tables()
         rows = [belief for belief in self._beliefs() if isinstance(belief, RowBelief)]
-        return [ReferenceTable(self.coded(belief.table().frame())) for belief in rows]
+        return [self._as_read(belief) for belief in rows]
+
+    def _as_read(self, belief):
+        """Public rows of a belief, as the data is read."""
+
+        def read():
+            return ReferenceTable(self.coded(belief.table().frame()))
+
+        if belief is not self._binned():
+            return read()
+        # its laws are worked out anew for any other rows, bins or names, and each fit
+        # asks for the rows several times
+        return MEMORY.found((belief.laws(self),), "coded rows", read)
 
     @property
     def is_coded(self) -> bool:

@@ -62,6 +62,9 @@ class BoundMarkovChain(BoundScenario):
                 "there is nothing to keep apart."
             )
         self.width, self.delta = self._window()
+        # the last sum asked about: of a long series its distributions may take more
+        # memory than all that is cached
+        self._sum = None, None
 
     def _window(self):
         """Smallest width of a window and the event outside it, or (None, 0)."""
@@ -143,7 +146,11 @@ class BoundMarkovChain(BoundScenario):
     def _output_distributions(
         self, release: AnyRelease, norm: float
     ) -> OutputDistributions:
-        found = sum_distributions(life_of(self.scenario), self._problem(release))
+        problem = self._problem(release)
+        if self._sum[0] != problem:
+            found = sum_distributions(life_of(self.scenario), problem)
+            self._sum = problem, found
+        found = self._sum[1]
         if found is None:
             raise ScenarioError(
                 f"Some values of the release {release.name!r} are too unlikely under "

@@ -5,7 +5,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from skpuffer.privacy_loss._overlap import Overlap
+from skpuffer.privacy_loss.overlap import Overlap
 from skpuffer.releases import PublicContext
 from skpuffer.utils._nested import NestedParametersMixin
 

@@ -6,7 +6,7 @@ from typing import Any
 from scipy.special import ndtri
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.privacy_loss._overlap import NormalOverlap, Overlap
+from skpuffer.privacy_loss.overlap import NormalOverlap, Overlap
 from skpuffer.releases import PublicContext
 from skpuffer.utils._checks import check_probability
 

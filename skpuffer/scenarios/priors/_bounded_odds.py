@@ -3,7 +3,7 @@
 from typing import Any
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.privacy_loss._overlap import OddsOverlap, Overlap
+from skpuffer.privacy_loss.overlap import OddsOverlap, Overlap
 from skpuffer.releases import PublicContext
 from skpuffer.utils._checks import check_at_least_one, check_share
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss._gaussian import gaussian_mu
-from skpuffer.privacy_loss._overlap import Overlap, OverlapCurve, amplified_budgets
+from skpuffer.privacy_loss.overlap import Overlap, OverlapCurve, amplified_budgets
 from skpuffer.utils._checks import check_positive, check_probability
 
 __all__ = ["explained"]

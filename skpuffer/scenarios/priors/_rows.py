@@ -10,7 +10,7 @@ import joblib
 from sklearn.base import clone
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.privacy_loss._overlap import (
+from skpuffer.privacy_loss.overlap import (
     FiniteOverlap,
     NearOverlap,
     Overlap,
@@ -52,6 +52,9 @@ class RowBelief(PublicRowsBelief):
         # what was read of them too, which a copy leaves out
         other.__dict__.update(vars(self))
         other.rest = clone(self.rest, safe=False)
+        # a copy is without what was worked out, which a search needs at every fit
+        if "_kept" in vars(self):
+            other._kept = self._kept
         return other
 
     def __repr__(self) -> str:

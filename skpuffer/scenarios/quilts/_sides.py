@@ -99,12 +99,9 @@ class SideQuilts(Quilts):
 
     def _of_quilt(self, measure, a, b):
         """Max-influence of each record on the quilt at lags (a, b); inf if none."""
-        key = ("of", measure, a, b)
-        found = MEMORY.held((self,), key)
-        if found is None:
-            found = self._find(measure, a, b)
-            MEMORY.keep((self,), key, found)
-        return found
+        return MEMORY.found(
+            (self,), ("of", measure, a, b), lambda: self._find(measure, a, b)
+        )
 
     def _find(self, measure, a, b):
         """Max-influences of the quilt at lags (a, b), computed."""

@@ -7,13 +7,12 @@ they find bounds the divergence, so nothing rests on the solver.
 import math
 
 import numpy as np
-from scipy.optimize import brentq, linprog
-from scipy.sparse import csr_array
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
-from skpuffer.utils._types import Booleans, Floats, Indices
+from skpuffer.utils._types import Floats, Indices
 
-from ._gaussian import gaussian_delta
+from ._cutting_planes import Cuts, deeper, programme
+from ._splits import Split, largest_scale, worth
 
 __all__ = ["PairSplitting"]
 
@@ -32,12 +31,6 @@ _LEVELS = np.append(-np.geomspace(9.0, 0.05, 32), [0.0, 1.0, 2.0])
 # How far quantiles may move in a round: at first, where a test is known, and at most.
 _FIRST_BOX, _NEXT_BOX, _LAST_BOX = 1.0, 0.25, 4.0
 
-# Cuts along which the one probability hardly moves with the other are left out.
-_FLAT = 1e-6
-
-# Quantiles beyond which steps are shorter.
-_FAR = 5.0
-
 # Masses too small to be split: all of a positive one is counted, none of a negative.
 _NOTHING = 1e-17
 
@@ -46,12 +39,6 @@ _EXACT = 1e-13
 
 # Nearest partners of a member that the first round knows of.
 _NEAREST = 3
-
-#: A pair of members, and the quantile at which it is cut.
-_Cuts = tuple[Indices, Indices, Floats]
-
-#: Masses of pairs, of the one member and of the other.
-_Split = tuple[Floats, Floats]
 
 
 class PairSplitting:
@@ -86,7 +73,7 @@ class PairSplitting:
         self._levels = np.full(len(metric), math.inf)
         self._box = _FIRST_BOX
         none = np.zeros(0, int)
-        self._cuts: _Cuts = (none, none, np.zeros(0))
+        self._cuts: Cuts = (none, none, np.zeros(0))
 
     def bound(
         self,
@@ -168,15 +155,15 @@ class PairSplitting:
             return scale, float(plus.sum())
         metric = self._metric[np.ix_(rows, columns)]
 
-        def raised(split: _Split, scale: float) -> float:
+        def raised(split: Split, scale: float) -> float:
             if most is None or near is None or scale == most:
                 return scale
-            return _largest_scale(split, metric, near, scale, most)
+            return largest_scale(split, metric, near, scale, most)
 
         # every mass split in proportion to all others
         split = np.outer(up, down / down.sum()), np.outer(up / up.sum(), down)
         scale = raised(split, scale)
-        best = _value(split, scale * metric)
+        best = worth(split, scale * metric)
         low, high, least = self._start(up, down, scale * metric, columns)
         cuts, box = self._kept(rows, columns, low, high, scale * metric), self._box
         binding = np.zeros(0, bool)
@@ -190,17 +177,17 @@ class PairSplitting:
             ):
                 break
             mu = scale * metric
-            solved = _programme(up, down, mu, cuts, low, high, box)
+            solved = programme(up, down, mu, cuts, low, high, box)
             if solved is None:
                 break
             found, p_high, p_low, binding = solved
-            best = min(best, _value(found, mu))
+            best = min(best, worth(found, mu))
             test = _feasible(p_low, mu)
-            cuts = _deeper(cuts, mu, p_high, (p_low, test[0]))
+            cuts = deeper(cuts, mu, p_high, (p_low, test[0]))
             higher = raised(found, scale)
             if higher > scale:
                 scale = higher
-                best = _value(found, scale * metric)
+                best = worth(found, scale * metric)
                 low, high = _feasible(low, scale * metric)
                 least = _difference(up, down, low, high)
                 test = _feasible(p_low, scale * metric)
@@ -232,7 +219,7 @@ class PairSplitting:
 
     def _kept(
         self, rows: Indices, columns: Indices, low: Floats, high: Floats, mu: Floats
-    ) -> _Cuts:
+    ) -> Cuts:
         """Return the last cuts of members that still count, and those of near pairs."""
         place = np.full((2, len(self._levels)), -1)
         place[0, rows], place[1, columns] = (
@@ -256,41 +243,6 @@ class PairSplitting:
         )
 
 
-def _value(split: _Split, mu: Floats) -> float:
-    """Sum of the divergences of the pairs of a split."""
-    x, y = split
-    used = x > 0
-    with np.errstate(divide="ignore", over="ignore"):
-        ratio = np.log(y[used] / x[used])
-    return float(x[used] @ gaussian_delta(ratio, mu[used]))
-
-
-def _largest_scale(
-    split: _Split, metric: Floats, target: float, scale: float, most: float
-) -> float:
-    """Largest scale up to `most` at which a split is worth no more than a target."""
-    used = split[0] > 0
-    split, metric = (split[0][used], split[1][used]), metric[used]
-    if _value(split, scale * metric) > target:
-        return scale
-    if _value(split, most * metric) <= target:
-        return most
-    # from what a pair as far apart as any would allow, in decades
-    low, high = scale, scale or 1e-6
-    while _value(split, high * metric) <= target:
-        low, high = high, min(most, 2 * high)
-    if low == 0:
-        return low
-    found: float = brentq(
-        lambda s: math.log(max(_value(split, s * metric), 1e-300) / target),
-        low,
-        high,
-        xtol=1e-7 * low,
-        rtol=1e-7,
-    )
-    return max(low, found * (1 - 1e-6))
-
-
 def _difference(up: Floats, down: Floats, low: Floats, high: Floats) -> float:
     return float(up @ ndtr(high) - down @ ndtr(low))
 
@@ -301,100 +253,3 @@ def _feasible(levels: Floats, mu: Floats) -> tuple[Floats, Floats]:
     # a metric: those of the same side keep within their distances as well
     low = np.maximum((high[:, None] - mu).max(axis=0), -_FARTHEST)
     return low, high
-
-
-def _programme(
-    up: Floats,
-    down: Floats,
-    mu: Floats,
-    cuts: _Cuts,
-    low: Floats,
-    high: Floats,
-    box: float,
-) -> tuple[_Split, Floats, Floats, Booleans] | None:
-    """Solve the linear programme; return split, quantiles, and which cuts bind."""
-    a, b, at = cuts
-    n_high = len(high)
-    level = np.concatenate([high, low])
-    p = ndtr(level)
-    # Variables are changes of the best test known, in units of how a probability moves
-    # with its quantile: numbers near one, and none of them changed keeps to all cuts.
-    unit = np.exp(-(level**2) / 2)
-    # far out a quantile means a larger factor
-    width = box / np.maximum(1.0, np.abs(level) / _FAR)
-    least, most = (ndtr(level - width) - p) / unit, (ndtr(level + width) - p) / unit
-    far = at + mu[a, b]
-    log_slope = (at**2 - far**2) / 2
-    slope = np.exp(log_slope)
-    steep = slope * unit[n_high + b] / unit[a]
-    room = gaussian_delta(log_slope, mu[a, b]) + slope * p[n_high + b] - p[a]
-    room = np.maximum(room / unit[a], 0.0)
-    # those that nothing in the box can reach only blur the numbers
-    near = room < most[a] - steep * least[n_high + b]
-    kept = np.flatnonzero(near & (steep > _FLAT) & (steep < 1 / _FLAT))
-    gain = np.concatenate([up, -down]) * unit
-    scale = np.abs(gain).max()
-    if not (len(kept) and scale > 0 and np.all(np.isfinite(most))):
-        return None
-    every = np.arange(len(kept))
-    table = csr_array(
-        (
-            np.concatenate([np.ones(len(kept)), -steep[kept]]),
-            (
-                np.concatenate([every, every]),
-                np.concatenate([a[kept], n_high + b[kept]]),
-            ),
-        ),
-        shape=(len(kept), len(level)),
-    )
-    found = linprog(
-        -gain / scale,
-        A_ub=table,
-        b_ub=room[kept],
-        bounds=np.stack([least, most], axis=1),
-        method="highs-ds",
-    )
-    if found.status != 0:
-        return None
-    weight = np.zeros(len(a))
-    weight[kept] = np.maximum(-found.ineqlin.marginals, 0.0)
-    split = _split(a, b, weight * scale / unit[a], slope, up, down, mu)
-    level = ndtri(np.clip(p + found.x * unit, 1e-300, 1 - 1e-16))
-    return split, level[:n_high], level[n_high:], weight > 0
-
-
-def _split(
-    a: Indices,
-    b: Indices,
-    weight: Floats,
-    slope: Floats,
-    up: Floats,
-    down: Floats,
-    mu: Floats,
-) -> tuple[Floats, Floats]:
-    """Return the split that weights of cuts make, with the masses for its sums."""
-    x, y = np.zeros(mu.shape), np.zeros(mu.shape)
-    np.add.at(x, (a, b), weight)
-    np.add.at(y, (a, b), weight * slope)
-    # what the solver left out goes to the nearest
-    alone = np.flatnonzero(x.sum(axis=1) <= 0)
-    x[alone, mu[alone].argmin(axis=1)] = up[alone]
-    x *= (up / x.sum(axis=1))[:, None]
-    used = y.sum(axis=0)
-    y *= np.divide(down, used, out=np.zeros_like(used), where=used > 0)
-    return x, y
-
-
-def _deeper(cuts: _Cuts, mu: Floats, high: Floats, levels: tuple[Floats, ...]) -> _Cuts:
-    """Add cuts where a solution exceeds most what the pairs allow."""
-    parts = [cuts]
-    for at in levels:
-        excess = high[:, None] - at - mu
-        for axis in (0, 1):
-            worst = excess.argmax(axis=axis)
-            every = np.arange(len(worst))
-            a, b = (worst, every) if axis == 0 else (every, worst)
-            over = excess[a, b] > 1e-9
-            parts.append((a[over], b[over], at[b[over]]))
-    a, b, at = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return a, b, at

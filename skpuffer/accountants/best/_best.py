@@ -1,21 +1,26 @@
 """Accountant that asks all others, and takes the one whose noise is least."""
 
-import inspect
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
 
+from skpuffer.accountants._base import (
+    Accountant,
+    Calibration,
+    bind,
+    check_values,
+)
+from skpuffer.accountants.additive._base import DEFAULT_ORDER
+from skpuffer.accountants.composition import PrivacyLoss
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
-from skpuffer.releases import GradientRelease, QueryRelease
+from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import BoundScenario, Scenario
-from skpuffer.scenarios._facts import Fact
 from skpuffer.utils._checks import (
     check_count,
     check_order,
@@ -23,18 +28,19 @@ from skpuffer.utils._checks import (
     check_probability,
 )
 
-from ._base import Accountant, Calibration, bind, check_values, known_accountants
-from .additive._base import DEFAULT_ORDER
-from .composition import PrivacyLoss
+from ._candidates import all_candidates, is_valid, name_of, usual_alpha
+from ._choice import least_of, mean_square, ratio, spent_by
+from ._facts import FactsOnce
 
 __all__ = ["Best"]
 
-#: Errors that differ by no more than this share count as equal: scales are found to
-#: about so many digits.
-_SAME = 1e-3
-
 #: How much of the budget a certificate may be over, for rounding.
 _ROUNDING = 1e-6
+
+_ESTIMATES = (
+    "it would only estimate here, which is no promise; ask it by itself for an "
+    "estimate, or declare what is known of the prior (prior_as=...)"
+)
 
 
 class Best(Accountant):
@@ -216,7 +222,7 @@ class Best(Accountant):
             If no candidate promises this; the message holds the reason of each.
         """
         self.check()
-        bound = _Once(bind(scenario, release))
+        bound = FactsOnce(bind(scenario, release))
         found, reasons = [], []
         for candidate in self._shown(self._asked(type(release))):
             try:
@@ -225,17 +231,17 @@ class Best(Accountant):
             except ValueError as error:
                 reasons.append((candidate, str(error)))
                 continue
-            found.append((_mean_square(made.noise, release.dim), candidate, made))
+            found.append((mean_square(made.noise, release.dim), candidate, made))
         if not found:
             raise self._none(release, bound, reasons)
-        best = _least([error for error, *_ in found], [m for *_, m in found])
+        best = least_of([error for error, *_ in found], [m for *_, m in found])
         others = sorted(
             ((error, other) for i, (error, other, _) in enumerate(found) if i != best),
             key=lambda other: other[0],
         )
         least, winner, made = found[best]
-        runners = [f"{_name(other)} {_ratio(error, least)}" for error, other in others]
-        choice = f"{_name(winner)}, of the least mean square error"
+        runners = [f"{name_of(other)} {ratio(error, least)}" for error, other in others]
+        choice = f"{name_of(winner)}, of the least mean square error"
         if runners:
             choice += f"; against it {', '.join(runners)}"
         made_by_all = [m.certificate for *_, m in found]
@@ -261,7 +267,7 @@ class Best(Accountant):
         """
         self.check()
         check_values(noise, release)
-        bound = _Once(bind(scenario, release))
+        bound = FactsOnce(bind(scenario, release))
         asked = list(self._asked(type(release)))
         # those of the same noise, or all: an accountant certifies any that it knows
         family = [a for a in asked if a._chosen_noise().family == noise.family]
@@ -277,13 +283,13 @@ class Best(Accountant):
         if not found:
             raise self._none(release, bound, reasons)
         made = [Calibration(noise, certificate) for _, certificate in found]
-        best = _least([_spent(certificate) for _, certificate in found], made)
+        best = least_of([spent_by(certificate) for _, certificate in found], made)
         winner, certificate = found[best]
-        choice = f"{_name(winner)}, of the least epsilon for this noise"
+        choice = f"{name_of(winner)}, of the least epsilon for this noise"
         return self._labelled(certificate, [c for _, c in found], choice)
 
     def _check_support(self, release: Any, bound: BoundScenario) -> None:
-        bound = _Once(bound)
+        bound = FactsOnce(bound)
         reasons = []
         for candidate in self._asked(type(release)):
             try:
@@ -317,11 +323,11 @@ class Best(Accountant):
         """
         candidates = self.candidates
         if candidates is None:
-            candidates = _all_candidates(kind)
+            candidates = all_candidates(kind, Best)
         for candidate in candidates:
             asked = self._at_target(candidate)
             # defaults are tried in every noise, of which some keep no such promise
-            if asked is None or (self.candidates is None and not _is_valid(asked)):
+            if asked is None or (self.candidates is None and not is_valid(asked)):
                 continue
             yield asked
 
@@ -337,7 +343,7 @@ class Best(Accountant):
             target["delta"] = self.delta
             if "alpha" in names:
                 # what goes with a delta: None, or the order of a class that needs one
-                target["alpha"] = _usual_alpha(type(candidate))
+                target["alpha"] = usual_alpha(type(candidate))
         else:
             # a class without the parameter may promise at one order alone
             if "alpha" in names:
@@ -384,7 +390,7 @@ class Best(Accountant):
             raise UnsupportedError(
                 f"its certificate is of another promise ({certificate.notion.title})"
             )
-        if spent and _spent(certificate) > self.epsilon * (1 + _ROUNDING):
+        if spent and spent_by(certificate) > self.epsilon * (1 + _ROUNDING):
             raise UnsupportedError("its noise spends more than the budget")
 
     def _labelled(
@@ -397,7 +403,7 @@ class Best(Accountant):
             confidence = max(0.0, 1 - sum(1 - c.confidence for c in compared))
         return replace(
             certificate,
-            accountant=_name(self),
+            accountant=name_of(self),
             choice=choice,
             confidence=confidence,
         )
@@ -408,7 +414,7 @@ class Best(Accountant):
         """Say why no candidate will do: each reason once, with those who gave it."""
         names: dict[str, list[str]] = {}
         for candidate, reason in reasons:
-            names.setdefault(reason, []).append(_name(candidate))
+            names.setdefault(reason, []).append(name_of(candidate))
         lines = [f"- {', '.join(who)}: {reason}" for reason, who in names.items()]
         what = "no candidate makes such promises" if not lines else ""
         return UnsupportedError(
@@ -427,118 +433,3 @@ class Best(Accountant):
             list(asked), desc="accountants", unit="accountant"
         )
         return bar
-
-
-_ESTIMATES = (
-    "it would only estimate here, which is no promise; ask it by itself for an "
-    "estimate, or declare what is known of the prior (prior_as=...)"
-)
-
-
-class _Once(BoundScenario):
-    """A bound scenario that finds each fact once, however many ask for it.
-
-    Raises
-    ------
-    UnsupportedError
-        If its facts are read off the private rows.
-    """
-
-    def __init__(self, bound: BoundScenario) -> None:
-        # before any candidate is asked: whom it would be, or why nobody, tells of the
-        # rows
-        if bound.scenario.needs_empirical:
-            raise UnsupportedError(
-                "Best does not choose by the private rows, which are the prior here, "
-                "and every accountant would only estimate. Declare a prior, or name an "
-                "accountant for an estimate, such as GeneralWasserstein()."
-            )
-        super().__init__(bound.scenario, bound.context)
-        self._bound = bound
-        self._found: dict[tuple[Any, ...], Any] = {}
-
-    def provides(self, release: Any) -> frozenset[type[Fact]]:
-        return self._bound.provides(release)
-
-    def fact(self, kind: Any, release: Any, norm: float = 2) -> Any:
-        # of one release: the one that all candidates are asked about
-        key = kind, id(release), norm
-        if key not in self._found:
-            self._found[key] = self._bound.fact(kind, release, norm)
-        return self._found[key]
-
-    def describe(self) -> str:
-        return self._bound.describe()
-
-
-def _all_candidates(kind: type) -> list[Accountant]:
-    """Every recommended accountant, in the noises to try for a kind of release."""
-    # Laplace noise hides moves in l1: gradients would be clipped in another norm, and
-    # over many steps or votes it needs more than Gaussian noise
-    families = ("gaussian", "laplace") if kind is QueryRelease else ("gaussian",)
-    found = []
-    for known in known_accountants():
-        if issubclass(known, Best) or not known.recommended:
-            continue
-        if "noise" in known._get_param_names():
-            make: Callable[..., Accountant] = known
-            found += [make(noise=family) for family in families]
-        else:
-            found.append(known())
-    return found
-
-
-@lru_cache
-def _usual_alpha(kind: type[Accountant]) -> Any:
-    """Default of the parameter `alpha` of a class."""
-    return inspect.signature(kind).parameters["alpha"].default
-
-
-def _is_valid(accountant: Accountant) -> bool:
-    try:
-        accountant.check()
-    except ValueError:
-        return False
-    return True
-
-
-def _name(accountant: Accountant) -> str:
-    """Text of an accountant in one line."""
-    return " ".join(repr(accountant).split())
-
-
-def _mean_square(noise: Noise, dim: int | None) -> float:
-    """Mean square of a noise in the units of the output, summed over coordinates."""
-    # where their number is not known, all candidates have the same for each
-    return float(np.sum(noise.variance(dim)))
-
-
-def _spent(certificate: Certificate) -> float:
-    return math.inf if certificate.epsilon is None else certificate.epsilon
-
-
-def _least(sizes: Sequence[float], made: Sequence[Calibration]) -> int:
-    """Position of the least size; of those about equal, of the best certificate."""
-    near = min(sizes) * (1 + _SAME)
-    # all may be infinite, and then equal
-    equal = [i for i, size in enumerate(sizes) if size <= near]
-    return min(equal, key=lambda i: _preference(made[i].certificate))
-
-
-def _preference(certificate: Certificate) -> tuple[Any, ...]:
-    """Order in which certificates of one promise are preferred, the best first."""
-    return (
-        not certificate.composable,
-        not certificate.notion.differential,
-        certificate.event_delta,
-        -certificate.confidence,
-        len(certificate.assumptions),
-    )
-
-
-def _ratio(error: float, least: float) -> str:
-    if error == least:
-        return "(the same)"
-    if least == 0 or math.isinf(error):
-        return "(infinitely more)"
-    return f"({error / least:.3g} ×)"

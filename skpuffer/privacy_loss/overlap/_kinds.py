@@ -1,25 +1,18 @@
-"""Amplification by overlap: what is left to hide of a record that is believed alike.
-
-Given either value of a secret, one record has one of two distributions. What they have
-in common tells nothing, whatever is released of it. A curve for a record that becomes
-any other therefore promises more to whoever believes in that overlap.
-"""
+"""How much of the two distributions of a record overlaps, kind by kind."""
 
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from skpuffer.utils._checks import check_non_negative, check_real
+from skpuffer.privacy_loss._gaussian import gaussian_delta
+from skpuffer.utils._checks import check_real
 from skpuffer.utils._plain import Plain
-from skpuffer.utils._solve import smallest_argument
 from skpuffer.utils._types import Floats
 
-from ._gaussian import gaussian_delta
-from ._protocols import PrivacyCurve
+from ._rounding import FARTHEST, ROUNDING
 
 __all__ = [
     "FiniteOverlap",
@@ -27,26 +20,9 @@ __all__ = [
     "NormalOverlap",
     "OddsOverlap",
     "Overlap",
-    "OverlapCurve",
     "WorstOverlap",
-    "amplified_budgets",
-    "amplified_target",
     "finite_overlap",
 ]
-
-_EPS = float(np.finfo(float).eps)
-
-# Differences of numbers up to one lose a few units of their last digit.
-_ROUNDING = 16 * _EPS
-
-# Curves are evaluated to about as many digits.
-_DIGITS = 1e-12
-
-#: Largest epsilon whose exponential is a float.
-_FARTHEST = 700.0
-
-#: A delta below one, however little is left to hide beyond it.
-_NEARLY_ALL = 1 - 1e-9
 
 #: Odds nearer to one are taken for this: divergences grow with them, and are found by
 #: dividing by what they exceed one by.
@@ -83,13 +59,13 @@ class Overlap(Plain, ABC):
         """
         epsilon = check_real(epsilon=epsilon)
         # they fall with epsilon, and its exponential overflows further out
-        found = self._etas(min(abs(epsilon), _FARTHEST))
+        found = self._etas(min(abs(epsilon), FARTHEST))
         if epsilon < 0:
             # (P - e^ε Q)₊ = (P - e^ε Q) + e^ε (Q - e^-ε P)₊, summed up
             less = -math.expm1(epsilon)
             first, second = (less + (1 - less) * eta for eta in reversed(found))
             found = first, second
-        first, second = (min(1.0, eta * (1 + _ROUNDING)) for eta in found)
+        first, second = (min(1.0, eta * (1 + ROUNDING)) for eta in found)
         return first, second
 
 
@@ -115,7 +91,7 @@ class OddsOverlap(Overlap, kind="odds_overlap"):
         if gap > 0:
             # (√w - e^(ε/2))² / (w - 1), with √w taken out
             widest = self.odds / (self.odds - 1)
-            slack = _ROUNDING * max(1.0, math.log(self.odds))
+            slack = ROUNDING * max(1.0, math.log(self.odds))
             eta = widest * math.expm1(-(gap + slack) / 2) ** 2
         eta = (1 - self.share) * eta + self.share
         return eta, eta
@@ -140,7 +116,7 @@ class NormalOverlap(Overlap, kind="normal_overlap"):
         if self.odds == 1 or self.mu == 0:
             alone = OddsOverlap(self.odds)._etas(epsilon)[0] if self.odds > 1 else 0.0
             eta = float(gaussian_delta(epsilon, self.mu)) if self.mu else alone
-            eta = max(0.0, eta) + _ROUNDING
+            eta = max(0.0, eta) + ROUNDING
             return eta, eta
         w = max(self.odds, _LEAST_ODDS)
         mu, log_w = self.mu, math.log(w)
@@ -289,7 +265,7 @@ def _with_odds(u: Floats, v: Floats, odds: float) -> Floats:
     factor within the range: the largest of ``u w q / (1 + (w - 1) q) - v q`` over q.
     """
     if odds == 1:
-        return np.maximum(u * (1 + _ROUNDING) - v, 0.0)
+        return np.maximum(u * (1 + ROUNDING) - v, 0.0)
     w = max(odds, _LEAST_ODDS)
     split = np.maximum(np.sqrt(u * w) - np.sqrt(v), 0.0) ** 2 / (w - 1)
     return np.where(u >= w * v, u - v, split) + _slack(w) * u
@@ -297,121 +273,4 @@ def _with_odds(u: Floats, v: Floats, odds: float) -> Floats:
 
 def _slack(odds: float) -> float:
     # terms of order w are subtracted, and what is left is divided by w - 1
-    return _ROUNDING * (odds + 1) ** 2 / (odds - 1)
-
-
-def amplified_target(epsilon: float, eta: float) -> float:
-    """Return the epsilon at which a curve is read for an overlap.
-
-    Parameters
-    ----------
-    epsilon : float
-    eta : float
-        Divergence of the record's two distributions at `epsilon`, in (0, 1].
-
-    Returns
-    -------
-    float
-        ``log(1 + (exp(epsilon) - 1) / eta)``; minus infinity where the second
-        distribution holds no more than the first.
-
-    References
-    ----------
-    Balle, Barthe and Gaboardi (2018), Privacy amplification by subsampling, Theorem 2,
-    applied to the belief instead of the sampler.
-    """
-    if epsilon > _FARTHEST:  # one is nothing beside the exponential
-        return epsilon - math.log(eta)
-    grown = math.expm1(epsilon) / eta
-    return math.log1p(grown) if grown > -1 else -math.inf
-
-
-def amplified_budgets(
-    overlap: Overlap, epsilon: float, delta: float
-) -> tuple[tuple[float, float], ...]:
-    """Return the budgets that a mechanism has to keep where a record becomes any other.
-
-    Parameters
-    ----------
-    overlap : Overlap
-    epsilon, delta : float
-        The budget for whoever believes in it.
-
-    Returns
-    -------
-    tuple of (float, float)
-        Of epsilon and delta, one for each order of the record's distributions; none
-        where the overlap alone is within the budget.
-    """
-    # eta * curve(target) <= delta
-    budgets = [
-        (amplified_target(epsilon, eta), min(delta / eta, _NEARLY_ALL))
-        for eta in overlap.etas(epsilon)
-        if eta > delta
-    ]
-    return tuple(dict.fromkeys(budgets))
-
-
-@dataclass(frozen=True)
-class OverlapCurve(Plain, kind="overlap"):
-    """Privacy curve of a mechanism, for whoever believes that one record overlaps.
-
-    Parameters
-    ----------
-    curve : curve
-        Of all that is released of the table together, where the record becomes any
-        other: composed first, and amplified once.
-    overlap : Overlap
-        Of all that is read of the record.
-    wider : tuple of (str, Overlap), default=()
-        What the overlap would be if the belief is off, each under a name.
-
-    Notes
-    -----
-    With η(ε) the divergence of the record's distributions,
-    ``delta(ε) = η(ε) curve.delta(log(1 + (exp(ε) - 1) / η(ε)))``, the larger of both
-    orders. The positive and the negative part of P - e^ε Q are, but for their masses η
-    and η + e^ε - 1, two distributions of the record, which the mechanism hides from
-    each other as it does any two records.
-    """
-
-    curve: PrivacyCurve
-    overlap: Overlap
-    wider: tuple[tuple[str, Overlap], ...] = ()
-
-    gaussian_mu: ClassVar[None] = None
-
-    def renyi(self, alpha: float) -> float:
-        """Return the Rényi cost at an order: what holds whatever is believed."""
-        return self.curve.renyi(alpha)
-
-    def delta(self, epsilon: float) -> float:
-        """Return the delta at an epsilon, rounded up."""
-        epsilon = check_real(epsilon=epsilon)
-        found = [
-            eta * self._at(amplified_target(epsilon, eta))
-            for eta in self.overlap.etas(epsilon)
-            if eta > 0
-        ]
-        # an average over records promises no less than the worst of them
-        plain = float(self.curve.delta(epsilon))
-        return min(max(found, default=0.0) * (1 + _DIGITS), plain)
-
-    def _at(self, epsilon: float) -> float:
-        return 1.0 if epsilon == -math.inf else float(self.curve.delta(epsilon))
-
-    def epsilon(self, delta: float) -> float:
-        """Return the smallest epsilon >= 0 at a delta, rounded up."""
-        delta = check_non_negative(delta=delta)
-        plain = float(self.curve.epsilon(delta))
-        # a search needs a target above zero
-        if delta == 0 or plain == 0:
-            return plain
-        return min(plain, smallest_argument(self.delta, delta))
-
-    def if_off(self, delta: float) -> dict[str, float]:
-        """Return the epsilon at a delta if the belief is off, by the name of how."""
-        return {
-            name: OverlapCurve(self.curve, other).epsilon(delta)
-            for name, other in self.wider
-        }
+    return ROUNDING * (odds + 1) ** 2 / (odds - 1)

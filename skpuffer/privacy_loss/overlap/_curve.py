@@ -1,0 +1,140 @@
+"""Amplification by overlap: what is left to hide of a record that is believed alike.
+
+Given either value of a secret, one record has one of two distributions. What they have
+in common tells nothing, whatever is released of it. A curve for a record that becomes
+any other therefore promises more to whoever believes in that overlap.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from skpuffer.privacy_loss._protocols import PrivacyCurve
+from skpuffer.utils._checks import check_non_negative, check_real
+from skpuffer.utils._plain import Plain
+from skpuffer.utils._solve import smallest_argument
+
+from ._kinds import Overlap
+from ._rounding import DIGITS, FARTHEST
+
+__all__ = ["OverlapCurve", "amplified_budgets", "amplified_target"]
+
+#: A delta below one, however little is left to hide beyond it.
+_NEARLY_ALL = 1 - 1e-9
+
+
+def amplified_target(epsilon: float, eta: float) -> float:
+    """Return the epsilon at which a curve is read for an overlap.
+
+    Parameters
+    ----------
+    epsilon : float
+    eta : float
+        Divergence of the record's two distributions at `epsilon`, in (0, 1].
+
+    Returns
+    -------
+    float
+        ``log(1 + (exp(epsilon) - 1) / eta)``; minus infinity where the second
+        distribution holds no more than the first.
+
+    References
+    ----------
+    Balle, Barthe and Gaboardi (2018), Privacy amplification by subsampling, Theorem 2,
+    applied to the belief instead of the sampler.
+    """
+    if epsilon > FARTHEST:  # one is nothing beside the exponential
+        return epsilon - math.log(eta)
+    grown = math.expm1(epsilon) / eta
+    return math.log1p(grown) if grown > -1 else -math.inf
+
+
+def amplified_budgets(
+    overlap: Overlap, epsilon: float, delta: float
+) -> tuple[tuple[float, float], ...]:
+    """Return the budgets that a mechanism has to keep where a record becomes any other.
+
+    Parameters
+    ----------
+    overlap : Overlap
+    epsilon, delta : float
+        The budget for whoever believes in it.
+
+    Returns
+    -------
+    tuple of (float, float)
+        Of epsilon and delta, one for each order of the record's distributions; none
+        where the overlap alone is within the budget.
+    """
+    # eta * curve(target) <= delta
+    budgets = [
+        (amplified_target(epsilon, eta), min(delta / eta, _NEARLY_ALL))
+        for eta in overlap.etas(epsilon)
+        if eta > delta
+    ]
+    return tuple(dict.fromkeys(budgets))
+
+
+@dataclass(frozen=True)
+class OverlapCurve(Plain, kind="overlap"):
+    """Privacy curve of a mechanism, for whoever believes that one record overlaps.
+
+    Parameters
+    ----------
+    curve : curve
+        Of all that is released of the table together, where the record becomes any
+        other: composed first, and amplified once.
+    overlap : Overlap
+        Of all that is read of the record.
+    wider : tuple of (str, Overlap), default=()
+        What the overlap would be if the belief is off, each under a name.
+
+    Notes
+    -----
+    With η(ε) the divergence of the record's distributions,
+    ``delta(ε) = η(ε) curve.delta(log(1 + (exp(ε) - 1) / η(ε)))``, the larger of both
+    orders. The positive and the negative part of P - e^ε Q are, but for their masses η
+    and η + e^ε - 1, two distributions of the record, which the mechanism hides from
+    each other as it does any two records.
+    """
+
+    curve: PrivacyCurve
+    overlap: Overlap
+    wider: tuple[tuple[str, Overlap], ...] = ()
+
+    gaussian_mu: ClassVar[None] = None
+
+    def renyi(self, alpha: float) -> float:
+        """Return the Rényi cost at an order: what holds whatever is believed."""
+        return self.curve.renyi(alpha)
+
+    def delta(self, epsilon: float) -> float:
+        """Return the delta at an epsilon, rounded up."""
+        epsilon = check_real(epsilon=epsilon)
+        found = [
+            eta * self._at(amplified_target(epsilon, eta))
+            for eta in self.overlap.etas(epsilon)
+            if eta > 0
+        ]
+        # an average over records promises no less than the worst of them
+        plain = float(self.curve.delta(epsilon))
+        return min(max(found, default=0.0) * (1 + DIGITS), plain)
+
+    def _at(self, epsilon: float) -> float:
+        return 1.0 if epsilon == -math.inf else float(self.curve.delta(epsilon))
+
+    def epsilon(self, delta: float) -> float:
+        """Return the smallest epsilon >= 0 at a delta, rounded up."""
+        delta = check_non_negative(delta=delta)
+        plain = float(self.curve.epsilon(delta))
+        # a search needs a target above zero
+        if delta == 0 or plain == 0:
+            return plain
+        return min(plain, smallest_argument(self.delta, delta))
+
+    def if_off(self, delta: float) -> dict[str, float]:
+        """Return the epsilon at a delta if the belief is off, by the name of how."""
+        return {
+            name: OverlapCurve(self.curve, other).epsilon(delta)
+            for name, other in self.wider
+        }
