@@ -66,8 +66,11 @@ def score(model, X, y, fitted_on, scored_on):
     return model.score(X.iloc[scored_on], y[scored_on]), model.certificate_.gain
 
 
-def census(quick, n_splits):
-    """Accuracies on Adult, by size, epsilon and what is promised."""
+def census_splits(quick, n_splits):
+    """Splits of Adult: size, number, features, labels, indices, scenarios by promise.
+
+    Indices are those of the public rows, of the private ones and of all others.
+    """
     directory = os.environ.get("SKPUFFER_TEST_DATA")
     if quick or not directory:
         parts = [load_adult(subset=subset) for subset in ("test", "train")]
@@ -80,13 +83,11 @@ def census(quick, n_splits):
         n_public = 16_000
     white = (data["race"] == "White").to_numpy()
     y = np.asarray(y.astype(str))
-    rows = []
     for size in (1000,) if quick else (1000, 5000):
         for split in range(n_splits):
             order = np.random.default_rng(split).permutation(len(y))
-            public, private = order[:n_public], order[n_public : n_public + size]
-            held_out = order[n_public + size :]
-            mask = np.isin(np.arange(len(y)), public)
+            indices = np.split(order, [n_public, n_public + size])
+            mask = np.isin(np.arange(len(y)), indices[0])
             X = unit_rows(data[NUMBERS + NAMES], mask)
             odds = LogisticRegression(max_iter=1000).fit(X[mask], white[mask])
             beliefs = {
@@ -97,15 +98,27 @@ def census(quick, n_splits):
                 name: AttributeScenario("race", level="record", prior=belief)
                 for name, belief in beliefs.items()
             }
-            for epsilon in EPSILONS[:1] if quick else EPSILONS:
-                for name, scenario in scenarios.items():
-                    accountant = (
-                        PrivacyLoss if name in PLAIN else OverlapAmplification
-                    )(epsilon, delta=1e-5)
-                    model = PrivateLogisticRegression(scenario, accountant)
-                    for _ in range(3):
-                        found, gain = score(model, X, y, private, held_out)
-                        rows.append(("adult", size, epsilon, name, split, found, gain))
+            yield size, split, X, y, indices, scenarios
+
+
+def accountant_of(promise, epsilon):
+    """Return the accountant of a promise, at delta of 1e-5."""
+    kind = PrivacyLoss if promise in PLAIN else OverlapAmplification
+    return kind(epsilon, delta=1e-5)
+
+
+def census(quick, n_splits):
+    """Accuracies on Adult, by size, epsilon and what is promised."""
+    rows = []
+    for size, split, X, y, indices, scenarios in census_splits(quick, n_splits):
+        _, private, held_out = indices
+        for epsilon in EPSILONS[:1] if quick else EPSILONS:
+            for name, scenario in scenarios.items():
+                accountant = accountant_of(name, epsilon)
+                model = PrivateLogisticRegression(scenario, accountant)
+                for _ in range(3):
+                    found, gain = score(model, X, y, private, held_out)
+                    rows.append(("adult", size, epsilon, name, split, found, gain))
     return rows
 
 

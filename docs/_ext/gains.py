@@ -4,10 +4,12 @@ The cells come from the figures that ``python -m benchmarks.gains`` stored: fits
 comparison of what is needed with what is provided.
 """
 
+from html import escape
 from pathlib import Path
 
 import pandas as pd
 from compatibility import list_table, plain
+from docutils import nodes
 from sphinx.util.docutils import SphinxDirective
 
 STORED = Path(__file__).parents[2] / "benchmarks" / "results" / "gains.csv"
@@ -25,9 +27,15 @@ class _Cells:
         self.numbered, self.reasons = numbered, {}
 
     def cell(self, row):
-        """Return the gain, or a dash with the number of its reason."""
+        """Return the gain, or a dash with the number of its reason.
+
+        Where more than one record may differ, what one record would need stands below.
+        """
         if row["works"]:
-            return _times(row["gain"])
+            gain = _times(row["gain"])
+            if row["records"] > 1:
+                return f"{gain} ({_times(row['gain_over_one'])})"
+            return gain
         if not self.numbered:
             return "–"
         number = self.reasons.setdefault(row["reason"], len(self.reasons) + 1)
@@ -40,7 +48,8 @@ class _Cells:
         columns = rows[column].unique()
         lines = [("Scenario", *(names(name) for name in columns))]
         for name in scenarios:
-            cells = (found[name, other] for other in columns)
+            # what was not tried is left empty
+            cells = (found.get((name, other), "") for other in columns)
             lines.append((f"``{name}``", *cells))
         widths = (20, *[8] * len(columns))
         return list_table(lines, widths, ":class: works-matrix")
@@ -62,7 +71,9 @@ def by_estimator(frame):
     -------
     list of str
     """
-    best = frame[frame["accountant"] == "Best"]
+    # as they come: what is said of a parameter follows a comma
+    plain_ones = ~frame["estimator"].str.contains(",")
+    best = frame[(frame["accountant"] == "Best") & plain_ones]
     cells = _Cells(numbered=True)
     lines = cells.table(best, "estimator", "``{}``".format)
     first = frame.iloc[0]
@@ -87,7 +98,7 @@ def by_estimator(frame):
 
 
 def by_accountant(frame):
-    """Return the lines of scenarios by accountants, for one estimator of each release.
+    """Return the lines of scenarios by accountants, by estimator.
 
     Parameters
     ----------
@@ -96,37 +107,43 @@ def by_accountant(frame):
 
     Returns
     -------
-    list of str
+    dict of {str: list of str}
     """
-    named = frame[frame["accountant"] != "Best"]
-    cells, lines = _Cells(numbered=False), []
-    for name in named["estimator"].unique():
-        rows = named[named["estimator"] == name]
-        lines += [f"``{name}``:", ""]
-        lines += cells.table(rows, "accountant", ":ref:`{0} <works-{0}>`".format)
-    return lines
+    names = ":ref:`{0} <works-{0}>`".format
+    return {
+        name: _Cells(numbered=False).table(rows, "accountant", names)
+        for name, rows in frame.groupby("estimator", sort=False)
+    }
 
 
-class _FromFigures(SphinxDirective):
-    """A table of the stored figures."""
+class GainsTable(SphinxDirective):
+    """Scenarios by estimators, each by its best accountant."""
 
     def run(self):
         """Return the table's nodes."""
-        self.env.note_dependency(str(STORED))
-        lines = self.lines(pd.read_csv(STORED))
-        return self.parse_text_to_nodes("\n".join(lines))
+        return self.parse_text_to_nodes("\n".join(by_estimator(_stored(self.env))))
 
 
-class GainsTable(_FromFigures):
-    """Scenarios by estimators, each by its best accountant."""
+class GainsByAccountant(SphinxDirective):
+    """Scenarios by accountants, in a fold for each estimator."""
 
-    lines = staticmethod(by_estimator)
+    def run(self):
+        """Return the folds' nodes."""
+        found = []
+        for name, lines in by_accountant(_stored(self.env)).items():
+            head = f"<details><summary><code>{escape(name)}</code></summary>"
+            found += [
+                nodes.raw("", head, format="html"),
+                *self.parse_text_to_nodes("\n".join(lines)),
+                nodes.raw("", "</details>", format="html"),
+            ]
+        return found
 
 
-class GainsByAccountant(_FromFigures):
-    """Scenarios by accountants."""
-
-    lines = staticmethod(by_accountant)
+def _stored(env):
+    """Return the stored figures, of which the page depends."""
+    env.note_dependency(str(STORED))
+    return pd.read_csv(STORED)
 
 
 def setup(app):

@@ -1,6 +1,7 @@
 """Compatibility table of accountants, scenarios and releases."""
 
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from skpuffer.scenarios import (
     Scenario,
     SimulatorScenario,
 )
+from skpuffer.utils._checks import check_count
 from skpuffer.utils._types import Floats
 
 from ._base import bind, known_accountants
@@ -41,17 +43,18 @@ def _mean(X: ArrayLike, y: Any) -> Floats:
     return mean
 
 
-def _releases() -> dict[str, QueryRelease | GradientRelease | VoteRelease]:
-    """One small release of each kind that estimators make."""
-    # Two records and one coordinate: the table shows which facts meet, not how large
-    # they are, and every cell of it asks an accountant.
-    known = Sensitivity(add_remove={1: 0.5, 2: 0.5})
+def _releases(n: int = 2) -> dict[str, QueryRelease | GradientRelease | VoteRelease]:
+    """One release of each kind that estimators make, of one coordinate.
+
+    Of two records unless said, as is enough to see how a fact is used.
+    """
+    known = Sensitivity(add_remove={1: 1 / n, 2: 1 / n})
     return {
         "sum over records (mean, histogram, …)": QueryRelease(
             contribution=_identity,
             is_sum=True,
-            factor=0.5,
-            n_records=2,
+            factor=1 / n,
+            n_records=n,
             dim=1,
             sensitivity=known,
         ),
@@ -59,48 +62,53 @@ def _releases() -> dict[str, QueryRelease | GradientRelease | VoteRelease]:
             query=_mean,
             contribution=_identity,
             modulus=abs,
-            n_records=2,
+            n_records=n,
             dim=1,
             sensitivity=known,
         ),
         "linear in the records, with its matrix": QueryRelease(
-            query=_mean, linear=np.full((1, 2), 0.5), n_records=2, dim=1
+            query=_mean, linear=np.full((1, n), 1 / n), n_records=n, dim=1
         ),
         "any query, with a sensitivity": QueryRelease(
-            query=_mean, n_records=2, dim=1, sensitivity=known
+            query=_mean, n_records=n, dim=1, sensitivity=known
         ),
-        "any query, without one": QueryRelease(query=_mean, n_records=2, dim=1),
+        "any query, without one": QueryRelease(query=_mean, n_records=n, dim=1),
         "gradients, sampling='full_batch'": GradientRelease(
-            n_records=2, n_steps=2, sampling="full_batch"
+            n_records=n, n_steps=2, sampling="full_batch"
         ),
         "gradients, sampling='poisson'": GradientRelease(
-            n_records=2, n_steps=2, batch_size=1
+            n_records=n, n_steps=2, batch_size=n // 2
         ),
         "votes of teachers": VoteRelease(
-            n_records=2, n_teachers=2, n_classes=2, n_queries=1
+            n_records=n, n_teachers=2, n_classes=2, n_queries=1
         ),
     }
 
 
-def _scenarios() -> dict[str, Scenario]:
-    """One small scenario of each kind."""
+def _scenarios(n: int = 2) -> dict[str, Scenario]:
+    """One scenario of each kind, for tables of so many records, an even number."""
     # one row a pair of secret and value: small, with every secret in it
     table = pd.DataFrame({"secret": [0, 0, 1, 1], "value": [0.0, 0.5, 0.5, 1.0]})
 
     def draw(secret: int, rng: np.random.Generator) -> Floats:
-        return rng.normal(secret, size=(2, 1))
+        return rng.normal(secret, size=(n, 1))
 
     def draw_pair(a: int, b: int, rng: np.random.Generator) -> tuple[Floats, Floats]:
         # one noise for both secrets: the two draws are coupled
-        noise = rng.normal(size=(2, 1))
+        noise = rng.normal(size=(n, 1))
         return noise + a, noise + b
 
     # the level decides which facts there are, so both have rows of their own
     def attribute(level: str) -> AttributeScenario:
         return AttributeScenario("secret", level=level, prior=table, prior_as="law")
 
-    # blocks are made of the same chain, so that their rows can be compared
     chain = MarkovChainScenario([[0.9, 0.1], [0.2, 0.8]])
+    # what lists its records by name or every table describes a few of them: a block
+    network = BayesianNetworkScenario(
+        parents={"one": (), "other": ("one",)},
+        tables={"one": [0.5, 0.5], "other": [[0.9, 0.1], [0.2, 0.8]]},
+    )
+    pair = JointTableScenario([[0, 0], [1, 1]], [0.5, 0.5])
     return {
         "RecordScenario": RecordScenario(),
         "AttributeScenario, level='record'": attribute("record"),
@@ -108,32 +116,40 @@ def _scenarios() -> dict[str, Scenario]:
         "AttributeScenario, a declared belief": AttributeScenario(
             "secret", level="record", prior=BoundedOdds(4.0)
         ),
-        "SimulatorScenario, draw": SimulatorScenario(draw, secrets=[0, 1]),
-        "SimulatorScenario, draw_pair": SimulatorScenario(
+        "SimulatorScenario, draw (an estimate)": SimulatorScenario(
+            draw, secrets=[0, 1]
+        ),
+        "SimulatorScenario, draw_pair (an estimate)": SimulatorScenario(
             draw, draw_pair, secrets=[0, 1]
         ),
         "MarkovChainScenario": chain,
-        "BayesianNetworkScenario": BayesianNetworkScenario(
-            parents={"one": (), "other": ("one",)},
-            tables={"one": [0.5, 0.5], "other": [[0.9, 0.1], [0.2, 0.8]]},
-        ),
+        "BlocksScenario of a chain": BlocksScenario(chain, sizes=n // 2),
+        "BlocksScenario of a BayesianNetworkScenario": BlocksScenario(network, sizes=2),
+        "BlocksScenario of a JointTableScenario": BlocksScenario(pair, sizes=2),
         "GaussianScenario": GaussianScenario(
-            covariance=np.eye(2), covariance_of="records", domain=(0, 1)
+            covariance=np.eye(n), covariance_of="records", domain=(0, 1)
         ),
-        "DiffusionScenario": DiffusionScenario(1.0, times=(1, 2), diameter=1.0),
+        "DiffusionScenario": DiffusionScenario(
+            1.0, times=np.arange(1, n + 1), diameter=1.0
+        ),
         "DependenceScenario": DependenceScenario(distance=0.5),
-        "JointTableScenario": JointTableScenario([[0, 0], [1, 1]], [0.5, 0.5]),
-        "BlocksScenario of a chain": BlocksScenario(chain, sizes=1),
         "LawsScenario": LawsScenario([(PointMass(0.0), PointMass(1.0))]),
     }
 
 
 # some accounts are made in full to find out whether they can be: asked once
-@lru_cache(maxsize=1)
-def compatibility_table() -> tuple[dict[str, Any], ...]:
+@lru_cache(maxsize=2)
+def compatibility_table(n_records: int = 1000) -> tuple[dict[str, Any], ...]:
     """Return which accountant answers for which release under which scenario.
 
-    Read off what accountants need and scenarios provide.
+    Read off what accountants need and scenarios provide, for an (epsilon, 1e-5)
+    promise.
+
+    Parameters
+    ----------
+    n_records : int, default=1000
+        Records of the table, an even number from 2: what is told of a small table may
+        be refused of a large one.
 
     Returns
     -------
@@ -141,34 +157,43 @@ def compatibility_table() -> tuple[dict[str, Any], ...]:
         With keys 'accountant', 'scenario', 'release', 'works' and 'reason': the name of
         the fact the accountant works from, or why it cannot.
 
+    Raises
+    ------
+    ValueError
+        If `n_records` is odd or less than 2.
+
     Examples
     --------
     >>> from skpuffer.accountants import compatibility_table
-    >>> row = compatibility_table()[0]
+    >>> row = compatibility_table(n_records=2)[0]
     >>> sorted(row)
     ['accountant', 'reason', 'release', 'scenario', 'works']
     """
-    rows = []
+    check_count(n_records=n_records, least=2)
+    if n_records % 2:
+        raise ValueError(
+            "The parameter 'n_records' must be even, as some scenarios are of blocks "
+            f"of two records. Got {n_records!r}."
+        )
     # the same accountants that a refusal names as remedies
-    for kind in (kind for kind in known_accountants() if kind.recommended):
-        for scenario_name, scenario in _scenarios().items():
-            for release_name, release in _releases().items():
-                # default parameters, as the table is about kinds of accountants
-                accountant = kind()
-                answer = accountant.supports(release, scenario)
-                reason = answer.reason
+    accountants = [kind(delta=1e-5) for kind in known_accountants() if kind.recommended]
+    rows = []
+    for scenario_name, scenario in _scenarios(n_records).items():
+        for release_name, release in _releases(n_records).items():
+            # bound once, so that all work from the facts found for the first
+            bound = bind(scenario, release)
+            for accountant in accountants:
+                answer = accountant.supports(release, bound)
                 # the fact is found by the accountant's own rule, not by a copy of it
-                if answer:
-                    bound = bind(scenario, release)
-                    reason = accountant._need(release, bound).__name__
+                fact = accountant._need(release, bound).__name__ if answer else None
                 # plain values: the table is printed in the documentation
                 rows.append(
                     {
-                        "accountant": kind.__name__,
+                        "accountant": type(accountant).__name__,
                         "scenario": scenario_name,
                         "release": release_name,
                         "works": bool(answer),
-                        "reason": reason,
+                        "reason": fact or answer.reason,
                     }
                 )
-    return tuple(rows)
+    return tuple(sorted(rows, key=itemgetter("accountant")))

@@ -47,7 +47,11 @@ def records_that_differ(release: AnyRelease, bound: BoundScenario) -> int:
 
 
 def gain_over_records(
-    found: Calibration, epsilon: float, release: AnyRelease, bound: BoundScenario
+    found: Calibration,
+    epsilon: float,
+    release: AnyRelease,
+    bound: BoundScenario,
+    count: int | None = None,
 ) -> tuple[float, int] | None:
     """Compare a noise with that of differential privacy at the same target.
 
@@ -59,6 +63,8 @@ def gain_over_records(
         Budget it was calibrated for, in nats.
     release : QueryRelease, GradientRelease or VoteRelease
     bound : BoundScenario
+    count : int, default=None
+        How many records to compare with. None is as many as may differ with the secret.
 
     Returns
     -------
@@ -67,7 +73,7 @@ def gain_over_records(
         by the best accountant for it, over that of the noise used; infinity where it
         would take more than any.
     k : int
-        The records that may differ with the secret.
+        The records that were compared with.
 
     Notes
     -----
@@ -78,8 +84,9 @@ def gain_over_records(
     stated = certificate.epsilon is not None and (alpha is not None or delta > 0)
     if not (certificate.certified and stated):
         return None
-    count = records_that_differ(release, bound)
-    if certificate.noise_gain is not None:
+    count = count or records_that_differ(release, bound)
+    # stated by accountants that compare with one record
+    if certificate.noise_gain is not None and count == 1:
         return certificate.noise_gain, count
     used = _root_mean_square(found, release)
     if used in (0, math.inf):

@@ -51,7 +51,8 @@ class BeliefAudit:
         A row for all columns together and for each one, the most telling first: `auc`
         with which it guesses the secret, and how far it shifts the odds (largest over
         smallest factor) but for the outermost 5 and 1 percent on either side, `odds_90`
-        and `odds_98`. Of several values the worst pair.
+        and `odds_98`. Of several values the worst pair; `pair` is the one that is
+        guessed best, which may be one of rare values, of which little is known.
     etas : DataFrame
         By epsilon: η as `declared` by the scenario, as `measured` by the odds of the
         guess from all columns, and whether the former `covers` the latter.
@@ -61,20 +62,36 @@ class BeliefAudit:
     roc : tuple of (ndarray, ndarray)
         False and true positive rates of the guess from all columns, of the pair that
         is guessed best.
+    counts : Series of int
+        How many of the public rows have each value of the secret.
     """
 
     columns: pd.DataFrame
     etas: pd.DataFrame
     shares: pd.DataFrame
     roc: tuple[Floats, Floats]
+    counts: pd.Series
 
     def __str__(self) -> str:
+        columns = self.columns
+        if len(self.counts) == 2:
+            columns = columns.drop(columns="pair")  # there is no other
         parts = (
-            ("How well the secret is guessed", self.columns),
-            ("What is left to hide", self.etas),
+            ("How well the secret is guessed", columns),
+            ("What is left to hide: η", self.etas),
             ("If nothing is assumed of a share of the people", self.shares),
         )
-        return "\n\n".join(f"{title}\n{table.round(3)}" for title, table in parts)
+        rows = ", ".join(f"{value}: {count:,}" for value, count in self.counts.items())
+        return "\n\n".join(
+            (
+                f"{self.counts.sum():,} public rows, {rows}",
+                # whole, however wide, and odds to as many digits as they are worth
+                *(
+                    f"{title}\n{table.to_string(float_format='{:.3g}'.format)}"
+                    for title, table in parts
+                ),
+            )
+        )
 
 
 def audit_belief(
@@ -147,7 +164,7 @@ def audit_belief(
     budgets = [check_positive(epsilon=one) for one in np.atleast_1d(epsilon).tolist()]
     check_count(cv=cv, least=2)
     declared = scenario.explain(budgets, delta=delta)
-    frame, secret = _public_rows(scenario, public)
+    frame, secret, values = _public_rows(scenario, public)
     guesser = _booster() if guesser is None else guesser
     folds = StratifiedKFold(cv, shuffle=True, random_state=0)
     names = list(frame.columns)
@@ -157,7 +174,7 @@ def audit_belief(
         )
         for used in (names, *([name] for name in names))
     )
-    rows = [_of_guess(guess, secret) for guess in guesses]
+    rows = [_of_guess(guess, secret, values) for guess in guesses]
     columns = pd.DataFrame(rows, index=[ALL, *names])
     columns = columns.iloc[[0, *(1 + np.argsort(-columns["auc"].to_numpy()[1:]))]]
     return BeliefAudit(
@@ -165,11 +182,14 @@ def audit_belief(
         etas=_etas(declared, guesses[0], secret, budgets),
         shares=_shares(guesses[0], secret, budgets),
         roc=_roc(guesses[0], secret),
+        counts=pd.Series(np.bincount(secret), index=pd.Index(values, name=None)),
     )
 
 
-def _public_rows(scenario: AttributeScenario, public: Any) -> tuple[pd.DataFrame, Any]:
-    """Public rows without the secret, fit for the guesser, and codes of the secret."""
+def _public_rows(
+    scenario: AttributeScenario, public: Any
+) -> tuple[pd.DataFrame, Any, Any]:
+    """Public rows without the secret, fit for the guesser; its codes and values."""
     if not is_frame(public) or matching_names(public) is None:
         raise ScenarioError("The parameter 'public' must be a data frame with names.")
     frame = to_pandas(public)
@@ -196,7 +216,7 @@ def _public_rows(scenario: AttributeScenario, public: Any) -> tuple[pd.DataFrame
                 f"{_MOST_LEVELS} values that are no numbers: bin it, or leave it out, "
                 "there and in the data."
             )
-    return frame.astype(dict.fromkeys(texts, "category")), secret
+    return frame.astype(dict.fromkeys(texts, "category")), secret, values
 
 
 def _booster() -> HistGradientBoostingClassifier:
@@ -219,14 +239,20 @@ def _pairs(guess: Floats, secret: Any) -> Iterator[tuple[Any, Floats]]:
         yield secret[mine] == b, np.log(p[:, b]) - np.log(p[:, a])
 
 
-def _of_guess(guess: Floats, secret: Any) -> dict[str, float]:
-    """AUC and ranges of the odds, of the pair that is guessed best."""
+def _of_guess(guess: Floats, secret: Any, values: Any) -> dict[str, Any]:
+    """AUC and ranges of the odds, each of the worst pair, and the one guessed best."""
     aucs, inner, outer = [], [], []
     for has, odds in _pairs(guess, secret):
         aucs.append(float(roc_auc_score(has, odds)))
         inner.append(float(np.exp(np.subtract(*np.quantile(odds, [0.95, 0.05])))))
         outer.append(float(np.exp(np.subtract(*np.quantile(odds, [0.99, 0.01])))))
-    return {"auc": max(aucs), "odds_90": max(inner), "odds_98": max(outer)}
+    best = list(combinations(values, 2))[int(np.argmax(aucs))]
+    return {
+        "auc": max(aucs),
+        "odds_90": max(inner),
+        "odds_98": max(outer),
+        "pair": "{}, {}".format(*best),
+    }
 
 
 def _etas(

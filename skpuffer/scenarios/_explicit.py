@@ -83,17 +83,18 @@ class _BoundLaws(BoundScenario):
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         if not isinstance(release, QueryRelease):
             return frozenset()  # given are the distributions of one output
+        # said here, so that `supports` does not promise what a fit refuses
+        if release.dim != self._dim:
+            raise ScenarioError(
+                f"The parameter 'laws' describes an output of {self._dim} "
+                f"coordinates; the release {release.name!r} has {release.dim}."
+            )
         return frozenset({OutputDistributions})
 
     @offers(OutputDistributions)
     def _output_distributions(
         self, release: AnyRelease, norm: float
     ) -> OutputDistributions:
-        if release.dim != self._dim:
-            raise ScenarioError(
-                f"The parameter 'laws' describes an output of {self._dim} "
-                f"coordinates; the release {release.name!r} has {release.dim}."
-            )
         flat = tuple(one for pair in self.scenario.laws for one in pair)
         n = len(flat)
         return OutputDistributions(

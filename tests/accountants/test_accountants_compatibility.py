@@ -8,7 +8,7 @@ from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
 from skpuffer.noise import GaussianNoise
 
 KINDS = {kind.__name__: kind for kind in (GeneralWasserstein, GroupPrivacy)}
-ROWS = [row for row in compatibility_table() if row["accountant"] in KINDS]
+ROWS = [row for row in compatibility_table(n_records=2) if row["accountant"] in KINDS]
 
 
 def name(row):

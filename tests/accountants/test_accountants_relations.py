@@ -37,7 +37,7 @@ KINDS = {
         Kantorovich,
     )
 }
-ROWS = [row for row in compatibility_table() if row["accountant"] in KINDS]
+ROWS = [row for row in compatibility_table(n_records=2) if row["accountant"] in KINDS]
 values = st.integers(-8, 8).map(float)
 tables = st.lists(
     st.tuples(st.sampled_from("abc"), values, values), min_size=4, max_size=25

@@ -25,7 +25,12 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.accountants import (
+    ApproximateWasserstein,
+    DistributionAwareWasserstein,
+    GeneralWasserstein,
+    GroupPrivacy,
+)
 from skpuffer.compose import OutputPerturbation
 from skpuffer.distributions import Discrete
 from skpuffer.exceptions import (
@@ -728,6 +733,28 @@ def test_a_search_over_regressors_gets_its_target():
         search, lambda fitted: fitted.best_estimator_.coef_, sensitivity=0.1
     )
     assert model.fit(table, target).value_.shape == (2,)
+
+
+@pytest.mark.parametrize("kind", [ApproximateWasserstein, DistributionAwareWasserstein])
+def test_the_length_is_asked_for_where_records_move_a_little(kind):
+    X = pd.DataFrame({"a": np.linspace(0, 0.5, 20), "b": 0.1})
+    y = pd.Series(np.arange(20) % 2, name="label")
+    moved = X.assign(a=X["a"] + 0.02)
+    prior = pd.concat([X.assign(label=y, s=0), moved.assign(label=y, s=1)])
+    model = OutputPerturbation(
+        LogisticRegression(C=0.01, fit_intercept=False),
+        "coef_",
+        AttributeScenario("s", level="record", prior=prior, prior_as="law"),
+        kind(delta=1e-5, noise="laplace"),
+        sensitivity=0.02,
+        lipschitz=0.01,
+        classes=[0, 1],
+    )
+    with pytest.raises(InfiniteDistanceError, match="n_outputs"):
+        model.fit(X + 0.005, y)
+    model.set_params(n_outputs=2).fit(X + 0.005, y)
+    # a label comes with the record: no more than any record does, in l1
+    assert 0 < model.certificate_.sensitivity <= 0.02 * np.sqrt(2) * (1 + 1e-9)
 
 
 def test_laplace_noise_asks_for_the_length_or_another_norm():

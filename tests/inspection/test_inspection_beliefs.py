@@ -54,6 +54,22 @@ def test_what_public_rows_tell(public):
     assert audit.shares["w"].is_monotonic_decreasing
     assert audit.shares.iloc[-1, -1] >= 0.2
     assert "0.72" in str(audit.columns.round(2)) and "share" in str(audit)
+    assert audit.counts.to_dict() == public["sex"].value_counts().to_dict()
+    # two values are one pair
+    assert "pair" not in str(audit) and f"m: {audit.counts['m']:,}" in str(audit)
+
+
+def test_the_pair_that_is_told_apart_is_named_and_nothing_is_cut_off():
+    rng = np.random.default_rng(0)
+    kind = np.repeat(["a", "b", "a value with a long name"], [900, 900, 200])
+    height = np.where(kind == "b", 2.0, 0.0) + rng.normal(size=2000)
+    public = pd.DataFrame({"sex": kind, "height": height})
+    audit = audit_belief(scenario(BoundedOdds(4.0)), public, guesser=GUESS)
+    assert audit.columns["pair"].str.contains("b").all()
+    # the odds of two values that are alike do not range as far
+    assert (audit.columns["odds_90"] > 10).all()
+    told = str(audit)
+    assert "a value with a long name: 200" in told and "..." not in told
 
 
 def test_the_telling_column_comes_first(public):

@@ -194,7 +194,7 @@ def test_other_noise_is_refused():
 
 
 def test_an_estimate_is_not_recommended():
-    named = {row["accountant"] for row in compatibility_table()}
+    named = {row["accountant"] for row in compatibility_table(n_records=2)}
     assert "SampledPrivacyLoss" not in named
     poisson = GradientRelease(n_records=10, n_steps=2, batch_size=1)
     reason = GroupPrivacy().supports(poisson, RecordScenario()).reason

@@ -312,6 +312,23 @@ def record_sensitivity_bound(release: QueryRelease, norm: float) -> float | None
     return None if math.isinf(value) else value
 
 
+def lacks_length(sensitivity: SensitivityBound, release: QueryRelease) -> bool:
+    """Whether a bound is infinite because nobody said how long the output is.
+
+    Parameters
+    ----------
+    sensitivity : SensitivityBound
+    release : QueryRelease
+
+    Returns
+    -------
+    bool
+        What is known in l2 is worth something in another norm by the length alone.
+    """
+    unknown = release.dim is None and sensitivity.norm != 2
+    return unknown and math.isinf(sensitivity.radius)
+
+
 def delta_left(delta: float, event: float) -> float:
     """Return the part of a delta that the event of a fact leaves to the noise.
 
@@ -471,7 +488,8 @@ class _AdditiveAccountant(Accountant):
         """Say why the sensitivity is infinite, and what would do."""
         what = f"the release {release.name!r}"
         # known in another norm, but the factor between the two depends on the dimension
-        if sensitivity.worst is None and release.sensitivity is not None:
+        known = release.sensitivity is not None
+        if known and (sensitivity.worst is None or lacks_length(sensitivity, release)):
             return (
                 f"Nothing bounds how far one record moves {what} in the "
                 f"{sensitivity.norm:g}-norm, which the noise needs: the vector's "

@@ -23,7 +23,12 @@ from skpuffer.scenarios import (
 from skpuffer.utils._checks import check_real
 from skpuffer.utils._solve import root_above
 
-from ._base import SensitivityBound, _AdditiveAccountant, sensitivity_bound
+from ._base import (
+    SensitivityBound,
+    _AdditiveAccountant,
+    lacks_length,
+    sensitivity_bound,
+)
 from ._coupling_curve import CouplingCurve, Moves
 from ._couplings import Couplings, couplings
 
@@ -166,6 +171,9 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         if sensitivity.radius == 0:
             # nothing moves, or samples say so: the base knows which, and refuses these
             return super()._calibrate(fact, release, bound, unit, rng)
+        # then no move has a length in this norm, and no mean of moves either
+        if lacks_length(sensitivity, release):
+            raise InfiniteDistanceError(self._infinite(sensitivity, release, bound))
         if release.units is not None:
             unit = unit.with_scale(release.units)
         worst = self._worst_case_multiplier(unit, sensitivity, release)
@@ -229,7 +237,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         release: QueryRelease,
         bound: BoundScenario,
     ) -> str:
-        if sensitivity.worst is None:
+        if sensitivity.worst is None or lacks_length(sensitivity, release):
             return super()._infinite(sensitivity, release, bound)
         _, a, b = sensitivity.worst
         return (
