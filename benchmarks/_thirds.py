@@ -19,8 +19,8 @@ from skpuffer.training import LinearGradients, Logistic, train
 
 LABEL = "label"
 BELIEVING, ALONE = "binned law", "public rows alone"
-#: Accuracies that a full run reaches at the smallest epsilon, and the least gain of
-#: noise over what the law gives as a whole.
+#: Accuracies to be reached at the smallest epsilon, and the least gain of noise over
+#: what the law gives as a whole.
 LEAST = {"diabetes": 0.730, "heart": 0.746, "student": 0.679, "adult": 0.821}
 LEAST_GAIN = 1.4
 #: Folds of the public rows are dealt anew for simulated fits until so many are scored,

@@ -30,7 +30,7 @@ The files of Adult are those of the folder that SKPUFFER_TEST_DATA names; withou
 the census takes the shipped sample, and there is no Adult in thirds. ``--quick`` takes
 the sample and diabetes, one split of few draws, checks what must hold on every machine,
 and stores nothing; any other run stores its figures in ``benchmarks/results``, and with
-all splits checks the accuracies that thirds are to reach.
+all splits checks that thirds reach what they are to, up to two standard errors.
 """
 
 import argparse
@@ -166,8 +166,10 @@ def check_thirds(table):
     means = table.groupby([*keys, "promise"])["accuracy"].mean().unstack()
     lead = (means[BELIEVING] - means["DP, replace"]).groupby(keys[:2])
     assert (lead.mean() >= -2 * lead.sem()).all(), lead.mean()
-    first = means[BELIEVING].xs(EPSILONS[0], level="epsilon").groupby("data").mean()
-    assert (first >= pd.Series(LEAST)[first.index]).all(), first
+    first = means[BELIEVING].xs(EPSILONS[0], level="epsilon").groupby("data")
+    # of other splits: up to their errors
+    most = first.mean() + 2 * first.sem()
+    assert (most >= pd.Series(LEAST)[most.index]).all(), first.mean()
 
 
 def summary_of_thirds(table):
