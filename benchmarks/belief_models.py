@@ -63,7 +63,7 @@ def measured(quick, n_splits):
 def check(table):
     """What must hold on every machine."""
     for _, found in table.groupby("model"):
-        beliefs.check(found)
+        beliefs.check_census(found)
     gains = table.pivot_table("gain", ["n", "epsilon", "promise"], "model")
     least = gains.div(gains["PrivateLogisticRegression"], axis=0).min()
     assert (least >= 0.95).all(), least
