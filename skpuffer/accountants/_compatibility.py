@@ -77,7 +77,7 @@ def _releases(n: int = 2) -> dict[str, QueryRelease | GradientRelease | VoteRele
             n_records=n, n_steps=2, sampling="full_batch"
         ),
         "gradients, sampling='poisson'": GradientRelease(
-            n_records=n, n_steps=2, batch_size=n / 2
+            n_records=n, n_steps=2, batch_size=n // 2
         ),
         "votes of teachers": VoteRelease(
             n_records=n, n_teachers=2, n_classes=2, n_queries=1
