@@ -97,12 +97,10 @@ def test_gains_are_stored_for_all_that_the_library_has(benchmark):
     assert in_use == known - {scenarios.Scenario}
     recommended = {k.__name__ for k in known_accountants() if k.recommended}
     assert set(stored["accountant"]) == recommended
-    # every estimator has a cell under every scenario, and nearly all by each accountant
+    # every estimator has a cell under every scenario by each accountant
     key = ["scenario", "estimator", "accountant"]
     assert not stored.duplicated(key).any()
-    by_best = stored[stored["accountant"] == "Best"]
-    assert len(by_best[by_best["estimator"].isin(plain)]) == len(cases) * len(plain)
-    assert len(stored) > 0.95 * len(cases) * len(fitted) * len(recommended)
+    assert len(stored) == len(cases) * len(fitted) * len(recommended)
     benchmark("gains").check(stored)
 
 

@@ -48,8 +48,7 @@ class _Cells:
         columns = rows[column].unique()
         lines = [("Scenario", *(names(name) for name in columns))]
         for name in scenarios:
-            # what was not tried is left empty
-            cells = (found.get((name, other), "") for other in columns)
+            cells = (found[name, other] for other in columns)
             lines.append((f"``{name}``", *cells))
         widths = (20, *[8] * len(columns))
         return list_table(lines, widths, ":class: works-matrix")
