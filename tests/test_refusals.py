@@ -166,7 +166,7 @@ REFUSED = {
     ),
     "a delta that the event uses up": (
         lambda: PrivateSGDClassifier(
-            CHAIN, PrivacyLoss(1.0, delta=1e-7), batch_size=5, n_steps=2
+            CHAIN, RenyiDP(1.0, delta=1e-7), batch_size=5, n_steps=2
         ),
         "event_delta|'delta'",
         "event_delta|larger",

@@ -23,9 +23,9 @@ from skpuffer.privacy_loss.overlap import (
     NormalOverlap,
     OddsOverlap,
     OverlapCurve,
-    _with_odds,
     amplified_target,
 )
+from skpuffer.privacy_loss.overlap._kinds import _with_odds
 from skpuffer.releases import GradientRelease, PublicContext
 from skpuffer.scenarios import (
     AttributeScenario,
