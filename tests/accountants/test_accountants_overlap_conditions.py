@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.special import ndtri
 
 from skpuffer.accountants import OverlapAmplification
-from skpuffer.exceptions import ScenarioError, UnsupportedError
+from skpuffer.exceptions import CompositionError, ScenarioError, UnsupportedError
 from skpuffer.linear_model import PrivateSGDClassifier
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Notion, compose
@@ -133,13 +133,16 @@ def test_maps_of_a_record_are_amplified_together():
         assert etas(BinnedLaw(rows), (name,), 3.0) == pytest.approx((1, 1))
     parts = [
         OverlapAmplification(1.0, if_belief_suffices="cap")
-        .calibrate(run((name,)), believing(BinnedLaw(rows[["s", name]]), table="t"))
+        .calibrate(run(names), believing(BinnedLaw(rows[["s", *names]]), table="t"))
         .certificate
-        for name in ("u", "v")
+        for names in (("u",), ("v",), ("u", "v"))
     ]
-    both = compose(parts)
+    # neither is of a table that holds both
+    with pytest.raises(CompositionError, match="neither has"):
+        compose(parts[:2])
+    both = compose(parts[1:])
     assert both.notion is Notion.APPROXIMATE_DP
-    assert both.epsilon > max(part.fallback for part in parts)
+    assert both.epsilon > max(part.fallback for part in parts[1:])
 
 
 # -- of whom and of what ---------------------------------------------------------------
