@@ -1,6 +1,7 @@
 """Secret labels beside public features: what a target alone moves."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,7 @@ import pytest
 
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss
 from skpuffer.distributions import PointMass
-from skpuffer.exceptions import CompositionError
+from skpuffer.exceptions import CompositionError, NoGainWarning
 from skpuffer.linear_model import (
     PrivateHuberRegressor,
     PrivateLogisticRegression,
@@ -270,3 +271,18 @@ def test_what_states_nothing_of_labels_pays_for_records():
     assert one.startswith("relabel:1:") and two.startswith("relabel:2:")
     with pytest.raises(ValueError, match="'relation'"):
         RecordScenario(relation="labels").check()
+
+
+def test_labels_that_gain_nothing_are_said_to():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(int)
+    small = PrivateLogisticRegression(LABEL, PrivacyLoss(1.0), data_norm=1.0)
+    # clipped so short that a gradient turns round by no more than its target does
+    with pytest.warns(NoGainWarning, match="gains nothing"):
+        small.fit(X, y)
+    assert small.certificate_.gain == pytest.approx(1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", NoGainWarning)
+        gain = small.set_params(clip_norm=1.2).fit(X, y).certificate_.gain
+    assert gain > 1.9
