@@ -635,8 +635,9 @@ def announce_gain(
     bound: BoundScenario,
 ) -> None:
     """Warn where differential privacy promises more for the same noise."""
+    scenario = bound.scenario
     # it is differential privacy itself, if not of targets alone
-    if isinstance(bound.scenario, RecordScenario) and bound.scenario.any_records:
+    if isinstance(scenario, RecordScenario) and scenario.relation != "relabel":
         return
     compared = gain_over_records(calibration, accountant.epsilon, release, bound)
     if compared is None or compared[0] > _NO_GAIN:

@@ -210,9 +210,10 @@ class MarkovQuilt(Accountant):
                     "of a delta, or use sampling='full_batch' or 'shuffled_epochs'"
                 )
         except UnsupportedError as error:
+            why = str(error).rstrip(".")
             raise UnsupportedError(
                 f"{type(self).__name__} has no bound for the release {release.name!r} "
-                f"under {type(bound.scenario).__name__}: {error}."
+                f"under {type(bound.scenario).__name__}: {why}."
             ) from None
 
     @accounts_for(QueryRelease, GradientRelease, VoteRelease)

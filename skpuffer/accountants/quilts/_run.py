@@ -10,6 +10,7 @@ import numpy as np
 
 from skpuffer.accountants.composition._accounting import Accounting
 from skpuffer.accountants.composition._base import steps_of
+from skpuffer.accountants.composition._gradients import GradientSteps
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import GaussianNoise, Noise
 from skpuffer.privacy_loss import GaussianCurve
@@ -227,7 +228,7 @@ def check_run(release: GradientRelease | VoteRelease, noise: Noise) -> None:
         With a clause that says why.
     """
     # near a record there is another one nearly always
-    steps_of(release, Adjacency.arbitrary(min(2, release.n_records), ()))
+    steps = steps_of(release, Adjacency.arbitrary(min(2, release.n_records), ()))
     # A search over quilts asks for groups of all sizes at every scale of the noise. Of
     # these alone it takes milliseconds each, and seconds of others.
     if is_drawn(release):
@@ -239,6 +240,9 @@ def check_run(release: GradientRelease | VoteRelease, noise: Noise) -> None:
                 "sampling='full_batch', 'shuffled_epochs', or 'poisson' with "
                 "noise='gaussian'"
             )
+    elif isinstance(steps, GradientSteps):
+        # refused in a norm that bounds none of the noise
+        steps.dominated(noise)
 
 
 def is_drawn(release: Any) -> bool:
