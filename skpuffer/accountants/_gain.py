@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from skpuffer.exceptions import UnsupportedError
+from skpuffer.privacy_loss.overlap import OverlapCurve
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import (
     Adjacency,
@@ -85,13 +86,17 @@ def gain_over_records(
     if not (certificate.certified and stated):
         return None
     count = count or records_that_differ(release, bound)
-    # stated by accountants that compare with one record
-    if certificate.noise_gain is not None and count == 1:
+    # stated by accountants that compare with one record, or under a belief with those
+    # that it takes together
+    as_any = certificate.coupling_id == arbitrary_coupling("replace", count)
+    believed = isinstance(certificate.curve, OverlapCurve)
+    compared = as_any if believed else count == 1
+    if certificate.noise_gain is not None and compared:
         return certificate.noise_gain, count
     used = _root_mean_square(found, release)
     if used in (0, math.inf):
         return None if used else (math.inf, count)
-    if certificate.coupling_id == arbitrary_coupling("replace", count):
+    if as_any and not believed:
         # it promises as much to any records, so nothing was made of the scenario
         return 1.0, count
     plain_dp = RecordScenario(count, relation="replace")

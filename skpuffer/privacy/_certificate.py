@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from skpuffer.exceptions import UncertifiedError
-from skpuffer.privacy_loss.overlap import OverlapCurve
+from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
 from skpuffer.utils._checks import check_probability
 from skpuffer.utils._plain import from_plain, to_plain
 
@@ -62,7 +62,8 @@ class Certificate:
         tables count under a coupling of the same table that changes no more records.
     coupling_count : int or None
         How many records that coupling changes at most, where that is known. Under a
-        declared belief both are of the fallback.
+        declared belief both are of the fallback, which may hold only of all records
+        of one block; see `fallback`.
     table : str or None
         The public name of the table that was read, as the scenario gives it.
     n_records : int or None
@@ -87,9 +88,7 @@ class Certificate:
         Sensitivity to an arbitrary change of one record, in the same norm: what plain
         differential privacy covers.
     noise_gain : float or None
-        Noise that plain differential privacy of one replaced record needs for the same
-        promise, over the noise used, where that is not the ratio of the two
-        sensitivities.
+        The `gain`, where it is not the ratio of the two sensitivities.
     source : str
         Where the statement is proved.
     scenario, accountant, release : str
@@ -171,8 +170,10 @@ class Certificate:
     def gain(self) -> float | None:
         """Noise that one arbitrary record would need, over the noise used here.
 
-        1.0 or less: the scenario gained nothing over plain differential privacy.
-        None where the comparison makes no sense.
+        Under a belief about several records together, such as those of a household,
+        the noise that differential privacy of these would need: what the `fallback` is
+        of, and the certificate names. 1.0 or less: the scenario gained nothing over
+        plain differential privacy. None where the comparison makes no sense.
         """
         if self.noise_gain is not None:
             return self.noise_gain
@@ -189,10 +190,12 @@ class Certificate:
     def fallback(self) -> float | None:
         """Epsilon at `delta` whatever is believed of the record, under a belief.
 
-        Plain differential privacy of one replaced record, or of as many as the belief
-        takes together; None where no belief is declared.
+        Plain differential privacy of one replaced record, or of those that the belief
+        takes together. Under a `coupling_id` such as 'replace:3' these are any three,
+        otherwise all records of one block or household and no others. None where no
+        belief is declared.
         """
-        if not isinstance(self.curve, OverlapCurve):
+        if not isinstance(self.curve, OverlapCurve | WorstOverlapCurve):
             return None
         return float(self.curve.curve.epsilon(self.delta - self.event_delta))
 

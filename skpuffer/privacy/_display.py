@@ -5,7 +5,9 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from skpuffer.privacy_loss.overlap import OverlapCurve
+from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
+
+from ._neighbours import plain_privacy
 
 if TYPE_CHECKING:
     from ._certificate import Certificate
@@ -22,10 +24,6 @@ def promise(certificate: "Certificate") -> str:
     if c.delta:
         parts.append(f"δ = {c.delta:.4g}")
     return ", ".join(parts)
-
-
-#: What a gain is measured against.
-_PLAIN = "RecordScenario(relation='replace')"
 
 
 def _rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
@@ -49,26 +47,30 @@ def _rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
         norm = "∞" if math.isinf(c.norm) else f"{c.norm:g}"
         yield "shift covered", f"{c.sensitivity:.6g} (l{norm}, in units of the release)"
     if c.gain is not None:
+        plain = "RecordScenario(relation='replace')"
+        # against as many records as are believed of together
+        if isinstance(c.curve, OverlapCurve):
+            plain = plain_privacy(c)
         if c.gain <= 1 + 1e-9:
-            text = f"none: {_PLAIN} would have needed no more noise"
+            text = f"none: {plain} would have needed no more noise"
         elif math.isinf(c.gain):
             text = "complete: the pairs of secrets do not move it, and it has no noise"
         else:
-            text = f"{c.gain:.3g} times less noise than {_PLAIN}"
+            text = f"{c.gain:.3g} times less noise than {plain}"
         yield "gain", text
-    if isinstance(c.curve, OverlapCurve):
+    if isinstance(c.curve, OverlapCurve | WorstOverlapCurve):
         yield from _of_belief(c, c.curve)
     yield "composition", _composition(c)
     if c.source:
         yield "source", c.source
 
 
-def _of_belief(c: "Certificate", curve: OverlapCurve) -> Iterator[tuple[str, str]]:
+def _of_belief(
+    c: "Certificate", curve: OverlapCurve | WorstOverlapCurve
+) -> Iterator[tuple[str, str]]:
     """What is left of a promise under a belief without it, or if it is off."""
-    plain = _PLAIN
-    if (c.coupling_count or 1) > 1:
-        plain = f"RecordScenario(k={c.coupling_count}, relation='replace')"
-    yield "fallback", f"whatever is believed: ε = {c.fallback:.4g}, {plain}"
+    held = f"ε = {c.fallback:.4g}, {plain_privacy(c)}"
+    yield "fallback", f"whatever is believed: {held}"
     if c.epsilon is None:
         return
     etas = dict.fromkeys(f"{eta:.4g}" for eta in curve.overlap.etas(c.epsilon))

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from skpuffer.exceptions import CompositionError
-from skpuffer.privacy_loss._curves import WorstCurve
-from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlap
+from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
 
 from ._certificate import Certificate
 from ._curve import Curve
@@ -110,6 +109,7 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
     if not dp:
         assumptions.insert(1, "records of different blocks are independent")
     parts = (text for c in certificates for text in c.assumptions)
+    counts = {c.coupling_count for c in certificates}
     return replace(
         worst,
         epsilon=max(epsilons),
@@ -121,7 +121,8 @@ def parallel(certificates: Iterable[Certificate]) -> Certificate:
         epsilon_lower=None,
         rpp_epsilon=max((c.rpp_epsilon for c in certificates), default=math.inf),
         coupling_id=None,
-        coupling_count=max(c.coupling_count or 0 for c in certificates) or None,
+        # what holds of so many records in one block may not in another
+        coupling_count=counts.pop() if len(counts) == 1 else None,
         record=None,
         composable=False,
         assumptions=tuple(dict.fromkeys((*assumptions, *parts))),
@@ -143,19 +144,7 @@ def _curve(curves: Sequence[Curve | None]) -> Curve | None:
     # a curve that all share holds for any block
     if all(curve is curves[0] for curve in curves):
         return curves[0]
-    # Under beliefs what holds without them is read off it. More is told the more is
-    # left to hide, and the more the run itself tells of any records, so the largest of
-    # both bound all. Of other curves the largest is not kept.
-    under = [curve for curve in curves if isinstance(curve, OverlapCurve)]
-    if len(under) < len(curves):
-        return None
-    wider = [dict(curve.wider) for curve in under]
-    return OverlapCurve(
-        WorstCurve(tuple(curve.curve for curve in under)),
-        WorstOverlap(tuple(curve.overlap for curve in under)),
-        tuple(
-            (name, WorstOverlap(tuple(others[name] for others in wider)))
-            for name in wider[0]
-            if all(name in others for others in wider)
-        ),
-    )
+    # Under beliefs what holds without them is read off it. Of other curves the largest
+    # is not kept.
+    under = [c for c in curves if isinstance(c, OverlapCurve | WorstOverlapCurve)]
+    return WorstOverlapCurve(tuple(under)) if len(under) == len(curves) else None

@@ -11,6 +11,7 @@ from skpuffer.privacy_loss.overlap import (
 )
 
 from ._certificate import Certificate
+from ._neighbours import arbitrary_count, plain_privacy
 from ._notions import Notion
 
 __all__ = ["BELIEVERS", "amplified", "beside_beliefs", "on_one_coupling"]
@@ -43,7 +44,7 @@ def on_one_coupling(certificates: Sequence[Certificate]) -> list[Certificate]:
     ids = {c.coupling_id for c in certificates}
     if len(ids) == 1 and None not in ids:
         return list(certificates)
-    named = [c for c in certificates if _arbitrary(c) is None]
+    named = [c for c in certificates if arbitrary_count(c) is None]
     if not named:
         return _among_arbitrary(certificates)
     own = named[0]
@@ -70,7 +71,7 @@ def _among_arbitrary(certificates: Sequence[Certificate]) -> list[Certificate]:
     relations = {c.relation for c in certificates}
     # of one relation all speak of fewer records too
     if len(relations) == 1:
-        return sorted(certificates, key=lambda c: _arbitrary(c) or 0)
+        return sorted(certificates, key=lambda c: arbitrary_count(c) or 0)
     narrowest = min(certificates, key=_replaced)
     if _replaced(narrowest) < 1:
         raise _different(certificates)
@@ -87,17 +88,9 @@ def _among_arbitrary(certificates: Sequence[Certificate]) -> list[Certificate]:
     ]
 
 
-def _arbitrary(c: Certificate) -> int | None:
-    """How many records any neighbouring tables differ in; None for other couplings."""
-    relation, _, count = str(c.coupling_id).partition(":")
-    if relation != c.relation or not count.isdigit():
-        return None
-    return int(count)
-
-
 def _replaced(c: Certificate) -> int:
     """How many records may be replaced by any others, under a certificate."""
-    count = _arbitrary(c) or 0
+    count = arbitrary_count(c) or 0
     return count // 2 if c.relation == "add_remove" else count
 
 
@@ -172,9 +165,9 @@ def _without_belief(c: Certificate, together: bool) -> Certificate:
     # at the fallback it holds for everyone
     rest = tuple(text for text in c.assumptions if not text.startswith(BELIEVERS))
     return replace(plain, record=None, confidence=1.0, assumptions=rest).assuming(
-        f"the release {c.release!r} counts at its fallback: in the Rényi notion, and "
-        "beside what rests on another belief, table or coding, its own belief promises "
-        "nothing"
+        f"the release {c.release!r} counts at its fallback, {plain_privacy(c)}: in the "
+        "Rényi notion, and beside what rests on another belief, table or coding, its "
+        "own belief promises nothing"
     )
 
 

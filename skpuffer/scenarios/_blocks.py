@@ -241,6 +241,38 @@ class BlocksScenario(Scenario):
         """Return the public table of the scenario of a block, or None."""
         return self.scenario.public_table()
 
+    def explain(
+        self, epsilon: ArrayLike = (0.1, 0.3, 1.0), *, delta: float = 1e-5
+    ) -> pd.DataFrame:
+        """Return what a declared belief about a block is worth, before any fit.
+
+        Parameters
+        ----------
+        epsilon : float or array-like of float, default=(0.1, 0.3, 1.0)
+        delta : float, default=1e-5
+
+        Returns
+        -------
+        DataFrame
+            As of :meth:`AttributeScenario.explain`, beside differential privacy of all
+            records of one block instead of one record: gain and fallback are of that.
+
+        Raises
+        ------
+        ScenarioError
+            If no belief is declared of a block.
+        """
+        self.check()
+        explain = getattr(self.scenario, "explain", None)
+        if explain is None:
+            raise ScenarioError(
+                "The parameter 'scenario' declares no belief about a block, which is "
+                "what explain() is for. What other scenarios are worth depends on what "
+                "is released: fit, and read the certificate's gain."
+            )
+        found: pd.DataFrame = explain(epsilon, delta=delta)
+        return found
+
     def bind(self, context: PublicContext) -> BoundScenario:
         """Bind to the public facts of a table; see :class:`Scenario`."""
         self.check()
@@ -407,10 +439,16 @@ class _BoundBlocks(BoundScenario):
             blocks = sorted(block.tolist() for block in self.members)
             record += f" of blocks {joblib.hash(blocks)[:16]}"
         # what is believed of a block is the same whatever its size
+        together = worst.together and f"all records of one block ({self._listed})"
         members = RecordScenario(worst.count, relation="replace")
-        anyone = BlocksScenario(members, self.scenario.sizes)
-        trust = self._trust(found)
-        return replace(worst, record=record, anyone=anyone, pairwise=None, **trust)
+        return replace(
+            worst,
+            record=record,
+            together=together,
+            anyone=BlocksScenario(members, self.scenario.sizes),
+            pairwise=None,
+            **self._trust(found),
+        )
 
     @offers(MaxInfluence)
     def _influence(self, release: AnyRelease, norm: float) -> MaxInfluence:
@@ -437,9 +475,13 @@ class _BoundBlocks(BoundScenario):
             for sequence in of_size[len(block)] or (np.arange(len(block)),)
         )
 
+    @property
+    def _listed(self):
+        """Sizes of the blocks, in words."""
+        return ", ".join(map(str, self.sizes))
+
     def _trust(self, found):
         """Certainty of several facts together, as fields of a fact."""
-        sizes = ", ".join(map(str, self.sizes))
         where = "in its order, and these sizes are public"
         if self.scenario.sizes is None:
             where = "its groups, whose ids are public and say nothing of the rows"
@@ -450,7 +492,7 @@ class _BoundBlocks(BoundScenario):
             "confidence": 1 - min(1.0, sum(1 - fact.confidence for fact in found)),
             "assumptions": (
                 f"the table ({self.context.n_records} records) falls into independent "
-                f"blocks of {sizes} records, {where}",
+                f"blocks of {self._listed} records, {where}",
                 *(f"within a block: {text}" for text in found[-1].assumptions),
             ),
         }

@@ -467,6 +467,8 @@ class RecordBelief(Fact):
     count : int
         How many records it takes together for one, such as those of a household: all
         of them may become any others.
+    together : str or None
+        Which records these are, in words; None is one by itself.
     anyone : Scenario or None
         What is promised whatever is believed of these: differential privacy. None is
         :class:`RecordScenario` of as many replaced records, wherever they are.
@@ -480,6 +482,7 @@ class RecordBelief(Fact):
     pairwise: PairwiseOverlap | None = field(default=None, repr=False)
     record: str | None = None
     count: int = 1
+    together: str | None = None
     anyone: Any = None
 
 

@@ -1,17 +1,26 @@
 """Beliefs about all records of a household, taken together for one."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
 
 from skpuffer.accountants import OverlapAmplification, PrivacyLoss
+from skpuffer.accountants._gain import gain_over_records
 from skpuffer.distributions import Discrete
 from skpuffer.ensemble import PATEClassifier
 from skpuffer.exceptions import ScenarioError
 from skpuffer.linear_model import PrivateLogisticRegression
-from skpuffer.privacy import Notion, compose
-from skpuffer.releases import PublicContext, QueryRelease, Sensitivity
+from skpuffer.privacy import Notion, compose, parallel
+from skpuffer.releases import (
+    GradientRelease,
+    PublicContext,
+    QueryRelease,
+    Sensitivity,
+    VoteRelease,
+)
 from skpuffer.scenarios import (
     AttributeScenario,
     BinnedLaw,
@@ -105,12 +114,14 @@ def test_the_fallback_is_that_of_the_household():
     text = str(certificate)
     for said in (
         "RecordScenario(k=2, relation='replace')",
-        "with all 2 records taken together for one, the whole row but the secret",
+        "with all records of one block (2) taken together for one, the whole row but",
         "all its values in these records together",
         "its groups, whose ids are public",
     ):
         assert said in text
     assert "counts at its fallback" in text
+    # the gain is over as many records as may differ, and says so
+    assert "less noise than RecordScenario(k=2, relation='replace')" in text
     # as much is gained over two replaced records as by a record over one
     single = AttributeScenario("s", level="record", prior=BoundedOdds(9.0))
     alone = OverlapAmplification(0.3).calibrate(query(None), single)
@@ -124,6 +135,88 @@ def test_the_fallback_is_that_of_the_household():
     whole = AttributeScenario("s", level="dataset", prior=BoundedInference(0.7))
     fact = OverlapAmplification(0.3).calibrate(query(None), whole)
     assert fact.certificate.coupling_count == 20
+
+
+VOTES = VoteRelease(
+    n_records=20,
+    n_teachers=5,
+    n_classes=2,
+    n_queries=3,
+    groups=GROUPS,
+    context=PublicContext(n_records=20, groups=GROUPS),
+)
+OF_ONE = "differential privacy of all records of one block or household (of at most 2)"
+
+
+def test_what_is_counted_by_household_is_promised_to_no_other_records():
+    found = OverlapAmplification().calibrate(VOTES, household(table="census"))
+    text = str(found.certificate)
+    # any two records have two teachers, and are told apart by far more
+    plain = PrivacyLoss(delta=1e-5)
+    pair = plain.certify(found.noise, VOTES, RecordScenario(k=2, relation="replace"))
+    assert pair.epsilon > 1.5 * found.certificate.fallback
+    one = plain.certify(found.noise, VOTES, RecordScenario(relation="replace"))
+    assert one.epsilon == pytest.approx(found.certificate.fallback)
+    assert f"ε = {one.epsilon:.4g}, {OF_ONE}" in text
+    assert f"times less noise than {OF_ONE}" in text
+    assert "RecordScenario(k" not in text
+    # beside another belief it is told of which tables the sum is
+    other = household(BoundedOdds(4.0), table="census")
+    other = OverlapAmplification().calibrate(VOTES, other).certificate
+    both = compose([found.certificate, other])
+    assert both.notion is Notion.APPROXIMATE_DP
+    assert any(f"counts at its fallback, {OF_ONE}:" in a for a in both.assumptions)
+    # blocks side by side know of households no more
+    together = parallel([found.certificate, other])
+    assert f"ε = {together.fallback:.4g}, {OF_ONE}" in str(together)
+    # nor of as many records where others are taken one by one
+    single = AttributeScenario("s", level="record", prior=BoundedOdds(9.0))
+    single = OverlapAmplification().calibrate(query(None), single).certificate
+    beside = parallel([found.certificate, single])
+    assert "privacy of the records that each belief takes together" in str(beside)
+
+
+def test_the_gain_is_over_as_many_records_as_it_says():
+    bound = household().bind(query().context)
+    run = GradientRelease(n_records=20, n_steps=4, sampling="full_batch")
+    run = replace(run, context=query().context)
+    found = OverlapAmplification(delta=1e-5).calibrate(run, household())
+    # twice the noise for twice as many records, of which nobody is warned
+    gain, count = gain_over_records(found, 1.0, run, bound)
+    assert (gain, count) == (found.certificate.gain, 2)
+    one, _ = gain_over_records(found, 1.0, run, bound, count=1)
+    assert one == pytest.approx(gain / 2, rel=1e-6)
+    # a household that one teacher has costs what a record does
+    found = OverlapAmplification(delta=1e-5).calibrate(VOTES, household())
+    one, _ = gain_over_records(found, 1.0, VOTES, bound, count=1)
+    assert one == pytest.approx(found.certificate.gain, rel=1e-6)
+
+
+def test_statements_are_about_households_of_every_size():
+    groups = (*[0] * 7, *range(1, 14))
+    found = OverlapAmplification().calibrate(query(groups), household()).certificate
+    believed, blocks, _, alone, *_ = found.assumptions
+    assert "with all records of one block (1, 7) taken together for one" in believed
+    assert "independent blocks of 1, 7 records" in blocks
+    assert alone == (
+        "within a block: whoever has one of these records has no record outside of "
+        "them, and all records outside are independent of them and of the secret; "
+        "neither they, nor how many records these are, the class labels and their "
+        "counts, the preprocessing or how the table was drawn or split depend on the "
+        "secret"
+    )
+
+
+def test_a_belief_about_a_household_is_explained():
+    scenario = household()
+    pd.testing.assert_frame_equal(
+        scenario.explain([0.1, 0.3], delta=1e-6),
+        scenario.scenario.explain([0.1, 0.3], delta=1e-6),
+    )
+    found = OverlapAmplification(0.3).calibrate(query(), scenario).certificate
+    assert scenario.explain(0.3)["gain"].item() == pytest.approx(found.gain)
+    with pytest.raises(ScenarioError, match="'scenario' declares no belief.*fit, and"):
+        BlocksScenario(RecordScenario(relation="replace")).explain()
 
 
 def test_releases_about_the_same_households_are_amplified_once():

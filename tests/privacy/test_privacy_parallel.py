@@ -98,11 +98,20 @@ def test_the_largest_fallback_is_kept():
     assert f"{found.fallback:.4g}" in str(found)
     for epsilon in (0.0, 0.3, 0.7, 2.0):
         worst = max(part.curve.delta(epsilon) for part in parts)
-        assert worst <= found.curve.delta(epsilon) <= 1
+        assert found.curve.delta(epsilon) == worst
+    # each is amplified by its own belief, so that no more is asked than is promised
+    assert found.to_approximate(1e-5).epsilon == pytest.approx(0.7, rel=1e-6)
     assert Certificate.from_dict(found.to_dict()) == found
-    # what would be so if a belief is off is said of all or of none
-    assert found.curve.wider == ()
-    assert [name for name, _ in parallel(parts[:1] * 2).curve.wider]
+    # if a belief is off, in ways of its own, the worst is said of all
+    off = found.curve.if_off(1e-5)
+    assert max(max(part.curve.if_off(1e-5).values()) for part in parts) in off.values()
+    (name,) = off
+    assert "odds within 6 | odds within 18 | " in name and name in str(found)
+    alike = parallel([parts[0], Certificate.from_dict(parts[0].to_dict())])
+    assert alike.curve.if_off(1e-5) == parts[0].curve.if_off(1e-5)
+    # said of all or of none
+    silent = replace(parts[1], curve=replace(parts[1].curve, wider=()))
+    assert parallel([parts[0], silent]).curve.if_off(1e-5) == {}
     # beside a promise without a belief nothing holds whatever is believed
     other = replace(parts[0], curve=parts[0].curve.curve)
     assert parallel([parts[1], other]).fallback is None

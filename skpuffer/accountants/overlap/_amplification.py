@@ -258,6 +258,7 @@ default='gaussian'
         anyone = _whatever_is_believed(fact, bound)
         own = anyone.fact(Adjacency, release).assumptions
         rest = tuple(text for text in plain.assumptions if text not in own)
+        one = f"with {fact.together} taken together for one, " if fact.together else ""
         return Certificate(
             notion=Notion.APPROXIMATE_PUFFERFISH
             if fact.certified
@@ -275,7 +276,7 @@ default='gaussian'
             composable=fact.certified,
             record=fact.record,
             assumptions=(
-                f"{BELIEVERS}{fact.belief}, "
+                f"{BELIEVERS}{one}{fact.belief}, "
                 "independently of the other rows; whoever can tie the values of the "
                 "secret to different records is held only to the fallback, and the "
                 "rest of the record is protected no better than that",

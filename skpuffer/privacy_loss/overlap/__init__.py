@@ -16,6 +16,7 @@ from ._pairwise_curve import (
     composed_pairs,
     largest_pairwise_mu,
 )
+from ._worst_curve import WorstOverlapCurve
 
 __all__ = [
     "FiniteOverlap",
@@ -27,6 +28,7 @@ __all__ = [
     "PairwiseOverlap",
     "PairwiseOverlapCurve",
     "WorstOverlap",
+    "WorstOverlapCurve",
     "amplified_budgets",
     "amplified_target",
     "composed_pairs",

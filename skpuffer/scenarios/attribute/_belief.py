@@ -132,14 +132,17 @@ class BoundBelief(BoundScenario):
         if not isinstance(column, str):
             what = f"the column at position {column} of the data, which is left out"
             known_as = "position"
-        whose, who = "for each record by itself", "one person has one record, and the"
+        whose, who = "for each record by itself", "one person has one record"
+        others = "the others are independent of it and of its secret"
+        number = f"the number of records ({self.context.n_records})"
         if self.scenario.level != "record":
             whose = "all its values in these records together"
-            who = "whoever has one of these records has no others beside them, which"
+            who = "whoever has one of these records has no record outside of them"
+            others = "all records outside are independent of them and of the secret"
+            number = "how many records these are"
         return (
             f"the secret is {what}, {whose}; {read}, under that {known_as} or another",
-            f"{who} others are independent of it and of its secret; neither they, nor "
-            f"the number of records ({self.context.n_records}), the class labels and "
+            f"{who}, and {others}; neither they, nor {number}, the class labels and "
             "their counts, the preprocessing or how the table was drawn or split "
             "depend on the secret",
         )
@@ -150,10 +153,10 @@ class BoundBelief(BoundScenario):
         overlap, wider = believed(scenario)
         trust = scenario.trust
         belief = "; or ".join(one.statement() for one in scenario._beliefs())
-        if scenario.level != "record":
-            belief = f"with all {self._count} records taken together for one, {belief}"
+        alone = scenario.level == "record"
         return RecordBelief(
             count=self._count,
+            together=None if alone else f"all {self._count} records",
             overlap=overlap,
             wider=wider,
             pairwise=self._pairwise(release, norm),

@@ -1,0 +1,54 @@
+"""Which tables are neighbours under the coupling of a certificate."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ._certificate import Certificate
+
+__all__ = ["arbitrary_count", "plain_privacy"]
+
+
+def arbitrary_count(certificate: "Certificate") -> int | None:
+    """Return how many records any neighbouring tables differ in.
+
+    Parameters
+    ----------
+    certificate : Certificate
+
+    Returns
+    -------
+    int or None
+        None where its coupling is another one.
+    """
+    relation, _, count = str(certificate.coupling_id).partition(":")
+    if relation != certificate.relation or not count.isdigit():
+        return None
+    return int(count)
+
+
+def plain_privacy(certificate: "Certificate") -> str:
+    """Return whose differential privacy a promise under a belief falls back to.
+
+    Parameters
+    ----------
+    certificate : Certificate
+        Under a declared belief.
+
+    Returns
+    -------
+    str
+    """
+    count = certificate.coupling_count
+    # one record is taken by itself, wherever it is
+    if count == 1:
+        return "RecordScenario(relation='replace')"
+    if count is not None and arbitrary_count(certificate) == count:
+        return f"RecordScenario(k={count}, relation='replace')"
+    # side by side, of different numbers
+    if count is None:
+        return "differential privacy of the records that each belief takes together"
+    # what was counted by where the records are says nothing of any others
+    return (
+        "differential privacy of all records of one block or household (of at most "
+        f"{count})"
+    )

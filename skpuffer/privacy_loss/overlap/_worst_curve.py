@@ -1,0 +1,49 @@
+"""The largest of several curves under beliefs, whichever of them counts."""
+
+from dataclasses import dataclass
+
+from skpuffer.privacy_loss._curves import WorstCurve
+
+from ._curve import OverlapCurve
+from ._kinds import WorstOverlap
+
+__all__ = ["WorstOverlapCurve"]
+
+
+@dataclass(frozen=True)
+class WorstOverlapCurve(WorstCurve, kind="worst_overlap_curve"):
+    """The largest of several amplified curves: of any one of them.
+
+    Each is amplified by its own belief before they are compared.
+
+    Parameters
+    ----------
+    curves : tuple of OverlapCurve or WorstOverlapCurve
+    """
+
+    curves: "tuple[OverlapCurve | WorstOverlapCurve, ...]"
+
+    @property
+    def curve(self) -> WorstCurve:
+        """What holds of any one whatever is believed."""
+        return WorstCurve(tuple(each.curve for each in self.curves))
+
+    @property
+    def overlap(self) -> WorstOverlap:
+        """What is left to hide of any one."""
+        return WorstOverlap(tuple(each.overlap for each in self.curves))
+
+    def if_off(self, delta: float) -> dict[str, float]:
+        """Return the epsilon at a delta if the belief is off, by the name of how.
+
+        Of beliefs that are off in other ways the worst is all that can be said of any
+        one; nothing, where it is not known of each.
+        """
+        found = [each.if_off(delta) for each in self.curves]
+        if not all(found):
+            return {}
+        names = dict.fromkeys(name for each in found for name in each)
+        if all(each.keys() == names.keys() for each in found):
+            return {name: max(each[name] for each in found) for name in names}
+        worst = max(epsilon for each in found for epsilon in each.values())
+        return {f"{' | '.join(names)}, each of its own belief": worst}
