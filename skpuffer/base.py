@@ -27,6 +27,7 @@ from skpuffer.scenarios import BoundScenario, RecordScenario, Scenario
 from skpuffer.utils._checks import noise_generator
 from skpuffer.utils._reading import (
     as_table,
+    column_names,
     drop_position,
     matching_names,
     read_groups,
@@ -494,7 +495,10 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         # not a table: validation refuses it later, and in scikit-learn's words
         if len(table.shape) != 2:
             return X, secret
-        position = scenario.secret_position(matching_names(table), table.shape[1])
+        names = matching_names(table)
+        position = scenario.secret_position(names, table.shape[1])
+        if names is None and hasattr(table, "columns"):
+            scenario.check_numbers(column_names(table), position)
         if position is not None:
             X, column = drop_position(table, position)
             # values given apart win over the column
@@ -504,9 +508,11 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
     def _without_secret(self, X: Any, width: int | None = None) -> Any:
         """Drop the secret column from data to predict for, if it is there."""
         width = self.n_features_in_ if width is None else width
-        if matching_names(X) is None and getattr(X, "shape", ())[1:] == (width,):
-            return X  # as wide as what was fitted once the secret was left out
         scenario = RecordScenario() if self.scenario is None else self.scenario
+        if matching_names(X) is None and getattr(X, "shape", ())[1:] == (width,):
+            if hasattr(X, "columns"):
+                scenario.check_numbers(column_names(X), None)
+            return X  # as wide as what was fitted once the secret was left out
         return self._split_secret(scenario, X, None)[0]
 
     def _names_without_secret(self, names: Any) -> Any:

@@ -152,6 +152,23 @@ class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """
         return None
 
+    def check_numbers(self, labels: Sequence[int] | None, position: int | None) -> None:
+        """Refuse a frame with numbers for names by which a position is in doubt.
+
+        Parameters
+        ----------
+        labels : tuple of int or None
+            Of its columns, in their order.
+        position : int or None
+            Where the secret is taken to be; None where the data is without it.
+
+        Raises
+        ------
+        ScenarioError
+            If a number may mean another column than the position does.
+        """
+        return
+
     def check_secret(self, secret: ArrayLike) -> None:
         """Refuse secret values that no prior speaks of.
 

@@ -184,6 +184,10 @@ class BlocksScenario(Scenario):
         """Position of the secret among the columns of a table, or None."""
         return self.scenario.secret_position(feature_names, n_features)
 
+    def check_numbers(self, labels: Sequence[int] | None, position: int | None) -> None:
+        """Refuse a frame with numbers for names by which a position is in doubt."""
+        self.scenario.check_numbers(labels, position)
+
     def check_secret(self, secret: ArrayLike) -> None:
         """Refuse secret values that the scenario of a block does not cover."""
         # of groups the values are checked once these are known, in `check_rows`

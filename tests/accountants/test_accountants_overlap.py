@@ -222,6 +222,16 @@ def test_under_two_beliefs_releases_count_at_the_fallback(other):
     assert not any("who believes" in text for text in both.assumptions)
 
 
+def test_a_position_is_not_known_to_be_one_column_in_two_releases():
+    counted = AttributeScenario(
+        2, level="record", prior=BoundedOdds(4.0), table="census 2020"
+    )
+    one = certified(counted)
+    both = compose([one, one])
+    assert both.notion is Notion.APPROXIMATE_DP
+    assert both.epsilon > compose([one]).fallback
+
+
 def test_no_belief_amplifies_a_renyi_promise():
     one = certified(believing(BoundedOdds(4.0), table="census 2020"))
     both = compose([one, one], alpha=4.0)

@@ -1,6 +1,7 @@
 """What is not known for certain is not taken to be: bounds, shares, groups, counts."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from skpuffer.scenarios import (
     AttributeScenario,
     CoupledSamples,
     LawsScenario,
+    MarkovChainScenario,
     RecordScenario,
 )
 from skpuffer.transport import near_radius
@@ -131,6 +133,14 @@ def test_without_room_for_an_event_what_is_certain_counts():
     # distances of distributions are what the rows say, and nothing without them
     with pytest.raises(ValueError, match="must exceed.*or GroupPrivacy"):
         GeneralWasserstein(1.0, delta=1e-5).calibrate(release, scenario)
+    # and of a chain all records may be concerned: no accountant is sent to itself
+    chain = MarkovChainScenario(
+        [[0.5, 0.5], [0.4, 0.6]], states=[0.0, 1.0], event_delta=1e-3
+    )
+    long = replace(release, n_records=900, context=PublicContext(n_records=900))
+    with pytest.raises(ValueError, match="must exceed") as refused:
+        GroupPrivacy(1.0, delta=1e-5).calibrate(long, chain)
+    assert "GroupPrivacy" not in str(refused.value)
     # how many records differ may itself be what is known outside of the event only
     vague = Adjacency(
         count=2,

@@ -7,23 +7,28 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.preprocessing import StandardScaler
 
-from skpuffer.accountants import OverlapAmplification
+from skpuffer.accountants import GeneralWasserstein, OverlapAmplification
 from skpuffer.compose import PublicPreprocessing
+from skpuffer.ensemble import PATEClassifier
 from skpuffer.exceptions import PrivacyWarning, ScenarioError, SeededNoiseWarning
-from skpuffer.linear_model import PrivateRidge
+from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
 from skpuffer.releases import GradientRelease, PublicContext, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     Adjacency,
     AttributeScenario,
     BinnedLaw,
+    BlocksScenario,
     BoundedInference,
     BoundedOdds,
+    DeclaredOdds,
     RecordBelief,
 )
 from skpuffer.scenarios.attribute._encoded import named_after
+from skpuffer.summary import PrivateMean
 
 TABLE = pd.DataFrame({"sex": [0, 1, 0, 1], "height": [1.6, 1.7, 1.8, 1.9]})
 
@@ -283,6 +288,62 @@ def test_a_position_is_for_data_without_names():
         clone(model).fit(pd.DataFrame(X, columns=[*"abc"]), y)
 
 
+def test_numbers_for_names_are_positions_or_refused():
+    rng = np.random.default_rng(0)
+    X, y = pd.DataFrame(rng.uniform(-1, 1, size=(60, 4))), rng.integers(0, 2, 60)
+    moved, less = X[[3, 0, 1, 2]], X[[0, 1, 3]]
+    counted = AttributeScenario(2, level="record", prior=BoundedOdds(4.0))
+    blocks = BlocksScenario(clone(counted).set_params(level="dataset"), sizes=3)
+    refused = pytest.raises(ScenarioError, match="'column' is the position 2.*doubt")
+    model = PrivateLogisticRegression(
+        counted, OverlapAmplification(0.3), data_norm=2.0, random_state=0
+    )
+    steps = PublicPreprocessing(StandardScaler(), model, reference=less.iloc[:20] / 2)
+    votes = PATEClassifier(n_teachers=5, scenario=counted, unlabeled=moved)
+    votes.set_params(accountant=OverlapAmplification(0.3), student=LogisticRegression())
+    for one in (model, steps, clone(model).set_params(scenario=blocks)):
+        with refused:
+            one.fit(moved, y)
+        assert not hasattr(one, "certificate_")
+        one.fit(X, y)
+        # with the secret or without, and never with another column in its place
+        assert np.array_equal(one.predict(X), one.predict(less))
+        for other in (moved, X[[3, 0, 1]], X[[2, 0, 1]]):
+            with refused:
+                one.predict(other)
+        # one that was numbered anew once the secret was left out
+        anew = less.set_axis(range(3), axis=1)
+        assert np.array_equal(one.predict(anew), one.predict(less))
+    # public rows are read as the data is
+    for one in (votes, clone(steps).set_params(reference=moved)):
+        with refused:
+            one.fit(X, y)
+
+
+def test_numbers_for_names_are_those_of_the_prior():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(size=(60, 3))).round({1: 0})
+    for prior in (
+        X.iloc[:20],
+        DeclaredOdds(rng.uniform(0.4, 0.6, 20), X.iloc[:20], rest=BoundedOdds(2.0)),
+    ):
+        known = AttributeScenario(1, level="record", prior=prior)
+        known.check_numbers((0, 1, 2), 1)
+        known.check_numbers((0, 2), None)
+        for labels, position in (((1, 0, 2), 1), ((2, 1, 0), 1), ((1, 2), None)):
+            with pytest.raises(ScenarioError, match="'column' is the position 1"):
+                known.check_numbers(labels, position)
+    # as the public rows are laid out, in whatever order
+    public, private = X.iloc[:20], X.iloc[20:]
+    moved = AttributeScenario(
+        1, level="record", prior=public[[1, 2, 0]], prior_as="law"
+    )
+    mean = PrivateMean(moved, GeneralWasserstein(1.0), bounds=(0, 1))
+    assert mean.fit(private[[1, 2, 0]]).mean_.shape == (2,)
+    with pytest.raises(ScenarioError, match="'column' is the position 1"):
+        mean.fit(private)
+
+
 @pytest.mark.parametrize("column", [-1, 2.0, True, None, ("a", "b")], ids=repr)
 def test_what_is_neither_a_name_nor_a_position(column):
     counted = AttributeScenario(column, level="record", prior=BoundedOdds(2.0))
@@ -346,16 +407,40 @@ def test_the_secret_is_found_where_it_was_encoded():
         ("rest__race", [], True, False),
         ("race_White", [], False, True),
         ("race_count", ["White"], False, True),
+        ("Race", [], True, False),
+        (" RACE_", [], True, False),
+        ("x__Race", [], True, False),
+        ("race__", [], True, False),
+        ("is_race", [], False, True),
+        ("race1", [], False, True),
+        ("RaceCode", [], False, True),
+        ("myRace", [], False, True),
+        ("embrace", [], False, False),
         ("racetrack", ["track"], False, False),
         ("grace_White", ["White"], False, False),
-        ("race_", [], False, False),
+        ("race_", [], True, False),
         ("race", [], False, False),
-        (("race", "White"), ["White"], False, False),
+        (("race", "White"), ["White"], False, True),
     ],
     ids=repr,
 )
 def test_names_that_encoders_give(name, values, certain, likely):
     assert named_after("race", [name], values) == ([name] * certain, [name] * likely)
+
+
+def test_separators_within_a_name_are_one():
+    names = ["marital_status", "MARITAL status", "MaritalStatus", "status", "marital"]
+    found = named_after("marital-status", names)
+    assert found == (names[:2], names[2:3])
+    assert named_after("_", ["-", "a_"]) == ([], [])
+
+
+def test_a_misspelt_secret_is_no_feature():
+    table = TABLE.rename(columns={"sex": "Sex "})
+    model = PrivateRidge(scenario(), target_bounds=(0, 1))
+    with pytest.raises(ScenarioError, match=r"\['Sex '\].*spelt in another way"):
+        model.fit(table, [0, 1, 0, 1])
+    assert not hasattr(model, "certificate_")
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.DataConversionWarning")

@@ -1,5 +1,6 @@
 """Beliefs about one record that are read from public rows."""
 
+import copy
 import pickle
 
 import joblib
@@ -249,6 +250,32 @@ def test_what_is_changed_in_place_afterwards():
     assert joblib.hash(BinnedLaw(COINS)) == joblib.hash(prior)
     with pytest.raises(ScenarioError, match="'bins', at the column 'a'"):
         fact(BinnedLaw(COINS.assign(a=1.0), {"a": lambda: 3}), ("z", "a"))
+
+
+def test_a_copy_is_of_what_was_read():
+    """A process that a belief is sent to works with the belief of its parent."""
+    rows, given = COINS.copy(), np.linspace(0.4, 0.6, 10)
+    features = COINS[["z"]].copy()
+    law, odds = BinnedLaw(rows), DeclaredOdds(given, features)
+    before = [fact(prior).overlap for prior in (law, odds)]
+    rows.loc[:, "z"] = features.loc[:, "z"] = "x"
+    given[:] = 0.5
+    for prior, overlap in zip((law, odds), before, strict=True):
+        for twin in (
+            pickle.loads(pickle.dumps(prior)),
+            copy.deepcopy(prior),
+            copy.copy(prior),
+            clone(prior),
+        ):
+            assert fact(twin).overlap == overlap
+            assert joblib.hash(twin) == joblib.hash(prior)
+    # what was never read is read when it is sent
+    fresh = BinnedLaw(COINS.copy())
+    sent = pickle.loads(pickle.dumps(fresh))
+    fresh.rows.loc[:, "z"] = "x"
+    assert fact(fresh).overlap == fact(sent).overlap == before[0]
+    # and what cannot be read is refused where it is used
+    assert copy.deepcopy(BinnedLaw("rows")).rows == "rows"
 
 
 # -- reading private rows --------------------------------------------------------------

@@ -329,7 +329,14 @@ def lacks_length(sensitivity: SensitivityBound, release: QueryRelease) -> bool:
     return unknown and math.isinf(sensitivity.radius)
 
 
-def delta_left(delta: float, event: float) -> float:
+#: What a bound by distributions may be exchanged for.
+_WITHOUT_EVENT = (
+    "; or GroupPrivacy, which needs no event where the release bounds each record and "
+    "it is certain how many depend on the secret"
+)
+
+
+def delta_left(delta: float, event: float, remedy: str = "") -> float:
     """Return the part of a delta that the event of a fact leaves to the noise.
 
     Parameters
@@ -338,6 +345,8 @@ def delta_left(delta: float, event: float) -> float:
         Of the promise.
     event : float
         Mass outside the event on which the fact holds.
+    remedy : str, default=''
+        What else would do, for the message.
 
     Returns
     -------
@@ -353,8 +362,8 @@ def delta_left(delta: float, event: float) -> float:
         raise ValueError(
             f"The parameter 'delta' ({delta:g}) must exceed {event:g}, the mass "
             "outside the event on which the prior is known. Use more public rows, a "
-            "smaller 'event_delta' of the scenario if it has one, or a larger 'delta'; "
-            "or GroupPrivacy, which needs no event where a release bounds each record."
+            "smaller 'event_delta' of the scenario if it has one, or a larger 'delta'"
+            f"{remedy}."
         )
     return float(delta) - event
 
@@ -526,7 +535,9 @@ class _AdditiveAccountant(Accountant):
     def _noise_delta(self, sensitivity: SensitivityBound) -> float:
         """Return the part of delta that the fact's event leaves to the noise."""
         assert self.delta is not None
-        return delta_left(self.delta, sensitivity.delta)
+        # of records, rather than of distributions, all that is certain was gone through
+        remedy = "" if sensitivity.relation is not None else _WITHOUT_EVENT
+        return delta_left(self.delta, sensitivity.delta, remedy)
 
     def _notion(self, sensitivity: SensitivityBound) -> Notion:
         if not sensitivity.certified:

@@ -61,9 +61,10 @@ class BoundBelief(BoundScenario):
         encoded, self._doubtful = self._named_after()
         if encoded:
             raise ScenarioError(
-                f"The data has the columns {encoded!r}, which a step before named "
-                f"after the secret {scenario.column!r}. Drop the secret before that "
-                "step, or rename columns that are not the secret."
+                f"The data has the columns {encoded!r}, which are named after the "
+                f"secret {scenario.column!r}: spelt in another way, or encoded by a "
+                "step before. Name the secret as the data does, and drop it before "
+                "such a step; or rename columns that are not the secret."
             )
         for belief in scenario._beliefs():
             belief.check_covers(scenario, context)
@@ -85,8 +86,8 @@ class BoundBelief(BoundScenario):
         if self._doubtful:
             secret = self.scenario.column
             warn(
-                f"The data has the columns {self._doubtful!r}, whose names begin with "
-                f"that of the secret {secret!r}. If they hold it, encoded or binned, "
+                f"The data has the columns {self._doubtful!r}, in whose names is that "
+                f"of the secret {secret!r}. If they hold it, encoded or binned, "
                 "nothing hides it: drop them with the secret, before it is encoded. "
                 "Otherwise rename them.",
                 PrivacyWarning,
@@ -198,9 +199,10 @@ class BoundBelief(BoundScenario):
         return None if len(parts) > _MOST_PARTS else pairwise_overlap(parts, costs)
 
     def _record(self, overlap: Overlap) -> str | None:
-        """Of what of a record the beliefs speak, in a table that has a name."""
+        """Of what of a record the beliefs speak, in a table with a name."""
         scenario, context = self.scenario, self.context
-        if scenario.table is None:
+        # nothing shows that a position is one and the same column in two releases
+        if scenario.table is None or not isinstance(scenario.column, str):
             return None
         beliefs = scenario._beliefs()
         parts = [

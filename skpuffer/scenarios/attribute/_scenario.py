@@ -66,7 +66,8 @@ class AttributeScenario(Scenario):
         The secret column, as the prior calls it. If the data has it too it is dropped
         before fitting and ignored in prediction. A position, counted from zero, is for
         tables without names. Where no prior table says how wide they are, data to fit
-        always has the secret there, and data to predict for may.
+        always has the secret there, and data to predict for may. A frame with numbers
+        for names is taken only where these are the positions.
     level : {'record', 'dataset'}
         Whose value is secret. 'record': each single record's, the records being
         independent. 'dataset': one value that all records share, all of them drawn
@@ -337,6 +338,30 @@ class AttributeScenario(Scenario):
                 "have the secret among them."
             )
         return int(self.column)
+
+    def check_numbers(self, labels: Sequence[int] | None, position: int | None) -> None:
+        """Refuse a frame with numbers for names by which a position is in doubt."""
+        named = not isinstance(self.column, int | np.integer)
+        if labels is None or self.needs_empirical or named:
+            return
+        numbered = list(labels) == list(range(len(labels)))
+        tables = [b.table() for b in self._beliefs() if isinstance(b, RowBelief)]
+        if not self._beliefs():
+            tables = self._tables()
+        there = position is not None
+        # where no table says how the data is laid out, columns are counted
+        counted = list(range(len(labels) + (not there)))
+        layouts = [[c for c in t.columns if c != self.target] for t in tables]
+        for columns in layouts or [counted]:
+            rest = [c for c in columns if c != self.column and c in labels]
+            if list(labels) != (columns if there else rest) and (there or not numbered):
+                raise ScenarioError(
+                    f"The parameter 'column' is the position {self.column!r}, but the "
+                    "data is a frame whose columns have other numbers for names than "
+                    "their positions, so which of them is the secret is in doubt. Give "
+                    "the columns names and name the secret, or give the data as an "
+                    "array with its columns in order."
+                )
 
     def check_secret(self, secret: ArrayLike) -> None:
         """Refuse values of the secret column that the scenario does not cover.

@@ -102,7 +102,7 @@ class DeclaredOdds(RowBelief):
 
     def _probabilities(self, frame: pd.DataFrame, scenario: Any) -> tuple[Any, Any]:
         """Values of the secret, and the probability of each at each row."""
-        source = self.propensity
+        source = self._read("propensity")
         rows = frame if self.table().named else frame.to_numpy()
         values = None
         guesses = hasattr(source, "predict_proba")

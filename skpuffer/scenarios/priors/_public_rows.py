@@ -1,6 +1,7 @@
 """Public rows of a belief, read once."""
 
-from collections.abc import Callable, Iterable
+import copy
+from collections.abc import Callable
 from typing import Any
 
 import joblib
@@ -20,40 +21,46 @@ class PublicRowsBelief(Belief):
     Rows and a classifier of them are known by identity, as to compare tables each time
     would take longer than to fit. So they are as they were when they were first read,
     whatever is done to them in place afterwards; all other parameters count as they
-    are.
+    are. A copy, pickled or not, is of what was read: in another process it is the same
+    belief.
     """
 
     rows: Any
 
+    #: Parameters that are known by identity, and read once.
+    _shared: tuple[str, ...] = ("rows",)
+
     def table(self) -> ReferenceTable:
         """Return the public rows, as they were when they were first read."""
-        kept = vars(self).get("_kept_table")
-        if kept is None or kept[0] is not self.rows:
-            try:
-                kept = self.rows, ReferenceTable(self.rows)
-            except ScenarioError:
-                raise ScenarioError(
-                    f"The parameter 'rows' of {type(self).__name__} must be a table of "
-                    "public rows: a data frame, or an array of two dimensions."
-                ) from None
-            self._kept_table = kept
-        table: ReferenceTable = kept[1]
+        try:
+            table: ReferenceTable = self._read("rows")
+        except ScenarioError:
+            raise ScenarioError(
+                f"The parameter 'rows' of {type(self).__name__} must be a table of "
+                "public rows: a data frame, or an array of two dimensions."
+            ) from None
         return table
 
-    def _once(
-        self, made: Callable[[], Laws], shared: Iterable[str], *content: Any
-    ) -> Laws:
+    def _read(self, name: str) -> Any:
+        """Return a shared parameter, as it was when it was first read."""
+        given, kept = getattr(self, name), vars(self).get("_kept_read", {})
+        if name not in kept or kept[name][0] is not given:
+            read = ReferenceTable(given) if name == "rows" else _copied(given)
+            # a new dict, as clones share the old one
+            self._kept_read = kept = {**kept, name: (given, read)}
+        return kept[name][1]
+
+    def _once(self, made: Callable[[], Laws], *content: Any) -> Laws:
         """What a function makes of parameters, made anew where one is another.
 
         Parameters
         ----------
         made : callable
-        shared : iterable of str
-            Parameters that are known by identity.
+            Of the shared parameters, as they were read.
         *content : objects
             All else that it depends on.
         """
-        key = [getattr(self, name) for name in shared]
+        key = [getattr(self, name) for name in self._shared]
         digest = _digest(content)
         kept = vars(self).get("_kept_laws")
         if (
@@ -65,12 +72,25 @@ class PublicRowsBelief(Belief):
         laws: Laws = kept[2]
         return laws
 
-    # whoever hashes a belief, or sends it elsewhere, must not see that it was used
+    # Whoever hashes a belief must not see that it was used: so it is always read here,
+    # and what was made of it is left out.
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
-        for name in ("_kept_table", "_kept_laws"):
+        for name in self._shared:
+            try:
+                state[name] = self._read(name)
+            except Exception:  # what is no table is refused where it is used
+                continue
+        for name in ("_kept_read", "_kept_laws"):
             state.pop(name, None)
         return state
+
+
+def _copied(given: Any) -> Any:
+    try:
+        return copy.deepcopy(given)
+    except Exception:  # of what cannot be copied there is this one only
+        return given
 
 
 def _digest(content: Any) -> Any:

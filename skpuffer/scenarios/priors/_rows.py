@@ -1,6 +1,5 @@
 """Beliefs about one record that are read from public rows."""
 
-import copy
 from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from inspect import signature
@@ -48,13 +47,10 @@ class RowBelief(PublicRowsBelief):
 
     # public rows and a fitted classifier are shared: `clone` would unfit the latter
     def __sklearn_clone__(self) -> Self:
-        other = copy.copy(self)
-        # what was read of them too, which a copy leaves out
+        # and so is what was made of them, which a search needs at every fit
+        other = object.__new__(type(self))
         other.__dict__.update(vars(self))
         other.rest = clone(self.rest, safe=False)
-        # a copy is without what was worked out, which a search needs at every fit
-        if "_kept" in vars(self):
-            other._kept = self._kept
         return other
 
     def __repr__(self) -> str:
@@ -68,9 +64,7 @@ class RowBelief(PublicRowsBelief):
 
     # -- what a subclass says -----------------------------------------------------
 
-    #: Parameters, besides `rest`, that the belief is made of: those that are known by
-    #: identity, see :class:`PublicRowsBelief`, and those that are compared.
-    _shared: tuple[str, ...] = ("rows",)
+    #: Parameters, besides `rest` and those that are shared, that it is made of.
     _compared: tuple[str, ...] = ("known",)
 
     @abstractmethod
@@ -191,7 +185,6 @@ class RowBelief(PublicRowsBelief):
         compared = [getattr(self, name) for name in self._compared]
         return self._once(
             lambda: self._laws(scenario),
-            self._shared,
             *compared,
             scenario.column,
             scenario.target,
