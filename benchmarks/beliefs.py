@@ -4,7 +4,7 @@
 
 delta is 1e-5, and models are logistic regressions on rows in the unit ball. Beside each
 accuracy stand those of plain differential privacy, a record replaced and a record added
-or removed, on the same rows, with library defaults.
+or removed, of the same people, with library defaults.
 
 * census: of Adult race, white or other, is secret; 16,000 public rows have race and
   features and no label, 1000 or 5000 private rows have the label. Numbers are z-scored
@@ -19,8 +19,10 @@ or removed, on the same rows, with library defaults.
   and label with it, told apart pair by pair. Columns, bins and scale are chosen on the
   public rows, by private fits that are simulated there; so is, for each epsilon,
   whether to take raw features and differential privacy after all, which is taken of
-  equals. Beside them stands a logistic regression on the public rows alone, which is as
-  good as any private one: where public rows have the label, this is the line to beat.
+  equals. Differential privacy is shown of raw features, as it comes, and of the coded
+  rows, which says what the coding does and what the belief. Beside them stands a
+  logistic regression on the public rows alone, which is as good as any private one:
+  where public rows have the label, this is the line to beat.
   Means of ten splits of ten draws, with common seeds. Gains are of noise over
   differential privacy where the law is taken: pair by pair, and of the law as a whole.
   The fallback is the epsilon that holds whatever is believed, and raw the share of
