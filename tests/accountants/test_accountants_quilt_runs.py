@@ -309,7 +309,11 @@ def test_a_network_says_how_many_records_can_differ(scenario, count):
     found = PrivacyLoss().calibrate(release, scenario).noise.scale
     group = PrivacyLoss().calibrate(release, RecordScenario(count, "replace"))
     assert found == group.noise.scale
-    assert MarkovQuilt(noise="laplace").supports(run(n_records=3), scenario)
+    quilts = MarkovQuilt(noise="laplace")
+    assert quilts.supports(run(n_records=3, clip_order=1), scenario)
+    # said at once, and not only when noise is set
+    answer = quilts.supports(release, scenario)
+    assert not answer and "clip_order=1" in answer.reason
 
 
 # -- what is refused ------------------------------------------------------------------
