@@ -23,7 +23,7 @@ from ._columns import Category, Number, is_missing, level_text
 if TYPE_CHECKING:
     from skpuffer.utils._types import Array, Booleans, Floats, Indices, Table
 
-__all__ = ["column_arrays", "level_codes", "numbers"]
+__all__ = ["column_arrays", "level_codes", "numbers", "plain_numbers"]
 
 
 def column_arrays(X: Table, names: Sequence[Hashable]) -> list[Array]:
@@ -97,14 +97,31 @@ def numbers(column: Number, values: Array) -> tuple[Floats, Booleans]:
     missing : ndarray of bool of shape (n,)
         What is missing, or no number.
     """
-    found = _floats(values)
+    found = plain_numbers(values, column.missing)
     missing = np.isnan(found)
-    for code in column.missing:
-        # a code that is text is no number, and missing anyhow
-        if isinstance(code, int | float):
-            missing |= found == code
     inside = np.clip(found, column.low, column.high)
     return np.where(missing, column.filling, inside), missing
+
+
+def plain_numbers(values: Array, missing: Sequence[Any] = ()) -> Floats:
+    """Read numbers, NaN for what is none or a code of missing values.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+    missing : sequence, default=()
+
+    Returns
+    -------
+    ndarray of float of shape (n,)
+    """
+    found = _floats(values)
+    for code in missing:
+        # a code that is text is no number, and missing anyhow, unless it is written as
+        # one
+        number = _floats(np.array([code, None], dtype=object))[0]
+        found = np.where(found == number, np.nan, found)
+    return found
 
 
 def level_codes(column: Category, values: Array) -> Indices:
