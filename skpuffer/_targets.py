@@ -57,6 +57,13 @@ def label_codes(
             f"{type(estimator).__name__} needs at least 2 classes; there is one class "
             "only. Give all labels as classes=[...]."
         )
+    try:
+        column = Category(tuple(classes.tolist()), missing=missing)
+    except ValueError:
+        raise ValueError(
+            "The parameter 'classes' must list public labels, each once and none of "
+            f"them missing. Got {classes.tolist()!r}."
+        ) from None
     values = _list_of(estimator, y)
     # The type of a column is public, as its name is; which labels occur is not.
     if values.dtype.kind in "fiu" and not _have_numbers(classes):
@@ -64,7 +71,6 @@ def label_codes(
             f"The public classes {classes.tolist()!r} are text, and the target holds "
             "numbers: write the classes as the target has them."
         )
-    column = Category(tuple(classes.tolist()), missing=missing)
     codes = level_codes(column, values)
     return np.where(codes == len(classes), -1, codes)
 

@@ -87,8 +87,10 @@ class PublicMinMaxScaler(PublicColumnTransformer):
                 f"of {{column: (low, high)}}. Got {self.bounds!r}."
             )
         check_bounds(self.bounds)
-        ends = [check_real(feature_range=end) for end in self.feature_range]
-        if len(ends) != 2 or not ends[0] < ends[1]:
+        given: Any = self.feature_range
+        pair = isinstance(given, tuple | list) and len(given) == 2
+        ends = [check_real(feature_range=end) for end in given] if pair else []
+        if not ends or not np.all(np.isfinite(ends)) or not ends[0] < ends[1]:
             raise ValueError(
                 "The parameter 'feature_range' must be two numbers, the lower first. "
                 f"Got {self.feature_range!r}."
