@@ -45,7 +45,9 @@ def column_arrays(X: Table, names: Sequence[Hashable]) -> list[Array]:
     ValueError
         If a column is not there.
     """
-    X = read_table(X)
+    # an array of objects may hold anything: what it holds is read, and never refused
+    if type(X) is not np.ndarray or X.dtype != object or X.ndim != 2:
+        X = read_table(X)
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         held = list(frame.columns)
