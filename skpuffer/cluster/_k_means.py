@@ -116,7 +116,7 @@ class PrivateKMeans(
     Notes
     -----
     A round releases, for each cell, a weighted count and the sum of its records'
-    differences from the centre, clipped. Where the noise of a count is several times
+    differences from the centre, clipped. Where the noise of a count is many times
     what an average cell holds, by public facts alone, no cluster could be found: all
     centres are then one noisy mean, and a warning says so.
 

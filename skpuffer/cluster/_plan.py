@@ -41,7 +41,7 @@ _SHRUNK = 0.6
 
 #: Standard deviations of a count that an average cell of the many centres must hold:
 #: where it holds less, noise forbids learning where clusters are.
-LEAST_COUNT = 0.3
+LEAST_COUNT = 0.06
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["noisy_centres", "noisy_mean"]
 
+#: Standard deviation of a mean about the middle of its bounds, in half-ranges, as far
+#: as is known beforehand.
+_PRIOR = 0.2
+
 
 def noisy_centres(
     rows: Floats,
@@ -65,18 +69,18 @@ def noisy_mean(
     """Execute the same rounds with all centres in one place; see `noisy_centres`.
 
     Equally near centres leave every record to the first, and the records that this has
-    are known: all.
+    are known: all. Each round observes the mean with noise of a known variance, which
+    the Kalman filter puts together, beginning from the middle of the box.
     """
-    box, n, k = plan.box, plan.n_records, plan.n_clusters
-    place = box.middle[None]
+    n, k = plan.n_records, plan.n_clusters
+    place, variance = plan.box.middle[None], (_PRIOR * plan.box.half) ** 2
     for at, sums in enumerate(plan.sums):
         several = plan.n_initial if at < plan.rounds[0] else k
         exact = sums(rows, np.repeat(place, several, axis=0))
-        noisy = release.noisy(at, exact, noise, rng)[:1]
-        deviation = release.deviation(at, noise)
-        place = moved(
-            noisy, place, sums, deviation=deviation, n_records=n, box=box
-        ).places
+        step = release.noisy(at, exact, noise, rng)[0, 1:] / n
+        gain = variance / (variance + (release.deviation(at, noise) / n) ** 2)
+        place = np.clip(place + gain * step, plan.box.low, plan.box.high)
+        variance = (1 - gain) * variance
     counts = np.zeros(k)
     counts[0] = n
     return Centres(np.repeat(place, k, axis=0), counts)
