@@ -168,8 +168,8 @@ class AdaptiveRelease(QueryRelease):
     def __post_init__(self) -> None:
         check_count(n_records=self.n_records)
         check_option(_RELATIONS, relation=self.relation)
-        check_option(_LAYOUTS, norm=self.norm)
-        object.__setattr__(self, "norm", float(self.norm))
+        norm = check_option(_LAYOUTS, norm=check_positive(norm=self.norm))
+        object.__setattr__(self, "norm", norm)
         object.__setattr__(self, "stages", self._checked_stages())
         # what a single vector may have besides, and the stages have not
         mine = {"dim": self._total_dim(), "sensitivity": self._whole()}
