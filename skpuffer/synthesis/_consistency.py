@@ -2,92 +2,109 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skpuffer.utils._simplex import project_on_simplex
+
 from ._counts import independent_table
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Floats
+    from numpy.typing import ArrayLike
+
+    from skpuffer.utils._types import Floats, Indices
 
 __all__ = [
+    "WeightedMean",
     "fit_to_margins",
-    "inverse_variance_mean",
+    "project_on_groups",
     "project_on_margins",
-    "project_on_simplex",
+    "project_on_mass",
     "scale_to_margins",
 ]
 
-# Alternations between the margins and the non-negative tables, and of rows and columns.
+# Alternations between the tables of given margins and the non-negative ones, and of
+# scaling rows and columns.
 _ALTERNATIONS = 20
 _SCALINGS = 100
 
-#: How near scaling comes to the margins, as a share of the mass, before what is left
-#: is made up by an exact step.
+#: How near scaling comes to the margins, as a share of the mass, before an exact step
+#: makes up for what is left.
 _NEAR = 1e-9
 
 #: Share of the independent table in what is scaled: a cell of zero would stay one, and
-#: a row of zeros could not be scaled to a positive margin.
+#: a row of zeros cannot be scaled to a positive margin.
 _SMOOTHING = 1e-6
 
 
-def inverse_variance_mean(
-    estimates: Sequence[Floats], variances: Sequence[float]
-) -> tuple[Floats, float]:
-    """Return the mean of independent unbiased estimates that has the least variance.
+class WeightedMean:
+    """Mean of independent unbiased estimates, each weighted by its inverse variance."""
 
-    Parameters
-    ----------
-    estimates : sequence of ndarray of one shape
-    variances : sequence of float
-        Of each entry of an estimate.
+    def __init__(self) -> None:
+        self._weighted: Floats | float = 0.0
+        self._weight: Floats | float = 0.0
 
-    Returns
-    -------
-    mean : ndarray
-    variance : float
-    """
-    weights = 1 / np.asarray(variances, dtype=float)
-    mean = np.tensordot(weights, np.asarray(estimates, dtype=float), axes=1)
-    return mean / weights.sum(), float(1 / weights.sum())
+    def add(self, estimate: Floats, variance: ArrayLike) -> None:
+        """Take in an estimate.
+
+        Parameters
+        ----------
+        estimate : ndarray
+        variance : array-like that broadcasts against it
+            Of each entry.
+        """
+        weight = 1 / np.asarray(variance, dtype=float)
+        self._weighted = self._weighted + weight * estimate
+        self._weight = self._weight + weight
+
+    @property
+    def value(self) -> Floats:
+        """The mean of least variance."""
+        return np.asarray(self._weighted / self._weight)
 
 
-def project_on_simplex(values: Floats, total: Floats | float) -> Floats:
+def project_on_mass(values: Floats, mass: ArrayLike) -> Floats:
     """Return the nearest non-negative vectors of given sums.
 
     Parameters
     ----------
     values : ndarray of shape (..., m)
-    total : array-like of shape (...,)
+    mass : array-like of shape (...,)
         Non-negative.
 
     Returns
     -------
     ndarray of shape (..., m)
-
-    References
-    ----------
-    Held, Wolfe and Crowder (1974), Validation of subgradient optimization.
     """
-    total = np.asarray(total, dtype=float)[..., None]
-    falling = -np.sort(-values, axis=-1)
-    counts = np.arange(1, values.shape[-1] + 1)
-    # subtracted from all, and what falls below zero is cut off
-    thresholds = (np.cumsum(falling, axis=-1) - total) / counts
-    # at least the largest stays, whatever rounding says
-    kept = np.maximum(np.sum(falling > thresholds, axis=-1, keepdims=True), 1)
-    threshold = np.take_along_axis(thresholds, kept - 1, axis=-1)
-    projected = np.maximum(values - threshold, 0.0)
-    # sums are exact to rounding of one division
-    sums = projected.sum(axis=-1, keepdims=True)
-    scaled: Floats = projected * (total / np.where(sums > 0, sums, 1.0))
-    return scaled
+    mass = np.asarray(mass, dtype=float)[..., None]
+    scale = np.where(mass > 0, mass, 1.0)
+    return mass * project_on_simplex(values / scale)
+
+
+def project_on_groups(values: Floats, groups: Indices, masses: Floats) -> Floats:
+    """Return the nearest non-negative vectors whose groups have given sums.
+
+    Parameters
+    ----------
+    values : ndarray of shape (..., n_cells)
+    groups : ndarray of int of shape (n_cells,)
+    masses : ndarray of shape (..., n_groups)
+        Non-negative.
+
+    Returns
+    -------
+    ndarray of shape (..., n_cells)
+    """
+    nearest = np.empty_like(values)
+    for group in range(masses.shape[-1]):
+        inside = groups == group
+        nearest[..., inside] = project_on_mass(values[..., inside], masses[..., group])
+    return nearest
 
 
 def project_on_margins(table: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Return the nearest tables with the given sums of rows and columns.
+    """Return the nearest tables with given sums of rows and columns.
 
     Parameters
     ----------
@@ -104,12 +121,13 @@ def project_on_margins(table: Floats, rows: Floats, columns: Floats) -> Floats:
     a, b = table.shape[1:]
     of_rows = rows - table.sum(axis=2)
     of_columns = columns - table.sum(axis=1)
-    missing = of_rows.sum(axis=1) / (a * b)
+    # in both corrections, so once too often
+    common = of_rows.sum(axis=1) / (a * b)
     nearest: Floats = (
         table
         + of_rows[:, :, None] / b
         + of_columns[:, None, :] / a
-        - missing[:, None, None]
+        - common[:, None, None]
     )
     return nearest
 
@@ -137,9 +155,8 @@ def scale_to_margins(table: Floats, rows: Floats, columns: Floats) -> Floats:
     sums; Altschuler, Weed and Rigollet (2017), Algorithm 2 (the last, exact step).
     """
     mass = rows.sum(axis=1)
-    sums = table.sum(axis=(1, 2))
-    table = table * _ratio(mass, sums)[:, None, None]
-    # in every cell that the margins allow some mass, so that it can be scaled
+    table = table * _ratio(mass, table.sum(axis=(1, 2)))[:, None, None]
+    # some mass in every cell that the margins allow, so that it can be scaled
     table = (1 - _SMOOTHING) * table + _SMOOTHING * independent_table(rows, columns)
     for _ in range(_SCALINGS):
         table = table * _ratio(rows, table.sum(axis=2))[:, :, None]
@@ -147,17 +164,19 @@ def scale_to_margins(table: Floats, rows: Floats, columns: Floats) -> Floats:
         if np.all(np.abs(found - columns).sum(axis=1) <= _NEAR * mass):
             break
         table = table * _ratio(columns, found)[:, None, :]
-    # down to both margins, and what then lacks as an independent table
+    # down to both margins; what then lacks is added as an independent table
     table = table * np.minimum(1, _ratio(rows, table.sum(axis=2)))[:, :, None]
     table = table * np.minimum(1, _ratio(columns, table.sum(axis=1)))[:, None, :]
-    lacking_rows = np.maximum(rows - table.sum(axis=2), 0)
-    lacking_columns = np.maximum(columns - table.sum(axis=1), 0)
-    exact: Floats = table + independent_table(lacking_rows, lacking_columns)
+    lacking = (
+        np.maximum(rows - table.sum(axis=2), 0),
+        np.maximum(columns - table.sum(axis=1), 0),
+    )
+    exact: Floats = table + independent_table(*lacking)
     return exact
 
 
 def fit_to_margins(table: Floats, rows: Floats, columns: Floats) -> Floats:
-    """Make noisy tables non-negative and consistent with margins.
+    """Make noisy tables non-negative and consistent with their margins.
 
     Parameters
     ----------
@@ -180,5 +199,4 @@ def fit_to_margins(table: Floats, rows: Floats, columns: Floats) -> Floats:
 def _ratio(numerator: Floats, denominator: Floats) -> Floats:
     """Quotients, zero where the denominator is."""
     positive = denominator > 0
-    ratio: Floats = np.where(positive, numerator / np.where(positive, denominator, 1), 0)
-    return ratio
+    return np.where(positive, numerator / np.where(positive, denominator, 1.0), 0.0)

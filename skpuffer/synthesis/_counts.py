@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING
 
@@ -11,95 +11,87 @@ import numpy as np
 if TYPE_CHECKING:
     from skpuffer.utils._types import Floats, Indices
 
-__all__ = ["dependence_scores", "joint_counts", "pairs_of"]
+__all__ = ["dependence_scores", "independent_table", "joint_counts", "pairs_of"]
 
 
 def pairs_of(n_columns: int) -> list[tuple[int, int]]:
-    """List the pairs (i, j), i < j, of columns in the order of the scores."""
+    """List the pairs (i, j), i < j, of columns, in the order of their scores."""
     return list(combinations(range(n_columns), 2))
 
 
-def joint_counts(
-    codes: Indices, columns: Sequence[int], n_cells: Sequence[int]
-) -> Floats:
+def joint_counts(columns: Sequence[Indices], n_cells: Sequence[int]) -> Floats:
     """Count the records of every combination of cells of some columns.
 
     Parameters
     ----------
-    codes : ndarray of int of shape (n_records, n_columns)
+    columns : sequence of ndarray of int of shape (n_records,)
         Cells, column ``k`` in ``range(n_cells[k])``.
-    columns : sequence of int
     n_cells : sequence of int
-        Cells of each column of `codes`.
 
     Returns
     -------
-    ndarray of shape ``[n_cells[k] for k in columns]``
+    ndarray of shape `n_cells`
         Whole numbers. One record stands in one cell: added or removed it moves the
         counts by one (l1 and l2), replaced by 2 (l1) or the root of 2 (l2).
     """
-    shape = [n_cells[k] for k in columns]
-    # one code for each combination, no indicator columns: n integers, whatever the
+    # one code for each combination and no indicator columns: n integers, whatever the
     # number of cells
-    joint = codes[:, columns[0]].astype(np.int64)
-    for column in columns[1:]:
-        joint *= n_cells[column]
-        joint += codes[:, column]
-    counts = np.bincount(joint, minlength=int(np.prod(shape)))
-    return counts.reshape(shape).astype(float)
+    joint = columns[0].astype(np.int64)
+    for column, size in zip(columns[1:], n_cells[1:], strict=True):
+        joint *= size
+        joint += column
+    counts = np.bincount(joint, minlength=int(np.prod(n_cells)))
+    return counts.reshape(n_cells).astype(float)
 
 
 def dependence_scores(
-    codes: Indices,
-    n_cells: Sequence[int],
+    classes: Indices,
+    cells: Sequence[Indices],
     margins: Sequence[Floats],
-    target: int | None = None,
-) -> Floats:
-    """Return how far every pair of columns is from independence within the classes.
+    pairs: Iterable[tuple[int, int]],
+) -> Iterator[float]:
+    """Yield how far pairs of columns are from independence within the classes.
 
     Parameters
     ----------
-    codes : ndarray of int of shape (n_records, n_columns)
-    n_cells : sequence of int of length n_columns
+    classes : ndarray of int of shape (n_records,)
+    cells : sequence of ndarray of int of shape (n_records,)
+        Of each column.
     margins : sequence of ndarray of shape (n_classes, n_cells[k])
-        Released margins of the columns besides the target, in their order: what the
-        pairs are compared with. Each class has one mass in all of them.
-    target : int, default=None
-        The column whose cells are the classes; None for one class of all records.
+        *Released* margins of each column, which the pairs are compared with; each class
+        has one mass in all of them.
+    pairs : iterable of (int, int)
 
-    Returns
-    -------
-    ndarray of shape (n_pairs,)
-        In the order of :func:`pairs_of`: the sum of absolute differences between the
-        counts of (class and) both columns and what they would be if the columns were
-        independent by these margins. As these are public, one record moves one cell of
-        one table a pair: each score by at most one when it is added or removed, and by
-        two when it is replaced.
+    Yields
+    ------
+    score : float
+        Sum of absolute differences between the counts of (class and) both columns and
+        what they would be if the columns were independent by these margins. As these
+        are public, one record moves one cell of one table a pair: each score by at most
+        one where it is added or removed, and by two where it is replaced.
     """
-    others = [k for k in range(len(n_cells)) if k != target]
-    first = [] if target is None else [target]
-    scores = []
-    for i, j in pairs_of(len(others)):
-        counts = joint_counts(codes, [*first, others[i], others[j]], n_cells)
-        counts = counts.reshape(-1, *counts.shape[-2:])
+    n_classes = len(margins[0])
+    for i, j in pairs:
         expected = independent_table(margins[i], margins[j])
-        scores.append(float(np.abs(counts - expected).sum()))
-    return np.array(scores)
+        counts = joint_counts(
+            [classes, cells[i], cells[j]], (n_classes, *expected.shape[1:])
+        )
+        yield float(np.abs(counts - expected).sum())
 
 
-def independent_table(left: Floats, right: Floats) -> Floats:
+def independent_table(rows: Floats, columns: Floats) -> Floats:
     """Return the counts of two columns that are independent within the classes.
 
     Parameters
     ----------
-    left : ndarray of shape (n_classes, a)
-    right : ndarray of shape (n_classes, b)
-        Non-negative, with the same sum as `left` in each class.
+    rows : ndarray of shape (n_classes, a)
+    columns : ndarray of shape (n_classes, b)
+        Non-negative, with the same sum as `rows` in each class.
 
     Returns
     -------
     ndarray of shape (n_classes, a, b)
     """
-    masses = left.sum(axis=1, keepdims=True)
-    shares = left / np.where(masses > 0, masses, 1.0)
-    return shares[:, :, None] * right[:, None, :]
+    masses = rows.sum(axis=1, keepdims=True)
+    shares = rows / np.where(masses > 0, masses, 1.0)
+    return shares[:, :, None] * columns[:, None, :]

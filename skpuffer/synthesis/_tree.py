@@ -1,4 +1,4 @@
-"""The tree that links the columns: a maximum spanning tree, and its walks."""
+"""The tree that links the columns: a maximum spanning tree, or what is kept of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._counts import pairs_of
 if TYPE_CHECKING:
     from skpuffer.utils._types import Floats
 
-__all__ = ["maximum_spanning_tree"]
+__all__ = ["maximum_spanning_tree", "spanning_forest", "unlinked"]
 
 
 def maximum_spanning_tree(scores: Floats, n_columns: int) -> list[tuple[int, int]]:
@@ -27,9 +27,9 @@ def maximum_spanning_tree(scores: Floats, n_columns: int) -> list[tuple[int, int
     Returns
     -------
     list of (int, int)
-        Pairs (parent, child), each parent met before its children: the first column is
-        the root. Of equal scores, the column of the lower number is taken, and then the
-        parent of the lower number.
+        Pairs (parent, child), each parent met before its children; the first column is
+        the root. Of equal scores the child of the lower number is taken first, and then
+        the parent that stood in the tree first.
 
     References
     ----------
@@ -47,28 +47,37 @@ def maximum_spanning_tree(scores: Floats, n_columns: int) -> list[tuple[int, int
         child = int(np.argmax(np.where(outside, best, -np.inf)))
         edges.append((int(parent[child]), child))
         outside[child] = False
-        nearer = outside & (
-            (weights[child] > best) | ((weights[child] == best) & (child < parent))
-        )
+        nearer = outside & (weights[child] > best)
         best[nearer], parent[nearer] = weights[child][nearer], child
     return edges
 
 
-def path_between(
-    edges: Sequence[tuple[int, int]], start: int, end: int
-) -> list[int]:
-    """Return the columns from one to another along the tree, both included."""
-    parents = {child: parent for parent, child in edges}
+def spanning_forest(
+    scores: Floats, n_columns: int, least: float
+) -> list[tuple[int, int]]:
+    """Return the links of the maximum spanning tree whose score is above a threshold.
 
-    def to_root(node: int) -> list[int]:
-        way = [node]
-        while way[-1] in parents:
-            way.append(parents[way[-1]])
-        return way
+    Parameters
+    ----------
+    scores : ndarray of shape (n_pairs,)
+    n_columns : int
+    least : float
 
-    up, down = to_root(start), to_root(end)
-    # what both share above the place where they meet is no part of the way
-    while len(up) > 1 and len(down) > 1 and up[-2] == down[-2]:
-        up.pop()
-        down.pop()
-    return up + down[-2::-1]
+    Returns
+    -------
+    list of (int, int)
+        As :func:`maximum_spanning_tree`; a column that is no child is the root of its
+        own tree.
+    """
+    by_pair = dict(zip(pairs_of(n_columns), scores, strict=True))
+    return [
+        (parent, child)
+        for parent, child in maximum_spanning_tree(scores, n_columns)
+        if by_pair[min(parent, child), max(parent, child)] > least
+    ]
+
+
+def unlinked(edges: Sequence[tuple[int, int]], n_columns: int) -> list[int]:
+    """List the columns that no link touches."""
+    linked = {column for edge in edges for column in edge}
+    return [column for column in range(n_columns) if column not in linked]
