@@ -62,16 +62,16 @@ class TableCells:
     def n_cells(self) -> tuple[int, ...]:
         """Cells of each column; of a categorical target its declared levels alone."""
         sizes = list(self.binning.n_cells)
-        if self._counts_levels_alone:
-            sizes[self.names.index(self.target)] = len(self.schema[self.target].levels)
+        if self.target is not None and self._levels:
+            sizes[self.names.index(self.target)] = len(self._levels)
         return tuple(sizes)
 
     @property
-    def _counts_levels_alone(self) -> bool:
+    def _levels(self) -> tuple[Any, ...]:
+        """Levels of a categorical target."""
         # a target that is missing or not declared is none, and its row counts nowhere
-        return isinstance(
-            None if self.target is None else self.schema[self.target], Category
-        )
+        column = None if self.target is None else self.schema[self.target]
+        return column.levels if isinstance(column, Category) else ()
 
     def largest_table(self) -> tuple[int, tuple[Any, ...]]:
         """Return the most cells of a table of two columns (and the target), and which.
@@ -103,9 +103,9 @@ class TableCells:
             A target that is none of its levels has the code after the last one.
         """
         codes = self.binning(X)
-        if not self._counts_levels_alone:
+        at = self.position
+        if at is None or not self._levels:
             return codes
-        at = self.names.index(self.target)
         frame = self.schema.frame(X)
         labels = self.schema.with_target(self.target).class_codes(frame[self.target])
         n_levels = self.n_cells[at]

@@ -43,7 +43,8 @@ _BEYOND = 2.0
 class Mechanism:
     """The release of a table, executed stage by stage.
 
-    It reads exact counts and keeps none: what it returns is made of noisy numbers.
+    Exact counts are read in :meth:`run` alone, and none is kept; everything else is a
+    function of what was released and of public facts.
 
     Parameters
     ----------
@@ -61,14 +62,16 @@ class Mechanism:
     release: AdaptiveRelease
     noise: Noise
 
+    # -- the release ----------------------------------------------------------------
+
     def run(
         self,
         classes: Indices,
         cells: Sequence[Indices],
         rng: np.random.Generator,
         shown: Callable[[Iterable[Any]], Iterable[Any]] = iter,
-    ) -> TableModel:
-        """Release a table.
+    ) -> Floats:
+        """Release a table, stage by stage.
 
         Parameters
         ----------
@@ -82,39 +85,33 @@ class Mechanism:
 
         Returns
         -------
-        TableModel
+        ndarray of shape (release.dim,)
+            All that leaves, and what :meth:`read` reads.
         """
         structure = self.structure
         exact = self._margins(classes, cells, range(structure.n_columns))
-        noisy = self._noisy(MARGINS, exact, rng)
-        variance = self.release.deviation(MARGINS, self.noise) ** 2
-        masses = self._masses([(table, variance) for table in noisy])
-        margins = [project_on_mass(table, masses) for table in noisy]
-        if not structure.n_pairs:
-            return TableModel(tuple(margins), tuple(map(_own_groups, margins)))
-        # rows of the tables that are mostly noise are put together, by what is released
-        groups = self._groups(margins)
-        grouped = [g[c] for g, c in zip(groups, cells, strict=True)]
-        edges = self._forest(classes, grouped, margins, groups, rng, shown)
-        return self._linked(classes, cells, grouped, noisy, groups, edges, rng)
-
-    # -- the stages ---------------------------------------------------------------
-
-    def _noisy(
-        self,
-        stage: int,
-        tables: Sequence[Floats],
-        rng: np.random.Generator,
-        scale: float = 1.0,
-    ) -> list[Floats]:
-        """The tables of a stage with noise, each of its own shape."""
-        exact = np.zeros(self.release.stages[stage].dim)
-        sizes = np.cumsum([table.size for table in tables])
-        # what a stage was accounted for with and does not need stays zero
-        exact[: sizes[-1]] = scale * np.concatenate([t.ravel() for t in tables])
-        noisy = self.release.noisy(stage, exact, self.noise, rng) / scale
-        pieces = np.split(noisy, sizes)[:-1]
-        return [p.reshape(t.shape) for p, t in zip(pieces, tables, strict=True)]
+        released = [self._noisy(MARGINS, exact, rng)]
+        if structure.n_pairs:
+            # from here on by what is released: which cells stand together, what pairs
+            # are compared with, which are linked
+            margins = self._margins_of(released[MARGINS])
+            groups = self._groups(margins)
+            own = [g[c] for g, c in zip(groups, cells, strict=True)]
+            summed = [sum_groups(m, g) for m, g in zip(margins, groups, strict=True)]
+            pairs = shown(pairs_of(structure.n_columns))
+            scores = list(dependence_scores(classes, own, summed, pairs))
+            released.append(self._noisy(SCORES, [np.array(scores)], rng))
+            edges = self._forest(groups, released[SCORES])
+            of = structure.n_classes
+            sizes = [int(g.max()) + 1 for g in groups]
+            exact = [
+                joint_counts([classes, own[i], own[j]], (of, sizes[i], sizes[j]))
+                for i, j in edges
+            ]
+            exact += self._margins(classes, cells, unlinked(edges, len(cells)))
+            scale = structure.table_scale(len(exact), self.release.norm)
+            released.append(self._noisy(TABLES, [scale * t for t in exact], rng))
+        return np.concatenate(released)
 
     def _margins(
         self, classes: Indices, cells: Sequence[Indices], columns: Iterable[int]
@@ -123,10 +120,68 @@ class Mechanism:
         of, n_cells = self.structure.n_classes, self.structure.n_cells
         return [joint_counts([classes, cells[k]], (of, n_cells[k])) for k in columns]
 
+    def _noisy(
+        self, stage: int, tables: Sequence[Floats], rng: np.random.Generator
+    ) -> Floats:
+        """The tables of a stage with noise, one after the other."""
+        # what a stage was accounted for with and does not need stays zero
+        exact = np.zeros(self.release.stages[stage].dim)
+        filled = np.concatenate([table.ravel() for table in tables])
+        exact[: filled.size] = filled
+        return self.release.noisy(stage, exact, self.noise, rng)
+
+    # -- what is read of it, noisy numbers alone ------------------------------------
+
+    def read(self, released: Floats) -> TableModel:
+        """Return the joint distribution that the released numbers tell of.
+
+        Parameters
+        ----------
+        released : ndarray of shape (release.dim,)
+
+        Returns
+        -------
+        TableModel
+        """
+        structure = self.structure
+        ends = np.cumsum([stage.dim for stage in self.release.stages])
+        stages = np.split(released, ends[:-1])
+        margins = self._margins_of(stages[MARGINS])
+        if not structure.n_pairs:
+            return TableModel(tuple(margins), tuple(map(_own_groups, margins)))
+        groups = self._groups(margins)
+        edges = self._forest(groups, stages[SCORES])
+        sizes = [int(g.max()) + 1 for g in groups]
+        alone = unlinked(edges, structure.n_columns)
+        shapes: list[tuple[int, ...]] = [(sizes[i], sizes[j]) for i, j in edges]
+        shapes += [(structure.n_cells[k],) for k in alone]
+        scale = structure.table_scale(len(shapes), self.release.norm)
+        tables = _split(stages[TABLES] / scale, structure.n_classes, shapes)
+        return self._consistent(
+            self._split_margins(stages[MARGINS]),
+            groups,
+            edges,
+            tables[: len(edges)],
+            dict(zip(alone, tables[len(edges) :], strict=True)),
+            (self.release.deviation(TABLES, self.noise) / scale) ** 2,
+        )
+
+    def _split_margins(self, released: Floats) -> list[Floats]:
+        shapes = [(n,) for n in self.structure.n_cells]
+        return _split(released, self.structure.n_classes, shapes)
+
+    def _margins_of(self, released: Floats) -> list[Floats]:
+        """Margins of the first stage, consistent."""
+        noisy = self._split_margins(released)
+        variance = self.release.deviation(MARGINS, self.noise) ** 2
+        masses = self._masses([(table, variance) for table in noisy])
+        return [project_on_mass(table, masses) for table in noisy]
+
     def _groups(self, margins: Sequence[Floats]) -> list[Indices]:
         """Groups of the cells of each column."""
-        # at least the noise of one cell in the tables, in each class
-        least = self._table_deviation() * self.structure.n_classes
+        # rows of a table that would be mostly noise: less mass than the noise of one of
+        # its cells in each class
+        least = self.release.deviation(TABLES, self.noise) * self.structure.n_classes
         return [
             group_cells(margin.sum(axis=0), least, kind, missing)
             for margin, kind, missing in zip(
@@ -134,67 +189,17 @@ class Mechanism:
             )
         ]
 
-    def _table_deviation(self) -> float:
-        """Deviation of a count in the tables of the last stage, unscaled."""
-        return self.release.deviation(TABLES, self.noise)
-
     def _forest(
-        self,
-        classes: Indices,
-        cells: Sequence[Indices],
-        margins: Sequence[Floats],
-        groups: Sequence[Indices],
-        rng: np.random.Generator,
-        shown: Callable[[Iterable[Any]], Iterable[Any]],
+        self, groups: Sequence[Indices], scores: Floats
     ) -> list[tuple[int, int]]:
         """Links of the columns, by noisy scores."""
-        of_groups = [sum_groups(m, g) for m, g in zip(margins, groups, strict=True)]
-        pairs = pairs_of(len(cells))
-        exact = np.fromiter(
-            dependence_scores(classes, cells, of_groups, shown(pairs)), dtype=float
-        )
-        (scores,) = self._noisy(SCORES, [exact], rng)
         # less what the table of the link would add by its own noise
-        sizes = [m.shape[1] for m in of_groups]
-        counts = np.array([sizes[i] * sizes[j] for i, j in pairs])
-        cost = _LEFT * _MEAN_NOISE * self._table_deviation()
-        scores = scores - cost * self.structure.n_classes * counts
-        least = _BEYOND * self.release.deviation(SCORES, self.noise)
-        return spanning_forest(scores, len(cells), least)
-
-    def _linked(
-        self,
-        classes: Indices,
-        cells: Sequence[Indices],
-        grouped: Sequence[Indices],
-        margins: Sequence[Floats],
-        groups: Sequence[Indices],
-        edges: Sequence[tuple[int, int]],
-        rng: np.random.Generator,
-    ) -> TableModel:
-        """Tables of the links, and once more the margins of what is not linked."""
-        n_classes = self.structure.n_classes
         sizes = [int(g.max()) + 1 for g in groups]
-        alone = unlinked(edges, len(cells))
-        exact = [
-            joint_counts(
-                [classes, grouped[i], grouped[j]], (n_classes, sizes[i], sizes[j])
-            )
-            for i, j in edges
-        ]
-        exact += self._margins(classes, cells, alone)
-        scale = self.structure.table_scale(len(exact), self.release.norm)
-        noisy = self._noisy(TABLES, exact, rng, scale)
-        return self._consistent(
-            margins,
-            groups,
-            edges,
-            noisy[: len(edges)],
-            dict(zip(alone, noisy[len(edges) :], strict=True)),
-            (self._table_deviation() / scale) ** 2,
-        )
-
-    # -- post-processing ----------------------------------------------------------
+        counts = np.array([sizes[i] * sizes[j] for i, j in pairs_of(len(sizes))])
+        counts *= self.structure.n_classes
+        cost = _LEFT * _MEAN_NOISE * self.release.deviation(TABLES, self.noise)
+        least = _BEYOND * self.release.deviation(SCORES, self.noise)
+        return spanning_forest(scores - cost * counts, len(sizes), least)
 
     def _masses(self, tables: Iterable[tuple[Floats, float]]) -> Floats:
         """Masses of the classes, from all tables and the variances of their cells."""
@@ -258,3 +263,13 @@ class Mechanism:
 def _own_groups(margin: Floats) -> Indices:
     """Each cell its own group."""
     return np.arange(margin.shape[1])
+
+
+def _split(
+    released: Floats, n_classes: int, shapes: Sequence[tuple[int, ...]]
+) -> list[Floats]:
+    """Tables of a stage, each of shape (n_classes, ...)."""
+    whole = [(n_classes, *shape) for shape in shapes]
+    ends = np.cumsum([np.prod(shape) for shape in whole])
+    pieces = np.split(released, ends)[:-1]
+    return [p.reshape(shape) for p, shape in zip(pieces, whole, strict=True)]

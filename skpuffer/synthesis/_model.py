@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -40,12 +40,6 @@ class TableModel:
     groups: tuple[Indices, ...]
     edges: tuple[tuple[int, int], ...] = ()
     tables: tuple[Floats, ...] = ()
-
-    @property
-    def arrays(self) -> Iterator[Floats]:
-        """Iterate over all numbers that were released."""
-        yield from self.margins
-        yield from self.tables
 
     @property
     def masses(self) -> Floats:
@@ -131,7 +125,7 @@ class TableModel:
         ndarray of shape (n_classes, n_cells[columns[0]], ...)
         """
         masses = self.masses
-        table, order = masses, []
+        table, order = masses, list[int]()
         children = {child for _, child in self.edges}
         for root in range(len(self.margins)):
             if root in children:

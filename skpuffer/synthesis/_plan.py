@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -75,37 +75,20 @@ class Plan:
         """Positions of the columns besides the classes."""
         return [k for k in range(len(self.cells.n_cells)) if k != self.target]
 
-    def execute(
-        self,
-        codes: Indices,
-        release: AdaptiveRelease,
-        noise: Noise,
-        rng: np.random.Generator,
-        shown: Callable[[Iterable[Any]], Iterable[Any]] = iter,
-    ) -> TableModel:
-        """Release a table of cells.
+    def mechanism(self, release: AdaptiveRelease, noise: Noise) -> Mechanism:
+        """Return what executes a release and reads what was released.
 
         Parameters
         ----------
-        codes : ndarray of int of shape (n, n_columns)
         release : AdaptiveRelease
         noise : Noise
-        rng : numpy.random.Generator
-        shown : callable of an iterable
-            Wraps the pairs of columns, to show progress.
 
         Returns
         -------
-        TableModel
+        Mechanism
         """
-        binning, at = self.cells.binning, self.cells.position
-        # a row whose target is none of its levels counts nowhere
-        if at is not None:
-            codes = codes[codes[:, at] < self.cells.n_cells[at]]
-        classes = np.zeros(len(codes), dtype=np.intp)
-        if self.target is not None:
-            classes = codes[:, self.target]
-        mechanism = Mechanism(
+        binning = self.cells.binning
+        return Mechanism(
             structure=self.structure,
             kinds=tuple(binning.kinds[k] for k in self.columns),
             has_missing=tuple(
@@ -116,7 +99,27 @@ class Plan:
             release=release,
             noise=noise,
         )
-        return mechanism.run(classes, [codes[:, k] for k in self.columns], rng, shown)
+
+    def split(self, codes: Indices) -> tuple[Indices, list[Indices]]:
+        """Return the classes and the cells of the other columns.
+
+        Parameters
+        ----------
+        codes : ndarray of int of shape (n, n_columns)
+
+        Returns
+        -------
+        classes : ndarray of int of shape (m,)
+            Of the rows whose target is one of its levels; the others count nowhere.
+        cells : list of ndarray of int of shape (m,)
+        """
+        at = self.cells.position
+        if at is not None:
+            codes = codes[codes[:, at] < self.cells.n_cells[at]]
+        cells = [codes[:, k] for k in self.columns]
+        if self.target is None:
+            return np.zeros(len(codes), dtype=np.intp), cells
+        return codes[:, self.target], cells
 
     # -- what is read of the model ------------------------------------------------
 
@@ -152,7 +155,7 @@ class Plan:
         """
         others = [k for k in columns if k != self.target]
         table = model.joint([self.columns.index(k) for k in others])
-        if self.target not in columns:
+        if self.target is None or self.target not in columns:
             return np.asarray(table.sum(axis=0))
         # the classes come first, and go where they were asked for
         return np.moveaxis(table, 0, list(columns).index(self.target))

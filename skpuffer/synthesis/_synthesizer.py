@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from functools import partial
-from numbers import Integral, Real
-from typing import TYPE_CHECKING
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skpuffer.accountants._layout import stage_layout
-from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.base import PrivateEstimatorMixin, Task
 from skpuffer.releases import AdaptiveRelease, PublicContext, Sensitivity, Stage
 from skpuffer.scenarios import AttributeScenario, RecordScenario, Scenario
 from skpuffer.schema import Schema
 from skpuffer.utils._checks import check_count, noise_generator
 from skpuffer.utils._reading import (
+    floats,
     is_frame,
     matching_names,
     read_table,
@@ -32,7 +33,10 @@ from ._structure import Budget
 
 if TYPE_CHECKING:
     from skpuffer.accountants import Accountant
-    from skpuffer.utils._types import BoundsLike, RandomState
+    from skpuffer.noise import Noise
+    from skpuffer.utils._types import BoundsLike, Floats, RandomState
+
+    from ._mechanism import Mechanism
 
 __all__ = ["PrivateTableSynthesizer"]
 
@@ -164,7 +168,7 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
     [('age', 'smoker')]
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, Any] = {
         **PrivateEstimatorMixin._parameter_constraints,
         "shares": ["array-like"],
         "n_bins": [Integral],
@@ -206,7 +210,7 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
 
     # -- checks, before anything is read ------------------------------------------
 
-    def _check_parameters(self, scenario):
+    def _check_parameters(self, scenario: Scenario) -> None:
         check_count(n_bins=self.n_bins)
         check_count(max_cells=self.max_cells)
         if self.n_samples is not None:
@@ -232,7 +236,7 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
                 "schema.with_target(None)."
             )
 
-    def _read_by(self, schema):
+    def _read_by(self, schema: Schema) -> TableCells:
         """Map of the table to cells, by a code book without the secret."""
         target = self.target
         if target is None and schema.classes is not None:
@@ -253,7 +257,7 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
             )
         return cells
 
-    def _validate(self, X, y):
+    def _validate(self, X: Any, y: Any) -> tuple[Any, None, TableCells]:
         """Check the table; its cells are read by the code book."""
         _check_records(X)
         if self.schema is not None:
@@ -278,7 +282,7 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
 
     # -- the release --------------------------------------------------------------
 
-    def _release(self, task):
+    def _release(self, task: Task) -> AdaptiveRelease:
         cells, n = task.reading, task.context.n_records
         layout = stage_layout(task.accountant, task.scenario)
         make = partial(
@@ -301,22 +305,25 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
             assumptions=_assumptions(cells, task.scenario),
         )
 
-    def _execute(self, task, release, noise, rng):
+    def _execute(
+        self, task: Task, release: Any, noise: Noise, rng: np.random.Generator
+    ) -> Floats:
+        plan = release.context.plan
+        classes, cells = plan.split(task.X)
         shown = _shown if self.verbose else iter
-        return release.context.plan.execute(task.X, release, noise, rng, shown)
+        mechanism: Mechanism = plan.mechanism(release, noise)
+        return mechanism.run(classes, cells, rng, shown)
 
-    def _check_released(self, value):
-        super()._check_released(np.concatenate([a.ravel() for a in value.arrays]))
-
-    def _publish(self, value, release):
+    def _publish(self, value: Floats, release: Any) -> None:
         plan = release.context.plan
         names = plan.cells.names
-        self._model, self._plan = value, plan
+        self._plan = plan
+        self._model = plan.mechanism(release, self.noise_).read(value)
         self.columns_ = list(names)
         self.structure_ = plan.kind
         self.tree_ = [
             (names[plan.columns[parent]], names[plan.columns[child]])
-            for parent, child in value.edges
+            for parent, child in self._model.edges
         ]
         self.n_samples_ = self.n_samples or release.n_records
 
@@ -395,20 +402,18 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         return pd.Series(plan.joint(self._model, at).ravel(), index, name="count")
 
 
-def _check_shares(shares):
+def _check_shares(shares: object) -> None:
     """Refuse shares that are not three parts of one."""
-    values = np.asarray(shares, dtype=object).ravel().tolist()
-    numbers = len(values) == 3 and all(
-        isinstance(v, Real) and not isinstance(v, bool) and 0 < v < 1 for v in values
-    )
-    if not numbers or abs(sum(values) - 1) > _DIGITS:
+    values = floats(shares)
+    parts = values is not None and values.shape == (3,) and np.all(values > 0)
+    if values is None or not parts or abs(float(np.sum(values)) - 1) > _DIGITS:
         raise ValueError(
             "The parameter 'shares' must be three positive numbers that sum to one: "
             f"the parts of margins, scores and tables. Got {shares!r}."
         )
 
 
-def _check_records(X):
+def _check_records(X: Any) -> None:
     """Refuse tables of fewer than two records."""
     n = row_count(X)
     if n < 2:
@@ -418,7 +423,7 @@ def _check_records(X):
         )
 
 
-def _assumptions(cells, scenario):
+def _assumptions(cells: TableCells, scenario: Scenario) -> tuple[str, ...]:
     """What the certificate says of the synthetic table, in sentences."""
     listed = ", ".join(repr(name) for name in cells.names)
     said = [
@@ -435,8 +440,9 @@ def _assumptions(cells, scenario):
     return tuple(said)
 
 
-def _shown(pairs):
+def _shown(pairs: Iterable[Any]) -> Iterable[Any]:
     """The pairs, with a progress bar."""
     from tqdm.auto import tqdm  # a display, wanted by few: not at import
 
-    return tqdm(pairs, desc="pairs of columns", unit="pair")
+    shown: Iterable[Any] = tqdm(pairs, desc="pairs of columns", unit="pair")
+    return shown

@@ -18,6 +18,7 @@ _PACKAGES = (
     "preprocessing",
     "summary",
     "svm",
+    "synthesis",
 )
 
 
