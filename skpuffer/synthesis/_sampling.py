@@ -46,7 +46,7 @@ def systematic_cells(
     sizes = np.bincount(groups, minlength=n_groups)
     rank = np.arange(len(groups)) - (np.cumsum(sizes) - sizes)[group]
     # a grid of points in [0, 1) for each group, begun at random
-    starts: Floats = rng.random(size=n_groups)
+    starts = rng.random((n_groups,))
     points = (rank + starts[group]) / sizes[group]
     # groups side by side on one line, so that one search serves them all
     line = (ends + np.arange(n_groups)[:, None]).ravel()
