@@ -19,6 +19,7 @@ _PACKAGES = (
     "preprocessing",
     "summary",
     "svm",
+    "synthesis",
 )
 
 
