@@ -12,8 +12,10 @@ __all__ = ["EstimatorEntry", "all_estimators"]
 # Imported by name when asked for: importing this module should not import them all.
 _PACKAGES = (
     "compose",
+    "decomposition",
     "ensemble",
     "linear_model",
+    "naive_bayes",
     "neural_network",
     "preprocessing",
     "summary",
