@@ -120,7 +120,8 @@ class PrivateNaiveBayes(PrivateClassifierMixin, PrivateEstimatorMixin):
         -------
         ndarray of shape (n_records,)
         """
-        labels: Array = self.classes_[self.predict_joint_log_proba(X).argmax(axis=1)]
+        best = self.predict_joint_log_proba(X).argmax(axis=1)
+        labels: Array = self.classes_[best]
         return labels
 
     def predict_log_proba(self, X: Table) -> Floats:

@@ -14,8 +14,8 @@ from skpuffer.utils._checks import check_count, check_non_negative
 from skpuffer.utils._reading import matching_names
 from skpuffer.utils._sklearn import Interval
 
-from ._base import PrivateNaiveBayes
-from ._counts import cell_counts, class_tables
+from ._base import PrivateNaiveBayes, noise_deviation
+from ._counts import cell_counts, class_tables, smoothed
 from ._reading import composed_context, read_raw
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
         release is counts, so discrete noise will do as well as any other, and pure
         epsilon (``GroupPrivacy(epsilon, noise='laplace')``).
     alpha : float, default=1.0
-        Additive smoothing of the noisy counts.
+        Additive smoothing of the noisy counts. Beside it, a fifth of the noise's
+        deviation is added, in proportion to the size of the class.
     n_bins : int, default=32
         Equal cells of a number for which the schema does not say how many.
     schema : Schema, default=None
@@ -105,8 +106,8 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
     -----
     *What is released.* One vector: the counts of all cells of all d columns in each
     class. Adding or removing a record moves it by ``sqrt(d)`` in l2 and by d in l1,
-    replacing one by ``sqrt(2 d)`` and ``2 d``. Where a secret moves the features of some
-    columns only, as scenarios of moves say, d is the number of those.
+    replacing one by ``sqrt(2 d)`` and ``2 d``. Where a secret moves some columns only,
+    as scenarios of moves say, d is the number of those.
 
     *What is made of it.* The size of a class is the inverse-variance mean of what its d
     columns say; the counts of each are then projected on those that have this sum and
@@ -232,9 +233,13 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
         self.n_categories_ = np.array(n_cells)
         self.class_count_ = sizes
         self.category_count_ = tables
-        self.class_prior_ = _smoothed(sizes, self.alpha)
+        [shares] = smoothed([sizes[None]], self.alpha, 0.0)
+        self.class_prior_ = shares[0]
+        deviation = noise_deviation(self.noise_, value.size)
         with np.errstate(divide="ignore"):  # of cells without mass, where alpha is zero
-            self.feature_log_prob_ = [np.log(_smoothed(t, self.alpha)) for t in tables]
+            self.feature_log_prob_ = [
+                np.log(shares) for shares in smoothed(tables, self.alpha, deviation)
+            ]
 
     # -- post-processing ----------------------------------------------------------
 
@@ -252,12 +257,3 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-
-def _smoothed(counts: Floats, alpha: float) -> Floats:
-    """Shares of counts along the last axis; of no mass at all, equal ones."""
-    held = counts + alpha
-    total = held.sum(axis=-1, keepdims=True)
-    size = counts.shape[-1]
-    shares: Floats = np.where(total > 0, held / np.where(total > 0, total, 1), 1 / size)
-    return shares

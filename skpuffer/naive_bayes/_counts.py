@@ -1,4 +1,4 @@
-"""Counts of each class and cell: the contribution of a record, and reading them back."""
+"""Counts by class and cell: the contribution of a record, and reading them back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from skpuffer.schema import Binning
     from skpuffer.utils._types import Floats, Indices
 
-__all__ = ["CellCounts", "cell_counts", "class_tables"]
+__all__ = ["CellCounts", "cell_counts", "class_tables", "smoothed"]
+
+#: Part of the noise's deviation that is added to each cell of a class of mean size.
+_PSEUDO_COUNT = 0.2
 
 
 @dataclass(frozen=True)
@@ -118,3 +121,34 @@ def class_tables(
     divisor = np.where(sizes > 0, sizes, 1.0)[:, None]
     tables = [sizes[:, None] * project_on_simplex(part / divisor) for part in parts]
     return sizes, tables
+
+
+def smoothed(tables: list[Floats], alpha: float, deviation: float) -> list[Floats]:
+    """Probabilities of cells given the class, from the counts of :func:`class_tables`.
+
+    Besides `alpha`, a part of the noise's deviation is added to each cell, in
+    proportion to the size of the class: what noise leaves unknown of a cell speaks for
+    no class.
+
+    Parameters
+    ----------
+    tables : list of ndarray of shape (n_classes, n_cells[k])
+    alpha : float
+    deviation : float
+        Of the noise of a count.
+
+    Returns
+    -------
+    list of ndarray of shape (n_classes, n_cells[k])
+        Rows have the sum one.
+    """
+    found = []
+    for table in tables:
+        sizes = table.sum(axis=1, keepdims=True)
+        mean = sizes.mean()  # positive, as the sizes sum to n
+        held = table + alpha + _PSEUDO_COUNT * deviation * sizes / mean
+        total = held.sum(axis=1, keepdims=True)
+        # of no mass at all, as of a class without records where alpha is zero
+        equal = np.full_like(held, 1 / table.shape[1])
+        found.append(np.divide(held, total, out=equal, where=total > 0))
+    return found

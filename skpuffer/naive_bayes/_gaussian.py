@@ -197,13 +197,14 @@ class PrivateGaussianNB(PrivateNaiveBayes):
                 f"The parameter 'priors' has {np.size(self.priors)} probabilities for "
                 f"{n_classes} classes."
             )
-        width, bounds = context.n_features, self.bounds
-        if self.schema is not None:
-            # the schema has scaled all columns
-            bounds = (-1.0, 1.0)
-        # the data is passed for 'empirical' alone, which voids the promise
         bounds = resolve_bounds(
-            bounds, width, scenario=task.scenario, context=context, X=task.X
+            # a schema has scaled all columns
+            self.bounds if self.schema is None else (-1.0, 1.0),
+            context.n_features,
+            scenario=task.scenario,
+            context=context,
+            # read for 'empirical' alone, which voids the promise
+            X=task.X,
         )
         if bounds is None:
             raise UnsupportedError(

@@ -15,6 +15,7 @@ from sklearn.utils.validation import (
 
 from skpuffer.schema import Category, Schema
 from skpuffer.utils._reading import (
+    _as_array,
     _ordered,
     is_frame,
     read_labels,
@@ -122,7 +123,8 @@ def read_target(estimator: Any, X: Any, y: Any) -> tuple[Array, Indices]:
             f"{type(estimator).__name__} requires y to be passed, but the target y is "
             "None."
         )
-    if np.ndim(y) != 1:
+    y = _as_array(y, "y")
+    if y.ndim != 1:
         y = column_or_1d(y, warn=True)
     check_consistent_length(X, y)
     declared = _declared(estimator)
@@ -138,9 +140,8 @@ def read_target(estimator: Any, X: Any, y: Any) -> tuple[Array, Indices]:
         )
     if declared is None:
         return labels, np.searchsorted(labels, y)
-    values = np.asarray(y)
     # types are public, as those of columns are; which labels occur is not
-    if labels.dtype.kind in "US" and values.dtype.kind in "fiu" and _no_number(labels):
+    if labels.dtype.kind in "US" and y.dtype.kind in "fiu" and _no_number(labels):
         raise ValueError(
             f"The public classes {labels.tolist()!r} are text and the target holds "
             "numbers: write the classes as the target has them."
@@ -150,7 +151,7 @@ def read_target(estimator: Any, X: Any, y: Any) -> tuple[Array, Indices]:
     if schema is not None and schema.classes is not None:
         missing = schema[schema.target].missing
     book = Schema({0: Category(tuple(labels.tolist()), missing=missing)}, target=0)
-    return labels, book.class_codes(values)
+    return labels, book.class_codes(y)
 
 
 def _declared(estimator: Any) -> Any:
