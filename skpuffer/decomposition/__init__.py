@@ -1,3 +1,5 @@
 """Decompositions from one noisy release of second moments."""
 
-__all__: list[str] = []
+from ._pca import PrivatePCA
+
+__all__ = ["PrivatePCA"]

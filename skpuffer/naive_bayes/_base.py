@@ -15,11 +15,10 @@ from ._reading import check_records, read_target
 
 if TYPE_CHECKING:
     from skpuffer.base import Task
-    from skpuffer.noise import Noise
     from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import Array, Floats, Table
 
-__all__ = ["PrivateNaiveBayes", "noise_deviation"]
+__all__ = ["PrivateNaiveBayes"]
 
 _PUBLIC = (
     "values outside the public bounds or levels are read as the nearest or the missing "
@@ -29,23 +28,6 @@ _FOUND = (
     ", although they are those that occur: give 'classes', as one record may bring a "
     "label of its own"
 )
-
-
-def noise_deviation(noise: Noise, dim: int) -> float:
-    """Standard deviation of the noise of each coordinate, or its scale where none is.
-
-    Parameters
-    ----------
-    noise : Noise
-    dim : int
-
-    Returns
-    -------
-    float
-        Finite, though some families have no second moment.
-    """
-    deviation = float(np.max(noise.std(dim)))
-    return deviation if np.isfinite(deviation) else float(np.max(noise.scale))
 
 
 class PrivateNaiveBayes(PrivateClassifierMixin, PrivateEstimatorMixin):

@@ -11,10 +11,11 @@ from skpuffer.releases import QueryRelease
 from skpuffer.schema import Schema
 from skpuffer.utils._bounds import check_bounds
 from skpuffer.utils._checks import check_count, check_non_negative
+from skpuffer.utils._deviation import noise_deviation
 from skpuffer.utils._reading import matching_names
 from skpuffer.utils._sklearn import Interval
 
-from ._base import PrivateNaiveBayes, noise_deviation
+from ._base import PrivateNaiveBayes
 from ._counts import cell_counts, class_tables, smoothed
 from ._reading import composed_context, read_raw
 

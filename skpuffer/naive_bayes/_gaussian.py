@@ -15,10 +15,11 @@ from skpuffer.utils._bounds import (
     check_bounds,
     resolve_bounds,
 )
+from skpuffer.utils._deviation import noise_deviation
 from skpuffer.utils._reading import floats, validate_rows
 from skpuffer.utils._sklearn import StrOptions
 
-from ._base import PrivateNaiveBayes, noise_deviation
+from ._base import PrivateNaiveBayes
 from ._moments import class_gaussians, class_moments
 
 if TYPE_CHECKING:
