@@ -396,7 +396,7 @@ def _check_n_components(given: Any) -> None:
         return
     number = isinstance(given, Real) and not isinstance(given, bool | np.bool_)
     if number and (isinstance(given, Integral) or float(given).is_integer()):
-        number = isinstance(given, Integral) and given >= 1
+        number = isinstance(given, Integral) and int(given) >= 1
     elif number:
         number = 0 < given < 1
     if not number:
