@@ -38,8 +38,9 @@ if TYPE_CHECKING:
 
 __all__ = ["PrivatePCA"]
 
-#: Longest row that is not scaled down, as a part of half the diagonal of the bounds.
-_USUAL_LENGTH = 0.5
+#: Longest row that is not scaled down, as a part of half the diagonal of the bounds. A
+#: row of independent numbers, uniform within their bounds, is about sqrt(1/3) long.
+_USUAL_LENGTH = 0.75
 
 
 class PrivatePCA(
@@ -76,8 +77,10 @@ class PrivatePCA(
         Public centre of the ball, instead of `bounds`; zero if None.
     data_norm : float, default=None
         Public radius of the ball, in the unit of the features: rows further from the
-        centre are moved towards it in `fit`. None is half the distance from the middle
-        of the bounds to their corner, where few rows are.
+        centre are moved towards it in `fit`, which makes variances smaller and hardly
+        turns components. None is three quarters of the distance from the middle of the
+        bounds to their corner, where few rows are. The noise is proportional to its
+        square.
     schema : Schema, default=None
         Public code book, by which a raw table is read, texts and missing values too:
         its numbers are scaled to [-1, 1] by their bounds, its levels are columns of

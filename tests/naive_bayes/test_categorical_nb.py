@@ -287,7 +287,7 @@ def test_households_are_protected_whole():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    "options, said",
     [
         ({"schema": None}, "'schema'"),
         ({"bounds": (0, 1)}, "'bounds'"),

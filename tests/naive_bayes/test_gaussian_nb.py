@@ -213,7 +213,7 @@ def test_odds_within_a_range_gain():
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    "options, said",
     [
         ({"bounds": None}, "public bounds"),
         ({"bounds": (1, 0)}, "bounds"),
