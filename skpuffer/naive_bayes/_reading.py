@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_consistent_length,
@@ -168,6 +169,12 @@ def _declared(estimator: Any) -> Any:
     if given is None:
         return of_schema
     labels = _ordered(given, "classes")
+    numbers = labels.dtype.kind == "f"
+    if np.any(pd.isna(labels)) or (numbers and not np.all(np.isfinite(labels))):
+        raise ValueError(
+            "The parameter 'classes' lists a missing or an infinite label, which no "
+            "record can have."
+        )
     if of_schema is not None and labels.tolist() != of_schema.tolist():
         raise ValueError(
             f"The parameters 'classes' ({labels.tolist()!r}) and 'schema' "

@@ -157,8 +157,23 @@ def _floats(values: Array) -> Floats:
     # dates and complex numbers are none
     if values.dtype.kind not in "OUS" and not _is_masked_number(values):
         return np.full(len(values), np.nan)
-    read = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce")
-    return np.asarray(read.to_numpy(dtype=float, na_value=np.nan), dtype=float)
+    try:
+        read = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce")
+        return np.asarray(read.to_numpy(dtype=float, na_value=np.nan), dtype=float)
+    except (TypeError, ValueError, ArithmeticError):
+        # some are beyond floats or of strange types: one by one
+        return np.array([_float(value) for value in values], dtype=float)
+
+
+def _float(value: Any) -> float:
+    """One value as a number, NaN if it is none."""
+    try:
+        return float(value)
+    except OverflowError:
+        # a whole number beyond all floats is beyond all bounds
+        return np.inf if value > 0 else -np.inf
+    except (TypeError, ValueError, ArithmeticError):
+        return np.nan
 
 
 def _is_masked_number(values: Any) -> bool:
