@@ -13,8 +13,10 @@ __all__ = ["EstimatorEntry", "all_estimators"]
 _PACKAGES = (
     "cluster",
     "compose",
+    "decomposition",
     "ensemble",
     "linear_model",
+    "naive_bayes",
     "neural_network",
     "preprocessing",
     "summary",
