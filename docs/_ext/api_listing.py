@@ -10,6 +10,7 @@ from pathlib import Path
 
 # In the order of a reader's questions, not of the alphabet.
 MODULES = [
+    "skpuffer.schema",
     "skpuffer.scenarios",
     "skpuffer.accountants",
     "skpuffer.summary",

@@ -1,0 +1,355 @@
+"""Entries of a code book: numeric and categorical columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from numbers import Real
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from skpuffer.utils._checks import check_count, check_interval, check_option
+
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Floats
+
+__all__ = ["Category", "Column", "Number", "as_column"]
+
+#: What an entry may be written as.
+_KINDS = "a pair (low, high), a list of levels, a Number, a Category or a dict of these"
+
+
+@dataclass(frozen=True)
+class Number:
+    """Numeric column of a code book.
+
+    Parameters
+    ----------
+    low, high : float
+        Public bounds; a value outside of them is read as the nearer one.
+    integer : bool, default=False
+        Whether values are whole numbers.
+    amount : bool, default=False
+        Whether it is an amount with a heavy tail (money, say): its cells and its scale
+        are those of the logarithm, of ``x + 1``, or of ``x`` where `low` is positive.
+    bins : int or tuple of float, default=None
+        Number of equal cells, or the edges of the cells. None leaves it to whoever bins
+        the column.
+    missing : tuple, default=()
+        Codes that mean a missing value, besides None and NaN.
+    missing_level : bool, default=False
+        Whether missing values have a level of their own; otherwise they are read as
+        `fill`.
+    fill : float, default=None
+        Public number that stands for a missing one; None is the middle of the bounds,
+        for an amount that of their logarithms.
+    unit : str, default=None
+        Unit of the values, for people.
+
+    Raises
+    ------
+    ValueError
+        If the bounds are not finite numbers ``low < high``, or another field is not as
+        it must be.
+
+    Examples
+    --------
+    >>> from skpuffer.schema import Number
+    >>> Number(17, 90, integer=True, unit="years")
+    Number(low=17.0, high=90.0, integer=True, unit='years')
+    """
+
+    low: float
+    high: float
+    integer: bool = False
+    amount: bool = False
+    bins: int | tuple[float, ...] | None = None
+    missing: tuple[Any, ...] = ()
+    missing_level: bool = False
+    fill: float | None = None
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        low, high = _number(low=self.low), _number(high=self.high)
+        if not low < high:
+            raise ValueError(
+                "The parameters 'low' and 'high' must be public bounds with "
+                f"low < high. Got {self.low!r} and {self.high!r}."
+            )
+        check_interval(np.asarray(low), np.asarray(high), "low, high")
+        bins = self.bins
+        if bins is not None and np.ndim(bins) == 0:
+            bins = check_count(bins=bins)
+        elif bins is not None:
+            bins = _edges(bins)
+        fill = self.fill
+        if fill is not None and not low <= _number(fill=fill) <= high:
+            raise ValueError(
+                f"The parameter 'fill' must lie within the bounds. Got {fill!r}."
+            )
+        _set(
+            self,
+            low=low,
+            high=high,
+            bins=bins,
+            missing=_codes(self.missing),
+            fill=None if fill is None else float(fill),
+            **{
+                name: check_option((True, False), **{name: getattr(self, name)})
+                for name in ("integer", "amount", "missing_level")
+            },
+        )
+
+    @property
+    def filling(self) -> float:
+        """Number that stands for a missing one."""
+        if self.fill is not None:
+            return self.fill
+        low, high = self.scale(np.array([self.low, self.high]))
+        # halved first: the sum of two large bounds could overflow
+        middle = float(self.unscale(np.array(low / 2 + high / 2)))
+        return float(np.floor(middle)) if self.integer else middle
+
+    def scale(self, values: Floats) -> Floats:
+        """Return clipped values on the scale of the cells: the logarithm of amounts."""
+        inside = np.clip(values, self.low, self.high)
+        if not self.amount:
+            return inside
+        logarithms: Floats = np.log(inside) if self.low > 0 else _log1p(self, inside)
+        return logarithms
+
+    def unscale(self, values: Floats) -> Floats:
+        """Return numbers from those of :meth:`scale`."""
+        if not self.amount:
+            return values
+        if self.low > 0:
+            raised: Floats = np.exp(values)
+        else:
+            raised = np.expm1(values) + min(self.low, 0.0)
+        return np.clip(raised, self.low, self.high)
+
+    def __repr__(self) -> str:
+        return _written(self, ("low", "high"))
+
+
+def _log1p(column: Number, values: Floats) -> Floats:
+    logarithms: Floats = np.log1p(values - min(column.low, 0.0))
+    return logarithms
+
+
+@dataclass(frozen=True)
+class Category:
+    """Categorical column of a code book.
+
+    Parameters
+    ----------
+    levels : tuple
+        Public levels, all that are possible; each once.
+    ordered : bool, default=False
+        Whether their order says something, as that of school grades.
+    missing : tuple, default=()
+        Codes that mean a missing value, besides None and NaN.
+    missing_level : bool, default=True
+        Whether missing values, and levels that are not listed, have a level of their
+        own; otherwise they are read as `fill`.
+    fill : level, default=None
+        Public level that stands for a missing one; None is the first.
+    unit : str, default=None
+        What is counted, for people.
+
+    Raises
+    ------
+    ValueError
+        If no levels are listed, one is listed twice or is missing, or `fill` is none.
+
+    Examples
+    --------
+    >>> from skpuffer.schema import Category
+    >>> Category(["low", "high"], ordered=True, missing=["?"])
+    Category(levels=('low', 'high'), ordered=True, missing=('?',))
+    """
+
+    levels: tuple[Any, ...]
+    ordered: bool = False
+    missing: tuple[Any, ...] = ()
+    missing_level: bool = True
+    fill: Any = None
+    unit: str | None = None
+
+    def __post_init__(self) -> None:
+        given: object = self.levels
+        if isinstance(given, str) or not np.iterable(given):
+            raise ValueError(
+                "The parameter 'levels' must be a list of public levels. "
+                f"Got {self.levels!r}."
+            )
+        levels = tuple(_plain(level) for level in self.levels)
+        # by their text as well: "1" and 1 would be one level to whoever reads a file
+        if not levels or len({str(level) for level in levels}) < len(levels):
+            raise ValueError(
+                "The parameter 'levels' must list at least one level, and each once. "
+                f"Got {list(levels)!r}."
+            )
+        if any(is_missing(level) for level in levels):
+            raise ValueError(
+                "The parameter 'levels' lists a missing value: 'missing_level' says "
+                "whether those have a level of their own."
+            )
+        missing = _codes(self.missing)
+        if set(missing) & set(levels):
+            raise ValueError(
+                "The parameter 'missing' names levels of the column: "
+                f"{sorted(set(missing) & set(levels), key=str)!r}."
+            )
+        fill = _plain(self.fill)
+        if fill is not None and fill not in levels:
+            raise ValueError(
+                f"The parameter 'fill' must be one of the levels. Got {fill!r}."
+            )
+        _set(
+            self,
+            levels=levels,
+            missing=missing,
+            fill=fill,
+            **{
+                name: check_option((True, False), **{name: getattr(self, name)})
+                for name in ("ordered", "missing_level")
+            },
+        )
+
+    @property
+    def filling(self) -> int:
+        """Code of the level that stands for a missing one."""
+        return 0 if self.fill is None else self.levels.index(self.fill)
+
+    def __repr__(self) -> str:
+        return _written(self, ())
+
+
+Column: TypeAlias = Number | Category
+
+
+def as_column(name: Any, given: Any) -> Column:
+    """Return an entry of a code book from what a user may write.
+
+    Parameters
+    ----------
+    name : str or int
+        Of the column, for messages.
+    given : Number, Category, pair of numbers, list of levels, or dict
+        A tuple of two different numbers is a pair of bounds, any other list one of
+        levels; a dict holds the fields of either, and bounds also as ``'bounds'``.
+
+    Returns
+    -------
+    Number or Category
+
+    Raises
+    ------
+    ValueError
+        Naming the column.
+    """
+    try:
+        return _read(given)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"The column {name!r} of the schema: {error}") from None
+
+
+def _read(given: Any) -> Column:
+    if isinstance(given, Number | Category):
+        return given
+    if isinstance(given, Mapping):
+        return _from_dict(dict(given))
+    # a tuple is a pair of bounds as everywhere else; a list enumerates
+    pair = isinstance(given, tuple) and len(given) == 2
+    if pair and all(isinstance(v, Real) and not isinstance(v, bool) for v in given):
+        return Number(*given)
+    if isinstance(given, list | tuple | np.ndarray | pd.Index | range):
+        return Category(tuple(given))
+    raise ValueError(f"write it as {_KINDS}. Got {given!r}.")
+
+
+def _from_dict(given: dict[str, Any]) -> Column:
+    if "bounds" in given:
+        bounds = given.pop("bounds")
+        if np.shape(bounds) != (2,) or {"low", "high"} & given.keys():
+            raise ValueError(f"'bounds' must be a pair (low, high). Got {bounds!r}.")
+        given |= dict(zip(("low", "high"), bounds, strict=True))
+    kind = Category if "levels" in given else Number
+    known = {field.name for field in fields(kind)}
+    unknown = sorted(set(given) - known, key=str)
+    if unknown:
+        raise ValueError(
+            f"{unknown!r} are no fields of a {kind.__name__}, which has "
+            f"{', '.join(sorted(known))}."
+        )
+    if kind is Number and not {"low", "high"} <= given.keys():
+        raise ValueError("it needs 'bounds' (low, high), or 'levels'.")
+    found: Column = kind(**given)
+    return found
+
+
+def is_missing(value: Any) -> bool:
+    """Whether one value is None, NaN, NaT or NA."""
+    return value is None or bool(np.ndim(value) == 0 and pd.isna(value))
+
+
+def differing_fields(column: Column) -> dict[str, Any]:
+    """Fields of a column that are not at their defaults, as plain data."""
+    held = asdict(column)
+    return {
+        field.name: list(held[field.name])
+        if isinstance(held[field.name], tuple)
+        else held[field.name]
+        for field in fields(column)
+        if held[field.name] != field.default
+    }
+
+
+def _written(column: Any, always: tuple[str, ...]) -> str:
+    names = [
+        field.name
+        for field in fields(column)
+        if field.name in always or getattr(column, field.name) != field.default
+    ]
+    told = ", ".join(f"{name}={getattr(column, name)!r}" for name in names)
+    return f"{type(column).__name__}({told})"
+
+
+def _set(column: Any, **values: Any) -> None:
+    for name, value in values.items():
+        object.__setattr__(column, name, value)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _codes(given: object) -> tuple[Any, ...]:
+    """Codes of missing values, given one or several."""
+    if isinstance(given, str) or not np.iterable(given):
+        given = (given,)
+    return tuple(_plain(code) for code in given if not is_missing(code))
+
+
+def _number(**named: Any) -> float:
+    [(name, value)] = named.items()
+    real = isinstance(value, Real) and not isinstance(value, bool | np.bool_)
+    if not real or not np.isfinite(value):
+        raise ValueError(
+            f"The parameter {name!r} must be a finite number. Got {value!r}."
+        )
+    return float(value)
+
+
+def _edges(given: Any) -> tuple[float, ...]:
+    edges = np.asarray(given, dtype=float)
+    sound = edges.ndim == 1 and edges.size >= 2 and np.all(np.isfinite(edges))
+    if not sound or not np.all(np.diff(edges) > 0):
+        raise ValueError(
+            "The parameter 'bins' must be a number of cells, or finite increasing "
+            f"edges. Got {given!r}."
+        )
+    return tuple(edges.tolist())

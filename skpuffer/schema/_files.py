@@ -1,0 +1,126 @@
+"""Texts and files of a code book."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from html import escape
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from ._columns import Category, Column
+
+__all__ = [
+    "json_text",
+    "read_json",
+    "read_yaml",
+    "table_html",
+    "table_text",
+    "told",
+    "write",
+    "yaml_text",
+]
+
+_HEAD = ("column", "kind", "values", "missing")
+#: Levels that are printed, of those there are.
+_SHOWN = 6
+
+
+def read_json(source: str | PathLike[str]) -> Any:
+    """Read a JSON text, or a file of that name."""
+    return json.loads(_text(source))
+
+
+def json_text(data: dict[str, Any]) -> str:
+    """Write plain data as JSON."""
+    names = data["columns"]
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError(
+            "Columns of a schema that is written to a file must have names that are "
+            f"texts. Got {[name for name in names if not isinstance(name, str)]!r}."
+        )
+    return json.dumps(data, indent=2, ensure_ascii=False)
+
+
+def read_yaml(source: str | PathLike[str]) -> Any:
+    """Read a YAML text, or a file of that name."""
+    return _yaml().safe_load(_text(source))
+
+
+def yaml_text(data: dict[str, Any]) -> str:
+    """Write plain data as YAML."""
+    # through JSON, which refuses what a file cannot hold
+    plain = json.loads(json_text(data))
+    text: str = _yaml().safe_dump(plain, sort_keys=False, allow_unicode=True)
+    return text
+
+
+def _yaml() -> Any:
+    try:
+        import yaml
+    except ImportError:
+        raise ImportError(
+            "YAML needs PyYAML: pip install pyyaml, or use from_json and to_json."
+        ) from None
+    return yaml
+
+
+def _text(source: str | PathLike[str]) -> str:
+    # a text of a schema has braces, colons or lines, a path of a file ends in its name
+    if isinstance(source, str) and ("\n" in source or source.lstrip()[:1] == "{"):
+        return source
+    return Path(source).read_text(encoding="utf-8")
+
+
+def write(text: str, path: str | PathLike[str] | None) -> str:
+    """Return a text, written to a file too if there is a path."""
+    if path is not None:
+        Path(path).write_text(text, encoding="utf-8")
+    return text
+
+
+# -- for people ----------------------------------------------------------------------
+
+
+def told(column: Column) -> tuple[str, str, str]:
+    """Kind, values and missing values of a column, in words."""
+    if isinstance(column, Category):
+        kind = "ordered levels" if column.ordered else "levels"
+        values = ", ".join(map(str, column.levels[:_SHOWN]))
+        more = len(column.levels) - _SHOWN
+        values += f", and {more} more" if more > 0 else ""
+        filled: Any = column.levels[column.filling]
+    else:
+        kind = "integer" if column.integer else "number"
+        kind = f"amount, {kind}" if column.amount else kind
+        values = f"{column.low:g} to {column.high:g}"
+        filled = f"{column.filling:g}"
+    if column.unit:
+        values += f" {column.unit}"
+    missing = "a level" if column.missing_level else f"as {filled}"
+    if column.missing:
+        missing += f" ({', '.join(map(str, column.missing))})"
+    return kind, values, missing
+
+
+def table_text(rows: Sequence[Sequence[str]]) -> str:
+    """Lay out rows as text."""
+    lines = [_HEAD, *rows]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(_HEAD))]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) for cell, width in zip(line, widths, strict=True)
+        ).rstrip()
+        for line in lines
+    )
+
+
+def table_html(rows: Iterable[Sequence[str]]) -> str:
+    """Lay out rows as HTML."""
+
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(c)}</{tag}>" for c in cells) + "</tr>"
+
+    body = "".join(line(row, "td") for row in rows)
+    return f"<table><thead>{line(_HEAD, 'th')}</thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,109 @@
+"""Code book of a public table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from skpuffer.utils._checks import check_count
+from skpuffer.utils._reading import column_names, to_pandas
+
+from ._columns import Category, Column, Number
+
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Table
+
+__all__ = ["columns_of", "public_column"]
+
+
+def columns_of(
+    table: Table, read: Callable[..., Column], amounts: Sequence[Hashable]
+) -> dict[Hashable, Column]:
+    """Return an entry for each column of a public data frame."""
+    if column_names(table) is None:
+        raise TypeError(
+            "The parameter 'table' must be a data frame of public rows, whose columns "
+            f"have names. Got {type(table).__name__}."
+        )
+    frame = to_pandas(table)
+    unknown = [name for name in amounts if name not in frame.columns]
+    if unknown:
+        raise ValueError(
+            f"The parameter 'amounts' names {unknown!r}, which are no columns of the "
+            f"table: {frame.columns.tolist()!r}."
+        )
+    return {
+        name: read(name, frame[name], amount=name in amounts) for name in frame.columns
+    }
+
+
+def public_column(
+    name: Hashable,
+    values: pd.Series,
+    *,
+    amount: bool,
+    max_levels: int,
+    missing: tuple[Any, ...],
+) -> Column:
+    """Return the entry of one column of a public table.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    values : Series
+    amount : bool
+    max_levels : int
+    missing : tuple
+        Codes of missing values.
+
+    Returns
+    -------
+    Number or Category
+
+    Raises
+    ------
+    ValueError
+        If there is no value, only one number, or too many levels.
+    """
+    check_count(max_levels=max_levels)
+    known = values[~(values.isna() | values.isin(missing))]
+    codes = tuple(code for code in missing if values.eq(code).any())
+    if known.empty:
+        raise ValueError(f"The column {name!r} of the public table has no value.")
+    has_gaps = len(known) < len(values)
+    if isinstance(values.dtype, pd.CategoricalDtype):
+        levels = [v for v in values.cat.categories.tolist() if v not in missing]
+        ordered = bool(values.cat.ordered)
+        return Category(tuple(levels), ordered=ordered, missing=codes)
+    number = pd.to_numeric(known, errors="coerce")
+    numeric = not number.isna().any() and not pd.api.types.is_datetime64_any_dtype(
+        values
+    )
+    distinct = known.drop_duplicates()
+    if not numeric or (len(distinct) <= 2 and not amount):
+        if len(distinct) > max_levels:
+            raise ValueError(
+                f"The column {name!r} of the public table has {len(distinct)} levels, "
+                f"more than max_levels={max_levels}: leave it out, make it coarser, or "
+                "raise 'max_levels'."
+            )
+        return Category(tuple(sorted(distinct.tolist(), key=_order)), missing=codes)
+    integer = bool(np.all(number % 1 == 0))
+    return Number(
+        float(number.min()),
+        float(number.max()),
+        integer=integer,
+        amount=amount,
+        missing=codes,
+        missing_level=has_gaps,
+    )
+
+
+def _order(level: Any) -> tuple[str, Any]:
+    # of one type in its own order, of several by type
+    kind = "" if isinstance(level, int | float) else type(level).__name__
+    return kind, level

@@ -1,0 +1,362 @@
+"""Schema of a table: its public code book."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from . import _files, _parameters, _public
+from ._binning import Binning
+from ._columns import Category, Column, Number, as_column, differing_fields
+from ._encoding import Encoding
+from ._values import level_codes, numbers
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    from numpy.typing import ArrayLike
+
+    from skpuffer.utils._types import Floats, Indices, Table
+
+__all__ = ["Schema"]
+
+
+class Schema:
+    """Public code book of a table: bounds, levels, missing values, units, the target.
+
+    What it holds must be known without the private rows, as from a questionnaire, a
+    standard or an earlier public release. Estimators with the parameter `schema` read
+    raw tables by it, with texts and gaps, in `fit` and `predict` alike. What lies
+    outside of it in the data is read as the nearest public value, or as missing.
+
+    Parameters
+    ----------
+    columns : dict of {column: entry}
+        An entry is a pair ``(low, high)``, a list of levels, a :class:`Number`, a
+        :class:`Category`, or a dict of the fields of either (``{'bounds': [0, 9]}``).
+        Columns of a data frame go by name, those of an array in this order.
+    target : str or int, default=None
+        Which of the columns is the target. It is no feature.
+
+    Attributes
+    ----------
+    names : tuple
+        Names of the features.
+    target : str, int or None
+    classes : tuple or None
+        Levels of the target, if it is a category.
+    target_bounds : (float, float) or None
+        Bounds of the target, if it is a number.
+
+    Raises
+    ------
+    ValueError
+        If there is no column, or an entry is not as it must be; the message names it.
+
+    Examples
+    --------
+    >>> from skpuffer.schema import Number, Schema
+    >>> schema = Schema(
+    ...     {
+    ...         "age": (17, 90),
+    ...         "sex": ["Female", "Male"],
+    ...         "gain": Number(0, 100_000, amount=True, unit="dollars"),
+    ...         "income": ["<=50K", ">50K"],
+    ...     },
+    ...     target="income",
+    ... )
+    >>> schema.names, schema.classes
+    (('age', 'sex', 'gain'), ('<=50K', '>50K'))
+    >>> Schema.from_json(schema.to_json()) == schema
+    True
+    """
+
+    def __init__(
+        self, columns: Mapping[Hashable, Any], *, target: Hashable | None = None
+    ) -> None:
+        if not isinstance(columns, Mapping) or not columns:
+            raise ValueError(
+                "The parameter 'columns' must be a dict of {column: entry} with at "
+                f"least one column. Got {type(columns).__name__}."
+            )
+        held = {name: as_column(name, given) for name, given in columns.items()}
+        if target is not None and target not in held:
+            raise ValueError(
+                f"The parameter 'target' must be one of the columns {list(held)!r}. "
+                f"Got {target!r}."
+            )
+        self._columns: dict[Hashable, Column] = held
+        self._target = target
+        self._names = tuple(name for name in held if name != target)
+
+    # -- what it says -------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """Names of the features."""
+        return self._names
+
+    @property
+    def target(self) -> Any:
+        """Name of the target, or None."""
+        return self._target
+
+    @property
+    def classes(self) -> tuple[Any, ...] | None:
+        """Levels of the target, if it is a category."""
+        column = None if self._target is None else self._columns[self._target]
+        return column.levels if isinstance(column, Category) else None
+
+    @property
+    def target_bounds(self) -> tuple[float, float] | None:
+        """Bounds of the target, if it is a number."""
+        column = None if self._target is None else self._columns[self._target]
+        return (column.low, column.high) if isinstance(column, Number) else None
+
+    def __getitem__(self, name: Hashable) -> Column:
+        if name not in self._columns:
+            raise KeyError(f"The schema has no column {name!r}.")
+        return self._columns[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._columns
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._names)
+
+    # -- parts of it --------------------------------------------------------------
+
+    def select(self, names: Iterable[Hashable]) -> Self:
+        """Return the schema of some features, and of the target.
+
+        Parameters
+        ----------
+        names : iterable
+
+        Returns
+        -------
+        Schema
+
+        Raises
+        ------
+        ValueError
+            If one is no feature of it.
+        """
+        names = list(names)
+        unknown = [name for name in names if name not in self._names]
+        if unknown:
+            raise ValueError(
+                f"The parameter 'names' names {unknown!r}, which are no features of "
+                f"the schema: {list(self._names)!r}."
+            )
+        kept = {name: self._columns[name] for name in names}
+        if self._target is not None:
+            kept[self._target] = self._columns[self._target]
+        return type(self)(kept, target=self._target)
+
+    def without(self, *names: Hashable) -> Self:
+        """Return the schema without some columns, whether or not it has them."""
+        kept = {k: v for k, v in self._columns.items() if k not in names}
+        target = None if self._target in names else self._target
+        return type(self)(kept, target=target)
+
+    def with_target(self, target: Hashable | None) -> Self:
+        """Return the schema with another of its columns as the target, or none."""
+        return type(self)(self._columns, target=target)
+
+    # -- how tables are read by it ------------------------------------------------
+
+    def binning(self, n_bins: int = 32, n_amount_bins: int = 256) -> Binning:
+        """Return the map to cells; see :class:`Binning`."""
+        return Binning(self, n_bins, n_amount_bins)
+
+    def encoding(self, scale: str = "unit_ball") -> Encoding:
+        """Return the map to numbers; see :class:`Encoding`."""
+        return Encoding(self, scale)
+
+    def class_codes(self, y: ArrayLike) -> Indices:
+        """Return the position of each label in `classes`, -1 for what is none.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        ndarray of int of shape (n,)
+        """
+        column = self._target_column(Category)
+        own = Category(column.levels, missing=column.missing)
+        codes = level_codes(own, np.asarray(y))
+        return np.where(codes == len(own.levels), -1, codes)
+
+    def target_numbers(self, y: ArrayLike) -> Floats:
+        """Return a numeric target within its bounds, NaN for what is no number.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        values, missing = numbers(self._target_column(Number), np.asarray(y))
+        return np.where(missing, np.nan, values)
+
+    def _target_column(self, kind: type) -> Any:
+        column = None if self._target is None else self._columns[self._target]
+        if not isinstance(column, kind):
+            raise ValueError(
+                f"The schema's target must be a {kind.__name__}: name it by "
+                f"Schema(columns, target=...). It is {self._target!r}."
+            )
+        return column
+
+    # -- where it comes from, and goes to -----------------------------------------
+
+    @classmethod
+    def from_parameters(
+        cls,
+        names: Sequence[Hashable],
+        *,
+        bounds: Any = None,
+        categories: Mapping[Hashable, Sequence[Any]] | None = None,
+        amounts: Sequence[Hashable] = (),
+    ) -> Self:
+        """Return the schema that an estimator's own parameters amount to.
+
+        Parameters
+        ----------
+        names : sequence
+            Of the columns that are read: names, or positions.
+        bounds : pair (low, high), or dict of {column: (low, high)}, default=None
+            Numbers, or arrays with one for each column that is no category.
+        categories : dict of {column: levels}, default=None
+        amounts : sequence, default=()
+            Columns that are amounts; see :class:`Number`.
+
+        Returns
+        -------
+        Schema
+
+        Raises
+        ------
+        ValueError
+            If a column has neither bounds nor levels, or a parameter names another.
+        """
+        return cls(_parameters.entries(list(names), bounds, categories, amounts))
+
+    @classmethod
+    def from_public(
+        cls,
+        table: Table,
+        *,
+        target: Hashable | None = None,
+        max_levels: int = 20,
+        amounts: Sequence[Hashable] = (),
+        missing: Sequence[Any] = (),
+    ) -> Self:
+        """Return the schema of a *public* table: its ranges, levels and gaps.
+
+        Never of the private one: a range or a rare level read off it is a leak.
+
+        Parameters
+        ----------
+        table : data frame
+            Public rows.
+        target : str, default=None
+        max_levels : int, default=20
+            A number of no more than two values is a category, and so is text; text of
+            more levels than this is refused, as each is a column or a cell.
+        amounts : sequence of str, default=()
+            Columns that are amounts; see :class:`Number`.
+        missing : sequence, default=()
+            Codes that mean a missing value, in any column.
+
+        Returns
+        -------
+        Schema
+
+        Raises
+        ------
+        ValueError
+            If a column has no value, is constant, or has too many levels.
+        """
+        read = functools.partial(
+            _public.public_column, max_levels=max_levels, missing=tuple(missing)
+        )
+        return cls(_public.columns_of(table, read, amounts), target=target)
+
+    @classmethod
+    def from_dict(cls, given: Mapping[str, Any]) -> Self:
+        """Return a schema from ``{'columns': {...}, 'target': ...}``."""
+        unknown = set(given) - {"columns", "target"}
+        if unknown or "columns" not in given:
+            raise ValueError(
+                "A schema is written as {'columns': {column: entry}, 'target': column}."
+                f" Got the keys {sorted(map(str, given))!r}."
+            )
+        return cls(given["columns"], target=given.get("target"))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain data, which :meth:`from_dict` reads."""
+        columns = {name: differing_fields(c) for name, c in self._columns.items()}
+        return {"columns": columns, "target": self._target}
+
+    @classmethod
+    def from_json(cls, source: str | PathLike[str]) -> Self:
+        """Return a schema from a JSON text or file."""
+        return cls.from_dict(_files.read_json(source))
+
+    def to_json(self, path: str | PathLike[str] | None = None) -> str:
+        """Return it as JSON; written to a file too, if there is a path."""
+        return _files.write(_files.json_text(self.to_dict()), path)
+
+    @classmethod
+    def from_yaml(cls, source: str | PathLike[str]) -> Self:
+        """Return a schema from a YAML text or file; needs PyYAML."""
+        return cls.from_dict(_files.read_yaml(source))
+
+    def to_yaml(self, path: str | PathLike[str] | None = None) -> str:
+        """Return it as YAML; written to a file too, if there is a path."""
+        return _files.write(_files.yaml_text(self.to_dict()), path)
+
+    # -- comparison and display ---------------------------------------------------
+
+    def _content(self) -> tuple[Any, ...]:
+        return tuple(self._columns.items()), self._target
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+    def __sklearn_clone__(self) -> Self:
+        return self  # immutable
+
+    def __repr__(self) -> str:
+        target = "" if self._target is None else f", target={self._target!r}"
+        return f"Schema({len(self)} columns{target})"
+
+    def __str__(self) -> str:
+        return _files.table_text(self._rows())
+
+    def _repr_html_(self) -> str:
+        return _files.table_html(self._rows())
+
+    def _rows(self) -> list[tuple[str, str, str, str]]:
+        return [
+            (
+                f"{name} (target)" if name == self._target else str(name),
+                *_files.told(column),
+            )
+            for name, column in self._columns.items()
+        ]
