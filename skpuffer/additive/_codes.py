@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -80,6 +81,33 @@ class _Group:
     shape: tuple[int, ...]
     blocks: list[tuple[int, tuple[int, ...]]]
 
+    def table(self, functions: Sequence[Floats]) -> Floats:
+        """Values of the functions of the blocks, added up for each joint code."""
+        n_outputs = functions[0].shape[1]
+        if len(self.blocks) == len(self.fields) and len(self.blocks[0][1]) == 1:
+            # one function for each field: axis by axis, so that most sums are small
+            table = np.zeros((n_outputs, 1))
+            for block, _ in self.blocks:
+                table = (table[:, :, None] + functions[block].T[:, None]).reshape(
+                    n_outputs, -1
+                )
+            return table
+        whole = np.zeros((n_outputs, *self.shape))
+        for block, axes in self.blocks:
+            whole += _spread(functions[block].T, self.shape, axes)
+        return whole.reshape(n_outputs, -1)
+
+
+def _spread(values: Floats, shape: tuple[int, ...], axes: tuple[int, ...]) -> Floats:
+    """View of (n_outputs, n_cells) values that broadcasts over a group's shape."""
+    sizes = [1] * len(shape)
+    for axis in axes:
+        sizes[axis] = shape[axis]
+    if list(axes) != sorted(axes):
+        i, j = axes
+        values = values.reshape(-1, shape[i], shape[j]).swapaxes(1, 2)
+    return values.reshape(-1, *sizes)
+
 
 class CodedRows:
     """Rows as joint codes of groups of features.
@@ -153,14 +181,7 @@ class CodedRows:
         -------
         list of ndarray of shape (n_outputs, n_joint_cells)
         """
-        n_outputs = functions[0].shape[1]
-        tables = []
-        for group in self._groups:
-            table = np.zeros((n_outputs, *group.shape))
-            for block, axes in group.blocks:
-                table += _spread(functions[block].T, group.shape, axes)
-            tables.append(table.reshape(n_outputs, -1))
-        return tables
+        return [group.table(functions) for group in self._groups]
 
     def chunks(self) -> list[slice]:
         """Rows that are read together, in their order."""
@@ -223,12 +244,7 @@ class CodedRows:
         for group, total in zip(self._groups, sums, strict=True):
             table = total.reshape(len(total), *group.shape)
             for block, axes in group.blocks:
-                kept = {0, *(axis + 1 for axis in axes)}
-                others = tuple(a for a in range(table.ndim) if a not in kept)
-                part = table.sum(axis=others)
-                if list(axes) != sorted(axes):
-                    part = part.swapaxes(1, 2)
-                found[block] = part.reshape(len(total), -1)
+                found[block] = _marginal(table, axes)
         return found
 
     def sums(self, weights: Floats) -> list[Floats]:
@@ -248,15 +264,26 @@ class CodedRows:
         return self.blocks(sums)
 
 
-def _spread(values: Floats, shape: tuple[int, ...], axes: tuple[int, ...]) -> Floats:
-    """View of (n_outputs, n_cells) values that broadcasts over a group's shape."""
-    sizes = [1] * len(shape)
-    for axis in axes:
-        sizes[axis] = shape[axis]
-    if list(axes) != sorted(axes):
-        i, j = axes
-        values = values.reshape(-1, shape[i], shape[j]).swapaxes(1, 2)
-    return values.reshape(-1, *sizes)
+def _marginal(table: Floats, axes: tuple[int, ...]) -> Floats:
+    """Sums over all axes of a group's tables but one or two, of shape (n_outputs, -1).
+
+    The outer axes by products with ones, which are several times as fast as sums, and
+    as exact where all numbers are whole.
+    """
+    first, last = min(axes), max(axes)
+    shape = table.shape[1:]
+    before, after = math.prod(shape[:first]), math.prod(shape[last + 1 :])
+    inner = table.reshape(len(table), before, -1)
+    if before > 1:
+        inner = np.ones(before) @ inner
+    if after > 1:
+        inner = inner.reshape(len(table), -1, after) @ np.ones(after)
+    if first == last:
+        return inner.reshape(len(table), -1)
+    inner = inner.reshape(len(table), shape[first], -1, shape[last]).sum(axis=2)
+    if axes[0] > axes[1]:
+        inner = inner.swapaxes(1, 2)
+    return inner.reshape(len(table), -1)
 
 
 def _packed(n_cells: list[int], limit: int) -> list[tuple[int, ...]]:
