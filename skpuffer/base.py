@@ -24,6 +24,7 @@ from skpuffer.exceptions import (
 )
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import BoundScenario, RecordScenario, Scenario
+from skpuffer.schema import Schema
 from skpuffer.utils._checks import noise_generator
 from skpuffer.utils._reading import (
     as_table,
@@ -208,6 +209,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         "scenario": [Scenario, None],
         "accountant": [Accountant, None],
         "random_state": ["random_state", np.random.Generator],
+        "schema": [Schema, None],
     }
 
     #: Formats of sparse tables that are read, as scikit-learn's `accept_sparse`.
@@ -310,6 +312,11 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         # Public preprocessing has left it out already.
         if feature_map is None:
             X, secret = self._split_secret(scenario, X, secret)
+        schema_map = None
+        if getattr(self, "schema", None) is not None:
+            # nothing but the columns of the code book is read, whatever else there is
+            schema_map = feature_map = self._schema_map(scenario, feature_map)
+            X = schema_map.schema.frame(X)
         target_name = getattr(y, "name", None)
         # of a frame of one column, unless it was numbered
         if target_name is None and len(named := matching_names(y) or ()) == 1:
@@ -404,6 +411,8 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         self.noise_ = calibration.noise
         self.accountant_ = accountant
         self._publish(value, release)
+        if schema_map is not None:
+            self._publish_schema(schema_map)
         ledger.call_on_fit_task_end(estimator=self, metadata=metadata)
         callback.call_on_fit_task_end(estimator=self, metadata=metadata)
 
@@ -505,10 +514,63 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
             secret = column if secret is None else secret
         return scenario.coded(X) if scenario.is_coded else X, secret
 
+    # -- a table with a code book -------------------------------------------------
+
+    #: How numbers of a code book reach the estimator; see :class:`Encoding`.
+    _schema_scale: str = "unit_ball"
+
+    def _schema_map(self, scenario: Scenario, feature_map: Any) -> Any:
+        """Return the public map from raw columns to what the estimator reads.
+
+        Parameters
+        ----------
+        scenario : Scenario
+        feature_map : object or None
+            Other public preprocessing, beside which there is no code book.
+        """
+        schema: Any = self.schema
+        if not isinstance(schema, Schema):
+            raise TypeError(
+                "The parameter 'schema' must be a skpuffer.schema.Schema or None. "
+                f"Got {type(schema).__name__}."
+            )
+        if feature_map is not None:
+            raise ValueError(
+                "The parameter 'schema' reads raw columns, and public preprocessing "
+                "stands before the estimator: give one of them."
+            )
+        position = scenario.secret_position(schema.names, len(schema))
+        if position is not None:
+            schema = schema.without(schema.names[position])
+        return self._read_by(schema)
+
+    def _read_by(self, schema: Schema) -> Any:
+        """Return how a table is read by its code book, without the secret."""
+        return schema.encoding(self._schema_scale)
+
+    def _publish_schema(self, schema_map: Any) -> None:
+        """Set what is public of the raw columns."""
+        names = schema_map.schema.names
+        self.feature_map_ = schema_map
+        # of the raw columns, as scikit-learn has it for whatever takes a table
+        self.n_features_in_ = len(names)
+        if all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.array(names, dtype=object)
+
     def _without_secret(self, X: Any, width: int | None = None) -> Any:
-        """Drop the secret column from data to predict for, if it is there."""
+        """Drop the secret column from data to predict for, if it is there.
+
+        A table with a code book is read by it as well.
+        """
         width = self.n_features_in_ if width is None else width
         scenario = RecordScenario() if self.scenario is None else self.scenario
+        if hasattr(self, "feature_map_"):
+            X = as_table(X)
+            if matching_names(X) is not None or X.shape[1:] != (width,):
+                X = self._split_secret(scenario, X, None)[0]
+            elif scenario.is_coded:
+                X = scenario.coded(X)
+            return self.feature_map_(X)
         if matching_names(X) is None and getattr(X, "shape", ())[1:] == (width,):
             if hasattr(X, "columns"):
                 scenario.check_numbers(column_names(X), None)

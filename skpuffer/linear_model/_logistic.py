@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from skpuffer.base import Task
     from skpuffer.releases import SamplingScheme
     from skpuffer.scenarios import Scenario
+    from skpuffer.schema import Schema
     from skpuffer.training import Loss
     from skpuffer.utils._types import RandomState
 
@@ -137,6 +138,10 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         Within :class:`~skpuffer.compose.PublicPreprocessing` it has no effect.
     verbose : int, default=0
         Whether to show a progress bar.
+    schema : Schema, default=None
+        Public code book of the table. With it, raw columns are read, texts and gaps
+        among them: numbers by their bounds, levels as one column each, scaled to the
+        unit ball.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -256,6 +261,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         init: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
+        schema: Schema | None = None,
         random_state: RandomState = None,
     ):
         self.scenario = scenario
@@ -279,6 +285,7 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         self.init = init
         self.warm_start = warm_start
         self.verbose = verbose
+        self.schema = schema
         self.random_state = random_state
 
     def _check_parameters(self, scenario: Scenario) -> None:

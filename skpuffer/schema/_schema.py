@@ -7,12 +7,13 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pandas as pd
 
 from . import _files, _parameters, _public
 from ._binning import Binning
 from ._columns import Category, Column, Number, as_column, differing_fields
 from ._encoding import Encoding
-from ._values import level_codes, numbers
+from ._values import column_arrays, level_codes, numbers
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -179,6 +180,26 @@ class Schema:
     def encoding(self, scale: str = "unit_ball") -> Encoding:
         """Return the map to numbers; see :class:`Encoding`."""
         return Encoding(self, scale)
+
+    def frame(self, X: Table) -> pd.DataFrame:
+        """Return the features of a table by their names, and nothing else of it.
+
+        Parameters
+        ----------
+        X : {data frame, array-like} of shape (n, n_columns)
+            A frame may have other columns too.
+
+        Returns
+        -------
+        DataFrame
+
+        Raises
+        ------
+        ValueError
+            If a column is not there.
+        """
+        arrays = column_arrays(X, self._names)
+        return pd.DataFrame(dict(zip(self._names, arrays, strict=True)))
 
     def class_codes(self, y: ArrayLike) -> Indices:
         """Return the position of each label in `classes`, -1 for what is none.

@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import config_context
-from sklearn.utils import assert_all_finite
+from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
@@ -505,8 +505,14 @@ def validate_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
     X = read_numbers(X)
     numeric = options.get("y_numeric", False)
     targets = [read_labels(v, numeric=numeric) for v in y]
-    # sets the number and the names of features in a fit, and compares with them later
-    checked = validate_data(estimator, X, *targets, **options)
+    if hasattr(estimator, "feature_map_"):
+        # read by its code book, which knows the raw columns; what it gives has others
+        del options["reset"]
+        checked = check_array(X, **options)
+    else:
+        # sets the number and the names of features in a fit, and compares with them
+        # later
+        checked = validate_data(estimator, X, *targets, **options)
     if not all_finite(checked[0] if targets else checked):
         name = type(estimator).__name__
         raise ValueError(
