@@ -1,7 +1,7 @@
 """Base of accountants: from a release and a scenario to noise and a certificate."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from reprlib import repr as brief
 from typing import Any, ClassVar, TypeVar
@@ -413,6 +413,10 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
             f"{type(bound.scenario).__name__} offers {offers} for the release "
             f"{release.name!r}; {remedy}."
         )
+
+    def _asked(self, kind: type) -> Iterable["Accountant"]:
+        """Yield the accountants that are asked about a kind of release: this one."""
+        yield self
 
     def _chosen_noise(self) -> Noise:
         """The noise of the parameters `noise` and `beta`, at scale one.
