@@ -12,7 +12,7 @@ import numpy as np
 from skpuffer.utils._simplex import project_on_simplex
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Floats
+    from skpuffer.utils._types import Floats, Indices
 
 __all__ = ["Basis", "cell_masses", "kernel", "make_basis"]
 
@@ -26,6 +26,8 @@ _MOST_UNIFORM = 0.2
 _RIDGE = 16.0
 #: Directions of less variance than this share of a block's largest are dropped.
 _LEAST_VARIANCE = 1e-3
+#: What rounding may leave of a variance of zero, as a share of the largest.
+_ROUNDING = 1e-10
 #: Weight of an interaction beside one feature.
 _INTERACTION_WEIGHT = 0.1
 
@@ -72,13 +74,15 @@ def cell_masses(noisy: Floats, deviation: float, n_records: int) -> Floats:
     return mixed
 
 
-def kernel(masses: Floats, kind: str) -> Floats:
+def kernel(masses: Floats, kind: str, has_missing: bool = False) -> Floats:
     """Covariance, before any data, of a feature's shape function over its cells.
 
     Parameters
     ----------
     masses : ndarray of shape (n_cells,)
     kind : {'levels', 'ordered', 'amount'}
+    has_missing : bool, default=False
+        Whether the last cell is of missing values: no neighbour of any.
 
     Returns
     -------
@@ -93,8 +97,15 @@ def kernel(masses: Floats, kind: str) -> Floats:
     are half smooth and half independent, as round numbers stand out among them.
     """
     n_cells = masses.size
+    found: Floats
     if kind == "levels" or n_cells <= 2:
         return np.eye(n_cells)
+    if has_missing:
+        found = np.eye(n_cells)
+        inner = masses[:-1] / np.sum(masses[:-1]) if np.any(masses[:-1]) else None
+        if inner is not None:
+            found[:-1, :-1] = kernel(inner, kind)
+        return found
     middle = np.cumsum(masses) - masses / 2
     t = 0.5 * middle + 0.5 * (np.arange(n_cells) + 0.5) / n_cells
     m = np.arange(1, min(2 * n_cells, _FREQUENCIES))
@@ -103,8 +114,7 @@ def kernel(masses: Floats, kind: str) -> Floats:
     smooth /= masses @ np.diag(smooth)
     if kind == "amount":
         smooth = 0.5 * smooth + 0.5 * np.eye(n_cells)
-    found: Floats = smooth
-    return found
+    return smooth
 
 
 @dataclass(frozen=True)
@@ -168,9 +178,10 @@ class Basis:
 def make_basis(
     masses: Sequence[Floats],
     kinds: Sequence[str],
-    pairs: Sequence[tuple[int, int]],
-    merged: Sequence[Floats],
+    has_missing: Sequence[bool] = (),
     *,
+    pairs: Sequence[tuple[int, int]] = (),
+    merged: Sequence[Indices] = (),
     n_records: int,
     mu: float,
 ) -> Basis:
@@ -182,9 +193,11 @@ def make_basis(
         Of the cells of each feature.
     kinds : sequence of str
         As :func:`kernel` takes.
-    pairs : sequence of (int, int)
+    has_missing : sequence of bool, default=()
+        Whether the last cell of each feature is of missing values; empty is nowhere.
+    pairs : sequence of (int, int), default=()
         Features that interact.
-    merged : sequence of ndarray of shape (n_cells,)
+    merged : sequence of ndarray of shape (n_cells,), default=()
         For each feature the coarse cell of each cell; read for pairs only.
     n_records : int
     mu : float
@@ -204,14 +217,16 @@ def make_basis(
     of theirs, centred, on coarse cells.
     """
     ridge = _RIDGE * math.sqrt(len(masses)) / (n_records * mu)
+    gaps = list(has_missing) or [False] * len(masses)
     blocks = [
-        (_centred(kernel(q, kind), q), q) for q, kind in zip(masses, kinds, strict=True)
+        (_centred(kernel(*about), about[0]), about[0])
+        for about in zip(masses, kinds, gaps, strict=True)
     ]
     coarse = {}
     for k in sorted({k for pair in pairs for k in pair}):
         q = np.bincount(merged[k], weights=masses[k])
         kind = "levels" if kinds[k] == "levels" else "ordered"
-        coarse[k] = (_centred(kernel(q, kind), q), q)
+        coarse[k] = (_centred(kernel(q, kind, gaps[k]), q), q)
     for i, j in pairs:
         (c_i, q_i), (c_j, q_j) = coarse[i], coarse[j]
         product = _INTERACTION_WEIGHT * np.kron(c_i, c_j)
@@ -248,6 +263,8 @@ def _whitened(
     v = np.maximum(v, 0.0)
     variances = v / (v + ridge)
     kept = variances > _LEAST_VARIANCE * np.max(variances, initial=0.0)
+    # without noise there is no ridge, and what rounding leaves of zero would count
+    kept &= v > _ROUNDING * np.max(v, initial=0.0)
     v, w, variances = v[kept], w[:, kept], variances[kept]
     table = covariance @ (root[:, None] * w) / np.sqrt(v * (v + ridge))
     return table, variances

@@ -11,7 +11,7 @@ from sklearn.utils.extmath import softmax
 if TYPE_CHECKING:
     from skpuffer.utils._types import Floats
 
-__all__ = ["corrected", "probabilities_of"]
+__all__ = ["clipped_curvature", "corrected", "probabilities_of"]
 
 
 def probabilities_of(scores: Floats, clip: float) -> Floats:
@@ -59,3 +59,30 @@ def corrected(probabilities: Floats, residuals: Floats, clip: float) -> Floats:
     odds = probabilities * np.sqrt(np.maximum(residuals / clip, 1.0))
     shares: Floats = odds / np.sum(odds, axis=1, keepdims=True)
     return shares
+
+
+def clipped_curvature(scores: Floats, clip: float) -> Floats:
+    """Mean derivative of clipped residuals by the scores, by output.
+
+    Of labels that follow the scores' own probabilities; a residual that is clipped does
+    not move.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, n_outputs)
+        One output is the log-odds of the second of two classes.
+    clip : float
+
+    Returns
+    -------
+    ndarray of shape (n_outputs,)
+    """
+    if scores.shape[1] == 1:
+        p = np.column_stack([expit(-scores[:, 0]), expit(scores[:, 0])])
+        unclipped = np.sum(p * (1 - p <= clip), axis=1)
+        return np.array([np.mean(p[:, 0] * p[:, 1] * unclipped)])
+    p = softmax(scores, axis=1)
+    squares = 1 - 2 * p + np.sum(p**2, axis=1, keepdims=True)
+    unclipped = np.sum(p * (squares <= clip**2), axis=1, keepdims=True)
+    curvature: Floats = np.mean(p * (1 - p) * unclipped, axis=0)
+    return curvature

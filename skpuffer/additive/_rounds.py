@@ -41,14 +41,13 @@ class ResidualSums:
     ----------
     rows : CodedRows
     y : ndarray of shape (n,)
-        Class indices, or targets in [-1, 1].
+        Class indices, or targets in [-1, 1]. Where there is none, -1 or NaN, a record
+        adds nothing.
     basis : Basis
     loss : Loss
     n_outputs : int
     clip : float
         Norm to which the residuals of a record are clipped.
-    counted : ndarray of bool of shape (n,), default=None
-        Records whose target is one there is; the others add nothing.
 
     Notes
     -----
@@ -66,13 +65,13 @@ class ResidualSums:
         *,
         n_outputs: int,
         clip: float,
-        counted: Any = None,
     ):
-        self.rows, self.y, self.basis = rows, y, basis
+        self.rows, self.basis = rows, basis
+        counted = y >= 0 if loss.classification else ~np.isnan(y)
+        self.y = y if np.all(counted) else np.where(counted, y, 0)
         self.loss, self.n_outputs, self.clip = loss, n_outputs, clip
         self._weights = self._row_weights()
-        if counted is not None:
-            self._weights *= counted
+        self._weights *= counted
 
     @property
     def dim(self) -> int:
