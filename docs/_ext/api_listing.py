@@ -18,6 +18,7 @@ MODULES = [
     "skpuffer.linear_model",
     "skpuffer.svm",
     "skpuffer.neural_network",
+    "skpuffer.additive",
     "skpuffer.ensemble",
     "skpuffer.compose",
     "skpuffer.inspection",

@@ -110,7 +110,7 @@ def kernel(masses: Floats, kind: str, has_missing: bool = False) -> Floats:
     t = 0.5 * middle + 0.5 * (np.arange(n_cells) + 0.5) / n_cells
     m = np.arange(1, min(2 * n_cells, _FREQUENCIES))
     cosines = np.cos(math.pi * np.outer(t, m)) * m**-_DECAY
-    smooth = cosines @ cosines.T
+    smooth: Floats = cosines @ cosines.T
     smooth /= masses @ np.diag(smooth)
     if kind == "amount":
         smooth = 0.5 * smooth + 0.5 * np.eye(n_cells)
@@ -224,13 +224,14 @@ def make_basis(
     ]
     coarse = {}
     for k in sorted({k for pair in pairs for k in pair}):
-        q = np.bincount(merged[k], weights=masses[k])
+        q = np.bincount(merged[k], weights=masses[k]).astype(np.float64)
         kind = "levels" if kinds[k] == "levels" else "ordered"
         coarse[k] = (_centred(kernel(q, kind, gaps[k]), q), q)
     for i, j in pairs:
         (c_i, q_i), (c_j, q_j) = coarse[i], coarse[j]
-        product = _INTERACTION_WEIGHT * np.kron(c_i, c_j)
-        blocks.append((product, np.kron(q_i, q_j)))
+        product: Floats = _INTERACTION_WEIGHT * np.kron(c_i, c_j)
+        joint: Floats = np.kron(q_i, q_j)
+        blocks.append((product, joint))
     tables, variances = zip(*(_whitened(c, q, ridge) for c, q in blocks), strict=True)
     total = sum(float(np.sum(v)) for v in variances)
     if total == 0:  # features of one cell each

@@ -48,8 +48,8 @@ class PrivateAdditiveClassifier(
         offer Gaussian noise.
     schema : Schema, default=None
         Public code book of the table, by which `fit` and `predict` read raw columns,
-        texts and missing values among them. It stands for the parameters up to `classes`,
-        which must not say anything else.
+        texts and missing values among them. It stands for `bounds`, `categories`,
+        `amounts` and `classes`, which must not say anything else.
     bounds : pair (low, high) or dict of {column: (low, high)}, default=None
         Public bounds of the numeric features: numbers, or arrays with one for each
         column that is no category; by name for a data frame, else by position. What

@@ -282,7 +282,7 @@ def _marginal(table: Floats, axes: tuple[int, ...]) -> Floats:
     first, last = min(axes), max(axes)
     shape = table.shape[1:]
     before, after = math.prod(shape[:first]), math.prod(shape[last + 1 :])
-    inner = table.reshape(len(table), before, -1)
+    inner: Floats = table.reshape(len(table), before, -1)
     if before > 1:
         inner = np.ones(before) @ inner
     if after > 1:

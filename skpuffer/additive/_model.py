@@ -26,7 +26,7 @@ from ._reading import (
     validate_raw,
 )
 from ._run import AdditiveRun, Problem, additive_release, execute
-from ._shapes import ShapeFunction, additive_scores, monotone
+from ._shapes import additive_scores, monotone
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -127,9 +127,7 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
             )
         if self.schema is not None:
             if isinstance(self.schema, Schema):
-                check_agreement(
-                    self.schema, self.bounds, self.categories, self.amounts
-                )
+                check_agreement(self.schema, self.bounds, self.categories, self.amounts)
                 self._check_features(self.schema.names, self.schema)
         elif self.bounds is None and self.categories is None:
             raise UnsupportedError(
@@ -165,9 +163,9 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
             kind = schema.select([name]).binning().kinds[0]
             if direction and kind == "levels":
                 raise ValueError(
-                    f"The parameter 'monotone_constraints' names {name!r}, whose levels "
-                    "have no order: declare it as Category(levels, ordered=True) in a "
-                    "'schema'."
+                    f"The parameter 'monotone_constraints' names {name!r}, whose "
+                    "levels have no order: declare it as Category(levels, "
+                    "ordered=True) in a 'schema'."
                 )
 
     def _read_by(self, schema: Schema) -> Binning:

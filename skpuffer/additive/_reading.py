@@ -74,9 +74,7 @@ def validate_raw(estimator: Any, X: Any, *, reset: bool) -> Any:
     X = read_table(X)
     if is_frame(X):
         # what a column may hold is the code book's to say, not scikit-learn's
-        validate_data(
-            estimator, X, "no_validation", reset=reset, skip_check_array=True
-        )
+        validate_data(estimator, X, "no_validation", reset=reset, skip_check_array=True)
     else:
         X = validate_data(
             estimator,
@@ -164,9 +162,7 @@ def public_classes(classes: Any, schema: Schema | None) -> NDArray[Any] | None:
     return labels
 
 
-def read_classes(
-    labels: NDArray[Any] | None, y: Any
-) -> tuple[NDArray[Any], Indices]:
+def read_classes(labels: NDArray[Any] | None, y: Any) -> tuple[NDArray[Any], Indices]:
     """Return the labels and the class of each record, -1 where it has none.
 
     Parameters

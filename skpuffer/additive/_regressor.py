@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 __all__ = ["PrivateAdditiveRegressor"]
 
 
-class PrivateAdditiveRegressor(RegressorMixin, PrivateAdditiveModel):
+class PrivateAdditiveRegressor(  # scikit-learn is untyped
+    RegressorMixin,  # type: ignore[misc]
+    PrivateAdditiveModel,
+):
     """Generalised additive model of a number, whose shape functions can be read.
 
     The prediction for a row is an intercept plus, for each feature, a function of the
@@ -43,8 +46,8 @@ class PrivateAdditiveRegressor(RegressorMixin, PrivateAdditiveModel):
         offer Gaussian noise.
     schema : Schema, default=None
         Public code book of the table, by which `fit` and `predict` read raw columns,
-        texts and missing values among them. It stands for the parameters up to `target_bounds`,
-        which must not say anything else.
+        texts and missing values among them. It stands for `bounds`, `categories`,
+        `amounts` and `target_bounds`, which must not say anything else.
     bounds : pair (low, high) or dict of {column: (low, high)}, default=None
         Public bounds of the numeric features: numbers, or arrays with one for each
         column that is no category; by name for a data frame, else by position. What

@@ -159,9 +159,7 @@ def run_rounds(
     # a step for a sum of residuals times rows, where the sum is in units of its largest
     # addend
     rate = plan.step * plan.clip * LARGEST_NORM
-    optimiser = Optimiser(
-        learning_rate=rate, momentum=plan.momentum, average=AVERAGE
-    )
+    optimiser = Optimiser(learning_rate=rate, momentum=plan.momentum, average=AVERAGE)
     run = OptimiserRun(optimiser, np.zeros(sums.dim), n_rounds)
     for _ in range(n_rounds):
         # post-processing from here on: the optimiser sees nothing but noisy sums

@@ -175,7 +175,7 @@ class AdditiveRun:
         for b, (scores, errors) in enumerate(
             zip(self.functions, self.errors, strict=True)
         ):
-            features = (b,)
+            features: tuple[int, ...] = (b,)
             if b >= len(binning.n_cells):
                 features = problem.pairs[b - len(binning.n_cells)]
             labels = tuple(binning.labels(k) for k in features)
@@ -184,7 +184,7 @@ class AdditiveRun:
                 merged = tuple(self.merged[k] for k in features)
                 pairs = zip(labels, merged, strict=True)
                 labels = tuple(cell_labels(*pair) for pair in pairs)
-            shape = tuple(map(len, labels))
+            shape: tuple[int, ...] = tuple(map(len, labels))
             if problem.n_outputs > 1:
                 shape = (*shape, problem.n_outputs)
             found.append(

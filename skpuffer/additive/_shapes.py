@@ -100,14 +100,15 @@ def additive_scores(
     scores = np.zeros((len(codes), *np.shape(intercept))) + intercept
     for function in functions:
         scores += function.values(codes, [position[name] for name in function.features])
-    return scores
+    found: Floats = scores
+    return found
 
 
 def cell_labels(labels: Sequence[str], merged: Indices) -> list[str]:
     """Labels of coarse cells, from those of the cells that are merged."""
     found = []
     for cell in range(int(merged.max()) + 1):
-        inside = [labels[i] for i in np.flatnonzero(merged == cell)]
+        inside = [labels[i] for i in np.flatnonzero(merged == cell).tolist()]
         # the ends of a run of intervals
         first, last = inside[0], inside[-1]
         if len(inside) == 1:

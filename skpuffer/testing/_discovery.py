@@ -11,6 +11,7 @@ __all__ = ["EstimatorEntry", "all_estimators"]
 
 # Imported by name when asked for: importing this module should not import them all.
 _PACKAGES = (
+    "additive",
     "compose",
     "ensemble",
     "linear_model",
@@ -67,10 +68,10 @@ def _instance(name: str, estimator_class: type[Any]) -> Any:
     """Instance that can be fitted: bounds are public and cannot be guessed."""
     # wide enough for the data that scikit-learn's checks make up
     parameters = inspect.signature(estimator_class).parameters
-    if "bounds" in parameters:
-        return estimator_class(bounds=(-10.0, 10.0))
-    if "target_bounds" in parameters:
-        return estimator_class(target_bounds=(-1.0, 1.0))
+    wide = {"bounds": (-10.0, 10.0), "target_bounds": (-1.0, 1.0)}
+    public = {name: held for name, held in wide.items() if name in parameters}
+    if public:
+        return estimator_class(**public)
     examples = _composed()
     return examples[name]() if name in examples else estimator_class()
 
