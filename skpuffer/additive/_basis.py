@@ -229,9 +229,8 @@ def make_basis(
         coarse[k] = (_centred(kernel(q, kind, gaps[k]), q), q)
     for i, j in pairs:
         (c_i, q_i), (c_j, q_j) = coarse[i], coarse[j]
-        product: Floats = _INTERACTION_WEIGHT * np.kron(c_i, c_j)
-        joint: Floats = np.kron(q_i, q_j)
-        blocks.append((product, joint))
+        product = (_INTERACTION_WEIGHT * np.kron(c_i, c_j)).astype(np.float64)
+        blocks.append((product, np.kron(q_i, q_j).astype(np.float64)))
     tables, variances = zip(*(_whitened(c, q, ridge) for c, q in blocks), strict=True)
     total = sum(float(np.sum(v)) for v in variances)
     if total == 0:  # features of one cell each

@@ -95,6 +95,8 @@ class PrivateAdditiveClassifier(
         Number of noisy sums.
     plan_ : RoundPlan
         Clip norm, step size and momentum of the rounds.
+    release_ : AdaptiveRelease
+        What was accounted and run.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise

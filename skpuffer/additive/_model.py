@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import UnsupportedError
+from skpuffer.releases import PublicContext
 from skpuffer.schema import Binning, Schema
 from skpuffer.utils._checks import check_count, check_finite
 from skpuffer.utils._sklearn import Interval, StrOptions
@@ -30,6 +31,7 @@ from ._shapes import additive_scores, monotone
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
 
     from skpuffer.base import Task
     from skpuffer.noise import Noise
@@ -246,13 +248,12 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
         problem = self._problem(_binning_of(release.context.feature_map))
         return execute(problem, release, task.X, task.y, noise, rng)
 
-    def _check_released(self, value: AdditiveRun) -> None:
-        # of noisy values alone, as of any other release
-        super()._check_released(0.0 if value.is_finite else np.nan)
-
     def _publish(self, value: AdditiveRun, release: Any) -> None:
         binning = _binning_of(release.context.feature_map)
         middle, unit = self._scale()
+        # a release on a fitted object is public: its context may hold private rows
+        public = PublicContext(n_records=release.n_records)
+        self.release_ = replace(release, context=public)
         self.binning_ = binning
         self.histograms_ = dict(zip(binning.names, value.histograms, strict=True))
         self.histogram_noise_ = value.deviation
@@ -311,6 +312,12 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
         edited = replace(old, scores=new.copy())
         self.shape_functions_ = {**self.shape_functions_, features: edited}
         return self
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # the code book gives what is missing a cell, and text too
+        tags.input_tags.allow_nan = tags.input_tags.string = True
+        return tags
 
     def _scores(self, X: Table) -> Floats:
         check_is_fitted(self)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit
-from sklearn.utils.extmath import softmax
+from scipy.special import expit, softmax
 
 if TYPE_CHECKING:
     from skpuffer.utils._types import Floats

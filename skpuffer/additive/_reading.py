@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
 from skpuffer.schema import Category, Number, Schema
 from skpuffer.schema._values import level_codes, numbers
 from skpuffer.utils._reading import (
+    _as_array,
     is_frame,
     matching_names,
     read_labels,
@@ -123,9 +124,11 @@ def read_target(X: Any, y: Any) -> Any:
         )
     if sparse.issparse(y):
         raise TypeError("The parameter 'y' is a sparse matrix. Give y.toarray().")
-    y = y if np.ndim(y) == 1 else column_or_1d(y, warn=True, dtype=None)
+    y = _as_array(y, "y")
+    if y.ndim != 1:
+        y = column_or_1d(y, warn=True)
     check_consistent_length(X, y)
-    return np.asarray(y)
+    return y
 
 
 def public_classes(classes: Any, schema: Schema | None) -> NDArray[Any] | None:

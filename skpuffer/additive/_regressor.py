@@ -10,6 +10,7 @@ from sklearn.base import RegressorMixin
 from skpuffer.base import mark_noisy
 from skpuffer.linear_model._base_linear import target_scale
 from skpuffer.training import make_loss
+from skpuffer.utils._reading import read_labels
 
 from ._model import PrivateAdditiveModel
 from ._reading import read_numbers
@@ -91,6 +92,8 @@ class PrivateAdditiveRegressor(  # scikit-learn is untyped
         Number of noisy sums.
     plan_ : RoundPlan
         Clip norm, step size and momentum of the rounds.
+    release_ : AdaptiveRelease
+        What was accounted and run.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise
@@ -204,6 +207,9 @@ class PrivateAdditiveRegressor(  # scikit-learn is untyped
         return low, high
 
     def _read_y(self, y: Any) -> Any:
+        # with a code book a target that is no number counts as nothing
+        if self.schema is None:
+            y = read_labels(y, numeric=True)
         return read_numbers(self._bounds_of_target(), y)
 
     def _loss(self) -> Loss:

@@ -155,11 +155,12 @@ class AdditiveRun:
     errors: list[Floats]
     intercept: Floats
 
-    @property
-    def is_finite(self) -> bool:
-        """Whether all numbers are finite."""
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+        """All released numbers as one vector."""
         held = [*self.histograms, *self.functions, self.intercept]
-        return all(bool(np.all(np.isfinite(values))) for values in held)
+        return np.concatenate([np.ravel(values) for values in held]).astype(
+            np.float64 if dtype is None else dtype
+        )
 
     def shape_functions(self, problem: Problem, unit: float) -> list[ShapeFunction]:
         """Shape functions of features, then of pairs.
