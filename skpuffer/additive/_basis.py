@@ -29,7 +29,7 @@ _LEAST_VARIANCE = 1e-3
 #: What rounding may leave of a variance of zero, as a share of the largest.
 _ROUNDING = 1e-10
 #: Weight of an interaction beside one feature.
-_INTERACTION_WEIGHT = 0.1
+_INTERACTION_WEIGHT = 0.03
 
 
 def cell_masses(noisy: Floats, deviation: float, n_records: int) -> Floats:
