@@ -84,8 +84,6 @@ if __name__ == "__main__":
             "scikit-learn": version("scikit-learn"),
             "peer": version("interpret-core"),
         },
-        "rows": [
-            measure(arrays, epsilon, options) for epsilon in options["epsilons"]
-        ],
+        "rows": [measure(arrays, epsilon, options) for epsilon in options["epsilons"]],
     }
     print(json.dumps(answer))

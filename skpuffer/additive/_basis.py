@@ -143,8 +143,9 @@ class Basis:
 
     def split(self, parameters: Floats) -> list[Floats]:
         """Split an array along its first axis by block."""
-        widths = [table.shape[1] for table in self.tables]
-        return np.split(parameters, np.cumsum(widths)[:-1])
+        ends = np.cumsum([table.shape[1] for table in self.tables]).tolist()
+        pairs = zip([0, *ends[:-1]], ends, strict=True)
+        return [parameters[start:end] for start, end in pairs]
 
     def functions(self, parameters: Floats) -> list[Floats]:
         """Value of each block's function in each of its cells.
@@ -245,8 +246,10 @@ def make_basis(
 
 def _centred(covariance: Floats, masses: Floats) -> Floats:
     """Covariance of a function less its mean under the masses."""
-    centring = np.eye(masses.size) - masses  # 1 q' in each row
-    centred: Floats = centring @ covariance @ centring.T
+    # (I - 1 q') C (I - q 1'), written out: C q is the covariance with the mean
+    with_mean = covariance @ masses
+    of_mean = masses @ with_mean
+    centred: Floats = covariance - with_mean[:, None] - with_mean + of_mean
     return centred
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -90,11 +90,16 @@ class _Group:
     shape: tuple[int, ...]
     blocks: list[tuple[int, tuple[int, ...]]]
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether each field has one block, in their order."""
+        return len(self.blocks[0][1]) == 1
+
     def table(self, functions: Sequence[Floats]) -> Floats:
         """Values of the functions of the blocks, added up for each joint code."""
         n_outputs = functions[0].shape[1]
-        if len(self.blocks) == len(self.fields) and len(self.blocks[0][1]) == 1:
-            # one function for each field: axis by axis, so that most sums are small
+        if self.is_plain:
+            # axis by axis, so that most sums are small
             table = np.zeros((n_outputs, 1))
             for block, _ in self.blocks:
                 table = (table[:, :, None] + functions[block].T[:, None]).reshape(
@@ -158,7 +163,7 @@ class CodedRows:
         self.n_rows, n_features = codes.shape
         self.n_blocks = n_features + len(pairs)
         # tables are made anew in each round: larger than the rows they cost more
-        limit = int(np.clip(self.n_rows, 64, _MOST_CELLS))
+        limit = int(np.clip(self.n_rows // 2, 64, _MOST_CELLS))
         groups = [
             _Group(fields, tuple(n_cells[k] for k in fields), [])
             for fields in _packed(list(n_cells), limit)
@@ -177,6 +182,10 @@ class CodedRows:
                 )
                 self._groups.append(group)
                 self._joint.append(_joint_codes(codes, group, merged))
+        starts = range(0, self.n_rows, _ROWS)
+        self._chunks = [slice(start, start + _ROWS) for start in starts]
+        # indices of the type that gathers take: kept where one chunk is all there is
+        self._only = self._cells(self._chunks[0]) if len(self._chunks) == 1 else None
 
     def tables(self, functions: Sequence[Floats]) -> list[Floats]:
         """Values of the functions added up for each joint code.
@@ -192,29 +201,33 @@ class CodedRows:
         """
         return [group.table(functions) for group in self._groups]
 
-    def chunks(self) -> list[slice]:
-        """Rows that are read together, in their order."""
-        starts = range(0, self.n_rows, _ROWS)
-        return [slice(start, start + _ROWS) for start in starts]
+    def _cells(self, rows: slice) -> list[Indices]:
+        return [joint[rows].astype(np.intp) for joint in self._joint]
 
-    def values(self, tables: Sequence[Floats], rows: slice) -> Floats:
+    def chunks(self) -> Iterator[tuple[slice, list[Indices]]]:
+        """Rows that are read together, in their order, with their joint codes."""
+        for rows in self._chunks:
+            yield rows, self._cells(rows) if self._only is None else self._only
+
+    def values(self, tables: Sequence[Floats], cells: Sequence[Indices]) -> Floats:
         """Sum of the functions for some rows.
 
         Parameters
         ----------
         tables : list of ndarray
             As :meth:`tables` returns them.
-        rows : slice
+        cells : list of ndarray of shape (n,)
+            Joint codes of the rows, as :meth:`chunks` gives them.
 
         Returns
         -------
         ndarray of shape (n_outputs, n)
         """
-        first, *others = zip(tables, self._joint, strict=True)
+        first, *others = zip(tables, cells, strict=True)
         # of one row alone, in the order of the groups: whatever stands beside it
-        found: Floats = first[0].take(first[1][rows].astype(np.intp), axis=1)
+        found: Floats = first[0].take(first[1], axis=1)
         for table, joint in others:
-            found += table.take(joint[rows].astype(np.intp), axis=1)
+            found += table.take(joint, axis=1)
         return found
 
     def empty(self, n_outputs: int) -> list[Floats]:
@@ -223,7 +236,9 @@ class CodedRows:
             np.zeros((n_outputs, int(np.prod(group.shape)))) for group in self._groups
         ]
 
-    def add(self, sums: Sequence[Floats], weights: Floats, rows: slice) -> None:
+    def add(
+        self, sums: Sequence[Floats], weights: Floats, cells: Sequence[Indices]
+    ) -> None:
         """Add numbers of some rows to sums over the rows of each joint code.
 
         Parameters
@@ -231,12 +246,12 @@ class CodedRows:
         sums : list of ndarray of shape (n_outputs, n_joint_cells)
             Changed.
         weights : ndarray of shape (n_outputs, n)
-        rows : slice
+        cells : list of ndarray of shape (n,)
+            Joint codes of the rows.
         """
-        for total, joint in zip(sums, self._joint, strict=True):
-            cells = joint[rows].astype(np.intp)
+        for total, joint in zip(sums, cells, strict=True):
             for out, weight in zip(total, weights, strict=True):
-                out += np.bincount(cells, weight, minlength=out.size)
+                out += np.bincount(joint, weight, minlength=out.size)
 
     def blocks(self, sums: Sequence[Floats]) -> list[Floats]:
         """Sums over the rows of each cell of each block.
@@ -251,6 +266,16 @@ class CodedRows:
         """
         found: list[Any] = [None] * self.n_blocks
         for group, total in zip(self._groups, sums, strict=True):
+            if group.is_plain:
+                # the last field, then the one before it, of what is left
+                left = total
+                for block, size in reversed(
+                    [*zip((b for b, _ in group.blocks), group.shape, strict=True)]
+                ):
+                    table = left.reshape(len(left), -1, size)
+                    found[block] = np.ones(table.shape[1]) @ table
+                    left = table @ np.ones(size)
+                continue
             table = total.reshape(len(total), *group.shape)
             for block, axes in group.blocks:
                 found[block] = _marginal(table, axes)
@@ -268,13 +293,13 @@ class CodedRows:
         list of ndarray of shape (n_outputs, n_cells)
         """
         sums = self.empty(len(weights))
-        for rows in self.chunks():
-            self.add(sums, weights[:, rows], rows)
+        for rows, cells in self.chunks():
+            self.add(sums, weights[:, rows], cells)
         return self.blocks(sums)
 
 
 def _marginal(table: Floats, axes: tuple[int, ...]) -> Floats:
-    """Sums over all axes of a group's tables but one or two, of shape (n_outputs, -1).
+    """Sums over all axes of a group's tables but two, of shape (n_outputs, -1).
 
     The outer axes by products with ones, which are several times as fast as sums, and
     as exact where all numbers are whole.
@@ -287,8 +312,6 @@ def _marginal(table: Floats, axes: tuple[int, ...]) -> Floats:
         inner = np.ones(before) @ inner
     if after > 1:
         inner = inner.reshape(len(table), -1, after) @ np.ones(after)
-    if first == last:
-        return inner.reshape(len(table), -1)
     inner = inner.reshape(len(table), shape[first], -1, shape[last]).sum(axis=2)
     if axes[0] > axes[1]:
         inner = inner.swapaxes(1, 2)

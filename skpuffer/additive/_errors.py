@@ -92,13 +92,12 @@ def standard_errors(
     """
     # noise in units of the sum of residuals times rows
     noise = deviation * plan.clip * LARGEST_NORM
-    found = []
-    for table, masses in zip(basis.tables, basis.masses, strict=True):
-        variances = masses @ table**2
-        pull = n_records * np.multiply.outer(variances, curvature)
-        spread = _spread_of_average(pull, plan.step, plan.momentum, n_rounds)
-        found.append(noise * np.sqrt(table**2 @ spread))
-    return found
+    pairs = zip(basis.masses, basis.tables, strict=True)
+    variances = np.concatenate([masses @ table**2 for masses, table in pairs])
+    pull = n_records * np.multiply.outer(variances, curvature)
+    spread = _spread_of_average(pull, plan.step, plan.momentum, n_rounds)
+    parts = zip(basis.tables, basis.split(spread), strict=True)
+    return [noise * np.sqrt(table**2 @ part) for table, part in parts]
 
 
 def _spread_of_average(

@@ -82,8 +82,8 @@ class ResidualSums:
         squares = [np.sum(t**2, axis=1, keepdims=True) for t in self.basis.tables]
         tables = self.rows.tables(squares)
         weights = np.empty(self.rows.n_rows)
-        for chunk in self.rows.chunks():
-            norms = np.sqrt(self.rows.values(tables, chunk)[0] + INTERCEPT**2)
+        for chunk, cells in self.rows.chunks():
+            norms = np.sqrt(self.rows.values(tables, cells)[0] + INTERCEPT**2)
             weights[chunk] = np.minimum(1.0, LARGEST_NORM / norms)
         return weights
 
@@ -105,9 +105,9 @@ class ResidualSums:
         # within the tables of the first group: no addition for each row
         tables[0] += INTERCEPT * held[-1][:, None]
         sums = self.rows.empty(self.n_outputs)
-        for chunk in self.rows.chunks():
-            scores = self.rows.values(tables, chunk)
-            self.rows.add(sums, self._parts(scores, chunk), chunk)
+        for chunk, cells in self.rows.chunks():
+            scores = self.rows.values(tables, cells)
+            self.rows.add(sums, self._parts(scores, chunk), cells)
         blocks = self.rows.blocks(sums)
         total = self.basis.project([block.T for block in blocks])
         # every block holds every record once
