@@ -17,8 +17,8 @@ from sklearn.utils.validation import (
 from skpuffer.schema import Category, Schema
 from skpuffer.utils._reading import (
     _as_array,
-    _ordered,
     is_frame,
+    ordered_labels,
     read_labels,
     read_table,
     row_count,
@@ -133,7 +133,7 @@ def read_target(estimator: Any, X: Any, y: Any) -> tuple[Array, Indices]:
     if declared is None:
         y = read_labels(y)
         check_classification_targets(y)
-        labels = _ordered(y, "y")
+        labels = ordered_labels(y, "y")
     if len(labels) < 2:
         raise ValueError(
             f"{type(estimator).__name__} needs at least 2 classes; there is one class "
@@ -165,10 +165,10 @@ def _declared(estimator: Any) -> Any:
                 f"The target {schema.target!r} of the parameter 'schema' is a number, "
                 f"but {type(estimator).__name__} needs classes: list its levels."
             )
-        of_schema = _ordered(np.asarray(schema.classes), "schema")
+        of_schema = ordered_labels(np.asarray(schema.classes), "schema")
     if given is None:
         return of_schema
-    labels = _ordered(given, "classes")
+    labels = ordered_labels(given, "classes")
     numbers = labels.dtype.kind == "f"
     if np.any(pd.isna(labels)) or (numbers and not np.all(np.isfinite(labels))):
         raise ValueError(
