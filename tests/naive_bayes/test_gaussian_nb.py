@@ -227,7 +227,7 @@ def test_odds_within_a_range_gain():
         (
             {"schema": Schema(dict.fromkeys("abcdy", (0, 8)), target="y")}
             | {"bounds": None, "classes": None},
-            "needs classes",
+            "list of classes",
         ),
         (
             {
