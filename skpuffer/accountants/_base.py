@@ -499,16 +499,21 @@ def unread_fields(reads: dict[type, frozenset[str]], release: Release) -> str | 
     # fields may be inherited from a kind that is read
     known = next((base for base in kind.__mro__ if base in reads), None)
     if known is None:
-        kinds = " or ".join(f"a {kind.__name__}" for kind in reads)
-        return f"accounts for {kinds}, and this is a {kind.__name__}"
+        kinds = " or ".join(map(_a, reads))
+        return f"accounts for {kinds}, and this is {_a(kind)}"
     new = sorted({field.name for field in fields(kind)} - reads[known])
     if new:
         names = ", ".join(map(repr, new))
-        return f"does not read {names} of a {kind.__name__}"
+        return f"does not read {names} of {_a(kind)}"
     # no new field, but perhaps another meaning of an old one
     if known is not kind:
-        return f"knows a {known.__name__}, and not what a {kind.__name__} makes of it"
+        return f"knows {_a(known)}, and not what {_a(kind)} makes of it"
     return None
+
+
+def _a(kind: type) -> str:
+    """Name of a kind with its article."""
+    return f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
 
 
 def bind(scenario: Scenario | BoundScenario, release: Any) -> BoundScenario:
