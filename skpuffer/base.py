@@ -344,7 +344,12 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
             X = schema_map.schema.frame(X)
         target_name = _target_name(y)
         if scenario.is_coded:
-            X, y = scenario.coded_records(X, y, target_name)
+            # what nothing refuses later must be a record that the belief speaks of
+            fills = {
+                "fill_rows": self._reads_missing(),
+                "fill_targets": self._of_no_target() is not None,
+            }
+            X, y = scenario.coded_records(X, y, target_name, **fills)
         raw, names = X, matching_names(X)
         if feature_map is not None:
             X = feature_map(X)
@@ -559,6 +564,10 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
     #: How numbers of a code book reach the estimator; see :class:`Encoding`.
     _schema_scale: str = "unit_ball"
 
+    def _reads_missing(self) -> bool:
+        """Whether missing values are read, and not refused."""
+        return self.schema is not None
+
     def _of_no_target(self) -> str | None:
         """Return what a certificate says of records without a target, or None."""
         return None
@@ -702,6 +711,10 @@ class PrivateClassifierMixin(ClassifierMixin):  # type: ignore[misc] # scikit-le
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         return *validate_classes(self, X, y), None
+
+    def _reads_missing(self) -> bool:
+        """Whether missing values are read, and not refused."""
+        return self.schema is not None
 
     def _of_no_target(self) -> str | None:
         return None if declared_classes(self) is None else NO_LABEL

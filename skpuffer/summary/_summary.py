@@ -280,6 +280,9 @@ class PrivateSummary(PrivateEstimatorMixin):
         table = schema.with_target(None)
         return SchemaEncoder(table.select([n for n in table.names if n in named]))
 
+    def _reads_missing(self) -> bool:
+        return self.schema is not None or bool(self.categories)
+
     def _leaks(self):
         return (BOUNDS_LEAK,) if are_empirical(self.bounds) else ()
 
