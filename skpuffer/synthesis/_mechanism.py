@@ -54,6 +54,8 @@ class Mechanism:
     has_missing : tuple of bool
     release : AdaptiveRelease
     noise : Noise
+    counts_all : bool, default=True
+        Whether every record is counted: those without a target are not.
     """
 
     structure: Structure
@@ -61,6 +63,7 @@ class Mechanism:
     has_missing: tuple[bool, ...]
     release: AdaptiveRelease
     noise: Noise
+    counts_all: bool = True
 
     # -- the release ----------------------------------------------------------------
 
@@ -148,7 +151,8 @@ class Mechanism:
         stages = np.split(released, ends[:-1])
         margins = self._margins_of(stages[MARGINS])
         if not structure.n_pairs:
-            return TableModel(tuple(margins), tuple(map(_own_groups, margins)))
+            model = TableModel(tuple(margins), tuple(map(_own_groups, margins)))
+            return model.scaled_to(self.release.n_records)
         groups = self._groups(margins)
         edges = self._forest(groups, stages[SCORES])
         sizes = [int(g.max()) + 1 for g in groups]
@@ -207,7 +211,11 @@ class Mechanism:
         for table, variance in tables:
             by_class = table.reshape(len(table), -1)
             mean.add(by_class.sum(axis=1), variance * by_class.shape[1])
-        return project_on_mass(mean.value, self.release.n_records)
+        n = float(self.release.n_records)
+        if not self.counts_all:
+            # as many as are counted by what was released
+            n = min(max(float(mean.value.sum()), 1.0), n)
+        return project_on_mass(mean.value, n)
 
     def _consistent(
         self,
@@ -257,7 +265,8 @@ class Mechanism:
             fit_to_margins(table, of_groups[parent], of_groups[child])
             for (parent, child), table in zip(edges, tables, strict=True)
         ]
-        return TableModel(tuple(fitted), tuple(groups), tuple(edges), tuple(joint))
+        model = TableModel(tuple(fitted), tuple(groups), tuple(edges), tuple(joint))
+        return model.scaled_to(self.release.n_records)
 
 
 def _own_groups(margin: Floats) -> Indices:

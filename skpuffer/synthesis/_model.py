@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -63,6 +63,24 @@ class TableModel:
                 self.margins, self._group_margins, self.groups, strict=True
             )
         ]
+
+    def scaled_to(self, mass: float) -> TableModel:
+        """Return the model of another total mass.
+
+        Parameters
+        ----------
+        mass : float
+
+        Returns
+        -------
+        TableModel
+        """
+        factor = mass / self.masses.sum()
+        return replace(
+            self,
+            margins=tuple(factor * margin for margin in self.margins),
+            tables=tuple(factor * table for table in self.tables),
+        )
 
     # -- rows ---------------------------------------------------------------------
 

@@ -98,6 +98,7 @@ class Plan:
             ),
             release=release,
             noise=noise,
+            counts_all=self.cells.position is None,
         )
 
     def split(self, codes: Indices) -> tuple[Indices, list[Indices]]:

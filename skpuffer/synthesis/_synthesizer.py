@@ -28,13 +28,14 @@ from skpuffer.utils._reading import (
 )
 
 from ._cells import TableCells
+from ._counts import joint_counts
 from ._plan import Plan, SynthesisContext
 from ._structure import Budget
 
 if TYPE_CHECKING:
     from skpuffer.accountants import Accountant
     from skpuffer.noise import Noise
-    from skpuffer.utils._types import BoundsLike, Floats, RandomState
+    from skpuffer.utils._types import BoundsLike, Floats, RandomState, Table
 
     from ._mechanism import Mechanism
 
@@ -379,6 +380,24 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
             cells.
         """
         check_is_fitted(self)
+        at, index = self._cells_of(columns)
+        joint = self._plan.joint(self._model, at)
+        return pd.Series(joint.ravel(), index, name="count")
+
+    def _counted(self, rows: Table, columns: Hashable | Sequence[Hashable]) -> Any:
+        """Count the rows of a table by the same cells as :meth:`marginal`."""
+        at, index = self._cells_of(columns)
+        cells = self._plan.cells
+        codes, n_cells = cells(rows)[:, at], [cells.n_cells[k] for k in at]
+        # a target that is none of its levels is in no cell
+        codes = codes[np.all(codes < n_cells, axis=1)]
+        counts = joint_counts(list(codes.T), n_cells)
+        return pd.Series(counts.ravel(), index, name="count")
+
+    def _cells_of(
+        self, columns: Hashable | Sequence[Hashable]
+    ) -> tuple[list[int], pd.Index]:
+        """Positions of columns, and the texts of their cells."""
         names = columns if isinstance(columns, list | tuple) else [columns]
         plan = self._plan
         unknown = [name for name in names if name not in self.columns_]
@@ -396,10 +415,8 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
             )
         labels = [plan.cells.labels(k) for k in at]
         if len(at) == 1:
-            index = pd.Index(labels[0], name=names[0])
-        else:
-            index = pd.MultiIndex.from_product(labels, names=names)
-        return pd.Series(plan.joint(self._model, at).ravel(), index, name="count")
+            return at, pd.Index(labels[0], name=names[0])
+        return at, pd.MultiIndex.from_product(labels, names=names)
 
 
 def _check_shares(shares: object) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skpuffer.accountants import PrivacyLoss
+from skpuffer.accountants import GroupPrivacy, PrivacyLoss
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.releases import AdaptiveRelease
@@ -213,14 +213,19 @@ def test_one_column_and_one_beside_a_target():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "relation, delta", [("add_remove", 0.05), ("replace", 0.05), ("replace", 0.0)]
+    "relation, accountant",
+    [
+        ("add_remove", PrivacyLoss(1.5, 0.05)),
+        ("replace", PrivacyLoss(1.5, 0.05)),
+        ("replace", GroupPrivacy(1.5, alpha=np.inf, noise="laplace")),
+    ],
+    ids=["add_remove", "replace", "pure"],
 )
-def test_the_best_attacker_gets_what_is_promised_and_no_more(relation, delta, n_trials):
+def test_the_best_attacker_gets_what_is_promised_and_no_more(
+    relation, accountant, n_trials
+):
     """He knows all records but one, and both ways in which each stage was computed."""
     scenario = RecordScenario(relation=relation)
-    accountant = PrivacyLoss(
-        epsilon=1.5, delta=delta, noise="gaussian" if delta else "laplace"
-    )
     layout = stage_layout(accountant, scenario)
     plan = plan_of("y")
     stages = plan.structure.stages(SHARES, layout.norm)
@@ -265,7 +270,7 @@ def test_the_best_attacker_gets_what_is_promised_and_no_more(relation, delta, n_
         found.noise,
         worlds,
         seed=1,
-        n_draws=n_trials(6000, least=4000),
+        n_draws=n_trials(4000, least=4000),
         score=lambda noise: lambda outputs: outputs[:, 0],
     )
 
