@@ -263,11 +263,11 @@ def _whitened(
     """
     root = np.sqrt(masses)
     v, w = np.linalg.eigh(root[:, None] * covariance * root)
-    v = np.maximum(v, 0.0)
+    # without noise there is no ridge, and what rounding leaves of zero would count
+    real = v > _ROUNDING * np.max(v, initial=0.0)
+    v, w = v[real], w[:, real]
     variances = v / (v + ridge)
     kept = variances > _LEAST_VARIANCE * np.max(variances, initial=0.0)
-    # without noise there is no ridge, and what rounding leaves of zero would count
-    kept &= v > _ROUNDING * np.max(v, initial=0.0)
     v, w, variances = v[kept], w[:, kept], variances[kept]
     table = covariance @ (root[:, None] * w) / np.sqrt(v * (v + ridge))
     return table, variances

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.releases import PublicContext
@@ -230,11 +231,10 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
         assumptions = [_PUBLIC]
         if self._classes_from_data():
             assumptions.append(_FOUND)
-        relation = getattr(task.scenario, "relation", "replace")
         return additive_release(
             self._problem(_binning_of(context.feature_map)),
             context,
-            relation="add_remove" if relation == "add_remove" else "replace",
+            layout=stage_layout(task.accountant, task.scenario)._asdict(),
             rounds=None if self.n_rounds == "auto" else int(self.n_rounds),
             assumptions=tuple(assumptions),
         )

@@ -67,7 +67,7 @@ def additive_release(
     problem: Problem,
     context: PublicContext,
     *,
-    relation: str,
+    layout: dict[str, Any],
     rounds: int | None,
     assumptions: tuple[str, ...],
 ) -> AdaptiveRelease:
@@ -77,8 +77,8 @@ def additive_release(
     ----------
     problem : Problem
     context : PublicContext
-    relation : {'add_remove', 'replace'}
-        By which the shares are laid out.
+    layout : dict
+        `relation` and `norm` by which the shares are laid out.
     rounds : int or None
         None is by the rule.
     assumptions : tuple of str
@@ -115,7 +115,7 @@ def additive_release(
                 rounds,
             ),
         ),
-        relation=relation,
+        **layout,
         name="additive model",
         context=context,
         assumptions=assumptions,
