@@ -40,12 +40,15 @@ def squared_distances(rows: Floats, centres: Floats) -> Floats:
     -------
     ndarray of shape (n, k)
     """
-    total = np.zeros((len(rows), len(centres)))
-    for column, places in zip(rows.T, centres.T, strict=True):
-        gap = column[:, None] - places
-        gap *= gap
+    # rows along the fast axis: there are more of them than centres
+    total = np.zeros((len(centres), len(rows)))
+    gap = np.empty_like(total)
+    columns = np.ascontiguousarray(rows.T)
+    for column, places in zip(columns, centres.T, strict=True):
+        np.subtract(column, places[:, None], out=gap)
+        np.multiply(gap, gap, out=gap)
         total += gap
-    return total
+    return total.T
 
 
 def nearest(rows: Floats, centres: Floats) -> Indices:

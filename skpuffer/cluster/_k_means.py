@@ -15,7 +15,7 @@ from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import PrivacyWarning, UnsupportedError
 from skpuffer.releases import AdaptiveRelease, PublicContext
 from skpuffer.utils._bounds import BOUNDS_LEAK, check_bounds, resolve_bounds
-from skpuffer.utils._checks import check_count
+from skpuffer.utils._checks import check_count, check_option
 from skpuffer.utils._reading import validate_rows
 from skpuffer.utils._sklearn import Interval, StrOptions
 from skpuffer.utils._warn import warn
@@ -179,9 +179,14 @@ class PrivateKMeans(
 
     def _check_parameters(self, scenario: Scenario) -> None:
         k = check_count(n_clusters=self.n_clusters)
-        if self.n_init_centers != "4k":
+        # words apart from numbers, by plain code: arrays have no single truth value
+        if isinstance(self.n_init_centers, str):
+            check_option(("4k",), n_init_centers=self.n_init_centers)
+        else:
             check_count(n_init_centers=self.n_init_centers, least=k)
-        if self.schedule != "auto":
+        if isinstance(self.schedule, str):
+            check_option(("auto",), schedule=self.schedule)
+        else:
             _check_schedule(self.schedule)
         check_bounds(self.bounds)
         if self.schema is None and self.bounds is None and scenario.any_records:
@@ -210,10 +215,11 @@ class PrivateKMeans(
     def _plan(self, n_records: int, columns: Any, norm: float) -> Plan:
         """Rounds from parameters and public facts."""
         k = int(self.n_clusters)
-        many = 4 * k if self.n_init_centers == "4k" else int(self.n_init_centers)
-        rounds: Any = AUTO_ROUNDS[norm] if self.schedule == "auto" else self.schedule
+        many = 4 * k if isinstance(self.n_init_centers, str) else self.n_init_centers
+        auto = isinstance(self.schedule, str)
+        rounds: Any = AUTO_ROUNDS[norm] if auto else self.schedule
         first, last = map(int, rounds)
-        return Plan(n_records, k, many, columns.box, (first, last), norm)
+        return Plan(n_records, k, int(many), columns.box, (first, last), norm)
 
     def _release(self, task: Task) -> AdaptiveRelease:
         context, k = task.context, int(self.n_clusters)

@@ -164,6 +164,8 @@ class AdaptiveRelease(QueryRelease):
     stages: tuple[Stage, ...]
     relation: str = "replace"
     norm: float = 2.0
+    # there is no contribution that a record could move
+    shift_ceiling: float = 0.0
 
     def __post_init__(self) -> None:
         check_count(n_records=self.n_records)
@@ -324,7 +326,8 @@ class AdaptiveRelease(QueryRelease):
 _OF_ONE_VECTOR = {
     field.name: field.default
     for field in fields(QueryRelease)
-    if field.name not in ("n_records", "name", "context", "assumptions")
+    if field.name
+    not in ("n_records", "name", "context", "assumptions", "shift_ceiling")
 }
 
 
