@@ -129,9 +129,13 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
                 f"0 or 1}}. Got {constraints!r}."
             )
         if self.schema is not None:
-            if isinstance(self.schema, Schema):
-                check_agreement(self.schema, self.bounds, self.categories, self.amounts)
-                self._check_features(self.schema.names, self.schema)
+            if not isinstance(self.schema, Schema):
+                raise TypeError(
+                    "The parameter 'schema' must be a skpuffer.schema.Schema or None. "
+                    f"Got {type(self.schema).__name__}."
+                )
+            check_agreement(self.schema, self.bounds, self.categories, self.amounts)
+            self._check_features(self.schema.names, self.schema)
         elif self.bounds is None and self.categories is None:
             raise UnsupportedError(
                 f"{type(self).__name__} needs a public code book: nothing of it may be "
