@@ -265,7 +265,7 @@ SECRET = pd.DataFrame({"s": np.tile(["a", "b"], 1000)})
 
 
 @pytest.mark.parametrize(
-    ("scenario", "accountant"),
+    "scenario, accountant",
     [
         (RecordScenario(relation="replace"), None),
         (RecordScenario(k=3), Best(1.0, delta=1e-5)),
