@@ -5,11 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from skpuffer.schema import Category
 from skpuffer.schema._values import level_codes
-from skpuffer.utils._reading import read_labels, validate_rows
+from skpuffer.utils._reading import (
+    as_numbers,
+    ordered_labels,
+    read_labels,
+    validate_rows,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -18,12 +24,21 @@ if TYPE_CHECKING:
     from skpuffer.utils._types import Array, Booleans, Floats, Indices
 
 __all__ = [
+    "class_indices",
     "counted",
+    "declared_classes",
     "known_targets",
     "label_codes",
+    "numeric_targets",
     "rows_and_labels",
     "target_values",
 ]
+
+#: Why there is nothing to learn.
+ONE_CLASS = (
+    "{} needs at least 2 classes; there is one class only. Give all labels as "
+    "classes=[...]."
+)
 
 
 def label_codes(
@@ -53,10 +68,7 @@ def label_codes(
         refused.
     """
     if len(classes) < 2:
-        raise ValueError(
-            f"{type(estimator).__name__} needs at least 2 classes; there is one class "
-            "only. Give all labels as classes=[...]."
-        )
+        raise ValueError(ONE_CLASS.format(type(estimator).__name__))
     try:
         column = Category(tuple(classes.tolist()), missing=missing)
     except ValueError:
@@ -73,6 +85,60 @@ def label_codes(
         )
     codes = level_codes(column, values)
     return np.where(codes == len(classes), -1, codes)
+
+
+def declared_classes(estimator: Any) -> Array | None:
+    """Return the public labels of a classifier in their order, or None."""
+    given, schema = estimator.classes, estimator.schema
+    if given is None and schema is not None:
+        given = schema.classes
+    return None if given is None else ordered_labels(given, "classes")
+
+
+def class_indices(estimator: Any, X: Any, y: ArrayLike) -> Indices:
+    """Return the class of each record of a table that has been read; set `classes_`.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With the parameters `classes` and `schema`. Without public labels by either,
+        those of the table are taken as public.
+    X : {ndarray, data frame} of shape (n_records, n_columns)
+    y : array-like of shape (n_records,)
+
+    Returns
+    -------
+    ndarray of int of shape (n_records,)
+        -1 for a record that counts as nothing.
+
+    Raises
+    ------
+    ValueError
+        As :func:`label_codes`, or if `y` is of another length.
+    """
+    classes = declared_classes(estimator)
+    if classes is None:
+        labels = _list_of(estimator, y, missing=False)
+        check_classification_targets(labels)
+        classes = ordered_labels(labels, "y")
+        if len(classes) < 2:
+            raise ValueError(ONE_CLASS.format(type(estimator).__name__))
+        codes: Indices = np.searchsorted(classes, labels)
+    else:
+        codes = label_codes(estimator, classes, y, _missing_codes(estimator))
+    check_consistent_length(X, codes)
+    # last: an attribute that only a sound target sets
+    estimator.classes_ = classes
+    return codes
+
+
+def _missing_codes(estimator: Any) -> tuple[Any, ...]:
+    """Codes of missing labels."""
+    schema = estimator.schema
+    if schema is None or schema.classes is None:
+        return ()
+    missing: tuple[Any, ...] = schema[schema.target].missing
+    return missing
 
 
 def rows_and_labels(
@@ -95,11 +161,7 @@ def rows_and_labels(
         -1 for a record that counts as nothing.
     """
     X = validate_rows(estimator, X)
-    schema = getattr(estimator, "schema", None)
-    missing = ()
-    if schema is not None and schema.classes is not None:
-        missing = schema[schema.target].missing
-    codes = label_codes(estimator, classes, y, missing)
+    codes = label_codes(estimator, classes, y, _missing_codes(estimator))
     check_consistent_length(X, codes)
     # last: an attribute that only a sound target sets
     estimator.classes_ = classes
@@ -123,6 +185,25 @@ def target_values(estimator: Any, schema: Schema, y: ArrayLike) -> Floats:
         Within the bounds of the target.
     """
     return schema.target_numbers(_list_of(estimator, y))
+
+
+def numeric_targets(estimator: Any, y: ArrayLike) -> Floats:
+    """Return numeric targets, none of which may be missing.
+
+    Parameters
+    ----------
+    estimator : estimator
+        For messages.
+    y : array-like of shape (n_records,)
+
+    Returns
+    -------
+    ndarray of shape (n_records,)
+    """
+    numbers: Floats = as_numbers(
+        _list_of(estimator, y, missing=False), "The parameter 'y'"
+    ).astype(float)
+    return numbers
 
 
 def counted(y: Array) -> Booleans | None:
@@ -153,14 +234,14 @@ def known_targets(X: Any, y: Any) -> tuple[Any, Any]:
     return (X, y) if mask is None else (X[mask], y[mask])
 
 
-def _list_of(estimator: Any, y: Any) -> Array:
+def _list_of(estimator: Any, y: Any, missing: bool = True) -> Array:
     """Target as an array of one dimension, of any values."""
     if y is None:
         raise ValueError(
             f"{type(estimator).__name__} requires y to be passed, but the target y is "
             "None."
         )
-    values = read_labels(y, missing=True)
+    values = read_labels(y, missing=missing)
     found: Array = values if values.ndim == 1 else column_or_1d(values, warn=True)
     return found
 

@@ -19,7 +19,7 @@ from sklearn.base import (
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.validation import check_consistent_length
 
-from skpuffer._targets import counted, rows_and_labels
+from skpuffer._targets import counted, declared_classes, rows_and_labels
 from skpuffer.accountants import Accountant, Best, Calibration, PrivacyLoss
 from skpuffer.accountants._gain import gain_over_records
 from skpuffer.exceptions import (
@@ -40,7 +40,6 @@ from skpuffer.utils._reading import (
     drop_position,
     is_frame,
     matching_names,
-    ordered_labels,
     read_groups,
     read_secret,
     to_pandas,
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
 
     from skpuffer.noise import Noise
     from skpuffer.privacy import Certificate
-    from skpuffer.utils._types import Array, Floats, Indices, Table
+    from skpuffer.utils._types import Floats, Indices, Table
 
 __all__ = [
     "DEFAULT_DELTA",
@@ -721,14 +720,6 @@ class PrivateClassifierMixin(ClassifierMixin):  # type: ignore[misc] # scikit-le
 
     def __sklearn_tags__(self) -> Tags:
         return mark_noisy(super().__sklearn_tags__())
-
-
-def declared_classes(estimator: Any) -> Array | None:
-    """Return the public labels of a classifier in their order, or None."""
-    given, schema = estimator.classes, estimator.schema
-    if given is None and schema is not None:
-        given = schema.classes
-    return None if given is None else ordered_labels(given, "classes")
 
 
 def validate_classes(estimator: Any, X: Any, y: Any) -> tuple[Any, Indices]:

@@ -10,7 +10,14 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from skpuffer.distributions import PointMass
-from skpuffer.releases import GradientRelease, QueryRelease, Sensitivity, VoteRelease
+from skpuffer.releases import (
+    AdaptiveRelease,
+    GradientRelease,
+    QueryRelease,
+    Sensitivity,
+    Stage,
+    VoteRelease,
+)
 from skpuffer.scenarios import (
     AttributeScenario,
     BayesianNetworkScenario,
@@ -74,6 +81,10 @@ def _releases(n: int = 2) -> dict[str, QueryRelease | GradientRelease | VoteRele
             query=_mean, n_records=n, dim=1, sensitivity=known
         ),
         "any query, without one": QueryRelease(query=_mean, n_records=n, dim=1),
+        "several sums in turn, each after the noisy ones before": AdaptiveRelease(
+            n_records=n,
+            stages=(Stage("first", 1, known, 0.5), Stage("second", 1, known, 0.5)),
+        ),
         "gradients, sampling='full_batch'": GradientRelease(
             n_records=n, n_steps=2, sampling="full_batch"
         ),

@@ -14,8 +14,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from skpuffer._targets import target_values
-from skpuffer.base import PrivateEstimatorMixin, declared_classes, validate_classes
+from skpuffer._targets import declared_classes, target_values
+from skpuffer.base import PrivateEstimatorMixin, validate_classes
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario

@@ -16,6 +16,7 @@ from skpuffer.base import PrivateClassifierMixin, PrivateEstimatorMixin
 from skpuffer.releases import PublicContext, VoteRelease
 from skpuffer.utils._checks import check_count, check_option, noise_generator
 from skpuffer.utils._reading import validate_rows
+from skpuffer.utils._simplex import project_on_simplex
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 
 from ._answers import Answers
@@ -533,7 +534,7 @@ classifier, default=None
         """
         check_is_fitted(self)
         if _answers_itself(self):
-            return _nearest_shares(self.noisy_votes(X) / self.release_.n_teachers)
+            return project_on_simplex(self.noisy_votes(X) / self.release_.n_teachers)
         known = self.student_.predict_proba(self._rows(X))
         # a student may lack classes that no answer named; they are public all the same,
         # and get their column
@@ -544,21 +545,3 @@ classifier, default=None
 
 def _default_model() -> SVC:
     return SVC(C=10.0)
-
-
-def _nearest_shares(values: Floats) -> Floats:
-    """Project rows on the simplex of shares, in the l2 norm.
-
-    Duchi, Shalev-Shwartz, Singer and Chandra (2008), Efficient projections onto the
-    l1-ball, Figure 1.
-    """
-    # The projection subtracts one number from all coordinates and cuts at zero. With
-    # the largest `last + 1` ones kept positive that number is (their sum - 1) / (last +
-    # 1).
-    ordered = -np.sort(-values, axis=1)
-    ranks = np.arange(1, values.shape[1] + 1)
-    excess = (np.cumsum(ordered, axis=1) - 1) / ranks
-    last = np.sum(ordered > excess, axis=1) - 1
-    taken = excess[np.arange(len(values)), last]
-    shares: Floats = np.maximum(values - taken[:, None], 0.0)
-    return shares

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from skpuffer.utils._types import Floats, Matrix, Table
 
 __all__ = [
+    "BoundedTargetMixin",
     "LinearRegressorMixin",
     "TargetScale",
     "target_scale",
@@ -34,17 +35,14 @@ __all__ = [
 _NO_NUMBER = "a record whose target is missing, or no number,"
 
 
-class LinearRegressorMixin(RegressorMixin):  # type: ignore[misc] # scikit-learn is untyped
-    """Mixin of linear regressors: a target that is clipped to public bounds.
+class BoundedTargetMixin:
+    """Mixin of regressors whose target is clipped to public bounds."""
 
-    A subclass applies :func:`target_scale` to the targets that its query reads, so that
-    those of a prior go through it as well.
-    """
-
-    _accept_sparse: str | bool = "csr"
+    target_bounds: Any
+    schema: Any
 
     def _check_parameters(self, scenario: Scenario) -> None:
-        super()._check_parameters(scenario)
+        super()._check_parameters(scenario)  # type: ignore[misc] # of the template
         # missing or wrong bounds are refused before the data is read
         target_scale(self._bounds_of_target)
 
@@ -59,6 +57,21 @@ class LinearRegressorMixin(RegressorMixin):  # type: ignore[misc] # scikit-learn
         return target_scale(self._bounds_of_target)
 
     @property
+    def _target_may_lack(self) -> bool:
+        """Whether targets are read by a code book, which takes whatever is there."""
+        return self.schema is not None and self.schema.target_bounds is not None
+
+
+class LinearRegressorMixin(BoundedTargetMixin, RegressorMixin):  # type: ignore[misc] # scikit-learn is untyped
+    """Mixin of linear regressors: a target that is clipped to public bounds.
+
+    A subclass applies :func:`target_scale` to the targets that its query reads, so that
+    those of a prior go through it as well.
+    """
+
+    _accept_sparse: str | bool = "csr"
+
+    @property
     def _fills_targets(self) -> bool:
         """Whether a record without a target is read as one with the middle of them."""
         # Where the target alone changes, a record that comes to count as nothing moves
@@ -67,14 +80,14 @@ class LinearRegressorMixin(RegressorMixin):  # type: ignore[misc] # scikit-learn
         return self.scenario is not None and not self.scenario.any_records
 
     def _of_no_target(self) -> str | None:
-        if self.schema is None or self.schema.target_bounds is None:
+        if not self._target_may_lack:
             return None
         if self._fills_targets:
             return f"{_NO_NUMBER} is read as one in the middle of its bounds"
         return f"{_NO_NUMBER} counts as nothing"
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
-        if self.schema is None or self.schema.target_bounds is None:
+        if not self._target_may_lack:
             return *validate_rows(self, X, y, y_numeric=True), None
         X = validate_rows(self, X)
         y = target_values(self, self.schema, y)

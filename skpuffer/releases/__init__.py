@@ -5,6 +5,7 @@ accounted cannot differ from what is run. A release knows no scenario, no budget
 no noise.
 """
 
+from ._adaptive import AdaptiveRelease, Stage
 from ._context import PublicContext
 from ._gradient import GradientRelease
 from ._optimiser import Optimiser
@@ -24,6 +25,7 @@ from ._votes import VOTE_RELATIONS, VoteRelease
 __all__ = [
     "SAMPLING_SCHEMES",
     "VOTE_RELATIONS",
+    "AdaptiveRelease",
     "FixedSizeSampling",
     "FullBatchSampling",
     "GradientRelease",
@@ -34,6 +36,7 @@ __all__ = [
     "SamplingScheme",
     "Sensitivity",
     "ShuffledEpochsSampling",
+    "Stage",
     "VoteRelease",
     "WithReplacementSampling",
     "convert_norm",

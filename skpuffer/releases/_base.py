@@ -1,7 +1,7 @@
 """Base of releases: a computation on a table, with the table's public facts."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,6 +30,8 @@ class Release:
     name: str
     context: PublicContext | None
     assumptions: tuple[str, ...]
+    # Whether there is one exact vector, whose distribution facts may speak of.
+    is_one_output: ClassVar[bool] = False
     # Whether one arbitrary record's influence on it is bounded.
     is_bounded: bool = False
     # The contribution of a record, where the release reads records one by one.

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -69,6 +69,8 @@ class QueryRelease(Release):
         Whether every coordinate of the vector is an integer whatever the table, as
         counts are: what noise on the integers needs.
     """
+
+    is_one_output: ClassVar[bool] = True
 
     n_records: int
     # Callables say how to compute, and hold no rows: a release may be printed, kept and

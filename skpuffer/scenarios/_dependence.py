@@ -1,7 +1,7 @@
 """Weakly dependent records, at a stated W_inf distance from independent ones."""
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.releases import PublicContext, QueryRelease, convert_norm
+from skpuffer.releases import PublicContext, convert_norm
 from skpuffer.utils._checks import check_at_least_one, check_extent, check_option
 
 from ._base import AnyRelease, BoundScenario, Scenario, offers
@@ -85,7 +85,7 @@ class DependenceScenario(Scenario):
 
 class _BoundDependence(BoundScenario):
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
-        known = isinstance(release, QueryRelease) and release.is_bounded
+        known = release.is_one_output and release.is_bounded
         return frozenset({OutputSensitivity} if known else ())
 
     @offers(OutputSensitivity)

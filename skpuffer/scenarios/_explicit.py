@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from skpuffer.distributions._distributions import Distribution
 from skpuffer.exceptions import ScenarioError
-from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.releases import PublicContext
 
 from ._base import AnyRelease, BoundScenario, Scenario, offers
 from ._facts import Fact, OutputDistributions
@@ -81,7 +81,7 @@ class _BoundLaws(BoundScenario):
         return dim
 
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
-        if not isinstance(release, QueryRelease):
+        if not release.is_one_output:
             return frozenset()  # given are the distributions of one output
         # said here, so that `supports` does not promise what a fit refuses
         if release.dim != self._dim:

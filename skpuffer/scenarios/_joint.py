@@ -13,7 +13,7 @@ from scipy import sparse
 
 from skpuffer.distributions._distributions import Discrete
 from skpuffer.exceptions import ScenarioError
-from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.releases import PublicContext
 from skpuffer.scenarios.priors._tables import bound_arrays
 from skpuffer.utils._checks import check_masses, check_option, check_sizes
 from skpuffer.utils._types import Floats
@@ -239,7 +239,7 @@ class _BoundJointTable(BoundScenario):
         facts = set()
         if release.is_bounded:
             facts.add(Adjacency)
-        if isinstance(release, QueryRelease) and self._readable(release):
+        if release.is_one_output and self._readable(release):
             facts.add(OutputDistributions)
         return frozenset(facts)
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from skpuffer.distributions._distributions import Samples, distribution_distance
 from skpuffer.exceptions import ScenarioError
-from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.releases import PublicContext
 from skpuffer.scenarios.priors._tables import bound_arrays
 from skpuffer.utils._checks import check_count, check_probability
 from skpuffer.utils._reading import is_frame, row_count
@@ -113,7 +113,7 @@ class SimulatorScenario(Scenario):
 
 class _BoundSimulator(BoundScenario):
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
-        if not isinstance(release, QueryRelease):
+        if not release.is_one_output:
             return frozenset()  # simulated is one output alone
         paired = self.scenario.draw_pair is not None
         return frozenset(

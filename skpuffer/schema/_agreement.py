@@ -23,8 +23,9 @@ def check_agreement(schema: Schema, parameters: Mapping[str, Any]) -> None:
     Parameters
     ----------
     schema : Schema
-    parameters : dict of {'bounds', 'categories', 'classes', 'target_bounds': object}
-        As an estimator has them; None says nothing.
+    parameters : dict of {str: object}
+        `amounts`, `bounds`, `categories`, `classes` and `target_bounds`, as an
+        estimator has them; None says nothing.
 
     Raises
     ------
@@ -32,6 +33,7 @@ def check_agreement(schema: Schema, parameters: Mapping[str, Any]) -> None:
         Naming the parameter, and the column where it is of one.
     """
     checks = {
+        "amounts": _check_amounts,
         "bounds": _check_bounds,
         "categories": _check_categories,
         "classes": _check_classes,
@@ -40,6 +42,15 @@ def check_agreement(schema: Schema, parameters: Mapping[str, Any]) -> None:
     for name, check in checks.items():
         if parameters.get(name) is not None:
             check(schema, parameters[name])
+
+
+def _check_amounts(schema: Schema, given: Any) -> None:
+    amounts = [
+        name
+        for name in schema.names
+        if isinstance(column := schema[name], Number) and column.amount
+    ]
+    _check_names("amounts", given, amounts, "no amounts of the parameter 'schema'")
 
 
 def _check_bounds(schema: Schema, given: Any) -> None:

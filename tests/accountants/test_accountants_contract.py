@@ -18,7 +18,14 @@ from skpuffer.accountants import (
 from skpuffer.accountants._base import known_accountants
 from skpuffer.distributions import Discrete, Gaussian
 from skpuffer.papers import SampledPrivacyLoss
-from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
+from skpuffer.releases import (
+    AdaptiveRelease,
+    GradientRelease,
+    QueryRelease,
+    Sensitivity,
+    Stage,
+    VoteRelease,
+)
 from skpuffer.scenarios import (
     AttributeScenario,
     BayesianNetworkScenario,
@@ -52,6 +59,13 @@ def run(**options):
     return GradientRelease(
         **{"n_records": N, "n_steps": 6, "batch_size": 6, "dim": 1} | options
     )
+
+
+def stages(n_records=N):
+    """Sums in turn, each after the noisy ones before it."""
+    one = Sensitivity(add_remove={1: 2.0, 2: 1.5}, replace={1: 4.0, 2: 2.0})
+    parts = Stage("first", 4, one, 0.3), Stage("then", 3, one, 0.7, times=2)
+    return AdaptiveRelease(n_records=n_records, stages=parts)
 
 
 def full_batch(n_records, clip_norm):
@@ -106,6 +120,21 @@ class TestGroupPrivacyOfIntegers(AccountantContract):
 
     def case(self, growth, size=1, unit=1.0):
         return query(is_integer=True), RecordScenario(k=size)
+
+
+class TestGroupPrivacyOfStages(AccountantContract):
+    """Two families of noise keep their law where sums come in turn."""
+
+    kind = GroupPrivacy
+    modes = (
+        {"delta": 1e-3},
+        {"alpha": 4.0},
+        {"alpha": math.inf, "noise": "laplace"},
+    )
+    growths = ("records",)
+
+    def case(self, growth, size=1, unit=1.0):
+        return stages(), RecordScenario(k=size, relation="replace")
 
 
 class _OfDistributions(AccountantContract):
@@ -225,8 +254,11 @@ class _OfQuilts(AccountantContract):
         if growth == "clip":
             chain = MarkovChainScenario([[0.7, 0.3], [0.3, 0.7]])
             return full_batch(self.length, unit * size), chain
-        stay = 0.55 + 0.1 * size if growth == "dependence" else 0.7
+        depends = growth in ("dependence", "stages")
+        stay = 0.55 + 0.1 * size if depends else 0.7
         chain = MarkovChainScenario([[stay, 1 - stay], [1 - stay, stay]])
+        if growth == "stages":
+            return stages(self.length), chain
         move = unit * (size if growth == "move" else 1)
         return query(move, n_records=self.length), chain
 
@@ -238,8 +270,8 @@ class _OfQuilts(AccountantContract):
 
 class TestMarkovQuilt(_OfQuilts):
     modes = ({}, {"alpha": 4.0, "noise": "gaussian"}, {"max_distance": 6})
-    growths = ("move", "dependence", "network")
-    measured = growths
+    growths = ("move", "dependence", "network", "stages")
+    measured = ("move", "dependence", "network")
 
 
 class TestMarkovQuiltApproximate(_OfQuilts):
@@ -270,6 +302,7 @@ class _OfManySteps(_OfRecords):
         "fixed_size",
         "with_replacement",
         "epochs",
+        "stages",
         "votes",
         "answers",
     )
@@ -278,6 +311,8 @@ class _OfManySteps(_OfRecords):
     def case(self, growth, size=1, unit=1.0):
         if growth == "records":
             return super().case(growth, size, unit)
+        if growth == "stages":
+            return stages(), RecordScenario(k=size)
         if growth == "votes":
             release = VoteRelease(
                 n_records=N, n_teachers=9, n_classes=3, n_queries=4 * size
@@ -321,7 +356,7 @@ class TestOverlapAmplification(_OfManySteps):
     kind = OverlapAmplification
     modes = ({"delta": 1e-3}, {"delta": 1e-2, "noise": "laplace"})
     # steps are composed as by the accountant above
-    growths = ("odds", "records", "clip", "answers")
+    growths = ("odds", "records", "clip", "stages", "answers")
     eventful = ("odds", "clip")
 
     def case(self, growth, size=1, unit=1.0):
@@ -331,6 +366,8 @@ class TestOverlapAmplification(_OfManySteps):
             return query(unit), believed.set_params(prior__w=50.0 * size)
         if growth == "records":
             return query(unit * size), believed
+        if growth == "stages":
+            believed.set_params(prior__w=50.0 * size)
         release, _ = super().case(growth, size, unit)
         return release, believed
 
@@ -340,7 +377,7 @@ class TestBest(AccountantContract):
 
     kind = Best
     modes = ({"delta": 1e-3},)
-    growths = ("distributions", "records", "steps")
+    growths = ("distributions", "records", "steps", "stages")
     measured = ("distributions", "records")
 
     def case(self, growth, size=1, unit=1.0):
@@ -348,13 +385,15 @@ class TestBest(AccountantContract):
             return _OfDistributions.case(self, growth, size, unit)
         if growth == "records":
             return query(unit), RecordScenario(k=size)
+        if growth == "stages":
+            return stages(), RecordScenario(k=size, relation="replace")
         release = run(sampling="full_batch", batch_size=None, n_steps=3 * size)
         return release, RecordScenario(relation="replace")
 
 
 class TestRenyiDP(_OfManySteps):
     kind = RenyiDP
-    growths = ("records", "group", "clip", "epochs", "votes", "answers")
+    growths = ("records", "group", "clip", "epochs", "stages", "votes", "answers")
     modes = (
         {"delta": 1e-3},
         {"delta": None, "alpha": 4.0, "noise": "laplace"},

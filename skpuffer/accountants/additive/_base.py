@@ -16,11 +16,12 @@ from skpuffer.accountants._base import (
     accounts_for,
     check_pure,
 )
+from skpuffer.accountants._target import DEFAULT_ORDER, check_order_or_delta
 from skpuffer.distributions._distributions import largest_distance
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
-from skpuffer.noise import Noise, Shift
+from skpuffer.noise import GaussianNoise, LaplaceNoise, Noise, Shift
 from skpuffer.privacy import Certificate, Notion
-from skpuffer.releases import QueryRelease
+from skpuffer.releases import AdaptiveRelease, QueryRelease
 from skpuffer.scenarios import (
     Adjacency,
     BoundScenario,
@@ -34,14 +35,9 @@ from skpuffer.utils._checks import (
     check_extent,
     check_order,
     check_positive,
-    check_probability,
 )
 from skpuffer.utils._lengths import lengths_of
 from skpuffer.utils._types import Floats
-
-#: Rényi order of a promise that names neither an order nor a delta.
-DEFAULT_ORDER = 2.0
-
 
 #: What is read of a query: what bounds its sensitivity, its units, its assumptions.
 QUERY_FIELDS = frozenset(
@@ -65,6 +61,9 @@ QUERY_FIELDS = frozenset(
         "units",
     }
 )
+
+#: What is read of several sums in turn.
+STAGE_FIELDS = QUERY_FIELDS | {"norm", "relation", "stages"}
 
 
 #: How much is known of a bound that holds for any rows, and needs no prior.
@@ -312,6 +311,43 @@ def record_sensitivity_bound(release: QueryRelease, norm: float) -> float | None
     return None if math.isinf(value) else value
 
 
+#: Families whose adaptive composition is one shift of the same family, at most; see
+#: `AdaptiveRelease`.
+_OF_STAGES = (GaussianNoise, LaplaceNoise)
+
+
+def check_stage_noise(noise: Noise, release: AdaptiveRelease) -> None:
+    """Refuse noise of which no law of adaptive composition is known here.
+
+    Parameters
+    ----------
+    noise : Noise
+    release : AdaptiveRelease
+
+    Raises
+    ------
+    UnsupportedError
+        If it is neither Gaussian nor Laplace noise, or has more than one scale.
+    """
+    # by exact type: a correlation, say, would be another noise
+    if type(noise) in _OF_STAGES and noise.dim is None:
+        return
+    raise UnsupportedError(
+        f"The release {release.name!r} is several sums in turn, each of which may "
+        "depend on the noisy ones before, and takes Gaussian or Laplace noise of one "
+        f"scale, in units of the stages. Got {noise!r}; use noise='gaussian', or "
+        "noise='laplace' for a pure promise."
+    )
+
+
+def _composed(certificate: Certificate) -> Certificate:
+    """Certificate that names the theorem by which stages are one vector."""
+    return replace_fields(certificate, source=f"{certificate.source}; {_COMPOSITION}")
+
+
+_COMPOSITION = "stages composed adaptively (Dong, Roth and Su 2022, Thm 3.2)"
+
+
 def lacks_length(sensitivity: SensitivityBound, release: QueryRelease) -> bool:
     """Whether a bound is infinite because nobody said how long the output is.
 
@@ -402,19 +438,7 @@ class _AdditiveAccountant(Accountant):
 
     def _check_parameters(self, noise: Noise) -> None:
         check_positive(epsilon=self.epsilon)
-        if self.delta is not None:
-            check_probability(delta=self.delta)
-            # one promise a certificate: with both it would be unclear which one the
-            # noise is for
-            if self.alpha is not None:
-                raise ValueError(
-                    "The parameters 'alpha' and 'delta' name two kinds of promise: "
-                    "give one of them. (The default accountant of an estimator has a "
-                    "delta; pass an accountant of your own to set alpha.)"
-                )
-            return
-        alpha = self._order
-        if math.isinf(alpha):
+        if check_order_or_delta(self.alpha, self.delta) == math.inf:
             check_pure(noise)
 
     @property
@@ -432,6 +456,31 @@ class _AdditiveAccountant(Accountant):
             partial(self._calibrate, fact, release, bound),
             partial(self._certify, fact, release, bound),
         )
+
+    # marked here for all, and read by those alone that work from adjacency
+    @accounts_for(AdaptiveRelease)
+    def _account_of_stages(
+        self, fact: Any, release: AdaptiveRelease, bound: BoundScenario
+    ) -> Account:
+        # one output's distributions say nothing of a query that is chosen by another
+        if type(fact) is not Adjacency:
+            raise UnsupportedError(
+                f"{type(self).__name__} has no bound for the release {release.name!r} "
+                f"from {type(fact).__name__}: what a stage releases depends on the "
+                "noise of those before it, so only adjacency of tables bounds all."
+            )
+        account = self._account_of_query(fact, release, bound)
+
+        def calibrate(noise: Noise, rng: Any) -> Calibration:
+            check_stage_noise(noise, release)
+            found = account.calibrate(noise, rng)
+            return Calibration(found.noise, _composed(found.certificate))
+
+        def certify(noise: Noise) -> Certificate:
+            check_stage_noise(noise, release)
+            return _composed(account.certify(noise))
+
+        return Account(calibrate, certify, partial(check_stage_noise, release=release))
 
     def _calibrate(
         self,

@@ -1,8 +1,11 @@
 """Group privacy: sensitivity to one record, times the records that differ."""
 
+from typing import ClassVar
+
+from skpuffer.releases import AdaptiveRelease
 from skpuffer.scenarios import Adjacency
 
-from ._base import _AdditiveAccountant
+from ._base import STAGE_FIELDS, _AdditiveAccountant
 
 __all__ = ["GroupPrivacy"]
 
@@ -51,6 +54,7 @@ class GroupPrivacy(_AdditiveAccountant):
     """
 
     needs = (Adjacency,)
+    reads: ClassVar = _AdditiveAccountant.reads | {AdaptiveRelease: STAGE_FIELDS}
     # Adjacency is about two whole tables under one coupling, so what a second release
     # reveals is bounded pair of tables by pair of tables, and costs add up. A distance
     # of output distributions is about each output alone.

@@ -27,7 +27,8 @@ def all_candidates(kind: type, but: type[Accountant]) -> list[Accountant]:
     """
     # Laplace noise hides moves in l1: gradients would be clipped in another norm, and
     # over many steps or votes it needs more than Gaussian noise
-    families = ("gaussian", "laplace") if kind is QueryRelease else ("gaussian",)
+    vectors = issubclass(kind, QueryRelease)
+    families = ("gaussian", "laplace") if vectors else ("gaussian",)
     found = []
     for known in known_accountants():
         if issubclass(known, but) or not known.recommended:

@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 from skpuffer.accountants._base import Account, Calibration, accounts_for
 from skpuffer.accountants.additive._base import (
     QUERY_FIELDS,
+    STAGE_FIELDS,
     _AdditiveAccountant,
     delta_left,
 )
@@ -20,7 +21,12 @@ from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy._curve import Curve
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, ShiftPair
 from skpuffer.privacy_loss._distribution import TOLERANCE
-from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
+from skpuffer.releases import (
+    AdaptiveRelease,
+    GradientRelease,
+    QueryRelease,
+    VoteRelease,
+)
 from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency, BoundScenario
 from skpuffer.scenarios._facts import arbitrary_coupling
@@ -91,6 +97,7 @@ class _CompositionAccountant(_AdditiveAccountant):
     needs = (Adjacency,)
     reads: ClassVar = {
         QueryRelease: QUERY_FIELDS,
+        AdaptiveRelease: STAGE_FIELDS,
         GradientRelease: GRADIENT_FIELDS,
         VoteRelease: VOTE_FIELDS,
     }

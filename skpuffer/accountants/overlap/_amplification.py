@@ -27,7 +27,12 @@ from skpuffer.privacy_loss.overlap import (
     amplified_budgets,
     largest_pairwise_mu,
 )
-from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
+from skpuffer.releases import (
+    AdaptiveRelease,
+    GradientRelease,
+    QueryRelease,
+    VoteRelease,
+)
 from skpuffer.scenarios import (
     Adjacency,
     BoundScenario,
@@ -137,7 +142,7 @@ default='gaussian'
 
     # -- the protocol -------------------------------------------------------------
 
-    @accounts_for(QueryRelease, GradientRelease, VoteRelease)
+    @accounts_for(QueryRelease, AdaptiveRelease, GradientRelease, VoteRelease)
     def _account_of_belief(
         self, fact: RecordBelief, release: Any, bound: BoundScenario
     ) -> Account:

@@ -217,7 +217,7 @@ class BoundAttribute(BoundScenario):
     def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
         if release.contribution is None:
             # a stated sensitivity is certain; simulated tables only estimate
-            if not isinstance(release, QueryRelease):
+            if not release.is_one_output:
                 return frozenset({Adjacency})
             stated = release.is_bounded
             return frozenset({Adjacency if stated else CoupledSamples, OutputSamples})

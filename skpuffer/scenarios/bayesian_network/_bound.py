@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.releases import PublicContext
 from skpuffer.scenarios._base import (
     TARGETS_OF_RECORDS,
     AnyRelease,
@@ -106,7 +106,7 @@ class BoundNetwork(BoundScenario):
         # near nodes are covered by noise, so their moves must be bounded: by what is
         # declared of a query, or by the release for any records
         declared = self.scenario.moves is not None
-        if isinstance(release, QueryRelease) if declared else release.is_bounded:
+        if release.is_one_output if declared else release.is_bounded:
             facts.add(MaxInfluence)
         if release.is_bounded:
             facts.add(Adjacency)
