@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._raw_tables import check_records, column_keys, read_raw
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin, Task
 from skpuffer.releases import AdaptiveRelease, PublicContext, Sensitivity, Stage
@@ -20,11 +21,6 @@ from skpuffer.schema import Schema
 from skpuffer.utils._checks import check_count, noise_generator
 from skpuffer.utils._reading import (
     floats,
-    is_frame,
-    matching_names,
-    read_table,
-    row_count,
-    validate_rows,
 )
 
 from ._cells import TableCells
@@ -33,6 +29,8 @@ from ._plan import Plan, SynthesisContext
 from ._structure import Budget
 
 if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
     from skpuffer.accountants import Accountant
     from skpuffer.noise import Noise
     from skpuffer.utils._types import BoundsLike, Floats, RandomState, Table
@@ -217,12 +215,7 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         if self.n_samples is not None:
             check_count(n_samples=self.n_samples)
         _check_shares(self.shares)
-        given = [n for n in ("bounds", "categories") if getattr(self, n) is not None]
-        if self.schema is not None and given:
-            raise ValueError(
-                f"The parameters 'schema' and {given[0]!r} both say what is public of "
-                "the columns: give one of them."
-            )
+        given = self.bounds is not None or self.categories is not None
         if self.schema is None and not given:
             raise ValueError(
                 "The parameter 'schema' must be the public code book of the table: "
@@ -260,26 +253,26 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, None, TableCells]:
         """Check the table; its cells are read by the code book."""
-        _check_records(X)
+        check_records(self, X)
         if self.schema is not None:
             scenario = RecordScenario() if self.scenario is None else self.scenario
             # the same map again: what came is its cells
             cells = self._schema_map(scenario, None)
             self.n_features_in_ = len(cells.names)
             return X, None, cells
-        if is_frame(X):
-            validate_data(self, X, skip_check_array=True)
-        elif self.categories:
-            X = validate_data(self, read_table(X), dtype=None, ensure_all_finite=False)
-        else:
-            X = validate_rows(self, X, dtype=np.float64)
-        names = matching_names(X) or range(self.n_features_in_)
+        X = read_raw(self, X, reset=True)
         cells = self._read_by(
             Schema.from_parameters(
-                list(names), bounds=self.bounds, categories=self.categories
+                column_keys(X), bounds=self.bounds, categories=self.categories
             )
         )
         return cells(X), None, cells
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # the code book gives what is missing a cell, and text too
+        tags.input_tags.allow_nan = tags.input_tags.string = True
+        return tags
 
     # -- the release --------------------------------------------------------------
 
@@ -427,16 +420,6 @@ def _check_shares(shares: object) -> None:
         raise ValueError(
             "The parameter 'shares' must be three positive numbers that sum to one: "
             f"the parts of margins, scores and tables. Got {shares!r}."
-        )
-
-
-def _check_records(X: Any) -> None:
-    """Refuse tables of fewer than two records."""
-    n = row_count(X)
-    if n < 2:
-        raise ValueError(
-            f"The parameter 'X' holds {n} sample(s), n_samples={n}: at least 2 records "
-            "are needed, as nothing of one is hidden among others."
         )
 
 

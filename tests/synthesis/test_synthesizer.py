@@ -349,8 +349,8 @@ def test_scenarios_of_one_output_are_refused():
     "options, match",
     [
         ({"schema": None}, "'schema' must be the public code book"),
-        ({"bounds": (0, 1)}, "'schema' and 'bounds'"),
-        ({"categories": {"city": ["a"]}}, "'schema' and 'categories'"),
+        ({"bounds": (0, 1)}, "'bounds' and 'schema'"),
+        ({"categories": {"city": ["a"]}}, "'categories' and 'schema'"),
         ({"target": "wealth"}, "'target' is 'wealth'"),
         ({"max_cells": 100}, "'max_cells' \\(100\\)"),
         ({"max_cells": 0}, "'max_cells'"),
