@@ -250,7 +250,12 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         if type(release) is VoteRelease:
             release = self._votes_as_read(release)
         check_values(noise, release)
-        bound = bind(scenario, release)
+        return self._certified(noise, release, bind(scenario, release))
+
+    def _certified(
+        self, noise: Noise, release: Any, bound: BoundScenario
+    ) -> Certificate:
+        """Find what a noise promises, once all that is given is checked."""
         return self._account(release, bound, noise.norm).certify(noise)
 
     def supports(self, release: Any, scenario: Scenario | BoundScenario) -> Support:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,10 +11,10 @@ from skpuffer.schema import Number
 from skpuffer.utils._bounds import Bounds
 
 if TYPE_CHECKING:
-    from skpuffer.schema import Encoding, Schema
+    from skpuffer.schema import Encoding
     from skpuffer.utils._types import Floats
 
-__all__ = ["BoundedColumns", "EncodedColumns", "check_agreement"]
+__all__ = ["BoundedColumns", "EncodedColumns"]
 
 
 @dataclass(frozen=True)
@@ -80,32 +80,3 @@ class EncodedColumns:
                 at += len(column.levels)
             at += column.missing_level
         return found
-
-
-def check_agreement(schema: Schema, bounds: Any) -> None:
-    """Refuse bounds that say something else than the code book beside them.
-
-    Parameters
-    ----------
-    schema : Schema
-    bounds : object or None
-        The parameter of an estimator.
-
-    Raises
-    ------
-    ValueError
-        Unless each pair is that of a number of the code book.
-    """
-    if bounds is None:
-        return
-    agree = isinstance(bounds, dict) and all(
-        name in schema.names
-        and isinstance(column := schema[name], Number)
-        and tuple(map(float, pair)) == (column.low, column.high)
-        for name, pair in bounds.items()
-    )
-    if not agree:
-        raise ValueError(
-            "The parameter 'bounds' does not agree with the parameter 'schema', which "
-            "holds the bounds of its numbers already: leave 'bounds' out."
-        )

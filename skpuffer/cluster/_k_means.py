@@ -21,7 +21,7 @@ from skpuffer.utils._sklearn import Interval, StrOptions
 from skpuffer.utils._warn import warn
 
 from ._cells import nearest, squared_distances
-from ._columns import BoundedColumns, EncodedColumns, check_agreement
+from ._columns import BoundedColumns, EncodedColumns
 from ._plan import AUTO_ROUNDS, Plan
 from ._rounds import noisy_centres, noisy_mean
 
@@ -189,9 +189,7 @@ class PrivateKMeans(
         else:
             _check_schedule(self.schedule)
         check_bounds(self.bounds)
-        if self.schema is not None:
-            check_agreement(self.schema, self.bounds)
-        elif self.bounds is None and scenario.any_records:
+        if self.schema is None and self.bounds is None and scenario.any_records:
             raise _no_bounds()
 
     def _leaks(self) -> tuple[str, ...]:

@@ -11,14 +11,18 @@ __all__ = ["EstimatorEntry", "all_estimators"]
 
 # Imported by name when asked for: importing this module should not import them all.
 _PACKAGES = (
+    "additive",
     "cluster",
     "compose",
+    "decomposition",
     "ensemble",
     "linear_model",
+    "naive_bayes",
     "neural_network",
     "preprocessing",
     "summary",
     "svm",
+    "synthesis",
 )
 
 
@@ -79,11 +83,9 @@ def _instance(name: str, estimator_class: type[Any]) -> Any:
     if name in examples:
         return examples[name]()
     parameters = inspect.signature(estimator_class).parameters
-    if "bounds" in parameters:
-        return estimator_class(bounds=(-10.0, 10.0))
-    if "target_bounds" in parameters:
-        return estimator_class(target_bounds=(-1.0, 1.0))
-    return estimator_class()
+    wide = {"bounds": (-10.0, 10.0), "target_bounds": (-1.0, 1.0)}
+    public = {name: held for name, held in wide.items() if name in parameters}
+    return estimator_class(**public)
 
 
 def all_estimators() -> list[EstimatorEntry]:
