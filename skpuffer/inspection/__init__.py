@@ -4,6 +4,7 @@ from ._belief_audit import BeliefAudit, audit_belief
 from ._belief_display import BeliefDisplay
 from ._equivalent_noise import EquivalentNoiseDisplay
 from ._noise_family import LightestTail, equivalent_noises, lightest_tail
+from ._shape_display import ShapeDisplay
 from ._utility import PrivacyUtilityDisplay
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "EquivalentNoiseDisplay",
     "LightestTail",
     "PrivacyUtilityDisplay",
+    "ShapeDisplay",
     "audit_belief",
     "equivalent_noises",
     "lightest_tail",
