@@ -25,12 +25,14 @@ from skpuffer.accountants import (
     RenyiDP,
 )
 from skpuffer.compose import OutputPerturbation
+from skpuffer.decomposition import PrivatePCA
 from skpuffer.distributions import PointMass
 from skpuffer.linear_model import (
     PrivateLogisticRegression,
     PrivateRidge,
     PrivateSGDClassifier,
 )
+from skpuffer.naive_bayes import PrivateCategoricalNB, PrivateGaussianNB
 from skpuffer.noise import GeneralizedCauchyNoise
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario, MarkovChainScenario, RecordScenario
@@ -159,6 +161,18 @@ LABELS = targets(0, 1, rest=(0, 1, 0, 1, 0))
 #: So many outputs show an attacker of the whole bound that noise is missing.
 FEW = 1500
 
+
+def turned():
+    """Rows in the unit ball, of which one is turned as far as moves its products most.
+
+    The cosine is -w**2 / 2 for the weight 1/2 of the mean.
+    """
+    rest = np.zeros((5, 2))
+    return [
+        (np.vstack([[[c, math.sqrt(1 - c**2)]], rest]), None) for c in (1.0, -1 / 8)
+    ]
+
+
 #: An estimator, a scenario, two of its tables, and how many outputs an attacker takes.
 #: Of the bound of a logistic regression that is solved, which holds for any loss of
 #: that slope, its table attains four fifths.
@@ -198,6 +212,25 @@ ESTIMATORS = {
         misclassified(),
         5000,
     ),
+    "gaussian bayes": (
+        PrivateGaussianNB(bounds=(-1, 1), classes=[0, 1]),
+        REPLACED,
+        LABELS,
+        FEW,
+    ),
+    "gaussian bayes, no class": (
+        PrivateGaussianNB(bounds=(-1, 1), classes=[0, 1]),
+        ABSENT,
+        targets(0, 7, rest=(0, 1, 0, 1, 0)),
+        FEW,
+    ),
+    "categorical bayes": (
+        PrivateCategoricalNB(bounds=(-1, 1), n_bins=4, classes=[0, 1]),
+        REPLACED,
+        LABELS,
+        FEW,
+    ),
+    "principal components": (PrivatePCA(data_norm=1.0), REPLACED, turned(), FEW),
     "logistic": (PrivateLogisticRegression(**STEP), REPLACED, LABELS, FEW),
     "sgd": (PrivateSGDClassifier(**STEP), REPLACED, LABELS, FEW),
     "svc": (PrivateLinearSVC(**STEP), REPLACED, LABELS, FEW),

@@ -9,12 +9,12 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._prediction import LinearLabelsMixin
+from skpuffer._targets import class_indices, declared_classes
 from skpuffer.base import PrivateClassifierMixin
 from skpuffer.training import make_loss
 
 from ._model import PrivateAdditiveModel
 from ._probabilities import probabilities_of
-from ._reading import public_classes, read_classes
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -192,7 +192,7 @@ class PrivateAdditiveClassifier(
 
     def _check_parameters(self, scenario: Scenario) -> None:
         super()._check_parameters(scenario)
-        self._check_outputs(public_classes(self.classes, self.schema))
+        self._check_outputs(declared_classes(self))
 
     def _check_outputs(self, labels: Any) -> None:
         constrained = [k for k, v in (self.monotone_constraints or {}).items() if v]
@@ -206,15 +206,13 @@ class PrivateAdditiveClassifier(
         # not as other classifiers, which refuse labels that they do not know
         return PrivateAdditiveModel._validate(self, X, y)
 
-    def _read_y(self, y: Any) -> Any:
-        labels, codes = read_classes(public_classes(self.classes, self.schema), y)
-        self._check_outputs(labels)
-        # last: an attribute that only a sound target sets
-        self.classes_ = labels
+    def _read_y(self, X: Any, y: Any) -> Any:
+        codes = class_indices(self, X, y)
+        self._check_outputs(self.classes_)
         return codes
 
     def _classes_from_data(self) -> bool:
-        return public_classes(self.classes, self.schema) is None
+        return declared_classes(self) is None
 
     def _loss(self) -> Loss:
         return make_loss("log_loss", len(self.classes_))

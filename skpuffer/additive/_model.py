@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._raw_tables import (
+    ComposedMap,
+    check_records,
+    column_keys,
+    mapped_context,
+    read_raw,
+)
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import UnsupportedError
@@ -19,14 +26,7 @@ from skpuffer.schema import Binning, Schema
 from skpuffer.utils._checks import check_count, check_finite
 from skpuffer.utils._sklearn import Interval, StrOptions
 
-from ._reading import (
-    check_agreement,
-    check_rows,
-    feature_names,
-    pairs_of,
-    read_target,
-    validate_raw,
-)
+from ._interactions import pairs_of
 from ._run import AdditiveRun, Problem, additive_release, execute
 from ._shapes import additive_scores, monotone
 
@@ -54,26 +54,8 @@ _FOUND = (
 )
 
 
-@dataclass(frozen=True)
-class Composed:
-    """Two public maps of a table, one after the other.
-
-    Parameters
-    ----------
-    first : callable
-    then : Binning
-    """
-
-    first: Any
-    then: Binning
-
-    def __call__(self, X: Table) -> Any:
-        """Map a table."""
-        return self.then(self.first(X))
-
-
-def _binning_of(code: Any) -> Binning:
-    binning: Binning = code.then if isinstance(code, Composed) else code
+def _binning_of(code: Any) -> Any:
+    binning: Any = code.then if isinstance(code, ComposedMap) else code
     return binning
 
 
@@ -97,7 +79,7 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
     # -- what a subclass says -----------------------------------------------------
 
     @abstractmethod
-    def _read_y(self, y: Any) -> Any:
+    def _read_y(self, X: Any, y: Any) -> Any:
         """Return targets as the loss reads them; -1 or NaN where there is none."""
 
     @abstractmethod
@@ -129,12 +111,6 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
                 f"0 or 1}}. Got {constraints!r}."
             )
         if self.schema is not None:
-            if not isinstance(self.schema, Schema):
-                raise TypeError(
-                    "The parameter 'schema' must be a skpuffer.schema.Schema or None. "
-                    f"Got {type(self.schema).__name__}."
-                )
-            check_agreement(self.schema, self.bounds, self.categories, self.amounts)
             self._check_features(self.schema.names, self.schema)
         elif self.bounds is None and self.categories is None:
             raise UnsupportedError(
@@ -180,7 +156,7 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
 
     def _own_schema(self, X: Any) -> Schema:
         """Code book that the parameters amount to, for the columns of a table."""
-        names = feature_names(X)
+        names = column_keys(X)
 
         def without_secret(given: Any) -> Any:
             # the column is gone, and what is said of it says nothing; columns without
@@ -206,16 +182,14 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         binning = None
         if self.schema is None:
-            X = validate_raw(self, X, reset=True)
+            X = read_raw(self, X, reset=True)
             binning = self._read_by(self._own_schema(X))
-            y = read_target(X, y)
             X = binning(X)
         else:
             # cells already, see `_read_by`
-            check_rows(self, X, reset=True)
-            y = read_target(X, y)
+            check_records(self, X)
             self.n_features_in_ = X.shape[1]
-        return X, self._read_y(y), binning
+        return X, self._read_y(X, y), binning
 
     def _problem(self, binning: Binning) -> Problem:
         return Problem(
@@ -228,10 +202,8 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
     def _release(self, task: Task) -> AdaptiveRelease:
         context: Any = task.context
         if task.reading is not None:
-            # a prior's rows are read as the private ones are
-            before = context.feature_map
-            code = task.reading if before is None else Composed(before, task.reading)
-            context = replace(context, feature_map=code)
+            n_columns = len(task.reading.n_cells)
+            context = mapped_context(context, task.reading, n_columns)
         assumptions = [_PUBLIC]
         if self._classes_from_data():
             assumptions.append(_FOUND)
@@ -328,8 +300,8 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
         rows = self._without_secret(X)
         if self.schema is None:
             # with a schema they have been read by it
-            rows = self.binning_(validate_raw(self, rows, reset=False))
-        check_rows(self, rows, reset=False)
+            rows = self.binning_(read_raw(self, rows, reset=False))
+        check_records(self, rows, 1)
         return additive_scores(
             rows,
             self.binning_.names,

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_consistent_length
 
+from skpuffer._targets import numeric_targets, target_values
 from skpuffer.base import mark_noisy
-from skpuffer.linear_model._base_linear import target_scale
+from skpuffer.linear_model._base_linear import BoundedTargetMixin
 from skpuffer.training import make_loss
-from skpuffer.utils._reading import read_labels
 
 from ._model import PrivateAdditiveModel
-from ._reading import read_numbers
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["PrivateAdditiveRegressor"]
 
 
-class PrivateAdditiveRegressor(  # scikit-learn is untyped
-    RegressorMixin,  # type: ignore[misc]
+class PrivateAdditiveRegressor(
+    BoundedTargetMixin,
+    RegressorMixin,  # type: ignore[misc] # scikit-learn is untyped
     PrivateAdditiveModel,
 ):
     """Generalised additive model of a number, whose shape functions can be read.
@@ -184,40 +185,20 @@ class PrivateAdditiveRegressor(  # scikit-learn is untyped
 
     # -- fit ----------------------------------------------------------------------
 
-    def _check_parameters(self, scenario: Scenario) -> None:
-        super()._check_parameters(scenario)
-        self._bounds_of_target()
-
-    def _bounds_of_target(self) -> tuple[float, float]:
-        schema, given = self.schema, self.target_bounds
-        said = None if schema is None else schema.target_bounds
-        if schema is not None and schema.target is not None and said is None:
-            raise ValueError(
-                f"The target {schema.target!r} of the parameter 'schema' has levels, "
-                "but a regressor needs bounds: give it as a pair (low, high)."
-            )
-        # missing or wrong bounds are refused before the data is read
-        scale = target_scale(said if given is None else given)
-        low, high = scale.centre - scale.half, scale.centre + scale.half
-        if said is not None and given is not None and tuple(map(float, given)) != said:
-            raise ValueError(
-                f"The parameters 'target_bounds' ({given!r}) and 'schema' ({said!r}) "
-                "disagree: leave one out."
-            )
-        return low, high
-
-    def _read_y(self, y: Any) -> Any:
-        # with a code book a target that is no number counts as nothing
-        if self.schema is None:
-            y = read_labels(y, numeric=True)
-        return read_numbers(self._bounds_of_target(), y)
+    def _read_y(self, X: Any, y: Any) -> Any:
+        if self._target_may_lack:
+            y = target_values(self, self.schema, y)
+        else:
+            y = numeric_targets(self, y)
+        check_consistent_length(X, y)
+        # NaN, of a record that counts as nothing, stays
+        return self._target(y)
 
     def _loss(self) -> Loss:
         return make_loss("squared_error")
 
     def _scale(self) -> tuple[float, float]:
-        low, high = self._bounds_of_target()
-        return (low + high) / 2, (high - low) / 2
+        return self._target.centre, self._target.half
 
     # -- post-processing ----------------------------------------------------------
 

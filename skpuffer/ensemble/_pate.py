@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from skpuffer.base import Task
     from skpuffer.noise import Noise
     from skpuffer.scenarios import Scenario
+    from skpuffer.schema import Schema
     from skpuffer.utils._types import Array, Floats, RandomState, Table
 
 __all__ = ["PATEClassifier"]
@@ -130,6 +131,11 @@ classifier, default=None
         How many teachers are fitted at once; as in scikit-learn.
     verbose : int, default=0
         How much to print on the teachers' progress.
+    schema : Schema, default=None
+        Public code book of the table: raw columns are read by it, texts and gaps among
+        them, in `unlabeled` as well, and `classes` are those of its target. Numbers are
+        scaled by their bounds and levels become a column each. See
+        :class:`~skpuffer.schema.Schema`.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -256,6 +262,7 @@ classifier, default=None
         classes: ArrayLike | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        schema: Schema | None = None,
         random_state: RandomState = None,
     ):
         self.estimator = estimator
@@ -271,6 +278,7 @@ classifier, default=None
         self.classes = classes
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.schema = schema
         self.random_state = random_state
 
     #: Attributes that stay with the curator (see the notes): teachers yet to be asked.

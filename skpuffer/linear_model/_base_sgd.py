@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from skpuffer._prediction import LinearLabelsMixin
+from skpuffer._targets import counted
 from skpuffer.base import PrivateClassifierMixin, PrivateEstimatorMixin
 from skpuffer.releases import (
     SAMPLING_SCHEMES,
@@ -419,6 +420,7 @@ class LinearTraining(PrivateTrainingMixin):
             y,
             n_classes=n_classes,
             intercept_scale=intercept_scale,
+            counted=None if self._of_no_target() is None else counted(y),
         )
 
     def _publish(self, value: Any, release: Any) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -186,8 +188,8 @@ class Category:
                 f"Got {self.levels!r}."
             )
         levels = tuple(_plain(level) for level in self.levels)
-        # by their text as well: "1" and 1 would be one level to whoever reads a file
-        if not levels or len({str(level) for level in levels}) < len(levels):
+        # by their text: "1" and 1 would be one level to whoever reads a file
+        if not levels or len(set(map(level_text, levels))) < len(levels):
             raise ValueError(
                 "The parameter 'levels' must list at least one level, and each once. "
                 f"Got {list(levels)!r}."
@@ -291,9 +293,29 @@ def _from_dict(given: dict[str, Any]) -> Column:
     return found
 
 
+def level_text(value: Any) -> str:
+    """Return a level as a table of texts has it."""
+    value = _plain(value)
+    # a whole number is written as one, whatever type a table has it in
+    if isinstance(value, float | Decimal) and _is_whole(value):
+        value = int(value)
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", errors="replace")
+    return str(value).strip()
+
+
+def _is_whole(value: float | Decimal) -> bool:
+    return math.isfinite(value) and value == int(value)
+
+
 def is_missing(value: Any) -> bool:
     """Whether one value is None, NaN, NaT or NA."""
-    return value is None or bool(np.ndim(value) == 0 and pd.isna(value))
+    if isinstance(value, Decimal):
+        return value.is_nan()  # one that signals is refused by any comparison
+    if value is None or isinstance(value, str):
+        return value is None
+    # a list in a cell is no missing value, whatever it holds
+    return not hasattr(value, "__len__") and bool(pd.isna(value))
 
 
 def differing_fields(column: Column) -> dict[str, Any]:

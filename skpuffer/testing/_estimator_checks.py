@@ -34,6 +34,7 @@ from sklearn.utils.validation import check_is_fitted
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.base import FLOATING_POINT, UNTOUCHED_ROWS
 from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
+from skpuffer.noise import Noise
 from skpuffer.releases import (
     AdaptiveRelease,
     GradientRelease,
@@ -100,13 +101,13 @@ def _private_part(estimator):
 class _Drawn:
     """A noise that keeps what is drawn of it."""
 
-    def __init__(self, noise):
+    def __init__(self, noise: Noise) -> None:
         self._noise, self.values = noise, []
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._noise, name)
 
-    def sample(self, shape, rng):
+    def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Any:
         drawn = self._noise.sample(shape, rng)
         self.values.append(np.ravel(drawn))
         return drawn

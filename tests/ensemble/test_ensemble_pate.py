@@ -519,7 +519,7 @@ def test_the_certificate_says_how_records_were_dealt():
         ({"unlabeled": np.full((4, 2), np.nan)}, "NaN"),
         ({"unlabeled": PUBLIC, "max_answers": 3}, "threshold"),
         ({"unlabeled": PUBLIC, "threshold": np.nan}, "threshold"),
-        ({"classes": [0, 1]}, "classes"),
+        ({"classes": [0]}, "classes"),
         ({"accountant": PrivacyLoss(epsilon=-1.0)}, "epsilon"),
     ],
 )

@@ -1,0 +1,435 @@
+"""Principal components from one noisy release of second moments."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.releases import QueryRelease
+from skpuffer.schema import Number, Schema
+from skpuffer.utils._bounds import (
+    BOUNDS_LEAK,
+    are_empirical,
+    check_bounds,
+    resolve_bounds,
+)
+from skpuffer.utils._checks import check_positive
+from skpuffer.utils._deviation import noise_deviation
+from skpuffer.utils._reading import floats, read_numbers, validate_rows
+from skpuffer.utils._sklearn import Interval, StrOptions
+
+from ._second_moments import MEAN_WEIGHT, SecondMoments
+from ._spectrum import noisy_spectrum, spectrum_edge
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.accountants import Accountant
+    from skpuffer.base import Task
+    from skpuffer.scenarios import Scenario
+    from skpuffer.utils._types import BoundsLike, Floats, RandomState, Table
+
+__all__ = ["PrivatePCA"]
+
+#: Longest row that is not scaled down, as a part of half the diagonal of the bounds. A
+#: row of independent numbers, uniform within their bounds, is about sqrt(1/3) long.
+_USUAL_LENGTH = 0.75
+
+
+class PrivatePCA(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc] # scikit-learn is untyped
+    TransformerMixin,  # type: ignore[misc] # as above
+    PrivateEstimatorMixin,
+):
+    """Principal components from one noisy release of means and products.
+
+    What scikit-learn's :class:`~sklearn.decomposition.PCA` finds, on rows in a public
+    ball. Transforming is post-processing.
+
+    Parameters
+    ----------
+    n_components : int or float, default=None
+        Number of components to keep; None is one for each feature. In (0, 1), as many
+        as hold this part of the *noisy* variance.
+    scenario : Scenario, default=None
+        What is secret. None is one record, added or removed: differential privacy.
+    accountant : Accountant, default=None
+        How the loss is counted. None is (1, 1e-5)-differential privacy by
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
+        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
+    bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
+            default=None
+        Public bounds of the features: numbers, or arrays of shape (n_features,), all
+        lows before all highs; in a dict by name for a data frame, else by position,
+        where keys that are no columns are passed over. What lies outside is clipped in
+        `fit`, and the middle of the bounds is the centre. None takes the range the
+        scenario declares (that of its public prior), unless there is a `data_norm`.
+        ``'empirical'`` reads the range off the private data, warns, and leaves an
+        estimate for a certificate.
+    center : float or array-like of shape (n_features,), default=None
+        Public centre of the ball, instead of `bounds`; zero if None.
+    data_norm : float, default=None
+        Public radius of the ball, in the unit of the features: rows further from the
+        centre are moved towards it in `fit`, which makes variances smaller and hardly
+        turns components. None is three quarters of the distance from the middle of the
+        bounds to their corner, where few rows are. The noise is proportional to its
+        square.
+    schema : Schema, default=None
+        Public code book, by which a raw table is read, texts and missing values too:
+        its numbers are scaled to [-1, 1] by their bounds, its levels are columns of
+        zeros and ones. It stands for `bounds` and `center`.
+    whiten : bool, default=False
+        Whether components are divided by their standard deviation; those that are no
+        larger than noise, by that of noise.
+    estimate_mean : bool, default=True
+        Whether the mean is released beside the products. If not, the centre is taken
+        for it, which leaves more of the budget to the products.
+    random_state : int, RandomState instance, Generator or None, default=None
+        None draws noise from the operating system's entropy. A seed warns.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_columns)
+        Orthonormal directions of the largest noisy variances, as rows.
+    explained_variance_ : ndarray of shape (n_components,)
+        Variances along them, less what noise adds; zero where noise alone would have
+        made as much.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        The same as parts of the noisy total variance.
+    singular_values_ : ndarray of shape (n_components,)
+        Roots of the variances times ``n_records - 1``.
+    mean_ : ndarray of shape (n_columns,)
+        Noisy mean, or the public centre.
+    n_components_ : int
+        Number of components kept.
+    noise_variance_ : float
+        Mean variance of the components left out, as in scikit-learn.
+    certificate_ : Certificate
+        What was promised, in which notion, under which assumptions.
+    noise_ : Noise
+        The noise that was added to the sums of moments of rows in the unit ball.
+    accountant_ : Accountant
+        The accountant that set it.
+    n_features_in_ : int
+        Number of features, the secret column not counted.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if all are strings.
+
+    See Also
+    --------
+    skpuffer.summary.PrivateStandardScaler : Means and variances alone.
+
+    Notes
+    -----
+    *What is released.* One vector: the sum over records of ``(w z, z z' - I / d)`` with
+    w = 1/2 and z the row in the unit ball. Subtracting the public part of the products
+    costs nothing and takes ``1 / d`` off the squared sensitivity. Adding or removing a
+    record moves it by ``sqrt(1 + w**2 - 1 / d)`` in l2, replacing one by
+    ``(2 + w**2) / sqrt(2)``.
+
+    *What it cannot do.* Noise has d directions to hide a component in. With about a
+    hundred records at epsilon = 0.1 no method is better than a random basis. Features
+    of wide range dominate, as without privacy: scale them by public numbers first.
+
+    References
+    ----------
+    Dwork, Talwar, Thakurta and Zhang (2014), Analyze Gauss: optimal bounds for
+    privacy-preserving principal component analysis.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from skpuffer.decomposition import PrivatePCA
+    >>> X, _ = load_digits(return_X_y=True)
+    >>> PrivatePCA(2, bounds=(0, 16)).fit_transform(X).shape
+    (1797, 2)
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        **PrivateEstimatorMixin._parameter_constraints,
+        "n_components": [Integral, Real, str, None],
+        "bounds": ["array-like", dict, StrOptions({"empirical"}), None],
+        "center": ["array-like", Real, None],
+        "data_norm": [Interval(Real, 0, None, closed="neither"), None],
+        "whiten": ["boolean"],
+        "estimate_mean": ["boolean"],
+    }
+
+    #: Numbers of a schema by their bounds in [-1, 1].
+    _schema_scale = "box"
+
+    def __init__(
+        self,
+        n_components: float | None = None,
+        *,
+        scenario: Scenario | None = None,
+        accountant: Accountant | None = None,
+        bounds: BoundsLike = None,
+        center: ArrayLike | None = None,
+        data_norm: float | None = None,
+        schema: Schema | None = None,
+        whiten: bool = False,
+        estimate_mean: bool = True,
+        random_state: RandomState = None,
+    ):
+        self.n_components = n_components
+        self.scenario = scenario
+        self.accountant = accountant
+        self.bounds = bounds
+        self.center = center
+        self.data_norm = data_norm
+        self.schema = schema
+        self.whiten = whiten
+        self.estimate_mean = estimate_mean
+        self.random_state = random_state
+
+    # -- checks -------------------------------------------------------------------
+
+    def _check_parameters(self, scenario: Scenario) -> None:
+        _check_n_components(self.n_components)
+        check_bounds(self.bounds)
+        if self.data_norm is not None:
+            check_positive(data_norm=self.data_norm)
+        for first, second in (
+            ("schema", "bounds"),
+            ("schema", "center"),
+            ("bounds", "center"),
+        ):
+            if getattr(self, first) is not None and getattr(self, second) is not None:
+                raise ValueError(
+                    f"The parameters {first!r} and {second!r} both say where the rows "
+                    f"lie: give {second}=None, or leave {first!r} out."
+                )
+        if self.center is not None:
+            centre: Any = floats(self.center)
+            if centre is None or centre.ndim > 1 or not np.all(np.isfinite(centre)):
+                raise ValueError(
+                    "The parameter 'center' must be a finite number, or one for each "
+                    f"feature. Got {self.center!r}."
+                )
+            if self.data_norm is None:
+                raise ValueError(
+                    "The parameter 'center' says where the ball of rows is and not how "
+                    "large: give 'data_norm' as well."
+                )
+        nothing = self.schema is None and self.bounds is None and self.data_norm is None
+        if nothing and scenario.any_records:
+            raise UnsupportedError(
+                f"{type(self).__name__} needs public bounds of the rows: without, "
+                "nothing says how far one record moves what is released. Give "
+                "'bounds', a pair (low, high) or a dict of {column: (low, high)}; or "
+                "'data_norm'; or a 'schema'."
+            )
+
+    def _leaks(self) -> tuple[str, ...]:
+        return (BOUNDS_LEAK,) if are_empirical(self.bounds) else ()
+
+    def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
+        X = validate_rows(self, X, dtype=np.float64)
+        n, d = X.shape
+        n_components: Any = self.n_components
+        if n < 2:
+            raise ValueError(
+                f"The parameter 'X' holds {n} sample(s), n_samples={n}: at least 2 "
+                "records are needed, as one has no variance."
+            )
+        if isinstance(n_components, Integral) and int(n_components) > d:
+            raise ValueError(
+                f"The parameter 'n_components' must be at most the {d} columns of the "
+                f"table. Got {n_components}."
+            )
+        return X, None, None
+
+    # -- the release --------------------------------------------------------------
+
+    def _release(self, task: Task) -> QueryRelease:
+        context: Any = task.context  # of a fit, which knows the number of features
+        moments = self._moments(task)
+        return QueryRelease(
+            query=moments.total,
+            contribution=moments,
+            is_sum=True,
+            dim=moments.dim,
+            sensitivity=moments.sensitivity,
+            n_records=context.n_records,
+            name="second moments",
+            context=context,
+            assumptions=(
+                "the centre and the radius of the ball are public; rows outside of it "
+                "are moved to its surface",
+            ),
+        )
+
+    def _moments(self, task: Task) -> SecondMoments:
+        """Contribution of a record: the centre and radius of the ball of rows."""
+        context: Any = task.context
+        d, bounds = context.n_features, None
+        weight = MEAN_WEIGHT if self.estimate_mean else 0.0
+        if self.schema is not None:
+            centre, radius = np.zeros(d), _usual_norm(context.feature_map.schema)
+        elif self.bounds is None and self.data_norm is not None:
+            given: Any = 0.0 if self.center is None else self.center
+            centre, radius = np.asarray(given, dtype=float), math.inf
+        else:
+            bounds = resolve_bounds(
+                self.bounds, d, scenario=task.scenario, context=context, X=task.X
+            )
+            if bounds is None:
+                raise UnsupportedError(
+                    "The scenario declares no bounds of the features: give 'bounds', "
+                    "'data_norm' or a 'schema'."
+                )
+            centre = bounds.middle
+            radius = _USUAL_LENGTH * float(np.linalg.norm(bounds.half))
+        if centre.ndim and len(centre) != d:
+            raise ValueError(
+                f"The parameter 'center' has {len(centre)} numbers for {d} features."
+            )
+        return SecondMoments(
+            centre=tuple(np.broadcast_to(centre, d).tolist()),
+            radius=radius if self.data_norm is None else float(self.data_norm),
+            weight=weight,
+            bounds=bounds,
+        )
+
+    def _publish(self, value: Floats, release: Any) -> None:
+        moments, n = release.contribution, release.n_records
+        noise = noise_deviation(self.noise_, value.size)
+        mean, products = moments.moments(value, n)
+        # a noisy mean times itself is too large by the variance of its noise
+        covariance = products - np.outer(mean, mean)
+        if moments.weight:
+            covariance[np.diag_indices_from(covariance)] += (
+                noise / (moments.weight * n)
+            ) ** 2
+        # as scikit-learn's, of the sample; in the unit of the features
+        unit = moments.radius**2 * n / (n - 1)
+        deviation = unit * noise / (math.sqrt(2) * n)
+        variances, components, trace = noisy_spectrum(unit * covariance, deviation)
+        ratios = variances / trace if trace > 0 else np.zeros_like(variances)
+        k = _number_kept(self.n_components, ratios)
+        self.n_components_ = k
+        self.mean_ = np.asarray(moments.centre) + moments.radius * mean
+        self.components_ = components[:k]
+        self.explained_variance_ = variances[:k]
+        self.explained_variance_ratio_ = ratios[:k]
+        self.singular_values_ = np.sqrt((n - 1) * variances[:k])
+        rest = variances[k:]
+        self.noise_variance_ = float(rest.mean()) if len(rest) else 0.0
+        # a direction of noise alone varies by as much, and is not blown up
+        least = spectrum_edge(deviation, len(variances))
+        scale = np.sqrt(np.maximum(variances[:k], least))
+        self._scale = np.where(scale > 0, scale, 1.0)
+
+    # -- post-processing ----------------------------------------------------------
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.n_components_)
+
+    def get_covariance(self) -> Floats:
+        """Return the noisy covariance: positive semi-definite.
+
+        Returns
+        -------
+        ndarray of shape (n_columns, n_columns)
+            The components kept, and the mean variance of the others in all further
+            directions, as in scikit-learn.
+        """
+        check_is_fitted(self)
+        V = self.components_
+        above = self.explained_variance_ - self.noise_variance_
+        covariance: Floats = (V.T * above) @ V
+        covariance[np.diag_indices_from(covariance)] += self.noise_variance_
+        return covariance
+
+    def transform(self, X: Table) -> Floats:
+        """Return rows by their components.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_records, n_features)
+            A secret column is dropped.
+
+        Returns
+        -------
+        ndarray of shape (n_records, n_components)
+        """
+        check_is_fitted(self)
+        X = self._without_secret(X)
+        rows = validate_rows(self, X, dtype=np.float64, reset=False)
+        scores: Floats = (rows - self.mean_) @ self.components_.T
+        return scores / self._scale if self.whiten else scores
+
+    def inverse_transform(self, X: Table) -> Floats:
+        """Return the rows that have these components, and no others.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_records, n_components)
+
+        Returns
+        -------
+        ndarray of shape (n_records, n_columns)
+            In the columns of `mean_`: with a schema, in those it makes.
+        """
+        check_is_fitted(self)
+        scores = np.asarray(read_numbers(X), dtype=np.float64)
+        if scores.ndim != 2 or scores.shape[1] != self.n_components_:
+            raise ValueError(
+                "The parameter 'X' must have shape (n_records, "
+                f"{self.n_components_}). Got {scores.shape}."
+            )
+        if self.whiten:
+            scores = scores * self._scale
+        rows: Floats = scores @ self.components_ + self.mean_
+        return rows
+
+
+def _check_n_components(given: Any) -> None:
+    """Refuse what is neither a number of components nor a part of the variance."""
+    if given is None:
+        return
+    number = isinstance(given, Real) and not isinstance(given, bool | np.bool_)
+    if number and (isinstance(given, Integral) or float(given).is_integer()):
+        number = isinstance(given, Integral) and int(given) >= 1
+    elif number:
+        number = 0 < given < 1
+    if not number:
+        raise ValueError(
+            "The parameter 'n_components' must be a number of components, or a part of "
+            f"the noisy variance in (0, 1). Got {given!r}"
+            + (
+                ": the number that is most likely by the data is known for data "
+                "without noise only."
+                if given == "mle"
+                else "."
+            )
+        )
+
+
+def _number_kept(n_components: Any, ratios: Floats) -> int:
+    """Number of components, of the noisy spectrum where a part of it is asked for."""
+    if n_components is None:
+        return len(ratios)
+    if isinstance(n_components, Integral):
+        return int(n_components)
+    # with much noise all together may hold less than was asked for
+    reached = np.cumsum(ratios) >= n_components
+    return int(reached.argmax()) + 1 if reached.any() else len(ratios)
+
+
+def _usual_norm(schema: Schema) -> float:
+    """Length of a usual row of a schema: levels are of length one, numbers shorter."""
+    squares = [
+        _USUAL_LENGTH**2 if isinstance(schema[name], Number) else 1.0
+        for name in schema.names
+    ]
+    return math.sqrt(sum(squares))

@@ -1,0 +1,253 @@
+"""Categorical naive Bayes from one noisy release of counts by class and cell."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skpuffer._raw_tables import column_keys, mapped_context, read_raw
+from skpuffer.releases import QueryRelease
+from skpuffer.schema import Schema
+from skpuffer.utils._bounds import check_bounds
+from skpuffer.utils._checks import check_count, check_non_negative
+from skpuffer.utils._deviation import noise_deviation
+from skpuffer.utils._sklearn import Interval
+
+from ._base import PrivateNaiveBayes
+from ._counts import cell_counts, class_tables, smoothed
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
+
+    from skpuffer.accountants import Accountant
+    from skpuffer.base import Task
+    from skpuffer.scenarios import Scenario
+    from skpuffer.schema import Binning
+    from skpuffer.utils._types import BoundsLike, Floats, RandomState
+
+__all__ = ["PrivateCategoricalNB"]
+
+
+class PrivateCategoricalNB(PrivateNaiveBayes):
+    """Naive Bayes on the cells of any table, from one noisy release of counts.
+
+    What scikit-learn's :class:`~sklearn.naive_bayes.CategoricalNB` estimates, with
+    numbers in public bins and missing values and new levels in a cell of their own.
+
+    Parameters
+    ----------
+    scenario : Scenario, default=None
+        What is secret. None is one record, added or removed: differential privacy.
+    accountant : Accountant, default=None
+        How the loss is counted. None is (1, 1e-5)-differential privacy by
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
+        numbers by :class:`~skpuffer.accountants.Best` under any other scenario. The
+        release is counts, so discrete noise will do as well as any other, and pure
+        epsilon (``GroupPrivacy(epsilon, noise='laplace')``).
+    alpha : float, default=1.0
+        Additive smoothing of the noisy counts. Beside it, a fifth of the noise's
+        deviation is added, in proportion to the size of the class.
+    n_bins : int, default=32
+        Equal cells of a number for which the schema does not say how many.
+    schema : Schema, default=None
+        Public code book, by which a raw table is read. It stands for `bounds` and
+        `categories` and, if it has a target, for `classes`.
+    bounds : pair (low, high) or dict of {column: (low, high)}, default=None
+        Public bounds of the columns that are numbers: numbers, or arrays of one for
+        each such column; in a dict by name for a data frame, else by position. What
+        lies outside is read as the nearest cell.
+    categories : dict of {column: list}, default=None
+        Public levels of the columns that are categories. Missing values and levels that
+        are not listed share a cell of their own.
+    classes : array-like, default=None
+        Public class labels. A record with any other label counts as nothing. None takes
+        those of the schema's target or, without one, those of `y` as public.
+    random_state : int, RandomState instance, Generator or None, default=None
+        None draws noise from the operating system's entropy. A seed warns.
+
+    Attributes
+    ----------
+    category_count_ : list of ndarray of shape (n_classes, n_cells)
+        Noisy counts of each column's cells in each class, not negative; the rows of all
+        columns have the sums `class_count_`.
+    feature_log_prob_ : list of ndarray of shape (n_classes, n_cells)
+        Smoothed log-probabilities of the cells given the class.
+    class_count_ : ndarray of shape (n_classes,)
+        Noisy sizes of the classes, whose sum is the public number of records.
+    class_prior_ : ndarray of shape (n_classes,)
+        Smoothed probabilities of the classes.
+    n_categories_ : ndarray of shape (n_features,)
+        Number of cells of each column.
+    binning_ : Binning
+        Public map from raw rows to cells.
+    classes_ : ndarray of shape (n_classes,)
+        Public class labels.
+    certificate_ : Certificate
+        What was promised, in which notion, under which assumptions.
+    noise_ : Noise
+        The noise that was added to the counts.
+    accountant_ : Accountant
+        The accountant that set it.
+    n_features_in_ : int
+        Number of features, the secret column not counted.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if all are strings.
+
+    See Also
+    --------
+    PrivateGaussianNB : Normal distributions, for small tables of numbers.
+
+    Notes
+    -----
+    *What is released.* One vector: the counts of all cells of all d columns in each
+    class. Adding or removing a record moves it by ``sqrt(d)`` in l2 and by d in l1,
+    replacing one by ``sqrt(2 d)`` and ``2 d``. Where a secret moves some columns only,
+    as scenarios of moves say, d is the number of those.
+
+    *What is made of it.* The size of a class is the inverse-variance mean of what its d
+    columns say; the counts of each are then projected on those that have this sum and
+    are not negative.
+
+    Examples
+    --------
+    >>> from skpuffer.datasets import load_adult
+    >>> from skpuffer.naive_bayes import PrivateCategoricalNB
+    >>> X, y = load_adult(return_X_y=True)
+    >>> model = PrivateCategoricalNB(
+    ...     bounds={"age": (17, 90), "hours-per-week": (1, 99)},
+    ...     categories={"sex": ["Female", "Male"]},
+    ...     classes=["<=50K", ">50K"],
+    ... )
+    >>> table = X[["age", "sex", "hours-per-week"]]
+    >>> model.fit(table, y).n_categories_
+    array([32,  3, 32])
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        **PrivateNaiveBayes._parameter_constraints,
+        "alpha": [Interval(Real, 0, None, closed="left")],
+        "n_bins": [Interval(Integral, 1, None, closed="left")],
+        "bounds": ["array-like", dict, None],
+        "categories": [dict, None],
+        "classes": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        scenario: Scenario | None = None,
+        accountant: Accountant | None = None,
+        *,
+        alpha: float = 1.0,
+        n_bins: int = 32,
+        schema: Schema | None = None,
+        bounds: BoundsLike = None,
+        categories: Mapping[Hashable, Sequence[Any]] | None = None,
+        classes: ArrayLike | None = None,
+        random_state: RandomState = None,
+    ):
+        self.scenario = scenario
+        self.accountant = accountant
+        self.alpha = alpha
+        self.n_bins = n_bins
+        self.schema = schema
+        self.bounds = bounds
+        self.categories = categories
+        self.classes = classes
+        self.random_state = random_state
+
+    # -- fit ----------------------------------------------------------------------
+
+    def _check_parameters(self, scenario: Scenario) -> None:
+        super()._check_parameters(scenario)
+        check_non_negative(alpha=self.alpha)
+        check_count(n_bins=self.n_bins)
+        if isinstance(self.bounds, str):
+            raise ValueError(
+                "The parameter 'bounds' must be public: a pair (low, high) or a dict "
+                f"of {{column: (low, high)}}. Got {self.bounds!r}."
+            )
+        check_bounds(self.bounds)
+        if self.schema is None and self.bounds is None and not self.categories:
+            raise ValueError(
+                f"{type(self).__name__} needs a public code book: give 'schema', or "
+                "'bounds' and 'categories' of the columns."
+            )
+
+    def _read_by(self, schema: Schema) -> Binning:
+        return schema.binning(self.n_bins)
+
+    def _read_rows(self, X: Any) -> tuple[Any, Any]:
+        X = read_raw(self, X, reset=True)
+        if self.schema is not None:
+            return X, None  # cells already
+        schema = Schema.from_parameters(
+            column_keys(X),
+            bounds=self.bounds,
+            categories=self.categories,
+        )
+        binning = self._read_by(schema)
+        # numbers stay as they are, so that scenarios may say how far they move
+        return (binning(X) if self.categories else X), binning
+
+    def _release(self, task: Task) -> QueryRelease:
+        context, binning = task.context, task.reading
+        classes: Any = context.classes
+        if binning is None:
+            binning, raw = context.feature_map, False
+        else:
+            raw = not self.categories
+            if not raw:
+                context = mapped_context(context, binning, len(binning.n_cells))
+        counts = cell_counts(
+            binning.n_cells, len(classes), binning=binning if raw else None
+        )
+        return QueryRelease(
+            query=counts.total,
+            contribution=counts,
+            is_sum=True,
+            is_integer=True,
+            dim=counts.dim,
+            sensitivity=counts.sensitivity,
+            n_records=context.n_records,
+            name="counts by class and cell",
+            context=context,
+            assumptions=(self._public_facts(task),),
+        )
+
+    def _publish(self, value: Floats, release: Any) -> None:
+        binning = release.contribution.binning or release.context.feature_map
+        self.binning_ = getattr(binning, "then", binning)
+        n_cells, n_classes = self.binning_.n_cells, len(self.classes_)
+        sizes, tables = class_tables(value, n_cells, release.n_records, n_classes)
+        self.n_categories_ = np.array(n_cells)
+        self.class_count_ = sizes
+        self.category_count_ = tables
+        [shares] = smoothed([sizes[None]], self.alpha, 0.0)
+        self.class_prior_ = shares[0]
+        deviation = noise_deviation(self.noise_, value.size)
+        with np.errstate(divide="ignore"):  # of cells without mass, where alpha is zero
+            self.feature_log_prob_ = [
+                np.log(shares) for shares in smoothed(tables, self.alpha, deviation)
+            ]
+
+    # -- post-processing ----------------------------------------------------------
+
+    def _log_likelihood(self, X: Any) -> Floats:
+        if self.schema is None:
+            X = self.binning_(read_raw(self, X, reset=False))
+        likelihood = np.zeros((len(X), len(self.classes_)))
+        for codes, logarithms in zip(X.T, self.feature_log_prob_, strict=True):
+            likelihood += logarithms.T[codes]
+        return likelihood
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
