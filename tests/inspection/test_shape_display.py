@@ -40,7 +40,7 @@ def model(n_classes=2, **options):
             "gain": rng.lognormal(3, 2, 500),
         }
     )
-    y = (X["age"] * n_classes // 100).astype(int)
+    y = (X["age"] * n_classes // 100).astype(int).to_numpy()
     return PrivateAdditiveClassifier(
         accountant=PrivacyLoss(5.0, 1e-5),
         schema=SCHEMA,
