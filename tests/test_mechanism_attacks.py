@@ -213,6 +213,25 @@ ESTIMATORS = {
         misclassified(),
         5000,
     ),
+    "gaussian bayes": (
+        PrivateGaussianNB(bounds=(-1, 1), classes=[0, 1]),
+        REPLACED,
+        LABELS,
+        FEW,
+    ),
+    "gaussian bayes, no class": (
+        PrivateGaussianNB(bounds=(-1, 1), classes=[0, 1]),
+        ABSENT,
+        targets(0, 7, rest=(0, 1, 0, 1, 0)),
+        FEW,
+    ),
+    "categorical bayes": (
+        PrivateCategoricalNB(bounds=(-1, 1), n_bins=4, classes=[0, 1]),
+        REPLACED,
+        LABELS,
+        FEW,
+    ),
+    "principal components": (PrivatePCA(data_norm=1.0), REPLACED, turned(), FEW),
     # a record that counts as nothing, beside one that counts as much as can be
     "summary, no level": (
         PrivateSummary(statistics=["rate"], categories={0: [0, 1]}),
@@ -234,25 +253,6 @@ ESTIMATORS = {
         targets(7, 1, rest=(0, 1, 0, 1, 0)),
         FEW,
     ),
-    "gaussian bayes": (
-        PrivateGaussianNB(bounds=(-1, 1), classes=[0, 1]),
-        REPLACED,
-        LABELS,
-        FEW,
-    ),
-    "gaussian bayes, no class": (
-        PrivateGaussianNB(bounds=(-1, 1), classes=[0, 1]),
-        ABSENT,
-        targets(0, 7, rest=(0, 1, 0, 1, 0)),
-        FEW,
-    ),
-    "categorical bayes": (
-        PrivateCategoricalNB(bounds=(-1, 1), n_bins=4, classes=[0, 1]),
-        REPLACED,
-        LABELS,
-        FEW,
-    ),
-    "principal components": (PrivatePCA(data_norm=1.0), REPLACED, turned(), FEW),
     "logistic": (PrivateLogisticRegression(**STEP), REPLACED, LABELS, FEW),
     "sgd": (PrivateSGDClassifier(**STEP), REPLACED, LABELS, FEW),
     "svc": (PrivateLinearSVC(**STEP), REPLACED, LABELS, FEW),

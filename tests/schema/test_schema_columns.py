@@ -228,10 +228,16 @@ def test_from_a_public_table(make):
         }
     )
     book = Schema.from_public(table, target="flag", missing=[-9], amounts=["n"])
-    assert book["n"] == Number(1, 9, integer=True, amount=True)
-    assert book["x"] == Number(0.5, 2.0, missing_level=True)
-    assert book["s"].levels == ("a", "b") and book.classes == (0, 1)
-    assert book["gap"] == Number(1, 4, integer=True, missing=(-9,), missing_level=True)
+    # an amount that is positive has the scale of the logarithm
+    n, x, gap = np.log([1, 5, 3, 9]), np.array([0.5, 2, 1]), np.array([1, 3, 4])
+    where = {"integer": True, "centre": n.mean(), "spread": n.std()}
+    assert book["n"] == Number(1, 9, amount=True, **where)
+    where = {"missing_level": True, "centre": x.mean(), "spread": x.std()}
+    assert book["x"] == Number(0.5, 2.0, **where)
+    assert book["s"] == Category(("a", "b"), shares=(1 / 3, 2 / 3))
+    assert book.classes == (0, 1)
+    where |= {"centre": gap.mean(), "spread": gap.std()}
+    assert book["gap"] == Number(1, 4, integer=True, missing=(-9,), **where)
 
 
 @pytest.mark.parametrize(

@@ -88,8 +88,10 @@ def model_of(entry, **parameters):
     model.set_params(**{k: v for k, v in own.items() if k in known})
     if is_regressor(model):
         return model.set_params(schema=NUMBERS, **parameters), targets()
-    y = labels() if is_classifier(model) else None
-    return model.set_params(schema=CLASSES, **parameters), y
+    if not is_classifier(model):
+        # a target is a column of a table like any other where nothing is predicted
+        return model.set_params(schema=Schema(COLUMNS), **parameters), None
+    return model.set_params(schema=CLASSES, **parameters), labels()
 
 
 def answers(model, X):
