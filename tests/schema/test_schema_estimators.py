@@ -17,6 +17,7 @@ from skpuffer.accountants import GroupPrivacy, OverlapAmplification
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.compose import OutputPerturbation, PublicPreprocessing
 from skpuffer.ensemble import PATEClassifier
+from skpuffer.inspection._twins import baselines_of
 from skpuffer.linear_model import (
     PrivateLogisticRegression,
     PrivateRidge,
@@ -507,3 +508,16 @@ def test_searches_and_scores_of_raw_tables():
     search = GridSearchCV(model, {"schema": [CLASSES, CLASSES.without("gain")]}, cv=2)
     assert search.fit(X, y).best_estimator_.schema in (CLASSES, CLASSES.without("gain"))
     assert len(cross_val_score(model, X, y, cv=2)) == 2
+
+
+def test_a_twin_under_differential_privacy_reads_the_same_table():
+    secret = AttributeScenario("race", level="record", prior=BoundedOdds(4.0))
+    model = PrivateLogisticRegression(
+        secret, OverlapAmplification(epsilon=0.3, delta=1e-5), schema=CLASSES
+    )
+    X = table()
+    baselines, without = baselines_of("dp", model, "accountant__epsilon", X)
+    assert "race" not in without
+    for twin in baselines.values():
+        assert twin.schema.names == ("age", "sex", "gain")
+        assert twin.fit(without, labels()).n_features_in_ == 3
