@@ -1,6 +1,7 @@
 """Every estimator with a code book reads raw tables by it, in fit and afterwards."""
 
 import inspect
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -521,3 +522,39 @@ def test_a_twin_under_differential_privacy_reads_the_same_table():
     for twin in baselines.values():
         assert twin.schema.names == ("age", "sex", "gain")
         assert twin.fit(without, labels()).n_features_in_ == 3
+
+
+@every
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+def test_empty_tables_and_single_rows(entry):
+    model, y = model_of(entry)
+    X = table()
+    with pytest.raises(ValueError, match="0 sample|0 records"):
+        model.fit(X[:0], None if y is None else y[:0])
+    assert not hasattr(model, "certificate_")
+    # of one record: fitted, or refused by its number
+    with listen() as said:
+        model.fit(X[:1], None if y is None else y[:1])
+    if said.error is not None:
+        assert "n_samples" in str(said.error) or "'n_" in str(said.error)
+
+
+@every
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+def test_fitted_models_are_pickled_with_their_code_book(entry):
+    model, y = model_of(entry)
+    X = table()
+    again = pickle.loads(pickle.dumps(model.fit(X, y)))
+    assert again.feature_map_ == model.feature_map_
+    if answers(model, X[:3]) is not None:
+        np.testing.assert_array_equal(answers(again, X[:3]), answers(model, X[:3]))
+
+
+def test_regression_needs_bounds_from_somewhere():
+    with pytest.raises(ValueError, match="'target_bounds' is missing.*'schema'"):
+        PrivateRidge(schema=NUMBERS.without("t")).fit(table(), targets())
+    model = PrivateRidge(schema=NUMBERS.without("t"), target_bounds=(-2, 2))
+    # without a target in the code book, targets are numbers as elsewhere
+    with pytest.raises(ValueError, match="'y'"):
+        model.fit(table(), targets())
+    assert model.fit(table(), np.zeros(N)).n_features_in_ == 4
