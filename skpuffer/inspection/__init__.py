@@ -5,6 +5,7 @@ from ._belief_display import BeliefDisplay
 from ._equivalent_noise import EquivalentNoiseDisplay
 from ._marginals import MarginalDisplay
 from ._noise_family import LightestTail, equivalent_noises, lightest_tail
+from ._shape_display import ShapeDisplay
 from ._utility import PrivacyUtilityDisplay
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "LightestTail",
     "MarginalDisplay",
     "PrivacyUtilityDisplay",
+    "ShapeDisplay",
     "audit_belief",
     "equivalent_noises",
     "lightest_tail",
