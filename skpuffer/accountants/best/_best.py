@@ -266,7 +266,8 @@ class Best(Accountant):
             That of the least epsilon.
         """
         self.check()
-        check_values(noise, release)
+        # each candidate says whether noise of dependent coordinates is for it
+        check_values(noise, release, joint=True)
         bound = FactsOnce(bind(scenario, release))
         asked = list(self._asked(type(release)))
         # those of the same noise, or all: an accountant certifies any that it knows
