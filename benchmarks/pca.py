@@ -5,12 +5,12 @@
 The share of the variance along the best k directions that lies along the released ones,
 on six tables of numbers at epsilon 0.1, 1 and 3, twenty draws of noise each (five of
 Adult); beside it that of random directions. Ours is under (epsilon, 1e-5) with Gaussian
-noise, and under pure epsilon with noise in the l2 norm and with Laplace noise. The peer, of pure epsilon, runs on the same arrays where
-SKPUFFER_DIFFPRIVLIB_PYTHON names the interpreter of its environment (its stored figures
-where not), five draws each. It samples by rejection, and where five draws take longer
-than ten seconds it is stopped: its figure is missing then. The range of the table is
-taken for public bounds, for either, and columns are as they come ("raw") or scaled to
-[-1, 1] by them ("scaled").
+noise, and under pure epsilon with noise in the l2 norm and with Laplace noise. The
+peer, of pure epsilon, runs on the same arrays where SKPUFFER_DIFFPRIVLIB_PYTHON names
+the interpreter of its environment (its stored figures where not), five draws each. It
+samples by rejection, and where five draws take longer than ten seconds it is stopped:
+its figure is missing then. The range of the table is taken for public bounds, for
+either, and columns are as they come ("raw") or scaled to [-1, 1] by them ("scaled").
 
 The data files are those that SKPUFFER_TEST_DATA names. Stores the figures with versions
 in ``benchmarks/results/pca.csv``. ``--quick`` takes the small tables and no peer,
