@@ -2,9 +2,9 @@
 
     python -m benchmarks.series [--quick]
 
-(1, 1e-5) throughout. Household power by the hour: does the next hour take two kilowatts
-or more, by how much this one takes (four levels)? A record is an hour and the next one.
-The first half of the series is public: the chain is learnt on it, each transition
+(1, 1e-5) throughout. Household power by the hour: does the next hour take more than a
+kilowatt, by how much this one takes (four levels)? A record is an hour and the next
+one. The first half of the series is public: the chain is learnt on it, each transition
 counted once more, and accuracy is measured on it; models are fitted to the other half,
 by noisy gradients and by votes of 80 teachers. Side by side stand plain DP (one record
 replaced, as if no other told of it), all records of the window outside of which the

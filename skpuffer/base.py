@@ -9,10 +9,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    clone,
+    is_classifier,
+    is_regressor,
+)
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.validation import check_consistent_length
 
+from skpuffer._targets import counted, declared_classes, rows_and_labels
 from skpuffer.accountants import Accountant, Best, Calibration, PrivacyLoss
 from skpuffer.accountants._gain import gain_over_records
 from skpuffer.exceptions import (
@@ -25,14 +32,17 @@ from skpuffer.exceptions import (
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import BoundScenario, RecordScenario, Scenario
 from skpuffer.schema import Schema
+from skpuffer.schema._agreement import check_agreement
 from skpuffer.utils._checks import noise_generator
 from skpuffer.utils._reading import (
     as_table,
     column_names,
     drop_position,
+    is_frame,
     matching_names,
     read_groups,
     read_secret,
+    to_pandas,
     validate_labels,
     validate_rows,
 )
@@ -45,7 +55,7 @@ if TYPE_CHECKING:
 
     from skpuffer.noise import Noise
     from skpuffer.privacy import Certificate
-    from skpuffer.utils._types import Floats, Table
+    from skpuffer.utils._types import Floats, Indices, Table
 
 __all__ = [
     "DEFAULT_DELTA",
@@ -82,6 +92,18 @@ SEEDED = "the noise was drawn from a seed: whoever knows it can remove the noise
 FLOATING_POINT = (
     "the noise is drawn in floating point: the last digits of what is released may "
     "tell more than the promise allows"
+)
+
+#: What a certificate says of labels that no public class names.
+NO_LABEL = (
+    "a record whose label is missing, or none of the declared classes, counts as "
+    "nothing"
+)
+
+#: Why there is no code book within public preprocessing.
+SCHEMA_BEHIND_PREPROCESSING = (
+    "The parameter 'schema' reads raw columns, and public preprocessing stands before "
+    "the estimator: give one of them."
 )
 
 #: What an estimator cannot see of the steps before it.
@@ -298,6 +320,8 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         # refused before any row is read, so that the refusal tells nothing of the data.
         scenario, accountant = scenario_and_accountant(self)
         rng, seeded = noise_generator(self.random_state)
+        if self.schema is not None:
+            self._check_schema(y)
         self._check_parameters(scenario)
         # what a parameter such as bounds='empirical' takes from the rows, in words
         leaks = self._leaks()
@@ -313,22 +337,25 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         if feature_map is None:
             X, secret = self._split_secret(scenario, X, secret)
         schema_map = None
-        if getattr(self, "schema", None) is not None:
+        if self.schema is not None:
             # nothing but the columns of the code book is read, whatever else there is
             schema_map = feature_map = self._schema_map(scenario, feature_map)
             X = schema_map.schema.frame(X)
-        target_name = getattr(y, "name", None)
-        # of a frame of one column, unless it was numbered
-        if target_name is None and len(named := matching_names(y) or ()) == 1:
-            (target_name,) = named
+        target_name = _target_name(y)
         if scenario.is_coded:
-            X, y = scenario.coded_records(X, y, target_name)
+            # what nothing refuses later must be a record that the belief speaks of
+            fills = {
+                "fill_rows": self._reads_missing(),
+                "fill_targets": self._of_no_target() is not None,
+            }
+            X, y = scenario.coded_records(X, y, target_name, **fills)
         raw, names = X, matching_names(X)
         if feature_map is not None:
             X = feature_map(X)
         # kept as given: validation turns class labels into codes, a prior knows the
         # labels
         raw_y = y
+        of_no_target = self._of_no_target()
         X, y, reading = self._validate(X, y)
         if secret is not None:
             secret = read_secret(secret)
@@ -355,7 +382,9 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
             else tuple(np.asarray(self.classes_).tolist()),
             groups=groups,
             feature_map=feature_map,
-            empirical=(raw, raw_y, secret) if scenario.needs_empirical else None,
+            empirical=self._empirical(raw, raw_y, secret, y)
+            if scenario.needs_empirical
+            else None,
         )
         start = None
         if released is not None or getattr(self, "init", None) is not None:
@@ -378,7 +407,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         # promise would hold for them
         task = replace(task, X=bound.check_rows(X))
         leaks = (*leaks, *bound.leaks(task.X, secret))
-        assumed = [] if y is None else [bound.target_assumption]
+        assumed = [] if y is None else [bound.target_assumption, of_no_target]
         assumed += [UNTOUCHED_ROWS, FLOATING_POINT]
         if feature_map is not None:
             assumed.append(feature_map.assumption)
@@ -415,6 +444,18 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
             self._publish_schema(schema_map)
         ledger.call_on_fit_task_end(estimator=self, metadata=metadata)
         callback.call_on_fit_task_end(estimator=self, metadata=metadata)
+
+    def _empirical(self, raw: Any, raw_y: Any, secret: Any, y: Any) -> Any:
+        """Return the private rows as a prior: those that count."""
+        if y is None or self._of_no_target() is None:
+            return raw, raw_y, secret
+        # labels as they were read, which a prior's are compared with
+        labels = self.classes_[y] if hasattr(self, "classes_") else y
+        mask = counted(y)
+        if mask is None:
+            return raw, labels, secret
+        kept = to_pandas(raw)[mask] if is_frame(raw) else raw[mask]
+        return kept, labels[mask], None if secret is None else secret[mask]
 
     def _execute(
         self, task: Task, release: Any, noise: Noise, rng: np.random.Generator
@@ -516,8 +557,48 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
 
     # -- a table with a code book -------------------------------------------------
 
+    #: Public code book of the table: a parameter of the estimators that read by it.
+    schema: Schema | None = None
+
     #: How numbers of a code book reach the estimator; see :class:`Encoding`.
     _schema_scale: str = "unit_ball"
+
+    def _reads_missing(self) -> bool:
+        """Whether missing values are read, and not refused."""
+        return self.schema is not None
+
+    def _of_no_target(self) -> str | None:
+        """Return what a certificate says of records without a target, or None."""
+        return None
+
+    def _check_schema(self, y: Any) -> None:
+        """Check the code book against the other parameters and the target's name.
+
+        Before any row is read: what is refused here tells nothing of the data.
+        """
+        schema: Any = self.schema
+        if not isinstance(schema, Schema):
+            raise TypeError(
+                "The parameter 'schema' must be a skpuffer.schema.Schema or None. "
+                f"Got {type(schema).__name__}."
+            )
+        check_agreement(schema, self.get_params(deep=False))
+        name = _target_name(y)
+        if name in schema.names:
+            raise ValueError(
+                f"The target {name!r} is among the features of the parameter 'schema': "
+                f"name it as its target, Schema(..., target={name!r}), or leave it out "
+                f"by schema.without({name!r})."
+            )
+        wrong = None
+        if is_classifier(self) and schema.target_bounds is not None:
+            wrong = "a number, and a classifier needs a list of classes"
+        if is_regressor(self) and schema.classes is not None:
+            wrong = "a category, and a regressor needs a number with bounds"
+        if wrong is not None:
+            raise ValueError(
+                f"The target {schema.target!r} of the parameter 'schema' is {wrong}."
+            )
 
     def _schema_map(self, scenario: Scenario, feature_map: Any) -> Any:
         """Return the public map from raw columns to what the estimator reads.
@@ -529,16 +610,8 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
             Other public preprocessing, beside which there is no code book.
         """
         schema: Any = self.schema
-        if not isinstance(schema, Schema):
-            raise TypeError(
-                "The parameter 'schema' must be a skpuffer.schema.Schema or None. "
-                f"Got {type(schema).__name__}."
-            )
         if feature_map is not None:
-            raise ValueError(
-                "The parameter 'schema' reads raw columns, and public preprocessing "
-                "stands before the estimator: give one of them."
-            )
+            raise ValueError(SCHEMA_BEHIND_PREPROCESSING)
         position = scenario.secret_position(schema.names, len(schema))
         if position is not None:
             schema = schema.without(schema.names[position])
@@ -636,10 +709,38 @@ class PrivateClassifierMixin(ClassifierMixin):  # type: ignore[misc] # scikit-le
     """Mixin of private classifiers: public class labels, encoded for the query."""
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
-        return *validate_labels(self, X, y), None
+        return *validate_classes(self, X, y), None
+
+    def _reads_missing(self) -> bool:
+        """Whether missing values are read, and not refused."""
+        return self.schema is not None
+
+    def _of_no_target(self) -> str | None:
+        return None if declared_classes(self) is None else NO_LABEL
 
     def __sklearn_tags__(self) -> Tags:
         return mark_noisy(super().__sklearn_tags__())
+
+
+def validate_classes(estimator: Any, X: Any, y: Any) -> tuple[Any, Indices]:
+    """Validate, set `classes_`, and encode the target as class indices.
+
+    By declared classes a label that is none of them is -1. Without, the labels of the
+    table are taken as public, which the certificate says.
+    """
+    declared = declared_classes(estimator)
+    if declared is None:
+        return validate_labels(estimator, X, y)
+    return rows_and_labels(estimator, X, y, declared)
+
+
+def _target_name(y: Any) -> Any:
+    """Name of a target, where it has one."""
+    name = getattr(y, "name", None)
+    # of a frame of one column, unless it was numbered
+    if name is None and len(named := matching_names(y) or ()) == 1:
+        (name,) = named
+    return name
 
 
 def mark_noisy(tags: Tags) -> Tags:

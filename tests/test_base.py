@@ -23,7 +23,13 @@ from skpuffer.ensemble import PATEAggregator
 from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import LaplaceNoise
-from skpuffer.preprocessing import PublicOneHotEncoder, RowNormClipper
+from skpuffer.preprocessing import (
+    PublicBinner,
+    PublicImputer,
+    PublicMinMaxScaler,
+    PublicOneHotEncoder,
+    RowNormClipper,
+)
 from skpuffer.scenarios import (
     AttributeScenario,
     MarkovChainScenario,
@@ -33,7 +39,13 @@ from skpuffer.summary import PrivateMean
 from skpuffer.testing import all_estimators
 from skpuffer.testing._estimator_checks import _arguments
 
-PUBLIC = (PublicOneHotEncoder, RowNormClipper)
+PUBLIC = (
+    PublicBinner,
+    PublicImputer,
+    PublicMinMaxScaler,
+    PublicOneHotEncoder,
+    RowNormClipper,
+)
 PRIVATE = [e.instance for e in all_estimators() if not isinstance(e.instance, PUBLIC)]
 
 X = np.random.default_rng(0).uniform(-1, 1, size=(40, 3))

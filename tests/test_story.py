@@ -178,7 +178,13 @@ def test_an_attacker_beats_less_noise():
 
 
 #: Transformers that draw no noise.
-PUBLIC = ("PublicOneHotEncoder", "RowNormClipper")
+PUBLIC = (
+    "PublicBinner",
+    "PublicImputer",
+    "PublicMinMaxScaler",
+    "PublicOneHotEncoder",
+    "RowNormClipper",
+)
 
 
 @pytest.mark.slow

@@ -79,6 +79,14 @@ class Peer:
         return json.loads(answer.stdout)
 
 
+DP_EBM = Peer(
+    name="interpret",
+    variable="SKPUFFER_INTERPRET_PYTHON",
+    script="interpret_ebm.py",
+    relation="add_remove",
+    pure=False,
+)
+
 PEERS = (
     Peer(
         name="diffprivlib",

@@ -19,6 +19,8 @@ MODULES = [
     "skpuffer.naive_bayes",
     "skpuffer.svm",
     "skpuffer.neural_network",
+    "skpuffer.additive",
+    "skpuffer.cluster",
     "skpuffer.decomposition",
     "skpuffer.ensemble",
     "skpuffer.compose",

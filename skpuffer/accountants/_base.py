@@ -254,7 +254,12 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         if type(release) is VoteRelease:
             release = self._votes_as_read(release)
         check_values(noise, release, self._takes_joint_noise)
-        bound = bind(scenario, release)
+        return self._certified(noise, release, bind(scenario, release))
+
+    def _certified(
+        self, noise: Noise, release: Any, bound: BoundScenario
+    ) -> Certificate:
+        """Find what a noise promises, once all that is given is checked."""
         return self._account(release, bound, noise.norm).certify(noise)
 
     def supports(self, release: Any, scenario: Scenario | BoundScenario) -> Support:
@@ -498,16 +503,21 @@ def unread_fields(reads: dict[type, frozenset[str]], release: Release) -> str | 
     # fields may be inherited from a kind that is read
     known = next((base for base in kind.__mro__ if base in reads), None)
     if known is None:
-        kinds = " or ".join(f"a {kind.__name__}" for kind in reads)
-        return f"accounts for {kinds}, and this is a {kind.__name__}"
+        kinds = " or ".join(map(_a, reads))
+        return f"accounts for {kinds}, and this is {_a(kind)}"
     new = sorted({field.name for field in fields(kind)} - reads[known])
     if new:
         names = ", ".join(map(repr, new))
-        return f"does not read {names} of a {kind.__name__}"
+        return f"does not read {names} of {_a(kind)}"
     # no new field, but perhaps another meaning of an old one
     if known is not kind:
-        return f"knows a {known.__name__}, and not what a {kind.__name__} makes of it"
+        return f"knows {_a(known)}, and not what {_a(kind)} makes of it"
     return None
+
+
+def _a(kind: type) -> str:
+    """Name of a kind with its article."""
+    return f"{'an' if kind.__name__[0] in 'AEIOU' else 'a'} {kind.__name__}"
 
 
 def bind(scenario: Scenario | BoundScenario, release: Any) -> BoundScenario:

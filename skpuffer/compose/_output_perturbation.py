@@ -12,9 +12,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from skpuffer.base import PrivateEstimatorMixin
+from skpuffer._targets import declared_classes, target_values
+from skpuffer.base import PrivateEstimatorMixin, validate_classes
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario
@@ -22,7 +23,6 @@ from skpuffer.utils._checks import check_count, check_positive
 from skpuffer.utils._reading import (
     is_frame,
     read_numbers,
-    validate_labels,
     validate_rows,
 )
 from skpuffer.utils._sklearn import HasMethods, Interval
@@ -38,11 +38,23 @@ if TYPE_CHECKING:
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
     from skpuffer.scenarios import Scenario
+    from skpuffer.schema import Schema
     from skpuffer.utils._types import Array, RandomState
 
     from ._fitted_query import Query
 
 __all__ = ["OutputPerturbation"]
+
+#: What a certificate says of records without a target: of a foreign estimator nothing
+#: is known but of ordinary ones.
+NO_LABEL = (
+    "a record whose label is missing, or none of the declared classes, is read as one "
+    "of the first class"
+)
+NO_NUMBER = (
+    "a record whose target is missing, or no number, is read as one in the middle of "
+    "its bounds"
+)
 
 
 @delegates
@@ -92,6 +104,11 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):  # type: ig
         `sensitivity` into an l1 one.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
+    schema : Schema, default=None
+        Public code book of the table: raw columns are read by it, texts and gaps among
+        them, and `classes` are those of its target. Numbers are scaled by their bounds,
+        levels become a column each, and rows lie in the unit ball, which is what the
+        estimator is fitted on. See :class:`~skpuffer.schema.Schema`.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -168,6 +185,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):  # type: ig
         lipschitz: float | None = None,
         n_outputs: int | None = None,
         classes: ArrayLike | None = None,
+        schema: Schema | None = None,
         random_state: RandomState = None,
     ):
         self.estimator = estimator
@@ -178,6 +196,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):  # type: ig
         self.lipschitz = lipschitz
         self.n_outputs = n_outputs
         self.classes = classes
+        self.schema = schema
         self.random_state = random_state
 
     # -- fit ------------------------------------------------------------------------
@@ -227,14 +246,32 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):  # type: ig
         # labels are encoded by the public classes, targets stay numbers
         tags = get_tags(self.estimator)
         if tags.estimator_type == "classifier":
-            return *validate_labels(self, X, y), "labels"
+            X, y = validate_classes(self, X, y)
+            # Of a foreign estimator nothing is known with a record less, where records
+            # are replaced: so it gets one of the public classes.
+            return X, np.maximum(y, 0), "labels"
         options: dict[str, Any] = {"dtype": np.float64}
         # a search over regressors does not say that it requires a target
         regresses = tags.estimator_type == "regressor" and y is not None
         if not (tags.target_tags.required or regresses):
             return validate_rows(self, X, **options), None, "none"
+        if self.schema is not None and self.schema.target_bounds is not None:
+            low, high = self.schema.target_bounds
+            X, y = (
+                validate_rows(self, X, **options),
+                target_values(self, self.schema, y),
+            )
+            check_consistent_length(X, y)
+            return X, np.where(np.isnan(y), (low + high) / 2, y), "numbers"
         options["multi_output"] = tags.target_tags.multi_output
         return *validate_rows(self, X, y, y_numeric=True, **options), "numbers"
+
+    def _of_no_target(self) -> str | None:
+        if is_classifier(self.estimator):
+            return None if declared_classes(self) is None else NO_LABEL
+        if self.schema is None or self.schema.target_bounds is None:
+            return None
+        return NO_NUMBER
 
     @property
     def _accept_sparse(self) -> Any:  # type: ignore[override] # read, never assigned

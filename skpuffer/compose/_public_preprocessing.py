@@ -11,6 +11,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skpuffer.base import (
+    SCHEMA_BEHIND_PREPROCESSING,
     PrivateEstimatorMixin,
     all_or_nothing,
     refuse_arguments,
@@ -191,6 +192,8 @@ class PublicPreprocessing(CallbackSupportMixin, MetaEstimatorMixin, BaseEstimato
         # covers both.
         inner = clone(self.estimator)
         inner._validate_params()
+        if inner.schema is not None:
+            raise ValueError(SCHEMA_BEHIND_PREPROCESSING)
         scenario, _ = scenario_and_accountant(inner)
         inner._check_parameters(scenario)
         X, secret = inner._split_secret(scenario, as_table(X), secret)

@@ -173,6 +173,9 @@ def fetch_activity(
               Codes of each coded column, to be taken as public.
         - `bounds` : dict of str to (low, high)
               Bounds of each numeric column, to be taken as public; see `DESCR`.
+        - `schema` : Schema
+              All of that, and the target, as the code book that estimators read raw
+              tables by.
         - `DESCR` : str
               Origin, licence, citation and quirks.
     (data, target) : tuple if `return_X_y`

@@ -278,6 +278,9 @@ def fetch_adult(
               public.
         - `bounds` : dict of str to (low, high)
               Bounds of each numeric column, to be taken as public; see `DESCR`.
+        - `schema` : Schema
+              All of that, and the target, as the code book that estimators read raw
+              tables by.
         - `DESCR` : str
               Origin, licence, citation, quirks, and a note on harm.
     (data, target) : tuple if `return_X_y`
@@ -406,6 +409,15 @@ def _as_adult(
         categories=ADULT_CATEGORIES,
         bounds=ADULT_BOUNDS,
         descr=descr,
+        amounts=("capital-gain", "capital-loss"),
+        gaps=("workclass", "occupation", "native-country"),
+        units={
+            "age": "years",
+            "education-num": "code of education",
+            "capital-gain": "dollars",
+            "capital-loss": "dollars",
+            "hours-per-week": "hours",
+        },
     )
 
 

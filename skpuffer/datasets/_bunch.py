@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 from sklearn.utils import Bunch
 
+from skpuffer.schema import Category, Number, Schema
 from skpuffer.utils._checks import check_count, check_non_negative, check_option
 
 
@@ -49,6 +50,36 @@ def as_categories(
     )
 
 
+def _schema_of(
+    frame: pd.DataFrame,
+    target: str,
+    categories: Mapping[str, Sequence[Any]],
+    bounds: Mapping[str, tuple[float, float]],
+    amounts: Sequence[str],
+    gaps: Sequence[str],
+    units: Mapping[str, str] | None,
+) -> Schema:
+    """Code book of a published table: what is said of its columns, and their types."""
+    columns: dict[Any, Category | Number] = {}
+    for name in frame.columns:
+        # "?" is how the files of the repository write a missing value
+        common: dict[str, Any] = {
+            "missing": ("?",) if name in gaps else (),
+            "missing_level": name in gaps,
+            "unit": (units or {}).get(name),
+        }
+        if name in categories:
+            columns[name] = Category(tuple(categories[name]), **common)
+        else:
+            columns[name] = Number(
+                *bounds[name],
+                integer=bool(pd.api.types.is_integer_dtype(frame[name])),
+                amount=name in amounts,
+                **common,
+            )
+    return Schema(columns, target=target)
+
+
 def as_dataset(
     frame: pd.DataFrame,
     target: str,
@@ -58,6 +89,9 @@ def as_dataset(
     categories: Mapping[str, Sequence[Any]],
     bounds: Mapping[str, tuple[float, float]],
     descr: str,
+    amounts: Sequence[str] = (),
+    gaps: Sequence[str] = (),
+    units: Mapping[str, str] | None = None,
     **extra: Any,
 ) -> Bunch | tuple[Any, Any]:
     """Split a frame into data and target and pack them as scikit-learn does.
@@ -71,6 +105,9 @@ def as_dataset(
     categories : dict of str to tuple
     bounds : dict of str to (low, high)
     descr : str
+    amounts, gaps : sequence of str, default=()
+        Columns that are amounts with a heavy tail, and those that have missing values.
+    units : dict of str to str, default=None
     **extra : further fields of the Bunch
 
     Returns
@@ -91,6 +128,7 @@ def as_dataset(
         target_names=[target],
         categories={column: list(codes) for column, codes in categories.items()},
         bounds=dict(bounds),
+        schema=_schema_of(frame, target, categories, bounds, amounts, gaps, units),
         DESCR=descr,
         **extra,
     )

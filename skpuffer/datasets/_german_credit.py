@@ -175,6 +175,9 @@ def fetch_german_credit(
               The publisher's code book of each coded column, to be taken as public.
         - `bounds` : dict of str to (low, high)
               Bounds of each numeric column, to be taken as public; see `DESCR`.
+        - `schema` : Schema
+              All of that, and the target, as the code book that estimators read raw
+              tables by.
         - `DESCR` : str
               Origin, licence, citation, quirks, and a note on harm.
     (data, target) : tuple if `return_X_y`
@@ -219,6 +222,8 @@ def fetch_german_credit(
         as_frame=as_frame,
         categories=GERMAN_CREDIT_CATEGORIES,
         bounds=GERMAN_CREDIT_BOUNDS,
+        amounts=("credit_amount",),
+        units={"duration": "months", "credit_amount": "Deutsche Mark", "age": "years"},
         descr=GERMAN_CREDIT_DESCR,
     )
 

@@ -167,6 +167,9 @@ def fetch_heart(
               The publisher's codes of each coded column, to be taken as public.
         - `bounds` : dict of str to (low, high)
               Bounds of each column, to be taken as public; see `DESCR`.
+        - `schema` : Schema
+              All of that, and the target, as the code book that estimators read raw
+              tables by.
         - `DESCR` : str
               Origin, licence, citation and quirks.
     (data, target) : tuple if `return_X_y`
@@ -262,6 +265,8 @@ def _as_heart(
         as_frame=as_frame,
         categories=HEART_CATEGORIES,
         bounds=HEART_BOUNDS,
+        gaps=("ca", "thal"),
+        units={"age": "years", "trestbps": "mmHg", "chol": "mg/dl"},
         descr=descr,
     )
 

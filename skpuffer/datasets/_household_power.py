@@ -181,6 +181,9 @@ def fetch_household_power(
               Codes of the flag of hours, to be taken as public.
         - `bounds` : dict of str to (low, high)
               Bounds of each column, to be taken as public; see `DESCR`.
+        - `schema` : Schema
+              All of that, and the target, as the code book that estimators read raw
+              tables by.
         - `DESCR` : str
               Origin, units, licence, citation and quirks.
     (data, target) : tuple if `return_X_y`

@@ -16,6 +16,7 @@ from skpuffer.base import PrivateClassifierMixin, PrivateEstimatorMixin
 from skpuffer.releases import PublicContext, VoteRelease
 from skpuffer.utils._checks import check_count, check_option, noise_generator
 from skpuffer.utils._reading import validate_rows
+from skpuffer.utils._simplex import project_on_simplex
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 
 from ._answers import Answers
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from skpuffer.base import Task
     from skpuffer.noise import Noise
     from skpuffer.scenarios import Scenario
+    from skpuffer.schema import Schema
     from skpuffer.utils._types import Array, Floats, RandomState, Table
 
 __all__ = ["PATEClassifier"]
@@ -129,6 +131,11 @@ classifier, default=None
         How many teachers are fitted at once; as in scikit-learn.
     verbose : int, default=0
         How much to print on the teachers' progress.
+    schema : Schema, default=None
+        Public code book of the table: raw columns are read by it, texts and gaps among
+        them, in `unlabeled` as well, and `classes` are those of its target. Numbers are
+        scaled by their bounds and levels become a column each. See
+        :class:`~skpuffer.schema.Schema`.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -255,6 +262,7 @@ classifier, default=None
         classes: ArrayLike | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        schema: Schema | None = None,
         random_state: RandomState = None,
     ):
         self.estimator = estimator
@@ -270,6 +278,7 @@ classifier, default=None
         self.classes = classes
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.schema = schema
         self.random_state = random_state
 
     #: Attributes that stay with the curator (see the notes): teachers yet to be asked.
@@ -525,7 +534,7 @@ classifier, default=None
         """
         check_is_fitted(self)
         if _answers_itself(self):
-            return _nearest_shares(self.noisy_votes(X) / self.release_.n_teachers)
+            return project_on_simplex(self.noisy_votes(X) / self.release_.n_teachers)
         known = self.student_.predict_proba(self._rows(X))
         # a student may lack classes that no answer named; they are public all the same,
         # and get their column
@@ -536,21 +545,3 @@ classifier, default=None
 
 def _default_model() -> SVC:
     return SVC(C=10.0)
-
-
-def _nearest_shares(values: Floats) -> Floats:
-    """Project rows on the simplex of shares, in the l2 norm.
-
-    Duchi, Shalev-Shwartz, Singer and Chandra (2008), Efficient projections onto the
-    l1-ball, Figure 1.
-    """
-    # The projection subtracts one number from all coordinates and cuts at zero. With
-    # the largest `last + 1` ones kept positive that number is (their sum - 1) / (last +
-    # 1).
-    ordered = -np.sort(-values, axis=1)
-    ranks = np.arange(1, values.shape[1] + 1)
-    excess = (np.cumsum(ordered, axis=1) - 1) / ranks
-    last = np.sum(ordered > excess, axis=1) - 1
-    taken = excess[np.arange(len(values)), last]
-    shares: Floats = np.maximum(values - taken[:, None], 0.0)
-    return shares

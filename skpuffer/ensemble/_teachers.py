@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
 from sklearn.utils.parallel import Parallel, delayed
 
+from skpuffer._targets import known_targets
 from skpuffer.utils._silence import muted, silence
 from skpuffer.utils._sklearn import InvalidParameterError
 
@@ -114,6 +115,8 @@ def _fit_teacher(
     estimator: BaseEstimator, X: Floats, y: Indices, seed: int
 ) -> BaseEstimator:
     """Fit one teacher in silence; a constant where it cannot be fitted."""
+    # dealt before: a record without a label leaves its place empty, as an absent one
+    X, y = known_targets(X, y)
     with silence():
         try:
             return fit_classifier(estimator, X, y, seed)

@@ -3,7 +3,9 @@
 from ._belief_audit import BeliefAudit, audit_belief
 from ._belief_display import BeliefDisplay
 from ._equivalent_noise import EquivalentNoiseDisplay
+from ._marginals import MarginalDisplay
 from ._noise_family import LightestTail, equivalent_noises, lightest_tail
+from ._shape_display import ShapeDisplay
 from ._utility import PrivacyUtilityDisplay
 
 __all__ = [
@@ -11,7 +13,9 @@ __all__ = [
     "BeliefDisplay",
     "EquivalentNoiseDisplay",
     "LightestTail",
+    "MarginalDisplay",
     "PrivacyUtilityDisplay",
+    "ShapeDisplay",
     "audit_belief",
     "equivalent_noises",
     "lightest_tail",

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_consistent_length
 
 from skpuffer._prediction import linear_scores
+from skpuffer._targets import target_values
 from skpuffer.base import mark_noisy
 from skpuffer.utils._checks import check_interval, check_real
 from skpuffer.utils._reading import validate_rows
@@ -22,14 +24,45 @@ if TYPE_CHECKING:
     from skpuffer.utils._types import Floats, Matrix, Table
 
 __all__ = [
+    "BoundedTargetMixin",
     "LinearRegressorMixin",
     "TargetScale",
     "target_scale",
     "with_intercept",
 ]
 
+#: What a certificate says of targets that are no numbers.
+_NO_NUMBER = "a record whose target is missing, or no number,"
 
-class LinearRegressorMixin(RegressorMixin):  # type: ignore[misc] # scikit-learn is untyped
+
+class BoundedTargetMixin:
+    """Mixin of regressors whose target is clipped to public bounds."""
+
+    target_bounds: Any
+    schema: Any
+
+    def _check_parameters(self, scenario: Scenario) -> None:
+        super()._check_parameters(scenario)  # type: ignore[misc] # of the template
+        # missing or wrong bounds are refused before the data is read
+        target_scale(self._bounds_of_target)
+
+    @property
+    def _bounds_of_target(self) -> Any:
+        """Public bounds of the target: the parameter's, or those of the code book."""
+        given, schema = self.target_bounds, self.schema
+        return schema.target_bounds if given is None and schema is not None else given
+
+    @property
+    def _target(self) -> TargetScale:
+        return target_scale(self._bounds_of_target)
+
+    @property
+    def _target_may_lack(self) -> bool:
+        """Whether targets are read by a code book, which takes whatever is there."""
+        return self.schema is not None and self.schema.target_bounds is not None
+
+
+class LinearRegressorMixin(BoundedTargetMixin, RegressorMixin):  # type: ignore[misc] # scikit-learn is untyped
     """Mixin of linear regressors: a target that is clipped to public bounds.
 
     A subclass applies :func:`target_scale` to the targets that its query reads, so that
@@ -38,13 +71,30 @@ class LinearRegressorMixin(RegressorMixin):  # type: ignore[misc] # scikit-learn
 
     _accept_sparse: str | bool = "csr"
 
-    def _check_parameters(self, scenario: Scenario) -> None:
-        super()._check_parameters(scenario)
-        # missing or wrong bounds are refused before the data is read
-        target_scale(self.target_bounds)
+    @property
+    def _fills_targets(self) -> bool:
+        """Whether a record without a target is read as one with the middle of them."""
+        # Where the target alone changes, a record that comes to count as nothing moves
+        # a gradient by all of it, further than by any other target: so it must be an
+        # ordinary one there.
+        return self.scenario is not None and not self.scenario.any_records
+
+    def _of_no_target(self) -> str | None:
+        if not self._target_may_lack:
+            return None
+        if self._fills_targets:
+            return f"{_NO_NUMBER} is read as one in the middle of its bounds"
+        return f"{_NO_NUMBER} counts as nothing"
 
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
-        return *validate_rows(self, X, y, y_numeric=True), None
+        if not self._target_may_lack:
+            return *validate_rows(self, X, y, y_numeric=True), None
+        X = validate_rows(self, X)
+        y = target_values(self, self.schema, y)
+        check_consistent_length(X, y)
+        if self._fills_targets:
+            y = np.where(np.isnan(y), self._target.centre, y)
+        return X, y, None
 
     def predict(self, X: Table) -> Floats:
         """Predict the target of each row.
@@ -111,7 +161,8 @@ def target_scale(bounds: tuple[float, float] | None) -> TargetScale:
         raise ValueError(
             "The parameter 'target_bounds' is missing: give public bounds (low, high) "
             "of the target, such as the ends of its scale, from what is known without "
-            "the data. Values outside are clipped, and the noise grows with the range."
+            "the data, or a 'schema' whose target has them. Values outside are "
+            "clipped, and the noise grows with the range."
         )
     ends = [check_real(target_bounds=end) for end in bounds]
     if len(ends) != 2 or not np.all(np.isfinite(ends)) or ends[0] >= ends[1]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skpuffer._targets import known_targets
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.utils._checks import check_positive
 from skpuffer.utils._sklearn import Interval
@@ -92,6 +93,8 @@ def minimiser_release(
 
     # deterministic, from zero: one table has one answer, whatever was fitted before
     def query(X: Matrix, y: Array) -> Floats:
+        # the loss of a record without a target is constant: it adds nothing
+        X, y = known_targets(X, y)
         return minimise(record.rows(X), record.targets(y), constants, tol, max_iter)
 
     n_features: Any = context.n_features  # known in a fit

@@ -10,7 +10,7 @@ from skpuffer.training import Huber
 from skpuffer.utils._checks import check_positive
 from skpuffer.utils._sklearn import Interval
 
-from ._base_linear import LinearRegressorMixin, target_scale
+from ._base_linear import LinearRegressorMixin
 from ._base_output import minimiser_release
 from ._minimiser_constants import RegressionConstants
 from ._model_rows import ModelRows, TargetRecord
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from skpuffer.base import Task
     from skpuffer.releases import QueryRelease
     from skpuffer.scenarios import Scenario
+    from skpuffer.schema import Schema
     from skpuffer.utils._types import RandomState
 
 __all__ = ["PrivateHuberRegressor"]
@@ -61,6 +62,11 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
     tol : float, default=0.001
         Public tolerance of the optimiser, as a share of the sensitivity, which grows by
         as much. `fit` does not fail for it.
+    schema : Schema, default=None
+        Public code book of the table: raw columns are read by it, texts and gaps among
+        them, and `target_bounds` are those of its target. Numbers are scaled by their
+        bounds, levels become a column each, and rows lie in the unit ball. See
+        :class:`~skpuffer.schema.Schema`.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -136,6 +142,7 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
         tol: float = 1e-3,
+        schema: Schema | None = None,
         random_state: RandomState = None,
     ):
         self.scenario = scenario
@@ -148,6 +155,7 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.tol = tol
+        self.schema = schema
         self.random_state = random_state
 
     def _check_parameters(self, scenario: Scenario) -> None:
@@ -166,7 +174,7 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
         norm = float(self.data_norm)
         intercept = float(self.intercept_scaling) if self.fit_intercept else 0.0
         rows = ModelRows(norm, intercept, unit=norm)
-        low, high = map(float, self.target_bounds)  # type: ignore[arg-type] # given
+        low, high = map(float, self._bounds_of_target)
         return minimiser_release(
             task.context,
             RegressionConstants(
@@ -177,7 +185,7 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
                 radius=rows.radius,
                 C=1 / float(self.alpha),
             ),
-            TargetRecord(rows, target_scale(self.target_bounds)),
+            TargetRecord(rows, self._target),
             name="Huber regression coefficients",
             tol=float(self.tol),
             assumptions=(
@@ -188,7 +196,7 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
 
     def _publish(self, value: Any, release: Any) -> None:
         # back to the units of the data: of the rows, and of the target about its middle
-        rows, target = release.contribution.rows, target_scale(self.target_bounds)
+        rows, target = release.contribution.rows, self._target
         self.coef_ = value[: self.n_features_in_] * target.half / rows.unit
         self.intercept_ = target.centre
         if rows.intercept:

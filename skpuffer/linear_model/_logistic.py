@@ -139,9 +139,10 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
     verbose : int, default=0
         Whether to show a progress bar.
     schema : Schema, default=None
-        Public code book of the table. With it, raw columns are read, texts and gaps
-        among them: numbers by their bounds, levels as one column each, scaled to the
-        unit ball.
+        Public code book of the table: raw columns are read by it, texts and gaps among
+        them, and `classes` are those of its target. Numbers are scaled by their bounds,
+        levels become a column each, and rows lie in the unit ball. See
+        :class:`~skpuffer.schema.Schema`.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.extmath import safe_sparse_dot
 
+from skpuffer._targets import counted, known_targets
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.releases import QueryRelease, Sensitivity, convert_norm
 from skpuffer.releases._base import PUBLIC_TARGET
@@ -19,7 +20,6 @@ from skpuffer.utils._sklearn import Interval
 from ._base_linear import (
     LinearRegressorMixin,
     TargetScale,
-    target_scale,
     with_intercept,
 )
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
     from skpuffer.scenarios import Scenario
+    from skpuffer.schema import Schema
     from skpuffer.utils._types import Floats, Indices, Matrix, RandomState
 
 __all__ = ["PrivateRidge"]
@@ -89,7 +90,9 @@ class _Moments:
         i, j = self.triangle
         weights = np.where(i == j, 1.0, np.sqrt(2))
         products = z[:, i] * z[:, j] * weights
-        return np.hstack([products, z * self.target(y)[:, None]])
+        moments = np.hstack([products, z * self.target(y)[:, None]])
+        mask = counted(np.asarray(y))
+        return moments if mask is None else np.where(mask[:, None], moments, 0.0)
 
     @property
     def width(self) -> int:
@@ -117,6 +120,7 @@ class _Moments:
 
     def total(self, X: Matrix, y: ArrayLike) -> Floats:
         """Sum over all records by matrix products, without one row for each."""
+        X, y = known_targets(X, np.asarray(y))
         z = self.rows(X).astype(np.float64, copy=False)  # long sums round in float32
         square = safe_sparse_dot(z.T, z, dense_output=True)
         i, j = self.triangle
@@ -160,6 +164,11 @@ class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
         Whether to add a constant column; it is regularised like the others.
     intercept_scaling : float, default=1.0
         Value of that column in units of `data_norm`. It counts in the noise.
+    schema : Schema, default=None
+        Public code book of the table: raw columns are read by it, texts and gaps among
+        them, and `target_bounds` are those of its target. Numbers are scaled by their
+        bounds, levels become a column each, and rows lie in the unit ball. See
+        :class:`~skpuffer.schema.Schema`.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -224,6 +233,7 @@ class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
         target_bounds: tuple[float, float] | None = None,
         fit_intercept: bool = True,
         intercept_scaling: float = 1.0,
+        schema: Schema | None = None,
         random_state: RandomState = None,
     ):
         self.scenario = scenario
@@ -233,6 +243,7 @@ class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
         self.target_bounds = target_bounds
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
+        self.schema = schema
         self.random_state = random_state
 
     def _check_parameters(self, scenario: Scenario) -> None:
@@ -248,9 +259,9 @@ class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
     def _release(self, task: Task) -> Any:
         context: Any = task.context
         # read by the contribution, so that a prior's targets are scaled as the data's
-        target = target_scale(self.target_bounds)
+        target = self._target
         moments = replace(self._moments(context.n_features), target=target)
-        low, high = map(float, self.target_bounds)  # type: ignore[arg-type] # given
+        low, high = map(float, self._bounds_of_target)
         return QueryRelease(
             # the same sum as of the contributions, without an array of them
             query=moments.total,
@@ -280,7 +291,7 @@ class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
         spread = float(np.max(self.noise_.std()))
         ridge = float(self.alpha) + np.sqrt(2 * moments.width) * spread
         weights = vectors @ ((vectors.T @ cross) / (np.maximum(values, 0.0) + ridge))
-        target = target_scale(self.target_bounds)
+        target = self._target
         # back to the units of the data: of the rows, and of the target about its middle
         self.coef_ = weights[: self.n_features_in_] * target.half / self.data_norm
         self.intercept_ = target.centre

@@ -13,7 +13,7 @@ from skpuffer.training import make_loss
 from skpuffer.utils._checks import check_non_negative, check_positive
 from skpuffer.utils._sklearn import Interval, StrOptions
 
-from ._base_linear import LinearRegressorMixin, target_scale
+from ._base_linear import LinearRegressorMixin
 from ._base_sgd import LinearClassifier, LinearTraining
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from skpuffer.accountants import Accountant
     from skpuffer.releases import PublicContext, SamplingScheme
     from skpuffer.scenarios import Scenario
+    from skpuffer.schema import Schema
     from skpuffer.training import Gradients, Loss
     from skpuffer.utils._types import Floats, RandomState, Table
 
@@ -113,6 +114,11 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         Within :class:`~skpuffer.compose.PublicPreprocessing` it has no effect.
     verbose : int, default=0
         Whether to show a progress bar.
+    schema : Schema, default=None
+        Public code book of the table: raw columns are read by it, texts and gaps among
+        them, and `classes` are those of its target. Numbers are scaled by their bounds,
+        levels become a column each, and rows lie in the unit ball. See
+        :class:`~skpuffer.schema.Schema`.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -207,6 +213,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         init: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
+        schema: Schema | None = None,
         random_state: RandomState = None,
     ):
         # stored as given: None is resolved at each fit, so that clones stay equal
@@ -231,6 +238,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         self.init = init
         self.warm_start = warm_start
         self.verbose = verbose
+        self.schema = schema
         self.random_state = random_state
 
     def _check_parameters(self, scenario: Scenario) -> None:
@@ -350,6 +358,11 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         Within :class:`~skpuffer.compose.PublicPreprocessing` it has no effect.
     verbose : int, default=0
         Whether to show a progress bar.
+    schema : Schema, default=None
+        Public code book of the table: raw columns are read by it, texts and gaps among
+        them, and `target_bounds` are those of its target. Numbers are scaled by their
+        bounds, levels become a column each, and rows lie in the unit ball. See
+        :class:`~skpuffer.schema.Schema`.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -438,6 +451,7 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         init: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
+        schema: Schema | None = None,
         random_state: RandomState = None,
     ):
         # stored as given: None is resolved at each fit, so that clones stay equal
@@ -462,6 +476,7 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         self.init = init
         self.warm_start = warm_start
         self.verbose = verbose
+        self.schema = schema
         self.random_state = random_state
 
     def _check_parameters(self, scenario: Scenario) -> None:
@@ -470,7 +485,8 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         check_positive(epsilon=self.epsilon)
 
     def _gradients(self, X: Any, y: Any) -> Gradients:
-        return super()._gradients(X, target_scale(self.target_bounds)(y))
+        # NaN, of a record that counts as nothing, stays
+        return super()._gradients(X, self._target(y))
 
     def _loss(self) -> Loss:
         # targets are in units of half their range by now, and so is the width
@@ -480,21 +496,21 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
 
     @property
     def _target_scale(self) -> tuple[float, float]:  # type: ignore[override]
-        scale = target_scale(self.target_bounds)
+        scale = self._target
         return scale.centre, scale.half
 
     def _l2(self, context: PublicContext) -> float:
         return float(self.alpha)
 
     def _in_units(self, coef: Floats, intercept: Floats) -> Floats:
-        scale = target_scale(self.target_bounds)
+        scale = self._target
         return super()._in_units(
             coef / scale.half, (intercept - scale.centre) / scale.half
         )
 
     def _publish(self, value: Any, release: Any) -> None:
         super()._publish(value, release)
-        scale = target_scale(self.target_bounds)
+        scale = self._target
         # back from [-1, 1] to the unit of the target, by public numbers
         self.coef_ = self.coef_.ravel() * scale.half
         # the centre belongs to the intercept: targets were centred before they were

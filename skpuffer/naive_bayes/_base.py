@@ -9,13 +9,12 @@ import numpy as np
 from scipy.special import logsumexp
 from sklearn.utils.validation import check_is_fitted
 
+from skpuffer._raw_tables import check_records
+from skpuffer._targets import class_indices, declared_classes
 from skpuffer.base import PrivateClassifierMixin, PrivateEstimatorMixin
-
-from ._reading import check_records, read_target
 
 if TYPE_CHECKING:
     from skpuffer.base import Task
-    from skpuffer.scenarios import Scenario
     from skpuffer.utils._types import Array, Floats, Table
 
 __all__ = ["PrivateNaiveBayes"]
@@ -49,27 +48,15 @@ class PrivateNaiveBayes(PrivateClassifierMixin, PrivateEstimatorMixin):
 
     # -- fit ----------------------------------------------------------------------
 
-    def _check_parameters(self, scenario: Scenario) -> None:
-        if self.schema is not None and self.bounds is not None:
-            raise ValueError(
-                "The parameters 'schema' and 'bounds' say the same: give bounds=None, "
-                "or leave 'schema' out."
-            )
-
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         X, reading = self._read_rows(X)
-        labels, codes = read_target(self, X, y)
-        check_records(X)
-        # last: an attribute that only a sound target sets
-        self.classes_ = labels
-        return X, codes, reading
+        check_records(self, X)
+        return X, class_indices(self, X, y), reading
 
     def _public_facts(self, task: Task) -> str:
         """What is taken as public, for the certificate."""
-        found = self.classes is None and (
-            self.schema is None or self.schema.classes is None
-        )
-        return _PUBLIC.format(task.context.classes) + (_FOUND if found else "")
+        found = _FOUND if declared_classes(self) is None else ""
+        return _PUBLIC.format(task.context.classes) + found
 
     # -- post-processing ----------------------------------------------------------
 

@@ -7,17 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skpuffer._raw_tables import column_keys, mapped_context, read_raw
 from skpuffer.releases import QueryRelease
 from skpuffer.schema import Schema
 from skpuffer.utils._bounds import check_bounds
 from skpuffer.utils._checks import check_count, check_non_negative
 from skpuffer.utils._deviation import noise_deviation
-from skpuffer.utils._reading import matching_names
 from skpuffer.utils._sklearn import Interval
 
 from ._base import PrivateNaiveBayes
 from ._counts import cell_counts, class_tables, smoothed
-from ._reading import composed_context, read_raw
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
@@ -167,11 +166,6 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
         super()._check_parameters(scenario)
         check_non_negative(alpha=self.alpha)
         check_count(n_bins=self.n_bins)
-        if self.schema is not None and self.categories is not None:
-            raise ValueError(
-                "The parameters 'schema' and 'categories' say the same: give "
-                "categories=None, or leave 'schema' out."
-            )
         if isinstance(self.bounds, str):
             raise ValueError(
                 "The parameter 'bounds' must be public: a pair (low, high) or a dict "
@@ -191,9 +185,8 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
         X = read_raw(self, X, reset=True)
         if self.schema is not None:
             return X, None  # cells already
-        names = matching_names(X)
         schema = Schema.from_parameters(
-            range(X.shape[1]) if names is None else names,
+            column_keys(X),
             bounds=self.bounds,
             categories=self.categories,
         )
@@ -209,7 +202,7 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
         else:
             raw = not self.categories
             if not raw:
-                context = composed_context(context, binning)
+                context = mapped_context(context, binning, len(binning.n_cells))
         counts = cell_counts(
             binning.n_cells, len(classes), binning=binning if raw else None
         )

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skpuffer._prediction import LinearLabelsMixin, ScoreProbabilitiesMixin
+from skpuffer._targets import counted
 from skpuffer.base import PrivateClassifierMixin
 from skpuffer.linear_model._base_sgd import PrivateTrainingMixin
 from skpuffer.linear_model._start import checked_array
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from skpuffer.accountants import Accountant
     from skpuffer.releases import PublicContext, SamplingScheme
     from skpuffer.scenarios import Scenario
+    from skpuffer.schema import Schema
     from skpuffer.training import Gradients, Loss
     from skpuffer.utils._types import Floats, Matrix, RandomState, Table
 
@@ -101,6 +103,11 @@ class PrivateMLPClassifier(
         Within :class:`~skpuffer.compose.PublicPreprocessing` it has no effect.
     verbose : int, default=0
         Whether to show a progress bar.
+    schema : Schema, default=None
+        Public code book of the table: raw columns are read by it, texts and gaps among
+        them, and `classes` are those of its target. Numbers are scaled by their bounds,
+        levels become a column each, and rows lie in the unit ball. See
+        :class:`~skpuffer.schema.Schema`.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -184,6 +191,7 @@ class PrivateMLPClassifier(
         init: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
+        schema: Schema | None = None,
         random_state: RandomState = None,
     ):
         self.scenario = scenario
@@ -205,6 +213,7 @@ class PrivateMLPClassifier(
         self.init = init
         self.warm_start = warm_start
         self.verbose = verbose
+        self.schema = schema
         self.random_state = random_state
 
     def _check_parameters(self, scenario: Scenario) -> None:
@@ -285,6 +294,7 @@ class PrivateMLPClassifier(
             n_classes=len(self.classes_),
             n_hidden=self.hidden_size,
             activation=self.activation,
+            counted=None if self._of_no_target() is None else counted(y),
         )
 
     # -- post-processing ----------------------------------------------------------

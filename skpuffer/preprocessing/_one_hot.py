@@ -10,17 +10,11 @@ import pandas as pd
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import OneHotEncoder
-from sklearn.utils.validation import validate_data
 
 from skpuffer.base import all_or_nothing
 from skpuffer.utils._checks import check_option
-from skpuffer.utils._reading import (
-    as_numbers,
-    column_names,
-    is_frame,
-    read_table,
-    to_pandas,
-)
+
+from ._columns import as_number, by_name, read_columns
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, DTypeLike
@@ -121,7 +115,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc
             or another column is not numeric.
         """
         self._check()
-        X, names = self._table(X, reset=True)
+        X, names = read_columns(self, X, reset=True)
         encoded = self._positions(names)
         self._numbers(X, names, encoded)
         return self
@@ -145,7 +139,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc
             refuses.
         """
         self._check()
-        X, names = self._table(X, reset=False)
+        X, names = read_columns(self, X, reset=False)
         encoded = self._positions(names)
         numbers = self._numbers(X, names, encoded)
         if not encoded:
@@ -226,24 +220,10 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc
                     "rename it, or use missing='zero'."
                 )
 
-    def _table(self, X: Table, reset: bool) -> tuple[pd.DataFrame, list[Any]]:
-        """Validate `X`; return it as a pandas frame, and the names of its columns."""
-        X = read_table(X)
-        if is_frame(X):
-            validate_data(self, X, skip_check_array=True, reset=reset)
-            return to_pandas(X), list(column_names(X) or ())
-        X = validate_data(self, X, dtype=None, ensure_all_finite=False, reset=reset)
-        return pd.DataFrame(X), list(range(X.shape[1]))
-
     def _positions(self, names: list[Any]) -> dict[int, Array]:
         """Categories by position of their column, in the order of the columns."""
         categories = self.categories or {}
-        unknown = [column for column in categories if column not in names]
-        if unknown:
-            raise ValueError(
-                f"The parameter 'categories' names the columns {unknown!r}; the data "
-                f"has {names!r}. Columns go by name in a data frame, else by position."
-            )
+        by_name("categories", dict(categories), names)
         # in the order of the columns, whatever the order of the dict
         return {
             i: _objects(categories[name])
@@ -256,7 +236,7 @@ class PublicOneHotEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc
     ) -> Array:
         """Columns that pass unchanged, as an array."""
         kept = [i for i in range(len(names)) if i not in encoded]
-        columns = [_as_number(X.iloc[:, i], names[i], self.dtype) for i in kept]
+        columns = [as_number(X.iloc[:, i], names[i], self.dtype) for i in kept]
         return np.column_stack(columns) if kept else np.empty((len(X), 0), self.dtype)
 
     def _known(self, column: pd.Series, name: Any, given: Array) -> Array:
@@ -335,20 +315,3 @@ def _objects(values: Iterable[Any]) -> Array:
     out = np.empty(len(values), dtype=object)
     out[:] = values
     return out
-
-
-def _as_number(column: pd.Series, name: Any, dtype: DTypeLike) -> Array:
-    """A column as numbers; text and dates are none, even if NumPy could read them."""
-    # Numbers written as text may be codes, and the number of a date depends on its
-    # unit: the user must say what such a column is.
-    values = column.to_numpy()
-    text = values.dtype.kind in "OU" and any(isinstance(v, str) for v in values)
-    dates = pd.api.types.is_datetime64_any_dtype(
-        column
-    ) or pd.api.types.is_timedelta64_dtype(column)
-    if dates or text or isinstance(column.dtype, pd.CategoricalDtype):
-        raise ValueError(
-            f"The column {name!r} is not numeric: give its public categories, "
-            f"categories={{{name!r}: [...]}}, or leave it out."
-        )
-    return as_numbers(values, f"The column {name!r}").astype(dtype)

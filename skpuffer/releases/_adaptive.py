@@ -164,12 +164,14 @@ class AdaptiveRelease(QueryRelease):
     stages: tuple[Stage, ...]
     relation: str = "replace"
     norm: float = 2.0
+    # there is no contribution that a record could move
+    shift_ceiling: float = 0.0
 
     def __post_init__(self) -> None:
         check_count(n_records=self.n_records)
         check_option(_RELATIONS, relation=self.relation)
-        check_option(_LAYOUTS, norm=self.norm)
-        object.__setattr__(self, "norm", float(self.norm))
+        norm = check_option(_LAYOUTS, norm=check_positive(norm=self.norm))
+        object.__setattr__(self, "norm", norm)
         object.__setattr__(self, "stages", self._checked_stages())
         # what a single vector may have besides, and the stages have not
         mine = {"dim": self._total_dim(), "sensitivity": self._whole()}
@@ -324,7 +326,8 @@ class AdaptiveRelease(QueryRelease):
 _OF_ONE_VECTOR = {
     field.name: field.default
     for field in fields(QueryRelease)
-    if field.name not in ("n_records", "name", "context", "assumptions")
+    if field.name
+    not in ("n_records", "name", "context", "assumptions", "shift_ceiling")
 }
 
 

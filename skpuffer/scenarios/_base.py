@@ -106,7 +106,9 @@ class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc]
         """
         return X
 
-    def coded_records(self, X: Any, y: Any, target_name: Any) -> tuple[Any, Any]:
+    def coded_records(
+        self, X: Any, y: Any, target_name: Any, **fill: bool
+    ) -> tuple[Any, Any]:
         """Return coded records, each as one that the coding knows.
 
         Parameters
@@ -115,6 +117,9 @@ class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc]
             As :meth:`coded` returned it.
         y : array-like of shape (n_records,) or None
         target_name : str or None
+        **fill : dict of {'fill_rows', 'fill_targets': bool}
+            Whether what is missing is read as one that the coding knows too, as where
+            nothing refuses it later.
 
         Returns
         -------

@@ -226,9 +226,11 @@ class BlocksScenario(Scenario):
         """Return a table as the scenario of a block reads it, row by row."""
         return self.scenario.coded(X)
 
-    def coded_records(self, X: Any, y: Any, target_name: Any) -> tuple[Any, Any]:
+    def coded_records(
+        self, X: Any, y: Any, target_name: Any, **fill: bool
+    ) -> tuple[Any, Any]:
         """Return coded records, each as one that the scenario of a block knows."""
-        return self.scenario.coded_records(X, y, target_name)
+        return self.scenario.coded_records(X, y, target_name, **fill)
 
     def declared_groups(self, context: PublicContext) -> tuple[int, ...] | None:
         """Return the groups that the table comes with, or else the blocks."""

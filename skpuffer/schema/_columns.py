@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
+from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from skpuffer.utils._checks import check_count, check_interval, check_option
+from skpuffer.utils._checks import (
+    check_count,
+    check_interval,
+    check_option,
+    check_positive,
+)
 
 if TYPE_CHECKING:
     from skpuffer.utils._types import Floats
@@ -47,6 +54,9 @@ class Number:
         for an amount that of their logarithms.
     unit : str, default=None
         Unit of the values, for people.
+    centre, spread : float, default=None
+        Public mean and standard deviation where they are known, of an amount those of
+        its logarithm: encodings are centred there, and scaled to two deviations.
 
     Raises
     ------
@@ -70,6 +80,8 @@ class Number:
     missing_level: bool = False
     fill: float | None = None
     unit: str | None = None
+    centre: float | None = None
+    spread: float | None = None
 
     def __post_init__(self) -> None:
         low, high = _number(low=self.low), _number(high=self.high)
@@ -89,6 +101,13 @@ class Number:
             raise ValueError(
                 f"The parameter 'fill' must lie within the bounds. Got {fill!r}."
             )
+        if (self.centre is None) != (self.spread is None):
+            raise ValueError(
+                "The parameters 'centre' and 'spread' go together: give both, or none."
+            )
+        if self.centre is not None:
+            _number(centre=self.centre)
+            check_positive(spread=self.spread)
         _set(
             self,
             low=low,
@@ -107,9 +126,12 @@ class Number:
         """Number that stands for a missing one."""
         if self.fill is not None:
             return self.fill
-        low, high = self.scale(np.array([self.low, self.high]))
-        # halved first: the sum of two large bounds could overflow
-        middle = float(self.unscale(np.array(low / 2 + high / 2)))
+        usual = self.centre
+        if usual is None:
+            low, high = self.scale(np.array([self.low, self.high]))
+            # halved first: the sum of two large bounds could overflow
+            usual = low / 2 + high / 2
+        middle = float(np.clip(self.unscale(np.array(usual)), self.low, self.high))
         return float(np.floor(middle)) if self.integer else middle
 
     def scale(self, values: Floats) -> Floats:
@@ -158,6 +180,8 @@ class Category:
         Public level that stands for a missing one; None is the first.
     unit : str, default=None
         What is counted, for people.
+    shares : tuple of float, default=None
+        Public shares of the levels where they are known: encodings are centred by them.
 
     Raises
     ------
@@ -177,6 +201,7 @@ class Category:
     missing_level: bool = True
     fill: Any = None
     unit: str | None = None
+    shares: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         given: object = self.levels
@@ -186,8 +211,8 @@ class Category:
                 f"Got {self.levels!r}."
             )
         levels = tuple(_plain(level) for level in self.levels)
-        # by their text as well: "1" and 1 would be one level to whoever reads a file
-        if not levels or len({str(level) for level in levels}) < len(levels):
+        # by their text: "1" and 1 would be one level to whoever reads a file
+        if not levels or len(set(map(level_text, levels))) < len(levels):
             raise ValueError(
                 "The parameter 'levels' must list at least one level, and each once. "
                 f"Got {list(levels)!r}."
@@ -208,8 +233,17 @@ class Category:
             raise ValueError(
                 f"The parameter 'fill' must be one of the levels. Got {fill!r}."
             )
+        shares = self.shares
+        if shares is not None:
+            shares = tuple(_number(shares=share) for share in shares)
+            if len(shares) != len(levels) or min(shares) < 0 or sum(shares) > 1 + 1e-9:
+                raise ValueError(
+                    "The parameter 'shares' must be a share for each level, not "
+                    f"negative, of sum one at most. Got {list(shares)!r}."
+                )
         _set(
             self,
+            shares=shares,
             levels=levels,
             missing=missing,
             fill=fill,
@@ -291,9 +325,29 @@ def _from_dict(given: dict[str, Any]) -> Column:
     return found
 
 
+def level_text(value: Any) -> str:
+    """Return a level as a table of texts has it."""
+    value = _plain(value)
+    # a whole number is written as one, whatever type a table has it in
+    if isinstance(value, float | Decimal) and _is_whole(value):
+        value = int(value)
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", errors="replace")
+    return str(value).strip()
+
+
+def _is_whole(value: float | Decimal) -> bool:
+    return math.isfinite(value) and value == int(value)
+
+
 def is_missing(value: Any) -> bool:
     """Whether one value is None, NaN, NaT or NA."""
-    return value is None or bool(np.ndim(value) == 0 and pd.isna(value))
+    if isinstance(value, Decimal):
+        return value.is_nan()  # one that signals is refused by any comparison
+    if value is None or isinstance(value, str):
+        return value is None
+    # a list in a cell is no missing value, whatever it holds
+    return not hasattr(value, "__len__") and bool(pd.isna(value))
 
 
 def differing_fields(column: Column) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from os import PathLike
@@ -18,6 +19,7 @@ __all__ = [
     "table_html",
     "table_text",
     "told",
+    "unambiguous",
     "write",
     "yaml_text",
 ]
@@ -30,6 +32,24 @@ _SHOWN = 6
 def read_json(source: str | PathLike[str]) -> Any:
     """Read a JSON text, or a file of that name."""
     return json.loads(_text(source))
+
+
+def unambiguous(data: Any) -> Any:
+    """Refuse entries of a file that may be bounds or levels: two numbers.
+
+    In Python a tuple is a pair of bounds and a list is one of levels; a file has lists.
+    """
+    columns = data.get("columns") if isinstance(data, dict) else None
+    for name, entry in (columns or {}).items():
+        numbers = isinstance(entry, list) and all(
+            isinstance(v, int | float) and not isinstance(v, bool) for v in entry
+        )
+        if numbers and len(entry) == 2:
+            raise ValueError(
+                f"The column {name!r} of the schema: {entry!r} may be bounds or "
+                f"levels. Write {{'bounds': {entry!r}}} or {{'levels': {entry!r}}}."
+            )
+    return data
 
 
 def json_text(data: dict[str, Any]) -> str:
@@ -45,7 +65,19 @@ def json_text(data: dict[str, Any]) -> str:
 
 def read_yaml(source: str | PathLike[str]) -> Any:
     """Read a YAML text, or a file of that name."""
-    return _yaml().safe_load(_text(source))
+    yaml = _yaml()
+
+    class Loader(yaml.SafeLoader):  # type: ignore[name-defined, misc] # imported here
+        """Reads levels such as yes, no, on and off as the texts they are."""
+
+    bools = "tag:yaml.org,2002:bool"
+    Loader.yaml_implicit_resolvers = {
+        first: [(tag, found) for tag, found in known if tag != bools]
+        for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+    words = re.compile("^(?:true|True|TRUE|false|False|FALSE)$")
+    Loader.add_implicit_resolver(bools, words, list("tTfF"))
+    return yaml.load(_text(source), Loader=Loader)
 
 
 def yaml_text(data: dict[str, Any]) -> str:
@@ -61,7 +93,8 @@ def _yaml() -> Any:
         import yaml
     except ImportError:
         raise ImportError(
-            "YAML needs PyYAML: pip install pyyaml, or use from_json and to_json."
+            "YAML needs PyYAML: pip install 'skpuffer[yaml]', or use from_json and "
+            "to_json."
         ) from None
     return yaml
 

@@ -151,6 +151,12 @@ class Schema:
         """
         names = list(names)
         unknown = [name for name in names if name not in self._names]
+        if self._target is not None and self._target in unknown:
+            raise ValueError(
+                f"The parameter 'names' names {self._target!r}, which is the target "
+                "and no feature: it is kept anyhow. Make it a feature by "
+                "with_target(None)."
+            )
         if unknown:
             raise ValueError(
                 f"The parameter 'names' names {unknown!r}, which are no features of "
@@ -170,6 +176,33 @@ class Schema:
     def with_target(self, target: Hashable | None) -> Self:
         """Return the schema with another of its columns as the target, or none."""
         return type(self)(self._columns, target=target)
+
+    def check_units(self, units: Mapping[Hashable, str]) -> None:
+        """Refuse units that are not those of the columns.
+
+        A number in another unit is read without a word, as it is no error of the data:
+        whoever writes bounds, or reads a table, in years says so here.
+
+        Parameters
+        ----------
+        units : dict of {column: str}
+
+        Raises
+        ------
+        ValueError
+            If the schema does not have a column, or has another unit of it, or none.
+        """
+        for name, unit in units.items():
+            if name not in self:
+                raise ValueError(
+                    f"The parameter 'units' names {name!r}, which is no column of the "
+                    f"schema: {list(self._columns)!r}."
+                )
+            if self[name].unit != unit:
+                raise ValueError(
+                    f"The parameter 'units' says that {name!r} is in {unit!r}, but its "
+                    f"unit is {self[name].unit!r} in the schema."
+                )
 
     # -- how tables are read by it ------------------------------------------------
 
@@ -284,7 +317,7 @@ class Schema:
         amounts: Sequence[Hashable] = (),
         missing: Sequence[Any] = (),
     ) -> Self:
-        """Return the schema of a *public* table: its ranges, levels and gaps.
+        """Return the schema of a *public* table: its ranges, levels, moments and gaps.
 
         Never of the private one: a range or a rare level read off it is a leak.
 
@@ -318,11 +351,12 @@ class Schema:
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Self:
         """Return a schema from ``{'columns': {...}, 'target': ...}``."""
-        unknown = set(given) - {"columns", "target"}
-        if unknown or "columns" not in given:
+        mapping = isinstance(given, Mapping)
+        unknown = set(given) - {"columns", "target"} if mapping else given
+        if not mapping or unknown or "columns" not in given:
             raise ValueError(
                 "A schema is written as {'columns': {column: entry}, 'target': column}."
-                f" Got the keys {sorted(map(str, given))!r}."
+                f" Got {sorted(map(str, given)) if mapping else given!r}."
             )
         return cls(given["columns"], target=given.get("target"))
 
@@ -333,8 +367,12 @@ class Schema:
 
     @classmethod
     def from_json(cls, source: str | PathLike[str]) -> Self:
-        """Return a schema from a JSON text or file."""
-        return cls.from_dict(_files.read_json(source))
+        """Return a schema from a JSON text or file.
+
+        Bounds are written as ``{"bounds": [17, 90]}``, since a list is one of levels; a
+        list of two numbers, which may be either, is refused.
+        """
+        return cls.from_dict(_files.unambiguous(_files.read_json(source)))
 
     def to_json(self, path: str | PathLike[str] | None = None) -> str:
         """Return it as JSON; written to a file too, if there is a path."""
@@ -342,8 +380,8 @@ class Schema:
 
     @classmethod
     def from_yaml(cls, source: str | PathLike[str]) -> Self:
-        """Return a schema from a YAML text or file; needs PyYAML."""
-        return cls.from_dict(_files.read_yaml(source))
+        """Return a schema from a YAML text or file, as from JSON; needs PyYAML."""
+        return cls.from_dict(_files.unambiguous(_files.read_yaml(source)))
 
     def to_yaml(self, path: str | PathLike[str] | None = None) -> str:
         """Return it as YAML; written to a file too, if there is a path."""
@@ -374,10 +412,11 @@ class Schema:
         return _files.table_html(self._rows())
 
     def _rows(self) -> list[tuple[str, str, str, str]]:
-        return [
-            (
-                f"{name} (target)" if name == self._target else str(name),
-                *_files.told(column),
-            )
-            for name, column in self._columns.items()
-        ]
+        rows = []
+        for name, column in self._columns.items():
+            kind, values, missing = _files.told(column)
+            if name == self._target:
+                rows.append((f"{name} (target)", kind, values, "counts as nothing"))
+            else:
+                rows.append((str(name), kind, values, missing))
+        return rows

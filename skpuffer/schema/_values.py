@@ -6,7 +6,10 @@ nearest public value, or as missing. Each value is read by itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -15,15 +18,15 @@ import pandas as pd
 
 from skpuffer.utils._reading import is_frame, read_table
 
-from ._columns import Category, Number
+from ._columns import Category, Number, is_missing, level_text
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Array, Booleans, Floats, Indices, Table
+    from skpuffer.utils._types import Array, Booleans, Floats, Indices
 
-__all__ = ["column_arrays", "level_codes", "numbers"]
+__all__ = ["column_arrays", "level_codes", "numbers", "plain_numbers"]
 
 
-def column_arrays(X: Table, names: Sequence[Hashable]) -> list[Array]:
+def column_arrays(X: Any, names: Sequence[Hashable]) -> list[Array]:
     """Return the columns of a table that a code book names.
 
     Parameters
@@ -42,7 +45,9 @@ def column_arrays(X: Table, names: Sequence[Hashable]) -> list[Array]:
     ValueError
         If a column is not there.
     """
-    X = read_table(X)
+    # an array of objects may hold anything: what it holds is read, and never refused
+    if type(X) is not np.ndarray or X.dtype != object or X.ndim != 2:
+        X = read_table(X)
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         held = list(frame.columns)
@@ -94,14 +99,31 @@ def numbers(column: Number, values: Array) -> tuple[Floats, Booleans]:
     missing : ndarray of bool of shape (n,)
         What is missing, or no number.
     """
-    found = _floats(values)
+    found = plain_numbers(values, column.missing)
     missing = np.isnan(found)
-    for code in column.missing:
-        # a code that is text is no number, and missing anyhow
-        if isinstance(code, int | float):
-            missing |= found == code
     inside = np.clip(found, column.low, column.high)
     return np.where(missing, column.filling, inside), missing
+
+
+def plain_numbers(values: Array, missing: Sequence[Any] = ()) -> Floats:
+    """Read numbers, NaN for what is none or a code of missing values.
+
+    Parameters
+    ----------
+    values : ndarray of shape (n,)
+    missing : sequence, default=()
+
+    Returns
+    -------
+    ndarray of float of shape (n,)
+    """
+    found = _floats(values)
+    for code in missing:
+        # a code that is text is no number, and missing anyhow, unless it is written as
+        # one
+        number = _floats(np.array([code, None], dtype=object))[0]
+        found = np.where(found == number, np.nan, found)
+    return found
 
 
 def level_codes(column: Category, values: Array) -> Indices:
@@ -119,61 +141,91 @@ def level_codes(column: Category, values: Array) -> Indices:
         has a level of its own, and the `filling` otherwise.
     """
     other = len(column.levels) if column.missing_level else column.filling
+    codes = np.full(len(values), -1)
     if all(isinstance(level, int | float) for level in column.levels):
         # numbers, however they are written
-        found = _floats(values)
-        levels = np.asarray(column.levels, dtype=float)
-        order = np.argsort(levels)
-        places = np.searchsorted(levels[order], found)
-        codes = order[np.minimum(places, len(levels) - 1)]
-        return np.where(levels[codes] == found, codes, other).astype(np.intp)
-    texts = np.asarray(values)
-    if texts.dtype.kind != "O":
-        texts = texts.astype(object)
-    known = pd.Index(np.array([*map(_text, column.levels), ""], dtype=object)[:-1])
-    codes = known.get_indexer(pd.Index(_texts(texts), dtype=object))
+        codes = _number_codes(column.levels, _floats(values))
+    # those of truth values may be written as words
+    if not all(map(_is_number, column.levels)):
+        texts = pd.Index(list(map(level_text, column.levels)), dtype=object)
+        found = texts.get_indexer(pd.Index(_texts(values), dtype=object))
+        codes = np.where(codes < 0, found, codes)
     return np.where(codes < 0, other, codes).astype(np.intp)
+
+
+def _is_number(level: Any) -> bool:
+    return isinstance(level, int | float) and not isinstance(level, bool)
+
+
+def _number_codes(levels: Sequence[float], found: Floats) -> Indices:
+    held = np.asarray(levels, dtype=float)
+    order = np.argsort(held)
+    places = np.searchsorted(held[order], found)
+    codes = order[np.minimum(places, len(held) - 1)]
+    return np.where(held[codes] == found, codes, -1)
+
+
+#: Types of which equal values have one text, and which a table of texts is made of.
+_TEXT = frozenset({str, type(None), type(pd.NA)})
 
 
 def _texts(values: Array) -> Array:
     """Texts of a column, None for what is missing."""
+    values = np.asarray(values)
+    if values.dtype.kind != "O":
+        values = values.astype(object)
+    kinds = set(map(type, values))
+    if not kinds <= _TEXT:
+        # One by one: 1, True and 1.0 are equal, so that the text of one would be that
+        # of another, and depend on which of them comes first.
+        texts: Array = np.array([*map(_text, values), None], dtype=object)[:-1]
+        return texts
     codes, uniques = pd.factorize(values)
     written: Array = np.array([*map(_text, uniques.tolist()), None], dtype=object)
-    texts: Array = written[codes]
-    return texts
+    found: Array = written[codes]
+    return found
 
 
-def _text(value: Any) -> str:
-    # a whole number is written as one, whatever type a table has it in
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return str(value).strip()
+def _text(value: Any) -> str | None:
+    return None if is_missing(value) else level_text(value)
+
+
+#: Types of which pandas reads a whole column at once, each value by itself.
+_NUMBER = frozenset({str, float, int, type(None), type(pd.NA)})
 
 
 def _floats(values: Array) -> Floats:
     """Numbers of a column, NaN for what is none."""
-    if values.dtype.kind in "biuf":
+    kind = values.dtype.kind
+    if kind in "biuf":
         return values.astype(float)
     # dates and complex numbers are none
-    if values.dtype.kind not in "OUS" and not _is_masked_number(values):
+    if kind not in "OUS" and not _is_masked_number(values):
         return np.full(len(values), np.nan)
+    held = np.asarray(values, dtype=object)
+    if not set(map(type, held)) <= _NUMBER:
+        held = np.array([*map(_number, held), None], dtype=object)[:-1]
     try:
-        read = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce")
-        return np.asarray(read.to_numpy(dtype=float, na_value=np.nan), dtype=float)
-    except (TypeError, ValueError, ArithmeticError):
-        # some are beyond floats or of strange types: one by one
-        return np.array([_float(value) for value in values], dtype=float)
+        read = pd.to_numeric(pd.Series(held, dtype=object), errors="coerce")
+    except OverflowError:  # of whole numbers beyond the range of floats
+        return _floats(np.array([*map(_number, held), None], dtype=object)[:-1])
+    return np.asarray(read.to_numpy(dtype=float, na_value=np.nan), dtype=float)
 
 
-def _float(value: Any) -> float:
-    """One value as a number, NaN if it is none."""
+def _number(value: Any) -> Any:
+    """One value as a float, a text that may be one, or None."""
+    if isinstance(value, bytes):
+        return value.decode("utf-8", errors="replace")
+    if isinstance(value, str):
+        return str(value)
+    if not isinstance(value, Real | Decimal | np.bool_):
+        return None
     try:
         return float(value)
     except OverflowError:
-        # a whole number beyond all floats is beyond all bounds
-        return np.inf if value > 0 else -np.inf
-    except (TypeError, ValueError, ArithmeticError):
-        return np.nan
+        return math.copysign(math.inf, 1 if value > 0 else -1)  # type: ignore[operator] # real
+    except (ArithmeticError, ValueError):  # a signalling NaN
+        return None
 
 
 def _is_masked_number(values: Any) -> bool:

@@ -65,7 +65,10 @@ def _stepwise(gaps, positions, sensitivity, norm):
 
 def _one_hot(codes, size):
     out = np.zeros((len(codes), size))
-    out[np.arange(len(codes)), codes] = 1.0
+    # a negative code counts as nothing: zeros, which are nearer to each vector with a
+    # single one than two of these are to each other, in every norm
+    (rows,) = np.nonzero(codes >= 0)
+    out[rows, codes[rows]] = 1.0
     return out
 
 
@@ -181,7 +184,7 @@ class Levels:
     Parameters
     ----------
     position : int
-        Of a column that holds codes 0, 1, ….
+        Of a column that holds codes 0, 1, …; a negative one counts as nothing.
     dim : int
         Number of levels.
     """
@@ -199,8 +202,6 @@ class Levels:
 
     def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
-        # the encoder refused values that no level names, so there is one for each
-        # record
         return _one_hot(np.asarray(X)[:, self.position].astype(int), self.dim)
 
     def move(self, gaps: Floats, norm: float) -> Floats:
@@ -257,7 +258,8 @@ class Grouped:
     Parameters
     ----------
     positions : tuple of int
-        Columns of codes that span the table.
+        Columns of codes that span the table; a record with a negative one is in none
+        of its cells.
     sizes : tuple of int
         Their numbers of levels.
     block : callable
@@ -300,9 +302,10 @@ class Grouped:
         # Parallel composition: a record writes into its own cell only, so all cells
         # together have the sensitivity of one, or twice where a replaced record changes
         # cells.
-        cells = np.ravel_multi_index(tuple(codes.T), self.sizes)
+        (inside,) = np.nonzero(np.all(codes >= 0, axis=1))
+        cells = np.ravel_multi_index(tuple(codes[inside].T), self.sizes)
         out = np.zeros((len(X), self.n_cells, self.block.dim))
-        out[np.arange(len(X)), cells] = self.block(X)
+        out[inside, cells] = self.block(X[inside])
         return out.reshape(len(X), -1)
 
     def move(self, gaps: Floats, norm: float) -> Floats:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
     from skpuffer.scenarios import Scenario
+    from skpuffer.schema import Schema
     from skpuffer.utils._types import BoundsLike, RandomState
 
 __all__ = ["BoundedColumnsMixin", "PrivateMean"]
@@ -29,17 +30,23 @@ class BoundedColumnsMixin:
     """Mixin for estimators with the parameter `bounds` that release moments."""
 
     bounds: BoundsLike
+    schema: Schema | None
+
+    # in the units of the data, in which means are read
+    _schema_scale = "raw"
 
     def _check_parameters(self, scenario: Scenario) -> None:
         # as far as parameters go: how many columns there are is not known yet
         check_bounds(self.bounds)
         # before the data is read, as nothing in it could help
-        if self.bounds is None and scenario.any_records:
+        known = self.bounds is not None or self.schema is not None
+        if not known and scenario.any_records:
             raise UnsupportedError(
                 f"{type(self).__name__} needs public bounds of the features: without, "
                 "nothing says how far one record moves what is released. Give the "
                 "parameter 'bounds', a pair (low, high) or a dict of {column: (low, "
-                "high)}; or a scenario whose public prior declares them."
+                "high)}; a 'schema' of the table; or a scenario whose public prior "
+                "declares them."
             )
 
     def _leaks(self) -> tuple[str, ...]:
@@ -59,9 +66,11 @@ class BoundedColumnsMixin:
         d, n = context.n_features, context.n_records
         # the data is passed for 'empirical' alone, which voids the promise: see
         # `_leaks`
-        bounds = resolve_bounds(
-            self.bounds, d, scenario=scenario, context=context, X=task.X
-        )
+        given = self.bounds
+        if self.schema is not None:
+            # of the columns that it makes, levels among them
+            given = context.feature_map.low, context.feature_map.high
+        bounds = resolve_bounds(given, d, scenario=scenario, context=context, X=task.X)
         # what publishes the vector has no data, so the bounds travel with the release
         context = replace(context, bounds=bounds)
         # distributions that a user states are of one output, and this would be another
@@ -123,6 +132,10 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         without one the means are released as they are, which only a scenario that
         knows the output's distributions can account for. ``'empirical'`` reads the
         range off the private data, warns, and leaves an estimate for a certificate.
+    schema : Schema, default=None
+        Public code book of the table: raw columns are read by it, texts and gaps among
+        them, and `bounds` are its own. A level becomes a column, whose mean is its
+        rate; ``feature_map_.names`` says which. See :class:`~skpuffer.schema.Schema`.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -169,11 +182,13 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
         accountant: Accountant | None = None,
         *,
         bounds: BoundsLike = None,
+        schema: Schema | None = None,
         random_state: RandomState = None,
     ):
         self.scenario = scenario
         self.accountant = accountant
         self.bounds = bounds
+        self.schema = schema
         self.random_state = random_state
 
     def _release(self, task: Task) -> QueryRelease:

@@ -186,6 +186,8 @@ def public_bounds(
     }
     # the type of a boolean column bounds it
     known = {column.name: (0.0, 1.0) for column in columns if column.boolean}
+    if summary.schema is not None:
+        known = {n: (summary.schema[n].low, summary.schema[n].high) for n in needing}
     missing = needing - known.keys()
     given = summary.bounds
     if isinstance(given, dict):

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from skpuffer.base import Task
     from skpuffer.releases import QueryRelease
     from skpuffer.scenarios import Scenario
+    from skpuffer.schema import Schema
     from skpuffer.utils._types import Array, BoundsLike, Floats, RandomState, Table
 
 __all__ = ["PrivateStandardScaler"]
@@ -63,6 +64,10 @@ class PrivateStandardScaler(
     with_std : bool, default=True
         Whether to scale. If not, second moments are not released, which leaves more
         of the budget to the means.
+    schema : Schema, default=None
+        Public code book of the table: raw columns are read by it, texts and gaps among
+        them, and `bounds` are its own. A level becomes a column, whose mean is its
+        rate; ``feature_map_.names`` says which. See :class:`~skpuffer.schema.Schema`.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -118,6 +123,7 @@ class PrivateStandardScaler(
         bounds: BoundsLike = None,
         with_mean: bool = True,
         with_std: bool = True,
+        schema: Schema | None = None,
         random_state: RandomState = None,
     ):
         self.scenario = scenario
@@ -125,6 +131,7 @@ class PrivateStandardScaler(
         self.bounds = bounds
         self.with_mean = with_mean
         self.with_std = with_std
+        self.schema = schema
         self.random_state = random_state
 
     def _check_parameters(self, scenario: Scenario) -> None:
@@ -184,6 +191,10 @@ class PrivateStandardScaler(
         -------
         ndarray of str
         """
+        if self.schema is not None:
+            check_is_fitted(self)
+            made: Array = self.feature_map_.names.copy()
+            return made
         # a pipeline passes on the names of all columns, the secret one too
         if input_features is not None:
             input_features = self._names_without_secret(input_features)
@@ -229,10 +240,10 @@ class PrivateStandardScaler(
         check_is_fitted(self)
         # a copy, as it is scaled in place
         X = np.array(read_numbers(X), dtype=np.float64)
-        if X.ndim != 2 or X.shape[1] != self.n_features_in_:
+        if X.ndim != 2 or X.shape[1] != len(self.mean_):
             raise ValueError(
                 "The parameter 'X' must have shape (n_records, "
-                f"{self.n_features_in_}). Got {X.shape}."
+                f"{len(self.mean_)}). Got {X.shape}."
             )
         if self.with_std:
             X *= self.scale_

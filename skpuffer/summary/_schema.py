@@ -10,12 +10,15 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from skpuffer.schema import Encoding, Number
+from skpuffer.schema._values import column_arrays, level_codes, numbers
 from skpuffer.utils._reading import floats, is_frame
 
 if TYPE_CHECKING:
+    from skpuffer.schema import Schema
     from skpuffer.utils._types import Floats, Table
 
-__all__ = ["Column", "TableEncoder", "check_levels", "column_kinds"]
+__all__ = ["Column", "SchemaEncoder", "TableEncoder", "check_levels", "column_kinds"]
 
 
 @dataclass(frozen=True)
@@ -54,11 +57,15 @@ class TableEncoder:
         Width of the table as it reaches the estimator.
     before : callable, default=None
         Public preprocessing that comes first.
+    strict : bool, default=False
+        Whether a level that is not listed is refused: in a public prior it is a slip,
+        in private data it counts as nothing.
     """
 
     columns: tuple[Column, ...]
     n_columns: int
     before: Callable | None = None
+    strict: bool = False
 
     def is_identity(self, named: bool) -> bool:
         """Whether the columns that are read reach the query as they are.
@@ -88,8 +95,8 @@ class TableEncoder:
         Raises
         ------
         ValueError
-            If a number is missing, or not one, or a level is not listed. The message
-            quotes no value: it may be private.
+            If a number is missing, or not one. The message quotes no value: it may be
+            private.
         """
         # Row by row and by public levels only: no row's code depends on another's, or
         # one record would move the contributions of others.
@@ -98,7 +105,7 @@ class TableEncoder:
         parts = [
             _numbers(column, *_values(X, place))
             if column.levels is None
-            else _codes(column, *_values(X, place))
+            else _codes(column, *_values(X, place), self.strict)
             for column, place in zip(self.columns, self._places(X), strict=True)
         ]
         return np.column_stack(parts)
@@ -217,23 +224,72 @@ def _numbers(column, values, missing):
     return numbers
 
 
-def _codes(column, values, missing):
-    """Codes of a categorical column's values, as floats."""
+def _codes(column, values, missing, strict):
+    """Codes of a categorical column's values, as floats; -1 for what counts as nothing.
+
+    What is missing, or not listed, has the level of None if there is one.
+    """
     index = {level: code for code, level in enumerate(column.levels)}
-    # Refusals read the data and are outside the promise, so they say which column and
-    # no value: the message may reach more eyes than the rows may.
-    if missing.any() and None not in index:
-        raise ValueError(
-            f"The column {column.name!r} contains NaN or missing values. List None "
-            "among its 'categories' to give them a level of their own."
-        )
-    # what is missing gets the level of None, if there is one
     codes = np.full(len(values), index.get(None, -1))
     present = np.asarray(values, dtype=object)[~missing].tolist()
-    codes[~missing] = [index.get(value, -1) for value in present]
-    if np.any(codes < 0):
+    found = [index.get(v) if isinstance(v, Hashable) else None for v in present]
+    if strict and None in found:
         raise ValueError(
-            f"The column {column.name!r} has values that the parameter 'categories' "
-            "does not list. List all that are possible."
+            f"The column {column.name!r} of the prior has values that the parameter "
+            "'categories' does not list. List all that are possible."
         )
+    other = index.get(None, -1)
+    codes[~missing] = [other if code is None else code for code in found]
     return codes.astype(float)
+
+
+@dataclass(frozen=True)
+class SchemaEncoder:
+    """Public encoding of the columns of a code book, as one array of floats.
+
+    As :class:`TableEncoder`, but for a table that its code book reads: numbers within
+    their bounds, levels as codes, what is missing as the code book says.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of the columns that are read; it has no target.
+    """
+
+    schema: Schema
+
+    #: As of public preprocessing: what makes it public, and what it leaks.
+    assumption = Encoding.assumption
+    leaks = ()
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns that are read."""
+        return len(self.schema)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """Columns as a summary knows them."""
+        held = [(name, self.schema[name]) for name in self.schema.names]
+        return tuple(
+            Column(name, position, _levels(column))
+            for position, (name, column) in enumerate(held)
+        )
+
+    def __call__(self, X: Table) -> Floats:
+        """Encode a table, of shape (n, n_columns)."""
+        arrays = column_arrays(X, self.schema.names)
+        parts = [
+            numbers(column, values)[0]
+            if isinstance(column := self.schema[name], Number)
+            else level_codes(column, values).astype(float)
+            for name, values in zip(self.schema.names, arrays, strict=True)
+        ]
+        return np.column_stack(parts)
+
+
+def _levels(column):
+    if isinstance(column, Number):
+        return None
+    # the level of missing values is the last code
+    return column.levels + (None,) * column.missing_level

@@ -15,6 +15,7 @@ from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext, QueryRelease
 from skpuffer.scenarios import LawsScenario
+from skpuffer.schema import Number
 from skpuffer.utils._bounds import BOUNDS_LEAK, are_empirical
 from skpuffer.utils._reading import is_frame, read_numbers, read_table, row_count
 from skpuffer.utils._sklearn import StrOptions
@@ -28,13 +29,20 @@ from ._parameters import (
     public_grid,
     requested,
 )
-from ._schema import Column, TableEncoder, check_levels, column_kinds
+from ._schema import (
+    Column,
+    SchemaEncoder,
+    TableEncoder,
+    check_levels,
+    column_kinds,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.accountants import Accountant
     from skpuffer.scenarios import Scenario
+    from skpuffer.schema import Schema
     from skpuffer.utils._types import BoundsLike, RandomState
 
 __all__ = ["PrivateSummary"]
@@ -80,14 +88,20 @@ class PrivateSummary(PrivateEstimatorMixin):
         passed over.
     categories : dict of {column: list}, default=None
         Public levels of categorical columns; keys that are no columns of the table are
-        passed over, so that a whole code book may be given. All levels that occur must
-        be listed; None among them is the level of missing values. Boolean columns in
-        `by` need none.
+        passed over, so that a whole code book may be given. None among them is the
+        level of missing values and of all that is not listed. Boolean columns in `by`
+        need none.
     bins : int, array-like or dict of {column: int or array-like}, default=20
         Public grid of histograms and quantiles: a number of bins of equal width within
         the bounds, or edges, which need no bounds.
     quantiles : tuple of float, default=(0.25, 0.5, 0.75)
         Levels of the statistic 'quantile', in (0, 1).
+    schema : Schema, default=None
+        Public code book of the table, instead of `bounds` and `categories`: raw columns
+        are read by it, texts and gaps among them. A missing value is counted at the
+        level that its column has for it, None, or read as the column's `fill`. The
+        target is a column like the others where it is named. See
+        :class:`~skpuffer.schema.Schema`.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -133,10 +147,12 @@ class PrivateSummary(PrivateEstimatorMixin):
     *Groups.* Means, deviations and rates of a group divide by its noisy size. They are
     NaN where that is below one, or below twice the standard deviation of its noise.
 
-    *Missing values* of numeric columns are refused. Those of categorical columns are
-    refused unless `categories` lists None. Values that `categories` does not list are
-    refused as well. These refusals depend on the data and are not covered by the
-    promise: they are for the eyes of the curator.
+    *Missing values* of categorical columns, and values that `categories` does not list,
+    have the level None where it is listed. Without it they count as nothing: such a
+    record is in no group of that column, and in no count of its levels. Those of
+    numeric columns are refused, unless a `schema` says how they are read; the refusal
+    depends on the data and is not covered by the promise, it is for the eyes of the
+    curator.
 
     Examples
     --------
@@ -190,6 +206,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         categories: Mapping[Hashable, Sequence[Hashable]] | None = None,
         bins: int | ArrayLike | Mapping[Hashable, int | ArrayLike] = 20,
         quantiles: Sequence[float] = (0.25, 0.5, 0.75),
+        schema: Schema | None = None,
         random_state: RandomState = None,
     ):
         self.scenario = scenario
@@ -201,6 +218,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         self.categories = categories
         self.bins = bins
         self.quantiles = quantiles
+        self.schema = schema
         self.random_state = random_state
 
     # -- checks: from the parameters and the table's dtypes, never its rows --------
@@ -219,16 +237,60 @@ class PrivateSummary(PrivateEstimatorMixin):
         if isinstance(self.statistics, dict):
             named += list(self.statistics)
         # positions count without the secret column, so only names can name it
+        if self.schema is not None:
+            self._check_named(named)
         named = tuple(name for name in named if isinstance(name, str))
         position = scenario.secret_position(named, len(named)) if named else None
         if position is not None:
             raise ValueError(_SECRET.format(named[position]))
+
+    def _check_named(self, named):
+        """Refuse columns that the code book lacks, and groups by numbers."""
+        schema = self.schema
+        known = [*schema.names, *([] if schema.target is None else [schema.target])]
+        bins = list(self.bins) if isinstance(self.bins, dict) else []
+        asked = list(self.statistics) if isinstance(self.statistics, dict) else []
+        by = as_list(self.by)
+        parameters = {"by": by, "columns": as_list(self.columns)}
+        for parameter, names in {
+            **parameters,
+            "statistics": asked,
+            "bins": bins,
+        }.items():
+            unknown = [name for name in names if name not in known]
+            if unknown:
+                raise ValueError(
+                    f"The parameter {parameter!r} names the columns {unknown!r}, which "
+                    f"the parameter 'schema' does not have. It has {known!r}."
+                )
+        for name in by:
+            if isinstance(schema[name], Number):
+                raise ValueError(
+                    f"The parameter 'by' names {name!r}, which is a number of the "
+                    "parameter 'schema': groups need levels."
+                )
+
+    def _read_by(self, schema):
+        named = [*as_list(self.by), *as_list(self.columns)]
+        if isinstance(self.statistics, dict):
+            named += list(self.statistics)
+        elif self.columns is None:
+            named += schema.names
+        # the target is a column like the others, where it is named
+        table = schema.with_target(None)
+        return SchemaEncoder(table.select([n for n in table.names if n in named]))
+
+    def _reads_missing(self) -> bool:
+        return self.schema is not None or bool(self.categories)
 
     def _leaks(self):
         return (BOUNDS_LEAK,) if are_empirical(self.bounds) else ()
 
     def _validate(self, X, y):
         """Check the table, and encode the columns that are read."""
+        if self.schema is not None:
+            # encoded already, by the code book
+            return validate_data(self, X), None, None
         # Columns of a frame keep their own types, each read by its own rule below;
         # scikit-learn would make one array of objects of them all.
         X = read_table(X)
@@ -302,8 +364,10 @@ class PrivateSummary(PrivateEstimatorMixin):
     # -- the release --------------------------------------------------------------
 
     def _release(self, task):
+        if self.schema is not None:
+            task = replace(task, reading=task.context.feature_map)
         encoder = task.reading
-        context = _narrowed(task.context, encoder)
+        context = _narrowed(task, encoder)
         layout = self._make_layout(task, context, encoder.columns)
         # Without groups 'count' is the public number of records: a release of no
         # coordinates, for which nobody should be told a budget was spent.
@@ -335,7 +399,8 @@ class PrivateSummary(PrivateEstimatorMixin):
             context=SummaryContext(**facts, layout=layout),
             assumptions=(
                 "values outside the public bounds or grid are clipped to them; the "
-                "levels of categorical columns are public",
+                "levels of categorical columns are public, and a value that is none of "
+                "them counts as nothing, or at the level of missing values",
             ),
         )
 
@@ -452,8 +517,11 @@ def _is_secret(scenario, name):
     return scenario is not None and scenario.secret_position((name,), 1) is not None
 
 
-def _narrowed(context, encoder):
+def _narrowed(task, encoder):
     """Public context, narrowed to the columns that are read and encoded."""
+    context = task.context
+    if isinstance(encoder, SchemaEncoder):
+        return context
     names = context.feature_names
     # A prior in raw columns meets the query by the same encoder, so that both are
     # compared in the same units. Scenarios of numbers, such as Gaussian ones, cannot
@@ -461,6 +529,8 @@ def _narrowed(context, encoder):
     as_they_are = context.feature_map is None and encoder.is_identity(
         named=names is not None
     )
+    # of a public prior; rows of an empirical one are private
+    encoder = replace(encoder, strict=not task.scenario.needs_empirical)
     if context.feature_map is not None:
         encoder = replace(encoder, before=context.feature_map)
     elif names is not None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from skpuffer.linear_model._model_rows import ModelRecord, ModelRows
     from skpuffer.releases import SamplingScheme
     from skpuffer.scenarios import Scenario
+    from skpuffer.schema import Schema
     from skpuffer.training import Loss
     from skpuffer.utils._types import RandomState
 
@@ -116,6 +117,11 @@ class PrivateLinearSVC(OutputClassifier):
         Within :class:`~skpuffer.compose.PublicPreprocessing` it has no effect.
     verbose : int, default=0
         Whether to show a progress bar.
+    schema : Schema, default=None
+        Public code book of the table: raw columns are read by it, texts and gaps among
+        them, and `classes` are those of its target. Numbers are scaled by their bounds,
+        levels become a column each, and rows lie in the unit ball. See
+        :class:`~skpuffer.schema.Schema`.
     random_state : int, RandomState instance, Generator or None, default=None
         None draws noise from the operating system's entropy. A seed warns.
 
@@ -221,6 +227,7 @@ class PrivateLinearSVC(OutputClassifier):
         init: Any = None,
         warm_start: bool = False,
         verbose: int = 0,
+        schema: Schema | None = None,
         random_state: RandomState = None,
     ):
         self.scenario = scenario
@@ -246,6 +253,7 @@ class PrivateLinearSVC(OutputClassifier):
         self.init = init
         self.warm_start = warm_start
         self.verbose = verbose
+        self.schema = schema
         self.random_state = random_state
 
     def _check_parameters(self, scenario: Scenario) -> None:

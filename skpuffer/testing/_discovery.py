@@ -11,6 +11,8 @@ __all__ = ["EstimatorEntry", "all_estimators"]
 
 # Imported by name when asked for: importing this module should not import them all.
 _PACKAGES = (
+    "additive",
+    "cluster",
     "compose",
     "decomposition",
     "ensemble",
@@ -20,6 +22,7 @@ _PACKAGES = (
     "preprocessing",
     "summary",
     "svm",
+    "synthesis",
 )
 
 
@@ -45,6 +48,8 @@ def _composed() -> dict[str, Callable[[], Any]]:
     # imported here, for the same reason
     from sklearn.linear_model import LogisticRegression
 
+    accountants = importlib.import_module("skpuffer.accountants")
+    cluster = importlib.import_module("skpuffer.cluster")
     compose = importlib.import_module("skpuffer.compose")
     ensemble = importlib.import_module("skpuffer.ensemble")
     linear_model = importlib.import_module("skpuffer.linear_model")
@@ -57,6 +62,12 @@ def _composed() -> dict[str, Callable[[], Any]]:
         "PATEClassifier": lambda: ensemble.PATEClassifier(
             LogisticRegression(), n_teachers=3, n_queries=1000
         ),
+        # few clusters and little noise: else all centres of small tables are one mean
+        "PrivateKMeans": lambda: cluster.PrivateKMeans(
+            n_clusters=2,
+            bounds=(-10.0, 10.0),
+            accountant=accountants.PrivacyLoss(50.0, 1e-5),
+        ),
         # seeded within, because scikit-learn's checks seed the outermost estimator only
         "PublicPreprocessing": lambda: compose.PublicPreprocessing(
             preprocessing.RowNormClipper(),
@@ -68,13 +79,13 @@ def _composed() -> dict[str, Callable[[], Any]]:
 def _instance(name: str, estimator_class: type[Any]) -> Any:
     """Instance that can be fitted: bounds are public and cannot be guessed."""
     # wide enough for the data that scikit-learn's checks make up
-    parameters = inspect.signature(estimator_class).parameters
-    if "bounds" in parameters:
-        return estimator_class(bounds=(-10.0, 10.0))
-    if "target_bounds" in parameters:
-        return estimator_class(target_bounds=(-1.0, 1.0))
     examples = _composed()
-    return examples[name]() if name in examples else estimator_class()
+    if name in examples:
+        return examples[name]()
+    parameters = inspect.signature(estimator_class).parameters
+    wide = {"bounds": (-10.0, 10.0), "target_bounds": (-1.0, 1.0)}
+    public = {name: held for name, held in wide.items() if name in parameters}
+    return estimator_class(**public)
 
 
 def all_estimators() -> list[EstimatorEntry]:

@@ -34,7 +34,13 @@ from sklearn.utils.validation import check_is_fitted
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.base import FLOATING_POINT, UNTOUCHED_ROWS
 from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
-from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
+from skpuffer.noise import Noise
+from skpuffer.releases import (
+    AdaptiveRelease,
+    GradientRelease,
+    QueryRelease,
+    VoteRelease,
+)
 
 from ._canaries import NUMBER, TEXT, listen, reachable, sings
 
@@ -92,6 +98,21 @@ def _private_part(estimator):
     return estimator.get_params(deep=True)["estimator"]
 
 
+class _Drawn:
+    """A noise that keeps what is drawn of it."""
+
+    def __init__(self, noise: Noise) -> None:
+        self._noise, self.values = noise, []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._noise, name)
+
+    def sample(self, shape: tuple[int, ...], rng: np.random.Generator) -> Any:
+        drawn = self._noise.sample(shape, rng)
+        self.values.append(np.ravel(drawn))
+        return drawn
+
+
 def _recording(estimator):
     """A clone that keeps the noisy vector it published, and the noise of its steps."""
     # A subclass, made on the fly: it sees what the template passes between its hooks,
@@ -100,6 +121,13 @@ def _recording(estimator):
 
     class Recording(type(part)):
         def _execute(self, task, release, noise, rng):
+            if isinstance(release, AdaptiveRelease):
+                drawn = _Drawn(noise)
+                value = super()._execute(task, release, drawn, rng)
+                # all that was accounted for, in units of the stages
+                self.stage_draws = np.concatenate(drawn.values)
+                assert self.stage_draws.size == release.dim
+                return value
             if isinstance(release, QueryRelease):
                 return super()._execute(task, release, noise, rng)
             self._record = []
@@ -134,7 +162,9 @@ def check_noise_is_of_the_certified_scale(
     values = []
     for _ in range(n_fits):
         fresh = _fit(_recording(_set(estimator, random_state=None)))
-        draws = getattr(fresh, "noise_draws", fresh.published[None])
+        # a query is one draw a fit, and so are stages in turn
+        once = getattr(fresh, "stage_draws", fresh.published)
+        draws = getattr(fresh, "noise_draws", once[None])
         values.extend(draws / fresh.noise_.std(draws.shape[1]))
         if hasattr(fresh, "noise_draws"):
             assert len(draws) == _n_noisy(fresh)

@@ -35,6 +35,9 @@ class Gradients(ABC):
     n_classes : int, default=None
         Public number of classes, never read off `y`. Needed for losses with one score
         for each class.
+    counted : array-like of bool of shape (n_records,), default=None
+        Records that count; the gradient of any other is zero, whatever its target. None
+        is all.
 
     Attributes
     ----------
@@ -52,7 +55,13 @@ class Gradients(ABC):
     """
 
     def __init__(
-        self, loss: Loss, X: Table, y: ArrayLike, *, n_classes: int | None = None
+        self,
+        loss: Loss,
+        X: Table,
+        y: ArrayLike,
+        *,
+        n_classes: int | None = None,
+        counted: ArrayLike | None = None,
     ):
         self.loss = loss
         self.rows = Rows(X)
@@ -63,6 +72,12 @@ class Gradients(ABC):
                 "has one score for each class."
             )
         self.n_outputs: int = n_classes if loss.indexed else 1  # type: ignore[assignment]
+        #: Records whose gradient is zero, None if there is none.
+        self.ignored: Booleans | None = None
+        if counted is not None:
+            self.ignored = ~np.asarray(counted, dtype=bool)
+            # any target will do
+            y = np.where(self.ignored, 0, np.asarray(y))
         # checked once: an index beyond the scores would fail in the middle of a run
         self.y = self._check_targets(y, n_classes or 2)
         # from public sizes: two tables of one shape have the same parameters

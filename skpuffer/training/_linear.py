@@ -42,6 +42,9 @@ class LinearGradients(Gradients):
         for each class.
     intercept_scale : float, default=1.0
         Constant appended to the features of each record; zero for no intercept.
+    counted : array-like of bool of shape (n_records,), default=None
+        Records that count; the gradient of any other is zero, whatever its target. None
+        is all.
 
     Raises
     ------
@@ -75,9 +78,10 @@ class LinearGradients(Gradients):
         *,
         n_classes: int | None = None,
         intercept_scale: float = 1.0,
+        counted: ArrayLike | None = None,
     ):
         self.intercept_scale = check_non_negative(intercept_scale=intercept_scale)
-        super().__init__(loss, X, y, n_classes=n_classes)
+        super().__init__(loss, X, y, n_classes=n_classes, counted=counted)
         # by what a release clips to: lengths of rows do not change from step to step
         self._known_caps: dict[tuple[Any, float, float], Array] = {}
 
@@ -142,6 +146,9 @@ class LinearGradients(Gradients):
             scores += intercept
         # backward: residuals are scaled down so that residual times row is clipped
         residual = self.loss.derivative(scores, self.y[select])
+        if self.ignored is not None:
+            # zero lies within every clip norm, whatever else the record may be
+            residual[self.ignored[select]] = 0
         inner, constant = self._clip(residual, select, release)
         # the sum of outer products of rows and residuals is one product of matrices
         gradient = self.rows.add_up(rows, inner)

@@ -70,6 +70,9 @@ class PerceptronGradients(Gradients):
         Units of the hidden layer.
     activation : {'relu', 'tanh', 'logistic', 'identity'}, default='relu'
         Of the hidden layer.
+    counted : array-like of bool of shape (n_records,), default=None
+        Records that count; the gradient of any other is zero, whatever its target. None
+        is all.
 
     Raises
     ------
@@ -100,11 +103,12 @@ class PerceptronGradients(Gradients):
         n_classes: int | None = None,
         n_hidden: int = 100,
         activation: str = "relu",
+        counted: ArrayLike | None = None,
     ):
         # before the base class, which asks for the sizes
         self.n_hidden = check_count(n_hidden=n_hidden)
         self.activation = check_option(tuple(ACTIVATIONS), activation=activation)
-        super().__init__(loss, X, y, n_classes=n_classes)
+        super().__init__(loss, X, y, n_classes=n_classes, counted=counted)
 
     def _sizes(self) -> tuple[int, ...]:
         return (
@@ -181,6 +185,9 @@ class PerceptronGradients(Gradients):
         hidden = hidden[:n_rows]
         # backward: derivatives by what leaves the output layer, and the hidden one
         outer = self._derivative(scores, self.y[select])
+        if self.ignored is not None:
+            # zero lies within every clip norm, whatever else the record may be
+            outer[self.ignored[select]] = 0
         # by the chain rule, through the weights and then the activation
         inner = products(outer, np.ascontiguousarray(V.T)) * slope(hidden)
 

@@ -30,6 +30,7 @@ __all__ = [
     "floats",
     "is_frame",
     "matching_names",
+    "ordered_labels",
     "read_groups",
     "read_labels",
     "read_numbers",
@@ -207,13 +208,15 @@ def read_numbers(X: Any) -> Any:
     return np.column_stack(columns) if columns else np.empty(X.shape)
 
 
-def read_labels(y: Any, *, numeric: bool = False) -> Any:
+def read_labels(y: Any, *, numeric: bool = False, missing: bool = False) -> Any:
     """Return targets of any kind, or only such as are finite numbers.
 
     Parameters
     ----------
     y : array-like or None
     numeric : bool, default=False
+    missing : bool, default=False
+        Whether targets may be missing.
 
     Returns
     -------
@@ -235,9 +238,10 @@ def read_labels(y: Any, *, numeric: bool = False) -> Any:
     y = _as_array(y, "y")
     if numeric:
         y = as_numbers(y, "The parameter 'y'")
+    if missing:
+        return y
     # infinity is missing as well: no loss of it is finite
-    missing = ~np.isfinite(y) if y.dtype.kind == "f" else _missing(y)
-    if np.any(missing):
+    if np.any(~np.isfinite(y) if y.dtype.kind == "f" else _missing(y)):
         raise ValueError(
             f"The parameter 'y' (dtype {y.dtype}) contains NaN, infinity or missing "
             "values. Leave those records out, by a rule that is public."
@@ -525,31 +529,25 @@ def validate_rows(estimator: Any, X: Any, *y: Any, **options: Any) -> Any:
 
 
 def validate_labels(estimator: Any, X: Any, y: Any) -> tuple[Any, Indices]:
-    """Validate, set `classes_`, and encode the target as class indices."""
+    """Validate, set `classes_`, and encode the target as class indices.
+
+    For a classifier without public labels: those of the table are taken as such.
+    """
     X, y = validate_rows(estimator, X, y)
-    given = estimator.classes
-    present = _ordered(y, "y")
+    classes = ordered_labels(y, "y")
     check_classification_targets(y)
-    # by default the labels of the table are taken as public, which the certificate says
-    classes = present if given is None else _ordered(given, "classes")
     if len(classes) < 2:
         raise ValueError(
             f"{type(estimator).__name__} needs at least 2 classes; there is one class "
             "only. Give all labels as classes=[...]."
-        )
-    # the public labels are quoted, the private ones are not
-    if not set(present.tolist()) <= set(classes.tolist()):
-        raise ValueError(
-            f"The target has labels that the parameter 'classes' does not name "
-            f"({given!r})."
         )
     # last: an attribute that only a sound target sets
     estimator.classes_ = classes
     return X, np.searchsorted(classes, y)
 
 
-def _ordered(labels: Any, name: str) -> NDArray[Any]:
-    """Distinct labels in their order."""
+def ordered_labels(labels: Any, name: str) -> NDArray[Any]:
+    """Return distinct labels in their order."""
     try:
         return np.unique(labels)
     except TypeError:

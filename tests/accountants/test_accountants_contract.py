@@ -61,11 +61,11 @@ def run(**options):
     )
 
 
-def stages():
+def stages(n_records=N):
     """Sums in turn, each after the noisy ones before it."""
     one = Sensitivity(add_remove={1: 2.0, 2: 1.5}, replace={1: 4.0, 2: 2.0})
     parts = Stage("first", 4, one, 0.3), Stage("then", 3, one, 0.7, times=2)
-    return AdaptiveRelease(n_records=N, stages=parts)
+    return AdaptiveRelease(n_records=n_records, stages=parts)
 
 
 def full_batch(n_records, clip_norm):
@@ -254,8 +254,11 @@ class _OfQuilts(AccountantContract):
         if growth == "clip":
             chain = MarkovChainScenario([[0.7, 0.3], [0.3, 0.7]])
             return full_batch(self.length, unit * size), chain
-        stay = 0.55 + 0.1 * size if growth == "dependence" else 0.7
+        depends = growth in ("dependence", "stages")
+        stay = 0.55 + 0.1 * size if depends else 0.7
         chain = MarkovChainScenario([[stay, 1 - stay], [1 - stay, stay]])
+        if growth == "stages":
+            return stages(self.length), chain
         move = unit * (size if growth == "move" else 1)
         return query(move, n_records=self.length), chain
 
@@ -267,8 +270,8 @@ class _OfQuilts(AccountantContract):
 
 class TestMarkovQuilt(_OfQuilts):
     modes = ({}, {"alpha": 4.0, "noise": "gaussian"}, {"max_distance": 6})
-    growths = ("move", "dependence", "network")
-    measured = growths
+    growths = ("move", "dependence", "network", "stages")
+    measured = ("move", "dependence", "network")
 
 
 class TestMarkovQuiltApproximate(_OfQuilts):

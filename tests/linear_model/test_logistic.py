@@ -226,8 +226,16 @@ def test_a_public_class_may_be_absent_from_the_data():
     model.fit(X[keep], y[keep])
     assert model.coef_.shape == (3, 4)
     assert set(model.predict(X[keep])) <= {0, 1, 2}
-    with pytest.raises(ValueError, match="'classes' does not name"):
-        PrivateLogisticRegression(classes=[0, 1]).fit(X, y)
+
+
+def test_labels_that_no_class_names_count_as_nothing():
+    X, y = load_iris(return_X_y=True)
+    keep = y < 2
+    model = PrivateLogisticRegression(
+        classes=[0, 1], solver="output", accountant=NO_NOISE, C=1.0
+    )
+    among, alone = (model.fit(*table).coef_ for table in ((X, y), (X[keep], y[keep])))
+    np.testing.assert_allclose(among, alone, atol=1e-3)
 
 
 @pytest.mark.parametrize("max_iter", [1, 1000])

@@ -291,7 +291,7 @@ def test_households_are_protected_whole():
     [
         ({"schema": None}, "'schema'"),
         ({"bounds": (0, 1)}, "'bounds'"),
-        ({"categories": {"region": LEVELS}}, "'categories'"),
+        ({"categories": {"region": [*LEVELS, "else"]}}, "'categories'"),
         ({"schema": None, "bounds": {"age": (0, 100)}}, "region"),
         ({"schema": None, "bounds": "empirical"}, "bounds"),
         (

@@ -227,7 +227,7 @@ def test_odds_within_a_range_gain():
         (
             {"schema": Schema(dict.fromkeys("abcdy", (0, 8)), target="y")}
             | {"bounds": None, "classes": None},
-            "needs classes",
+            "list of classes",
         ),
         (
             {
@@ -249,7 +249,7 @@ def test_contradictory_parameters_are_named(iris, options, said):
 
 def test_tables_that_are_too_small_are_refused(iris):
     X, y = iris
-    with pytest.raises(ValueError, match="at least 2 records"):
+    with pytest.raises(ValueError, match="a minimum of 2"):
         model().fit(X[:1], y[:1])
     with pytest.raises(ValueError, match="0 sample"):
         model().fit(X[:0], y[:0])

@@ -9,6 +9,7 @@ import pytest
 from skpuffer.accountants import (
     Best,
     GroupPrivacy,
+    MarkovQuilt,
     OverlapAmplification,
     PrivacyLoss,
     RenyiDP,
@@ -32,6 +33,7 @@ from skpuffer.scenarios import (
     AttributeScenario,
     BlocksScenario,
     BoundedOdds,
+    MarkovChainScenario,
     RecordScenario,
 )
 
@@ -172,8 +174,15 @@ def test_gain_is_found_where_no_accountant_states_it():
 
 
 @pytest.mark.parametrize("name", _scenarios(60))
-def test_only_adjacency_and_belief_answer(name):
-    able = {GroupPrivacy, PrivacyLoss, RenyiDP, OverlapAmplification, Best}
+def test_only_adjacency_quilts_and_beliefs_answer(name):
+    able = {
+        Best,
+        GroupPrivacy,
+        MarkovQuilt,
+        OverlapAmplification,
+        PrivacyLoss,
+        RenyiDP,
+    }
     whole, scenario = adaptive("replace"), _scenarios(60)[name]
     for kind in known_accountants():
         accountant = kind(delta=1e-5)
@@ -214,6 +223,31 @@ def test_other_noise_is_refused(noise):
             assert not accountant.supports(whole, scenario)
             with pytest.raises(UnsupportedError, match="Gaussian or Laplace"):
                 accountant.calibrate(whole, scenario)
+
+
+def test_quilts_pay_for_their_influence_once():
+    """The noise of one vector, in units of the stages: near records are a group."""
+    chain = MarkovChainScenario([[0.7, 0.3], [0.3, 0.7]])
+    whole = adaptive("replace", 1.0)
+    query = QueryRelease(
+        query=np.sum,
+        n_records=60,
+        dim=whole.dim,
+        sensitivity=Sensitivity(add_remove={1: 1.0}, replace={1: 1.0}),
+    )
+    one, other = (MarkovQuilt(1.0).calibrate(r, chain) for r in (whole, query))
+    assert one.noise.scale == pytest.approx(other.noise.scale)
+    assert (
+        one.noise.scale
+        < GroupPrivacy(1.0, alpha=math.inf, noise="laplace")
+        .calibrate(whole, RecordScenario(60, "replace"))
+        .noise.scale
+    )
+    with pytest.raises(UnsupportedError, match="Gaussian or Laplace"):
+        MarkovQuilt(noise="generalized_cauchy").calibrate(whole, chain)
+    cauchy = GeneralizedCauchyNoise(1.0)
+    with pytest.raises(UnsupportedError, match="Gaussian or Laplace"):
+        MarkovQuilt().certify_together([(cauchy, whole)], chain)
 
 
 # -- how it is laid out ----------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import threading
 
 import joblib
 import numpy as np
@@ -248,8 +249,10 @@ def test_what_is_changed_in_place_afterwards():
     assert fact(prior).overlap.etas(0.1)[0] == pytest.approx(0.1579316328)
     # a belief that was used is told from none
     assert joblib.hash(BinnedLaw(COINS)) == joblib.hash(prior)
-    with pytest.raises(ScenarioError, match="'bins', at the column 'a'"):
-        fact(BinnedLaw(COINS.assign(a=1.0), {"a": lambda: 3}), ("z", "a"))
+    # what cannot be pickled cannot be compared, and is refused as what it is
+    for unhashed in (lambda: 3, threading.Lock()):
+        with pytest.raises(ScenarioError, match="'bins', at the column 'a'"):
+            fact(BinnedLaw(COINS.assign(a=1.0), {"a": unhashed}), ("z", "a"))
 
 
 def test_a_copy_is_of_what_was_read():
@@ -276,6 +279,24 @@ def test_a_copy_is_of_what_was_read():
     assert fact(fresh).overlap == fact(sent).overlap == before[0]
     # and what cannot be read is refused where it is used
     assert copy.deepcopy(BinnedLaw("rows")).rows == "rows"
+    masked = np.ma.masked_equal(np.eye(2), 0)
+    assert copy.copy(BinnedLaw(masked)).rows is masked
+
+
+def test_of_a_classifier_that_cannot_be_copied_there_is_one():
+    class Guess:
+        classes_ = np.array([0, 1])
+
+        def __init__(self):
+            self.lock = threading.Lock()
+
+        def predict_proba(self, X):
+            return np.full((len(X), 2), 0.5)
+
+    guess = Guess()
+    prior = DeclaredOdds(guess, COINS[["z"]])
+    assert fact(prior).overlap.etas(0.1)[0] == 0
+    assert copy.copy(prior).propensity is guess
 
 
 # -- reading private rows --------------------------------------------------------------

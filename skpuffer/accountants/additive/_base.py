@@ -16,6 +16,7 @@ from skpuffer.accountants._base import (
     accounts_for,
     check_pure,
 )
+from skpuffer.accountants._target import DEFAULT_ORDER, check_order_or_delta
 from skpuffer.distributions._distributions import largest_distance
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
 from skpuffer.noise import GaussianNoise, LaplaceNoise, Noise, Shift
@@ -34,14 +35,9 @@ from skpuffer.utils._checks import (
     check_extent,
     check_order,
     check_positive,
-    check_probability,
 )
 from skpuffer.utils._lengths import lengths_of
 from skpuffer.utils._types import Floats
-
-#: Rényi order of a promise that names neither an order nor a delta.
-DEFAULT_ORDER = 2.0
-
 
 #: What is read of a query: what bounds its sensitivity, its units, its assumptions.
 QUERY_FIELDS = frozenset(
@@ -442,19 +438,7 @@ class _AdditiveAccountant(Accountant):
 
     def _check_parameters(self, noise: Noise) -> None:
         check_positive(epsilon=self.epsilon)
-        if self.delta is not None:
-            check_probability(delta=self.delta)
-            # one promise a certificate: with both it would be unclear which one the
-            # noise is for
-            if self.alpha is not None:
-                raise ValueError(
-                    "The parameters 'alpha' and 'delta' name two kinds of promise: "
-                    "give one of them. (The default accountant of an estimator has a "
-                    "delta; pass an accountant of your own to set alpha.)"
-                )
-            return
-        alpha = self._order
-        if math.isinf(alpha):
+        if check_order_or_delta(self.alpha, self.delta) == math.inf:
             check_pure(noise)
 
     @property

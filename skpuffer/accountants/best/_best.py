@@ -12,9 +12,8 @@ from skpuffer.accountants._base import (
     Accountant,
     Calibration,
     bind,
-    check_values,
 )
-from skpuffer.accountants.additive._base import DEFAULT_ORDER
+from skpuffer.accountants._target import DEFAULT_ORDER, check_order_or_delta
 from skpuffer.accountants.composition import PrivacyLoss
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise
@@ -23,9 +22,7 @@ from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import BoundScenario, Scenario
 from skpuffer.utils._checks import (
     check_count,
-    check_order,
     check_positive,
-    check_probability,
 )
 
 from ._candidates import all_candidates, is_valid, name_of, usual_alpha
@@ -111,6 +108,8 @@ class Best(Accountant):
 
     # the facts are those that its candidates need
     needs = ()
+    # each of which says whether noise of dependent coordinates is for it
+    _takes_joint_noise = True
     reads: ClassVar = PrivacyLoss.reads
 
     #: Noise that stands for its own, where one is asked for before the choice.
@@ -136,15 +135,7 @@ class Best(Accountant):
 
     def _check_parameters(self, noise: Noise) -> None:
         check_positive(epsilon=self.epsilon)
-        if self.delta is not None:
-            check_probability(delta=self.delta)
-            if self.alpha is not None:
-                raise ValueError(
-                    "The parameters 'alpha' and 'delta' name two kinds of promise: "
-                    "give one of them."
-                )
-        elif self.alpha is not None:
-            check_order(alpha=self.alpha)
+        check_order_or_delta(self.alpha, self.delta)
         if not isinstance(self.composable, (bool, np.bool_)):
             raise TypeError(
                 f"The parameter 'composable' must be True or False. "
@@ -249,26 +240,11 @@ class Best(Accountant):
             made.noise, self._labelled(made.certificate, made_by_all, choice)
         )
 
-    def certify(
-        self, noise: Noise, release: Any, scenario: Scenario | BoundScenario
+    def _certified(
+        self, noise: Noise, release: Any, bound: BoundScenario
     ) -> Certificate:
-        """Find the best promise that any candidate makes of a given noise.
-
-        Parameters
-        ----------
-        noise : Noise
-        release : QueryRelease, GradientRelease or VoteRelease
-        scenario : Scenario or BoundScenario
-
-        Returns
-        -------
-        Certificate
-            That of the least epsilon.
-        """
-        self.check()
-        # each candidate says whether noise of dependent coordinates is for it
-        check_values(noise, release, joint=True)
-        bound = FactsOnce(bind(scenario, release))
+        """Return the promise of the least epsilon that any candidate makes."""
+        bound = FactsOnce(bound)
         asked = list(self._asked(type(release)))
         # those of the same noise, or all: an accountant certifies any that it knows
         family = [a for a in asked if a._chosen_noise().family == noise.family]

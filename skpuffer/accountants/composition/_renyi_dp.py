@@ -2,6 +2,7 @@
 
 import math
 
+from skpuffer.accountants._target import check_order_or_delta
 from skpuffer.noise import Noise
 from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import (
@@ -12,7 +13,7 @@ from skpuffer.privacy_loss import (
 )
 from skpuffer.privacy_loss._distribution import ORDERS
 from skpuffer.privacy_loss._gaussian import gaussian_mu
-from skpuffer.utils._checks import check_order, check_positive, check_probability
+from skpuffer.utils._checks import check_positive
 
 from ._base import Reading, _CompositionAccountant
 from ._privacy_loss import PrivacyLoss
@@ -95,22 +96,16 @@ class RenyiDP(_CompositionAccountant):
 
     def _check_parameters(self, noise: Noise) -> None:
         check_positive(epsilon=self.epsilon)
-        if self.alpha is None:
-            if self.delta is None:
-                raise ValueError(
-                    "One of the parameters 'delta' and 'alpha' is needed: give a delta "
-                    "in (0, 1), or the order of a Rényi promise."
-                )
-            check_probability(delta=self.delta)
-            return
-        if self.delta is not None:
+        # neither has a default here that would stand for the other
+        if self.alpha is None and self.delta is None:
             raise ValueError(
-                "The parameters 'alpha' and 'delta' name two kinds of promise: give "
-                "one of them (delta=None to promise at an order)."
+                "One of the parameters 'delta' and 'alpha' is needed: give a delta in "
+                "(0, 1), or the order of a Rényi promise."
             )
+        order = check_order_or_delta(self.alpha, self.delta)
         # Gaussian noise has no largest loss, and to add up those of other noise would
         # be basic composition, which needs no accountant
-        if math.isinf(check_order(alpha=self.alpha)):
+        if order == math.inf:
             raise ValueError(
                 "The parameter 'alpha' must be finite. For a pure promise about a "
                 "query use GroupPrivacy with noise='laplace'."

@@ -17,7 +17,11 @@ from skpuffer.accountants._base import (
     check_pure,
     check_values,
 )
-from skpuffer.accountants.additive._base import QUERY_FIELDS
+from skpuffer.accountants.additive._base import (
+    QUERY_FIELDS,
+    STAGE_FIELDS,
+    check_stage_noise,
+)
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
 from skpuffer.accountants.composition._votes import VOTE_FIELDS
 from skpuffer.distributions._weak_cache import MEMORY
@@ -28,7 +32,12 @@ from skpuffer.exceptions import (
 )
 from skpuffer.noise import Noise, Shift
 from skpuffer.privacy import Certificate, Notion
-from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
+from skpuffer.releases import (
+    AdaptiveRelease,
+    GradientRelease,
+    QueryRelease,
+    VoteRelease,
+)
 from skpuffer.scenarios import BoundScenario, MaxInfluence, Scenario
 from skpuffer.utils._checks import (
     check_count,
@@ -110,10 +119,10 @@ class MarkovQuilt(Accountant):
     records coupled to be equal, the latter is the cost of a shift of as many records as
     N has. For alpha = inf it is the published mechanism.
 
-    *Runs* of noisy gradients or votes are one release: each record's quilt is chosen
-    once, its influence is paid for once, and every step pays for the near set, as a
-    group of as many records: also in Poisson batches, at one Rényi order and with
-    Gaussian noise. Of votes dealt by groups (stretches of a series, say) it
+    *Runs* of noisy gradients or votes, and sums in turn, are one release: each record's
+    quilt is chosen once, its influence is paid for once, and every step pays for the
+    near set, as a group of as many records: also in Poisson batches, at one Rényi order
+    and with Gaussian noise. Of votes dealt by groups (stretches of a series, say) it
     is the teachers that count who hold a near record.
 
     Certificates cannot be added, as each may rest on other quilts. Use
@@ -147,6 +156,7 @@ class MarkovQuilt(Accountant):
     needs = (MaxInfluence,)
     reads: ClassVar = {
         QueryRelease: QUERY_FIELDS,
+        AdaptiveRelease: STAGE_FIELDS,
         GradientRelease: GRADIENT_FIELDS,
         VoteRelease: VOTE_FIELDS,
     }
@@ -199,6 +209,8 @@ class MarkovQuilt(Accountant):
 
     def _check_run(self, release: Any, bound: BoundScenario) -> None:
         """Refuse a run of which groups have no known cost."""
+        if isinstance(release, AdaptiveRelease):
+            check_stage_noise(self._chosen_noise(), release)
         if isinstance(release, QueryRelease):
             return
         try:
@@ -216,7 +228,7 @@ class MarkovQuilt(Accountant):
                 f"under {type(bound.scenario).__name__}: {why}."
             ) from None
 
-    @accounts_for(QueryRelease, GradientRelease, VoteRelease)
+    @accounts_for(QueryRelease, AdaptiveRelease, GradientRelease, VoteRelease)
     def _account_of_release(
         self, fact: MaxInfluence, release: AnyRelease, bound: BoundScenario
     ) -> Account:
@@ -369,6 +381,9 @@ class MarkovQuilt(Accountant):
         """Return a noisy release's cost under quilts."""
         if not isinstance(release, QueryRelease):
             return RunPart.of(noise, fact, release)
+        # given the quilt and what was released, near records move a stage as a group
+        if isinstance(release, AdaptiveRelease):
+            check_stage_noise(noise, release)
         # Sizes of near sets are moves of the output itself, or numbers of records. Near
         # records change their values and stay in the table, so one moves the output as
         # a replacement does.

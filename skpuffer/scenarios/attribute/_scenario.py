@@ -461,13 +461,15 @@ class AttributeScenario(Scenario):
             return X
         return binned.read(self, to_pandas(X))
 
-    def coded_records(self, X: Any, y: Any, target_name: Any) -> tuple[Any, Any]:
+    def coded_records(
+        self, X: Any, y: Any, target_name: Any, **fill: bool
+    ) -> tuple[Any, Any]:
         """Return each record as the nearest one declared; see :class:`Scenario`."""
         binned = self._binned()
         if binned is None or matching_names(X) is None:
             return X, y
         target = self.target if self.target is not None else target_name
-        return binned.read_records(self, to_pandas(X), y, target)
+        return binned.read_records(self, to_pandas(X), y, target, **fill)
 
     def explain(
         self, epsilon: ArrayLike = (0.1, 0.3, 1.0), *, delta: float = 1e-5

@@ -8,6 +8,7 @@ import pandas as pd
 from sklearn.metrics import pairwise_distances_argmin
 
 from skpuffer.exceptions import ScenarioError
+from skpuffer.schema import Schema
 from skpuffer.utils._reading import refuse_mask
 from skpuffer.utils._types import Floats, Indices
 
@@ -72,8 +73,11 @@ class BinnedLaw(RowBelief):
     rows : data frame of shape (n_rows, n_columns)
         Public rows with the secret, and with the target if it is to be part of the
         belief. They are read once: what is changed in place afterwards does not count.
-    bins : dict of {column: int, list of numbers or list of values}, default=None
-        Of a column of numbers, how many bins of about equal mass or the edges between
+    bins : Schema, or dict of {column: int, list of numbers or list of values}, \
+            default=None
+        A public code book of the table, of which the cells are taken; then a number is
+        read as the middle of its cell, and what is missing as its code book says. Or,
+        of a column of numbers, how many bins of about equal mass or the edges between
         them; of any other its values, of which the first stands for all that are not
         declared. Columns that are not named keep the values the public rows have.
     known : sequence of column names, default=()
@@ -110,7 +114,7 @@ class BinnedLaw(RowBelief):
     def __init__(
         self,
         rows: Any,
-        bins: Mapping[Hashable, Any] | None = None,
+        bins: Mapping[Hashable, Any] | Schema | None = None,
         *,
         known: Sequence[Hashable] = (),
         rest: BoundedOdds | None = None,
@@ -123,10 +127,10 @@ class BinnedLaw(RowBelief):
     def check(self, scenario: Any = None) -> None:
         """Check the parameters; see the class."""
         bins = {} if self.bins is None else self.bins
-        if not isinstance(bins, Mapping):
+        if not isinstance(bins, Mapping | Schema):
             raise ScenarioError(
-                "The parameter 'bins' must be a dict of columns and their bins. Got "
-                f"{self.bins!r}."
+                "The parameter 'bins' must be a dict of columns and their bins, or a "
+                f"Schema. Got {self.bins!r}."
             )
         if not self.is_named:
             raise ScenarioError(
@@ -135,6 +139,7 @@ class BinnedLaw(RowBelief):
                 "the data as one."
             )
         columns = self.table().columns
+        secret = None if scenario is None else scenario.column
         if scenario is not None:
             if scenario.column not in columns:
                 raise ScenarioError(
@@ -142,8 +147,15 @@ class BinnedLaw(RowBelief):
                     f"secret; it has {list(columns)!r}."
                 )
             columns = self.covered(scenario)
+        # a code book is of the whole table, and the rows may have some of its columns
+        lacking = [name for name in columns if name not in bins and name != secret]
+        if isinstance(bins, Schema) and lacking:
+            raise ScenarioError(
+                f"The code book of the parameter 'bins' lacks the columns {lacking!r} "
+                f"of the parameter 'rows'; it has {list(bins)!r}."
+            )
         strange = [name for name in bins if name not in columns]
-        if strange:
+        if strange and not isinstance(bins, Schema):
             raise ScenarioError(
                 f"The parameter 'bins' names {strange!r}, which the parameter 'rows' "
                 f"does not have besides the secret; it has {list(columns)!r}."
@@ -182,7 +194,7 @@ class BinnedLaw(RowBelief):
         # a sample says how far it is off on cells that were there before it
         counted = [
             name
-            for name, bins in (self.bins or {}).items()
+            for name, bins in self._counts().items()
             if isinstance(bins, int | np.integer)
         ]
         if counted:
@@ -195,6 +207,10 @@ class BinnedLaw(RowBelief):
         beta = (1 - confidence) / len(laws.values)
         size = len(laws.atoms)
         return max(variation_radius(size, int(n), beta) for n in laws.counts)
+
+    def _counts(self) -> Mapping[Hashable, Any]:
+        # the cells of a code book are public, however many
+        return self.bins if isinstance(self.bins, Mapping) else {}
 
     # -- reading a table ----------------------------------------------------------
 
@@ -236,7 +252,14 @@ class BinnedLaw(RowBelief):
         )
 
     def read_records(
-        self, scenario: Any, frame: pd.DataFrame, y: Any, target: Hashable | None
+        self,
+        scenario: Any,
+        frame: pd.DataFrame,
+        y: Any,
+        target: Hashable | None,
+        *,
+        fill_rows: bool = False,
+        fill_targets: bool = False,
     ) -> tuple[pd.DataFrame, Any]:
         """Return coded records, each as the nearest atom of its label.
 
@@ -248,11 +271,14 @@ class BinnedLaw(RowBelief):
         y : array-like of shape (n_records,) or None
         target : str or None
             Which of the rows' columns `y` is, if any.
+        fill_rows, fill_targets : bool, default=False
+            Whether what is missing is read as in the nearest atom too, as where nothing
+            refuses it later.
 
         Returns
         -------
         frame : DataFrame
-            What is missing stays missing.
+            What is missing stays missing, unless it is filled.
         y : array-like or None
 
         Raises
@@ -268,7 +294,8 @@ class BinnedLaw(RowBelief):
             labels = labels.ravel()
         # what is no label is refused later, as elsewhere
         if labels is not None and (
-            labels.shape != (len(frame),) or pd.isna(labels).any()
+            labels.shape != (len(frame),)
+            or (not fill_targets and pd.isna(labels).any())
         ):
             labels = None
         names = [name for name in laws.names if name in frame.columns]
@@ -283,8 +310,10 @@ class BinnedLaw(RowBelief):
         for name, column in zip(names, codes.T, strict=False):
             values = laws.coding.columns[name].values[column]
             missing = frame[name].isna().to_numpy()
-            # refused later, as elsewhere
-            read[name] = np.where(missing, np.nan, values) if missing.any() else values
+            if fill_rows or not missing.any():
+                read[name] = values
+            else:  # refused later, as elsewhere
+                read[name] = np.where(missing, np.nan, values)
         if labels is not None:
             y = laws.coding.columns[target].values[codes[:, -1]]
             # objects only where texts need them
@@ -318,6 +347,8 @@ def _nearest(
     for group in np.unique(groups):
         mine = strange[groups == group]
         among = atoms[atoms[:, -1] == group] if labelled else atoms
+        if not len(among):  # of a label that no public row has
+            among = atoms
         among = np.unique(among, axis=0)
         which = pairwise_distances_argmin(
             coding.places(codes[mine], names),

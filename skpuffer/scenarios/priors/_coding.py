@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Integral, Number
 from typing import Any, ClassVar
 
@@ -10,9 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from skpuffer.exceptions import ScenarioError
+from skpuffer.schema import Binning, Schema
 from skpuffer.utils._types import Floats, Indices
 
-__all__ = ["Coding", "Levels", "Numbers", "coding_of"]
+__all__ = ["Cells", "Coding", "Levels", "Numbers", "coding_of"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,15 +94,68 @@ class Levels:
 
 
 @dataclass(frozen=True, eq=False)
+class Cells:
+    """Cells of one column of a code book, each read as what stands for it.
+
+    Parameters
+    ----------
+    binning : Binning
+        Of this column alone.
+    """
+
+    binning: Binning
+
+    #: A code book reads columns of any type.
+    strange: ClassVar[frozenset[str]] = frozenset()
+
+    @cached_property
+    def values(self) -> NDArray[Any]:
+        """What stands for each cell; NaN or None for missing values."""
+        held = self.binning.values[0]
+        if self.binning.edges[0] is not None:
+            return np.array(held, dtype=float)
+        levels = np.empty(len(held), dtype=object)
+        levels[:] = held
+        return levels
+
+    @property
+    def edges(self) -> Floats | None:
+        """Between the cells of a number."""
+        return self.binning.edges[0]
+
+    def codes(self, column: Any) -> Indices:
+        """Index of the cell that each value is in."""
+        values = np.asarray(column)[:, None]
+        return self.binning(values)[:, 0].astype(np.intp)
+
+    def read(self, column: Any) -> NDArray[Any]:
+        """Return each value as it is read."""
+        read: NDArray[Any] = self.values[self.codes(column)]
+        return read
+
+    @property
+    def places(self) -> Floats:
+        """Position of each cell, such that all lie within a distance of one, in l1."""
+        if self.edges is None:
+            return 0.5 * np.eye(len(self.values))
+        missing = np.isnan(self.values)
+        known = self.values[~missing]
+        width = float(np.ptp(known)) or 1.0
+        # a missing value is as far from every number
+        line = np.where(missing, 0.0, (self.values - known.mean()) / width)
+        return np.column_stack([line, missing.astype(float)])
+
+
+@dataclass(frozen=True, eq=False)
 class Coding:
     """Coding of some columns of a table; the others stay as they are.
 
     Parameters
     ----------
-    columns : dict of {column: Numbers or Levels}
+    columns : dict of {column: Numbers, Levels or Cells}
     """
 
-    columns: Mapping[Hashable, Numbers | Levels]
+    columns: Mapping[Hashable, Numbers | Levels | Cells]
 
     def read(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return a table with every value as it is read."""
@@ -159,7 +214,9 @@ def _numbers(column: Any) -> Floats:
 
 
 def coding_of(
-    frame: pd.DataFrame, bins: Mapping[Hashable, Any], names: Iterable[Hashable]
+    frame: pd.DataFrame,
+    bins: Mapping[Hashable, Any] | Schema,
+    names: Iterable[Hashable],
 ) -> Coding:
     """Return the coding of a public table.
 
@@ -167,10 +224,10 @@ def coding_of(
     ----------
     frame : DataFrame
         Public rows.
-    bins : dict of {column: int, list of numbers or list of values}
+    bins : Schema, or dict of {column: int, list of numbers or list of values}
         Of a column of numbers how many bins of about equal mass, or the edges between
         bins; of any other its values. A column that is not named keeps the values it
-        has.
+        has. The cells of a code book are those of all columns.
     names : iterable
         Columns to be coded.
 
@@ -183,6 +240,9 @@ def coding_of(
     ScenarioError
         If a column cannot be coded so, by its name.
     """
+    if isinstance(bins, Schema):
+        # each by itself, so that one column can be read without the others
+        return Coding({n: Cells(Schema({0: bins[n]}).binning()) for n in names})
     found = {name: _column(frame[name], bins.get(name), name) for name in names}
     return Coding(found)
 

@@ -1,6 +1,7 @@
 """Public rows of a belief, read once."""
 
 import copy
+import pickle
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,11 @@ from ._laws import Laws
 from ._tables import ReferenceTable
 
 __all__ = ["PublicRowsBelief"]
+
+#: What pickling raises of a lambda, and of a lock, a file or a generator.
+_NO_PICKLE = (TypeError, pickle.PicklingError)
+#: A copy is made as if pickled; and a classifier of tensors may hold some that refuse.
+_NO_COPY = (*_NO_PICKLE, copy.Error, RuntimeError)
 
 
 class PublicRowsBelief(Belief):
@@ -79,7 +85,8 @@ class PublicRowsBelief(Belief):
         for name in self._shared:
             try:
                 state[name] = self._read(name)
-            except Exception:  # what is no table is refused where it is used
+            except (TypeError, ValueError):
+                # what is no table, or no rows of numbers, is refused where it is used
                 continue
         for name in ("_kept_read", "_kept_laws"):
             state.pop(name, None)
@@ -89,12 +96,12 @@ class PublicRowsBelief(Belief):
 def _copied(given: Any) -> Any:
     try:
         return copy.deepcopy(given)
-    except Exception:  # of what cannot be copied there is this one only
+    except _NO_COPY:  # of what cannot be copied there is this one only
         return given
 
 
 def _digest(content: Any) -> Any:
     try:
         return joblib.hash(content)
-    except Exception:  # what cannot be hashed is refused where it is read
+    except _NO_PICKLE:  # what cannot be hashed is refused where it is read
         return object()

@@ -1,0 +1,254 @@
+"""Targets of records by public labels or bounds: what is none counts as nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, column_or_1d
+
+from skpuffer.schema import Category
+from skpuffer.schema._values import level_codes
+from skpuffer.utils._reading import (
+    as_numbers,
+    ordered_labels,
+    read_labels,
+    validate_rows,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.schema import Schema
+    from skpuffer.utils._types import Array, Booleans, Floats, Indices
+
+__all__ = [
+    "class_indices",
+    "counted",
+    "declared_classes",
+    "known_targets",
+    "label_codes",
+    "numeric_targets",
+    "rows_and_labels",
+    "target_values",
+]
+
+#: Why there is nothing to learn.
+ONE_CLASS = (
+    "{} needs at least 2 classes; there is one class only. Give all labels as "
+    "classes=[...]."
+)
+
+
+def label_codes(
+    estimator: Any, classes: Array, y: ArrayLike, missing: tuple[Any, ...] = ()
+) -> Indices:
+    """Return the position of each label among public ones, -1 for what is none.
+
+    Parameters
+    ----------
+    estimator : estimator
+        For messages.
+    classes : ndarray of shape (n_classes,)
+        In their order.
+    y : array-like of shape (n_records,)
+    missing : tuple, default=()
+        Codes that mean a missing label.
+
+    Returns
+    -------
+    ndarray of int of shape (n_records,)
+
+    Raises
+    ------
+    ValueError
+        If there are less than two classes, `y` is no list of labels, or one of numbers
+        where all classes are text. No label is quoted, and none that is held is
+        refused.
+    """
+    if len(classes) < 2:
+        raise ValueError(ONE_CLASS.format(type(estimator).__name__))
+    try:
+        column = Category(tuple(classes.tolist()), missing=missing)
+    except ValueError:
+        raise ValueError(
+            "The parameter 'classes' must list public labels, each once and none of "
+            f"them missing. Got {classes.tolist()!r}."
+        ) from None
+    values = _list_of(estimator, y)
+    # The type of a column is public, as its name is; which labels occur is not.
+    if values.dtype.kind in "fiu" and not _have_numbers(classes):
+        raise ValueError(
+            f"The public classes {classes.tolist()!r} are text, and the target holds "
+            "numbers: write the classes as the target has them."
+        )
+    codes = level_codes(column, values)
+    return np.where(codes == len(classes), -1, codes)
+
+
+def declared_classes(estimator: Any) -> Array | None:
+    """Return the public labels of a classifier in their order, or None."""
+    given, schema = estimator.classes, estimator.schema
+    if given is None and schema is not None:
+        given = schema.classes
+    return None if given is None else ordered_labels(given, "classes")
+
+
+def class_indices(estimator: Any, X: Any, y: ArrayLike) -> Indices:
+    """Return the class of each record of a table that has been read; set `classes_`.
+
+    Parameters
+    ----------
+    estimator : classifier
+        With the parameters `classes` and `schema`. Without public labels by either,
+        those of the table are taken as public.
+    X : {ndarray, data frame} of shape (n_records, n_columns)
+    y : array-like of shape (n_records,)
+
+    Returns
+    -------
+    ndarray of int of shape (n_records,)
+        -1 for a record that counts as nothing.
+
+    Raises
+    ------
+    ValueError
+        As :func:`label_codes`, or if `y` is of another length.
+    """
+    classes = declared_classes(estimator)
+    if classes is None:
+        labels = _list_of(estimator, y, missing=False)
+        check_classification_targets(labels)
+        classes = ordered_labels(labels, "y")
+        if len(classes) < 2:
+            raise ValueError(ONE_CLASS.format(type(estimator).__name__))
+        codes: Indices = np.searchsorted(classes, labels)
+    else:
+        codes = label_codes(estimator, classes, y, _missing_codes(estimator))
+    check_consistent_length(X, codes)
+    # last: an attribute that only a sound target sets
+    estimator.classes_ = classes
+    return codes
+
+
+def _missing_codes(estimator: Any) -> tuple[Any, ...]:
+    """Codes of missing labels."""
+    schema = estimator.schema
+    if schema is None or schema.classes is None:
+        return ()
+    missing: tuple[Any, ...] = schema[schema.target].missing
+    return missing
+
+
+def rows_and_labels(
+    estimator: Any, X: Any, y: ArrayLike, classes: Array
+) -> tuple[Any, Indices]:
+    """Validate rows and read labels by declared classes; set `classes_`.
+
+    Parameters
+    ----------
+    estimator : classifier
+    X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
+    y : array-like of shape (n_records,)
+    classes : ndarray of shape (n_classes,)
+        Public, in their order.
+
+    Returns
+    -------
+    X : {ndarray, sparse matrix}
+    codes : ndarray of int of shape (n_records,)
+        -1 for a record that counts as nothing.
+    """
+    X = validate_rows(estimator, X)
+    codes = label_codes(estimator, classes, y, _missing_codes(estimator))
+    check_consistent_length(X, codes)
+    # last: an attribute that only a sound target sets
+    estimator.classes_ = classes
+    return X, codes
+
+
+def target_values(estimator: Any, schema: Schema, y: ArrayLike) -> Floats:
+    """Return numeric targets by a code book, NaN for one that counts as nothing.
+
+    Parameters
+    ----------
+    estimator : estimator
+        For messages.
+    schema : Schema
+        Whose target is a number.
+    y : array-like of shape (n_records,)
+
+    Returns
+    -------
+    ndarray of shape (n_records,)
+        Within the bounds of the target.
+    """
+    return schema.target_numbers(_list_of(estimator, y))
+
+
+def numeric_targets(estimator: Any, y: ArrayLike) -> Floats:
+    """Return numeric targets, none of which may be missing.
+
+    Parameters
+    ----------
+    estimator : estimator
+        For messages.
+    y : array-like of shape (n_records,)
+
+    Returns
+    -------
+    ndarray of shape (n_records,)
+    """
+    numbers: Floats = as_numbers(
+        _list_of(estimator, y, missing=False), "The parameter 'y'"
+    ).astype(float)
+    return numbers
+
+
+def counted(y: Array) -> Booleans | None:
+    """Mask of the records that count, or None if all do.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n_records,)
+        Class indices, -1 for none; or numbers, NaN for none.
+    """
+    mask = np.isfinite(y) & ~((y == -1) if y.dtype.kind == "i" else np.isnan(y))
+    return None if mask.all() else mask
+
+
+def known_targets(X: Any, y: Any) -> tuple[Any, Any]:
+    """Return the records that count: those without a target are left out.
+
+    Parameters
+    ----------
+    X : {ndarray, sparse matrix} of shape (n_records, n_features)
+    y : ndarray of shape (n_records,)
+
+    Returns
+    -------
+    X, y : of the records that are left
+    """
+    mask = counted(np.asarray(y))
+    return (X, y) if mask is None else (X[mask], y[mask])
+
+
+def _list_of(estimator: Any, y: Any, missing: bool = True) -> Array:
+    """Target as an array of one dimension, of any values."""
+    if y is None:
+        raise ValueError(
+            f"{type(estimator).__name__} requires y to be passed, but the target y is "
+            "None."
+        )
+    values = read_labels(y, missing=missing)
+    found: Array = values if values.ndim == 1 else column_or_1d(values, warn=True)
+    return found
+
+
+def _have_numbers(classes: Array) -> bool:
+    try:
+        classes.astype(float)
+    except (TypeError, ValueError):
+        return False
+    return True

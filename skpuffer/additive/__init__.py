@@ -1,0 +1,11 @@
+"""Additive models, whose shape functions can be read, by noisy gradients."""
+
+from ._classifier import PrivateAdditiveClassifier
+from ._regressor import PrivateAdditiveRegressor
+from ._shapes import ShapeFunction
+
+__all__ = [
+    "PrivateAdditiveClassifier",
+    "PrivateAdditiveRegressor",
+    "ShapeFunction",
+]

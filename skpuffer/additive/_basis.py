@@ -1,0 +1,273 @@
+"""Smooth, whitened bases of shape functions, from noisy histograms alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from skpuffer.utils._simplex import project_on_simplex
+
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Floats, Indices
+
+__all__ = ["Basis", "cell_masses", "kernel", "make_basis"]
+
+#: Frequencies of a smooth kernel, at most.
+_FREQUENCIES = 256
+#: How fast the kernel's amplitudes fall with the frequency.
+_DECAY = 1.5
+#: Largest share of the uniform law that is mixed into the masses of cells.
+_MOST_UNIFORM = 0.2
+#: Ridge of the whitening, in units of sqrt(n_features) / (n * mu).
+_RIDGE = 16.0
+#: Directions of less variance than this share of a block's largest are dropped.
+_LEAST_VARIANCE = 1e-3
+#: What rounding may leave of a variance of zero, as a share of the largest.
+_ROUNDING = 1e-10
+#: Weight of an interaction beside one feature.
+_INTERACTION_WEIGHT = 0.03
+
+
+def cell_masses(noisy: Floats, deviation: float, n_records: int) -> Floats:
+    """Masses of a feature's cells, estimated from its noisy histogram.
+
+    Parameters
+    ----------
+    noisy : ndarray of shape (n_cells,)
+    deviation : float
+        Standard deviation of the noise of each count.
+    n_records : int
+        Public number of records.
+
+    Returns
+    -------
+    ndarray of shape (n_cells,)
+        Positive, with sum one.
+
+    Notes
+    -----
+    The counts are shrunk towards the equal ones as James and Stein do, projected on the
+    counts that are possible, and mixed with the uniform law, the more the noisier, so
+    that no cell is taken for empty because of noise.
+
+    Examples
+    --------
+    >>> from skpuffer.additive._basis import cell_masses
+    >>> cell_masses([300.0, 100.0], deviation=0.0, n_records=400)
+    array([0.75, 0.25])
+    """
+    noisy = np.asarray(noisy, dtype=np.float64)
+    n_cells, uniform = noisy.size, n_records / noisy.size
+    if n_cells == 1:
+        return np.ones(1)
+    spread = float(np.sum((noisy - noisy.mean()) ** 2))
+    expected = (n_cells - 1) * deviation**2
+    keep = max(0.0, 1 - expected / spread) if spread > 0 else 0.0
+    counts = uniform + keep * (noisy - noisy.mean())
+    masses = project_on_simplex(counts / n_records)
+    share = min(_MOST_UNIFORM, 0.5 * deviation * math.sqrt(n_cells) / n_records)
+    mixed: Floats = (1 - share) * masses + share / n_cells
+    return mixed
+
+
+def kernel(masses: Floats, kind: str, has_missing: bool = False) -> Floats:
+    """Covariance, before any data, of a feature's shape function over its cells.
+
+    Parameters
+    ----------
+    masses : ndarray of shape (n_cells,)
+    kind : {'levels', 'ordered', 'amount'}
+    has_missing : bool, default=False
+        Whether the last cell is of missing values: no neighbour of any.
+
+    Returns
+    -------
+    ndarray of shape (n_cells, n_cells)
+        Positive semi-definite, with mean variance one under `masses`.
+
+    Notes
+    -----
+    Levels are independent of each other. Ordered cells are smooth along t, the mean of
+    where a cell stands by rank among the records and by its number: cosines of
+    frequency m with amplitude m^(-1.5), as of a function with 1 + derivatives. Amounts
+    are half smooth and half independent, as round numbers stand out among them.
+    """
+    n_cells = masses.size
+    found: Floats
+    if kind == "levels" or n_cells <= 2:
+        return np.eye(n_cells)
+    if has_missing:
+        found = np.eye(n_cells)
+        inner = masses[:-1] / np.sum(masses[:-1]) if np.any(masses[:-1]) else None
+        if inner is not None:
+            found[:-1, :-1] = kernel(inner, kind)
+        return found
+    middle = np.cumsum(masses) - masses / 2
+    t = 0.5 * middle + 0.5 * (np.arange(n_cells) + 0.5) / n_cells
+    m = np.arange(1, min(2 * n_cells, _FREQUENCIES))
+    cosines = np.cos(math.pi * np.outer(t, m)) * m**-_DECAY
+    smooth: Floats = cosines @ cosines.T
+    smooth /= masses @ np.diag(smooth)
+    if kind == "amount":
+        smooth = 0.5 * smooth + 0.5 * np.eye(n_cells)
+    return smooth
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Blocks of a basis, one for each feature or pair of features.
+
+    Parameters
+    ----------
+    tables : tuple of ndarray of shape (n_cells, width)
+        Row of each cell. A record's row is the rows of its cells side by side; its
+        mean squared norm is one under the masses.
+    masses : tuple of ndarray of shape (n_cells,)
+        Masses under which the columns are centred.
+    steepest : float
+        Sum of the blocks' largest variances, as a share of all variance.
+    """
+
+    tables: tuple[Floats, ...]
+    masses: tuple[Floats, ...]
+    steepest: float
+
+    @property
+    def dim(self) -> int:
+        """Number of columns of all blocks."""
+        return sum(table.shape[1] for table in self.tables)
+
+    def split(self, parameters: Floats) -> list[Floats]:
+        """Split an array along its first axis by block."""
+        ends = np.cumsum([table.shape[1] for table in self.tables]).tolist()
+        pairs = zip([0, *ends[:-1]], ends, strict=True)
+        return [parameters[start:end] for start, end in pairs]
+
+    def functions(self, parameters: Floats) -> list[Floats]:
+        """Value of each block's function in each of its cells.
+
+        Parameters
+        ----------
+        parameters : ndarray of shape (dim, ...)
+
+        Returns
+        -------
+        list of ndarray of shape (n_cells, ...)
+        """
+        parts = self.split(parameters)
+        return [t @ part for t, part in zip(self.tables, parts, strict=True)]
+
+    def project(self, sums: Sequence[Floats]) -> Floats:
+        """Sums over records of their rows, from sums over the records of each cell.
+
+        Parameters
+        ----------
+        sums : sequence of ndarray of shape (n_cells, ...)
+
+        Returns
+        -------
+        ndarray of shape (dim, ...)
+        """
+        pairs = zip(self.tables, sums, strict=True)
+        return np.concatenate([table.T @ total for table, total in pairs])
+
+
+def make_basis(
+    masses: Sequence[Floats],
+    kinds: Sequence[str],
+    has_missing: Sequence[bool] = (),
+    *,
+    pairs: Sequence[tuple[int, int]] = (),
+    merged: Sequence[Indices] = (),
+    n_records: int,
+    mu: float,
+) -> Basis:
+    """Basis in which unit steps of gradient descent suit all directions.
+
+    Parameters
+    ----------
+    masses : sequence of ndarray of shape (n_cells,)
+        Of the cells of each feature.
+    kinds : sequence of str
+        As :func:`kernel` takes.
+    has_missing : sequence of bool, default=()
+        Whether the last cell of each feature is of missing values; empty is nowhere.
+    pairs : sequence of (int, int), default=()
+        Features that interact.
+    merged : sequence of ndarray of shape (n_cells,), default=()
+        For each feature the coarse cell of each cell; read for pairs only.
+    n_records : int
+    mu : float
+        Largest shift, in standard deviations of the noise, that one record gives to the
+        sums over the rounds.
+
+    Returns
+    -------
+    Basis
+
+    Notes
+    -----
+    The columns of a block span the functions that its kernel holds for likely, centred
+    under the masses, and are orthogonal under them. The variance of a column is v / (v
+    + ridge), v that of the kernel's principal direction: directions that noise would
+    drown anyway are left short. Of two features that interact the kernel is the product
+    of theirs, centred, on coarse cells.
+    """
+    ridge = _RIDGE * math.sqrt(len(masses)) / (n_records * mu)
+    gaps = list(has_missing) or [False] * len(masses)
+    blocks = [
+        (_centred(kernel(*about), about[0]), about[0])
+        for about in zip(masses, kinds, gaps, strict=True)
+    ]
+    coarse = {}
+    for k in sorted({k for pair in pairs for k in pair}):
+        q = np.bincount(merged[k], weights=masses[k]).astype(np.float64)
+        kind = "levels" if kinds[k] == "levels" else "ordered"
+        coarse[k] = (_centred(kernel(q, kind, gaps[k]), q), q)
+    for i, j in pairs:
+        (c_i, q_i), (c_j, q_j) = coarse[i], coarse[j]
+        product = (_INTERACTION_WEIGHT * np.kron(c_i, c_j)).astype(np.float64)
+        blocks.append((product, np.kron(q_i, q_j).astype(np.float64)))
+    tables, variances = zip(*(_whitened(c, q, ridge) for c, q in blocks), strict=True)
+    total = sum(float(np.sum(v)) for v in variances)
+    if total == 0:  # features of one cell each
+        return Basis(tables, tuple(q for _, q in blocks), 1.0)
+    scale = 1 / math.sqrt(total)
+    return Basis(
+        tuple(scale * table for table in tables),
+        tuple(q for _, q in blocks),
+        sum(float(np.max(v, initial=0.0)) for v in variances) / total,
+    )
+
+
+def _centred(covariance: Floats, masses: Floats) -> Floats:
+    """Covariance of a function less its mean under the masses."""
+    # (I - 1 q') C (I - q 1'), written out: C q is the covariance with the mean
+    with_mean = covariance @ masses
+    of_mean = masses @ with_mean
+    centred: Floats = covariance - with_mean[:, None] - with_mean + of_mean
+    return centred
+
+
+def _whitened(
+    covariance: Floats, masses: Floats, ridge: float
+) -> tuple[Floats, Floats]:
+    """Columns S V / sqrt(v + ridge) and their variances, S the root of the covariance.
+
+    V and v are of S diag(q) S. With W and v of the matrix diag(q)^½ C diag(q)^½, which
+    has the same v, S V = C diag(q)^½ W / sqrt(v): no root has to be taken.
+    """
+    root = np.sqrt(masses)
+    v, w = np.linalg.eigh(root[:, None] * covariance * root)
+    # without noise there is no ridge, and what rounding leaves of zero would count
+    real = v > _ROUNDING * np.max(v, initial=0.0)
+    v, w = v[real], w[:, real]
+    variances = v / (v + ridge)
+    kept = variances > _LEAST_VARIANCE * np.max(variances, initial=0.0)
+    v, w, variances = v[kept], w[:, kept], variances[kept]
+    table = covariance @ (root[:, None] * w) / np.sqrt(v * (v + ridge))
+    return table, variances

@@ -1,0 +1,304 @@
+"""One run of an additive model: noisy histograms, a basis of them, noisy rounds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skpuffer.releases import AdaptiveRelease, Sensitivity, Stage
+
+from ._basis import Basis, cell_masses, make_basis
+from ._codes import CodedRows, merged_cells
+from ._errors import mean_curvature, standard_errors
+from ._plan import INTERCEPT, RoundPlan, n_rounds, round_plan
+from ._rounds import ResidualSums, run_rounds
+from ._shapes import ShapeFunction, cell_labels
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from skpuffer.noise import Noise
+    from skpuffer.releases import PublicContext
+    from skpuffer.schema import Binning
+    from skpuffer.training import Loss
+    from skpuffer.utils._types import Floats, Indices
+
+__all__ = ["AdditiveRun", "Problem", "additive_release", "execute"]
+
+#: Part of the privacy, in mu squared, that the histograms take.
+HISTOGRAM_SHARE = 0.05
+#: Coarse cells of a pair, at most, less those that centring takes.
+_PAIR_WIDTH = 49
+
+_HISTOGRAMS, _ROUNDS = 0, 1
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Public facts of an additive model that is to be fitted.
+
+    Parameters
+    ----------
+    binning : Binning
+        Of the features.
+    pairs : tuple of (int, int)
+        Positions of features that interact.
+    loss : Loss
+    n_outputs : int
+    """
+
+    binning: Binning
+    pairs: tuple[tuple[int, int], ...]
+    loss: Loss
+    n_outputs: int
+
+    @property
+    def most_parameters(self) -> int:
+        """Number of parameters, however many directions the basis keeps."""
+        features = sum(n - 1 for n in self.binning.n_cells)
+        pairs = _PAIR_WIDTH * len(self.pairs)
+        return (features + pairs + 1) * self.n_outputs
+
+
+def additive_release(
+    problem: Problem,
+    context: PublicContext,
+    *,
+    layout: dict[str, Any],
+    rounds: int | None,
+    assumptions: tuple[str, ...],
+) -> AdaptiveRelease:
+    """Release of histograms and rounds as one mechanism.
+
+    Parameters
+    ----------
+    problem : Problem
+    context : PublicContext
+    layout : dict
+        `relation` and `norm` by which the shares are laid out.
+    rounds : int or None
+        None is by the rule.
+    assumptions : tuple of str
+
+    Returns
+    -------
+    AdaptiveRelease
+
+    Notes
+    -----
+    One record is in one cell of each of K histograms: sqrt(K) in l2 if it comes or
+    goes, sqrt(2 K) if it becomes another. A sum of a round is in units of the largest
+    addend, so it moves by one, or by two.
+    """
+    k, n = len(problem.binning.n_cells), context.n_records
+    histograms = Sensitivity(
+        add_remove={1.0: k, 2.0: math.sqrt(k), math.inf: 1.0},
+        replace={1.0: 2.0 * k, 2.0: math.sqrt(2 * k), math.inf: 1.0},
+        relabel={1.0: 0.0, 2.0: 0.0, math.inf: 0.0},
+    )
+    # two, not sqrt(2): centred rows may point away from each other
+    sums = Sensitivity(add_remove={2.0: 1.0}, replace={2.0: 2.0})
+    rounds = n_rounds(n, k) if rounds is None else rounds
+    cells = sum(problem.binning.n_cells)
+    return AdaptiveRelease(
+        n_records=n,
+        stages=(
+            Stage("histograms of the features", cells, histograms, HISTOGRAM_SHARE),
+            Stage(
+                "sums of residuals",
+                problem.most_parameters,
+                sums,
+                1 - HISTOGRAM_SHARE,
+                rounds,
+            ),
+        ),
+        **layout,
+        name="additive model",
+        context=context,
+        assumptions=assumptions,
+    )
+
+
+@dataclass(frozen=True)
+class AdditiveRun:
+    """All that leaves a run, and what is made of it.
+
+    Parameters
+    ----------
+    histograms : list of ndarray of shape (n_cells,)
+        Noisy counts of each feature.
+    deviation : float
+        Of their noise.
+    masses : list of ndarray of shape (n_cells,)
+    merged : list of ndarray of int of shape (n_cells,)
+        Coarse cells, where features interact.
+    basis : Basis
+    plan : RoundPlan
+    rounds : int
+    functions : list of ndarray of shape (n_cells, n_outputs)
+        Of features and pairs.
+    errors : list of ndarray of shape (n_cells, n_outputs)
+    intercept : ndarray of shape (n_outputs,)
+    """
+
+    histograms: list[Floats]
+    deviation: float
+    masses: list[Floats]
+    merged: list[Indices]
+    basis: Basis
+    plan: RoundPlan
+    rounds: int
+    functions: list[Floats]
+    errors: list[Floats]
+    intercept: Floats
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Floats:
+        """All released numbers as one vector."""
+        held = [*self.histograms, *self.functions, self.intercept]
+        return np.concatenate([np.ravel(values) for values in held]).astype(
+            np.float64 if dtype is None else dtype
+        )
+
+    def shape_functions(self, problem: Problem, unit: float) -> list[ShapeFunction]:
+        """Shape functions of features, then of pairs.
+
+        Parameters
+        ----------
+        problem : Problem
+        unit : float
+            Of a score.
+        """
+        binning = problem.binning
+        found = []
+        for b, (scores, errors) in enumerate(
+            zip(self.functions, self.errors, strict=True)
+        ):
+            features: tuple[int, ...] = (b,)
+            if b >= len(binning.n_cells):
+                features = problem.pairs[b - len(binning.n_cells)]
+            labels = tuple(binning.labels(k) for k in features)
+            merged = None
+            if len(features) > 1:
+                merged = tuple(self.merged[k] for k in features)
+                pairs = zip(labels, merged, strict=True)
+                labels = tuple(cell_labels(*pair) for pair in pairs)
+            shape: tuple[int, ...] = tuple(map(len, labels))
+            if problem.n_outputs > 1:
+                shape = (*shape, problem.n_outputs)
+            found.append(
+                ShapeFunction(
+                    features=tuple(binning.names[k] for k in features),
+                    cells=labels,
+                    scores=unit * scores.reshape(shape),
+                    standard_errors=unit * errors.reshape(shape),
+                    masses=self.basis.masses[b].reshape(shape[: len(features)]),
+                    merged=merged,
+                )
+            )
+        return found
+
+
+def execute(
+    problem: Problem,
+    release: AdaptiveRelease,
+    codes: NDArray[Any],
+    y: Any,
+    noise: Noise,
+    rng: np.random.Generator,
+) -> AdditiveRun:
+    """Execute the release, with everything between its stages.
+
+    Parameters
+    ----------
+    problem : Problem
+    release : AdaptiveRelease
+        Of :func:`additive_release`.
+    codes : ndarray of int of shape (n, n_features)
+    y : ndarray of shape (n,)
+        Classes by index, or targets in [-1, 1]; -1 or NaN where there is none.
+    noise : Noise
+        As calibrated.
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    AdditiveRun
+        Of noisy values and public facts alone.
+    """
+    binning, n = problem.binning, release.n_records
+    exact = [
+        np.bincount(codes[:, k], minlength=size)
+        for k, size in enumerate(binning.n_cells)
+    ]
+    flat = release.noisy(_HISTOGRAMS, np.concatenate(exact), noise, rng)
+    histograms = np.split(flat, np.cumsum(binning.n_cells)[:-1])
+    deviation = release.deviation(_HISTOGRAMS, noise)
+    rounds = release.stages[_ROUNDS].times
+    # how far one record, added, shifts all sums together in units of their noise
+    each = release.deviation(_ROUNDS, noise)
+    mu = math.sqrt(rounds) / each if each else math.inf
+
+    # of noisy values and public facts, from here to the sums
+    masses = [cell_masses(counts, deviation, n) for counts in histograms]
+    merged = [
+        merged_cells(*about)
+        for about in zip(masses, binning.kinds, binning.has_missing, strict=True)
+    ]
+    basis = make_basis(
+        masses,
+        binning.kinds,
+        binning.has_missing,
+        pairs=problem.pairs,
+        merged=merged,
+        n_records=n,
+        mu=mu,
+    )
+    plan = round_plan(
+        n_records=n,
+        mu=mu,
+        rounds=rounds,
+        steepest=basis.steepest,
+        smoothness=problem.loss.smoothness,
+        classification=problem.loss.classification,
+    )
+    sums = ResidualSums(
+        CodedRows(codes, binning.n_cells, problem.pairs, merged),
+        y,
+        basis,
+        problem.loss,
+        n_outputs=problem.n_outputs,
+        clip=plan.clip,
+    )
+    whole = np.zeros(release.stages[_ROUNDS].dim)
+
+    def noisy(total: Floats) -> Floats:
+        # directions that the basis does not keep are accounted for all the same
+        whole[: total.size] = total
+        released: Floats = release.noisy(_ROUNDS, whole, noise, rng)[: total.size]
+        return released
+
+    held = run_rounds(sums, plan, rounds, noisy).reshape(-1, problem.n_outputs)
+    functions, intercept = basis.functions(held[:-1]), INTERCEPT * held[-1]
+    curvature = mean_curvature(
+        basis,
+        functions,
+        intercept,
+        plan.clip,
+        classification=problem.loss.classification,
+    )
+    errors = standard_errors(basis, plan, rounds, each, n, curvature)
+    return AdditiveRun(
+        histograms=histograms,
+        deviation=deviation,
+        masses=masses,
+        merged=merged,
+        basis=basis,
+        plan=plan,
+        rounds=rounds,
+        functions=functions,
+        errors=errors,
+        intercept=intercept,
+    )

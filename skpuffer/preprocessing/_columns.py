@@ -1,0 +1,220 @@
+"""Base of transformers that map columns by public facts, and learn nothing."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import validate_data
+
+from skpuffer.base import all_or_nothing
+from skpuffer.schema import Schema
+from skpuffer.utils._reading import (
+    as_numbers,
+    column_names,
+    is_frame,
+    read_table,
+    to_pandas,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, DTypeLike
+    from sklearn.utils import Tags
+
+    from skpuffer.utils._types import Array, Table
+
+__all__ = ["PublicColumnTransformer", "as_number", "by_name", "read_columns"]
+
+
+class PublicColumnTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+    """Base of transformers of columns by public facts of each.
+
+    A subclass has the parameter `schema` and another that says the same of columns, and
+    writes what becomes of a column. Columns of which nothing is said must be numbers
+    and pass unchanged. Each row is read by itself, and what a column of which something
+    is said may hold is refused nowhere: it is private.
+    """
+
+    schema: Schema | None
+
+    # -- what a subclass says -----------------------------------------------------
+
+    #: Parameter that says of columns what a code book does.
+    _parameter: str
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Check the parameters, except for the names of columns."""
+
+    @abstractmethod
+    def _said(self, names: list[Any]) -> dict[Any, Any]:
+        """Return what the parameter says of columns, without a code book, by name."""
+
+    @abstractmethod
+    def _mapped(self, fact: Any, values: Array) -> Array:
+        """Return what becomes of a column, of shape (n,) or (n, n_outputs)."""
+
+    def _names_of(self, fact: Any, name: str) -> list[str]:
+        """Return the names of what becomes of a column."""
+        return [name]
+
+    # -- the transformer ----------------------------------------------------------
+
+    @all_or_nothing
+    def fit(self, X: Table, y: ArrayLike | None = None) -> Self:
+        """Validate the parameters and the names of the columns; learn nothing.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_records, n_features)
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            The transformer.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is not as it must be, or names a column that is not in `X`,
+            or a column of which nothing is said is not numeric.
+        """
+        self._read(X, reset=True)
+        return self
+
+    def transform(self, X: Table) -> Array:
+        """Map the columns of which something is said.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_records, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_records, n_features_out)
+        """
+        return np.column_stack(self._read(X, reset=False))
+
+    def _read(self, X: Table, reset: bool) -> list[Array]:
+        self._check_all()
+        frame, names = read_columns(self, X, reset=reset)
+        facts = self._facts(names)
+        return [
+            self._mapped(facts[i], frame.iloc[:, i].to_numpy(dtype=_plain(frame, i)))
+            if i in facts
+            else as_number(frame.iloc[:, i], name, np.float64, self._parameter)
+            for i, name in enumerate(names)
+        ]
+
+    def _check_all(self) -> None:
+        if self.schema is not None:
+            if not isinstance(self.schema, Schema):
+                raise TypeError(
+                    "The parameter 'schema' must be a skpuffer.schema.Schema or None. "
+                    f"Got {type(self.schema).__name__}."
+                )
+            if getattr(self, self._parameter) is not None:
+                raise ValueError(
+                    f"The parameters {self._parameter!r} and 'schema' say the same of "
+                    "columns: give one of them."
+                )
+        self._check()
+
+    def _facts(self, names: list[Any]) -> dict[int, Any]:
+        """What is said of columns, by position."""
+        schema = self.schema
+        if schema is None:
+            said = self._said(names)
+        elif names == list(range(len(schema))) and names[:1] != list(schema.names[:1]):
+            # columns of an array go by position
+            said = {i: schema[name] for i, name in enumerate(schema.names)}
+        else:
+            # a whole code book may be given, of which the table has some columns
+            said = {name: schema[name] for name in names if name in schema}
+        return {i: said[name] for i, name in enumerate(names) if name in said}
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
+        """Return the names of the columns that `transform` makes.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Names of the columns before; None takes those seen in `fit`.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        before = OneToOneFeatureMixin.get_feature_names_out(self, input_features)
+        # facts are of columns as the data names them, whatever they are called here
+        known = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        facts = self._facts(list(known))
+        made: list[str] = []
+        for i, name in enumerate(before):
+            made += self._names_of(facts[i], name) if i in facts else [name]
+        return np.array(made, dtype=object)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        # nothing to learn, so `PublicPreprocessing` takes it as it is
+        tags.requires_fit = False
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def by_name(parameter: str, given: dict[Hashable, Any], names: list[Any]) -> None:
+    """Refuse a dict that names columns which are not there."""
+    unknown = [column for column in given if column not in names]
+    if unknown:
+        raise ValueError(
+            f"The parameter {parameter!r} names the columns {unknown!r}; the data has "
+            f"{names!r}. Columns go by name in a data frame, else by position."
+        )
+
+
+def read_columns(
+    transformer: Any, X: Table, reset: bool
+) -> tuple[pd.DataFrame, list[Any]]:
+    """Validate a table of any cells; return it as a frame, and its columns' names."""
+    X = read_table(X)
+    if is_frame(X):
+        validate_data(transformer, X, skip_check_array=True, reset=reset)
+        return to_pandas(X), list(column_names(X) or ())
+    X = validate_data(transformer, X, dtype=None, ensure_all_finite=False, reset=reset)
+    return pd.DataFrame(X), list(range(X.shape[1]))
+
+
+def as_number(
+    column: pd.Series, name: Any, dtype: DTypeLike, parameter: str = "categories"
+) -> Array:
+    """Return a column as numbers; text and dates are none, even if NumPy reads them."""
+    # Numbers written as text may be codes, and the number of a date depends on its
+    # unit: the user must say what such a column is.
+    values = column.to_numpy()
+    text = values.dtype.kind in "OU" and any(isinstance(v, str) for v in values)
+    dates = pd.api.types.is_datetime64_any_dtype(
+        column
+    ) or pd.api.types.is_timedelta64_dtype(column)
+    if dates or text or isinstance(column.dtype, pd.CategoricalDtype):
+        remedy = f"say what it is, {parameter}={{{name!r}: ...}}"
+        if parameter == "categories":
+            remedy = f"give its public categories, categories={{{name!r}: [...]}}"
+        raise ValueError(
+            f"The column {name!r} is not numeric: {remedy}, or leave it out."
+        )
+    return as_numbers(values, f"The column {name!r}").astype(dtype)
+
+
+def _plain(frame: pd.DataFrame, i: int) -> type | None:
+    # plain values: the levels of a type are those of a table, not of the code book
+    categorical = isinstance(frame.dtypes.iloc[i], pd.CategoricalDtype)
+    return object if categorical else None

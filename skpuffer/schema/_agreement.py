@@ -1,0 +1,129 @@
+"""Agreement of a code book with what an estimator's own parameters say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skpuffer.utils._bounds import check_bounds
+
+from ._columns import Category, Number, is_missing
+
+if TYPE_CHECKING:
+    from ._schema import Schema
+
+__all__ = ["check_agreement"]
+
+
+def check_agreement(schema: Schema, parameters: Mapping[str, Any]) -> None:
+    """Refuse parameters that say of a table what its code book does not.
+
+    Parameters
+    ----------
+    schema : Schema
+    parameters : dict of {str: object}
+        `amounts`, `bounds`, `categories`, `classes` and `target_bounds`, as an
+        estimator has them; None says nothing.
+
+    Raises
+    ------
+    ValueError
+        Naming the parameter, and the column where it is of one.
+    """
+    checks = {
+        "amounts": _check_amounts,
+        "bounds": _check_bounds,
+        "categories": _check_categories,
+        "classes": _check_classes,
+        "target_bounds": _check_target_bounds,
+    }
+    for name, check in checks.items():
+        if parameters.get(name) is not None:
+            check(schema, parameters[name])
+
+
+def _check_amounts(schema: Schema, given: Any) -> None:
+    amounts = [
+        name
+        for name in schema.names
+        if isinstance(column := schema[name], Number) and column.amount
+    ]
+    _check_names("amounts", given, amounts, "no amounts of the parameter 'schema'")
+
+
+def _check_bounds(schema: Schema, given: Any) -> None:
+    check_bounds(given)
+    numbers = {
+        name: (column.low, column.high)
+        for name in schema.names
+        if isinstance(column := schema[name], Number)
+    }
+    if isinstance(given, str):
+        raise ValueError(
+            f"The parameter 'bounds' is {given!r}, and 'schema' gives public ones: "
+            "leave one of them out."
+        )
+    if isinstance(given, Mapping):
+        _check_names("bounds", given, numbers, "no numbers of the parameter 'schema'")
+        said = {name: tuple(map(float, pair)) for name, pair in given.items()}
+    else:
+        low, high = (np.asarray(side, dtype=float) for side in given)
+        if max(low.size, high.size) not in (1, len(numbers)):
+            raise ValueError(
+                "The parameters 'bounds' and 'schema' disagree: there are "
+                f"{max(low.size, high.size)} bounds and {len(numbers)} numbers in the "
+                "code book. Leave 'bounds' out."
+            )
+        lows, highs = (np.broadcast_to(s, len(numbers)).tolist() for s in (low, high))
+        said = dict(zip(numbers, zip(lows, highs, strict=True), strict=True))
+    for name, pair in said.items():
+        if pair != numbers[name]:
+            raise _disagreement("bounds", pair, numbers[name], f" of {name!r}")
+
+
+def _check_categories(schema: Schema, given: Mapping[Any, Any]) -> None:
+    levels = {
+        name: column.levels
+        for name in (*schema.names, schema.target)
+        if name in schema and isinstance(column := schema[name], Category)
+    }
+    _check_names("categories", given, levels, "no categories of the parameter 'schema'")
+    for name, listed in given.items():
+        # None among them is the level of missing values, which the schema has as such
+        said = tuple(level for level in listed if not is_missing(level))
+        lacking = len(said) < len(list(listed)) and not schema[name].missing_level
+        if said != levels[name] or lacking:
+            raise _disagreement("categories", listed, levels[name], f" of {name!r}")
+
+
+def _check_classes(schema: Schema, given: Any) -> None:
+    if schema.classes is None:
+        return
+    said = np.unique(np.asarray(given)).tolist()
+    if said != np.unique(np.asarray(schema.classes)).tolist():
+        raise _disagreement("classes", given, schema.classes, "")
+
+
+def _check_target_bounds(schema: Schema, given: Any) -> None:
+    if schema.target_bounds is None:
+        return
+    if tuple(given) != schema.target_bounds:
+        raise _disagreement("target_bounds", given, schema.target_bounds, "")
+
+
+def _check_names(parameter: str, given: Any, known: Any, what: str) -> None:
+    unknown = [name for name in given if name not in known]
+    if unknown:
+        raise ValueError(
+            f"The parameter {parameter!r} names {unknown!r}, which are {what}: "
+            f"{list(known)!r}."
+        )
+
+
+def _disagreement(parameter: str, given: Any, held: Any, where: str) -> ValueError:
+    return ValueError(
+        f"The parameters {parameter!r} and 'schema' disagree{where}: {given!r} is not "
+        f"{held!r}. Leave {parameter!r} out."
+    )

@@ -1,0 +1,219 @@
+"""Joint distribution of the cells of a table, as released."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ._grouping import sum_groups
+from ._sampling import systematic_cells
+
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Floats, Indices
+
+__all__ = ["TableModel"]
+
+
+@dataclass(frozen=True, eq=False)
+class TableModel:
+    """Masses of a table's cells: trees of tables within classes, all consistent.
+
+    Parameters
+    ----------
+    margins : tuple of ndarray of shape (n_classes, n_cells[k])
+        Of each column; one sum a class.
+    groups : tuple of ndarray of int of shape (n_cells[k],)
+        Group of each cell: the tables are of groups, within which a cell depends on
+        the class alone.
+    edges : tuple of (int, int)
+        Pairs (parent, child), each parent before its children. A column that is no
+        child is the root of a tree, and trees are independent within the classes.
+    tables : tuple of ndarray of shape (n_classes, n_groups[parent], n_groups[child])
+        Whose sums are those of the margins.
+    """
+
+    margins: tuple[Floats, ...]
+    groups: tuple[Indices, ...]
+    edges: tuple[tuple[int, int], ...] = ()
+    tables: tuple[Floats, ...] = ()
+
+    @property
+    def masses(self) -> Floats:
+        """Masses of the classes, of shape (n_classes,)."""
+        masses: Floats = self.margins[0].sum(axis=1)
+        return masses
+
+    @cached_property
+    def _group_margins(self) -> list[Floats]:
+        return [
+            sum_groups(margin, groups)
+            for margin, groups in zip(self.margins, self.groups, strict=True)
+        ]
+
+    @cached_property
+    def _within(self) -> list[Floats]:
+        """Shares of the cells within their groups, of shape (n_classes, n_cells)."""
+        return [
+            margin / np.where(whole > 0, whole, 1.0)[:, groups]
+            for margin, whole, groups in zip(
+                self.margins, self._group_margins, self.groups, strict=True
+            )
+        ]
+
+    def scaled_to(self, mass: float) -> TableModel:
+        """Return the model of another total mass.
+
+        Parameters
+        ----------
+        mass : float
+
+        Returns
+        -------
+        TableModel
+        """
+        factor = mass / self.masses.sum()
+        return replace(
+            self,
+            margins=tuple(factor * margin for margin in self.margins),
+            tables=tuple(factor * table for table in self.tables),
+        )
+
+    # -- rows ---------------------------------------------------------------------
+
+    def sample(self, n: int, rng: np.random.Generator) -> tuple[Indices, list[Indices]]:
+        """Draw rows from the roots to the leaves.
+
+        Parameters
+        ----------
+        n : int
+        rng : numpy.random.Generator
+
+        Returns
+        -------
+        classes : ndarray of int of shape (n,)
+        cells : list of ndarray of int of shape (n,)
+            Of each column.
+        """
+        nowhere = np.zeros(n, dtype=np.intp)
+        classes = systematic_cells(self.masses[None], nowhere, rng)
+        drawn: dict[int, Indices] = {}
+        children = {child for _, child in self.edges}
+        for column, margin in enumerate(self._group_margins):
+            if column not in children:
+                drawn[column] = systematic_cells(margin, classes, rng)
+        for (parent, child), table in zip(self.edges, self.tables, strict=True):
+            _, a, b = table.shape
+            at = classes * a + drawn[parent]
+            drawn[child] = systematic_cells(table.reshape(-1, b), at, rng)
+        cells = [
+            self._refined(column, classes, drawn[column], rng)
+            for column in range(len(self.margins))
+        ]
+        return classes, cells
+
+    def _refined(
+        self, column: int, classes: Indices, groups: Indices, rng: np.random.Generator
+    ) -> Indices:
+        """Cells of rows whose groups are drawn."""
+        margin, belongs = self.margins[column], self.groups[column]
+        n_groups = belongs.max() + 1
+        # of each class and group, the masses of its own cells
+        inside = belongs == np.arange(n_groups)[:, None]
+        weights = (margin[:, None, :] * inside).reshape(-1, margin.shape[1])
+        empty = weights.sum(axis=1) <= 0
+        weights[empty] = np.tile(inside, (len(margin), 1))[empty]
+        return systematic_cells(weights, classes * n_groups + groups, rng)
+
+    # -- joint masses -------------------------------------------------------------
+
+    def joint(self, columns: Sequence[int]) -> Floats:
+        """Return the masses of the classes and all cells of some columns.
+
+        Parameters
+        ----------
+        columns : sequence of int
+            Different ones.
+
+        Returns
+        -------
+        ndarray of shape (n_classes, n_cells[columns[0]], ...)
+        """
+        masses = self.masses
+        table, order = masses, list[int]()
+        children = {child for _, child in self.edges}
+        for root in range(len(self.margins)):
+            if root in children:
+                continue
+            below, kept = self._below(root, frozenset(columns))
+            if root in columns:
+                kept = [root, *kept]
+            elif not kept:
+                continue
+            shares = _shares(self._group_margins[root])
+            shares = shares.reshape(*shares.shape, *[1] * (below.ndim - 2))
+            found = shares * below
+            if root not in columns:
+                found = found.sum(axis=1)
+            # independent of the trees before, given the class
+            table, order = _outer(table, found), [*order, *kept]
+        table = np.moveaxis(
+            table, [1 + order.index(c) for c in columns], range(1, len(columns) + 1)
+        )
+        return self._spread(table, columns)
+
+    def _below(self, node: int, wanted: frozenset[int]) -> tuple[Floats, list[int]]:
+        """Distribution of the wanted columns below a column, given class and group.
+
+        Returns
+        -------
+        shares : ndarray of shape (n_classes, n_groups[node], ...)
+        columns : list of int
+            Of the further axes.
+        """
+        shares = np.ones_like(self._group_margins[node])
+        columns: list[int] = []
+        for (parent, child), table in zip(self.edges, self.tables, strict=True):
+            if parent != node:
+                continue
+            below, kept = self._below(child, wanted)
+            if child not in wanted and not kept:
+                continue
+            given = _shares(table)
+            if child in wanted:
+                below = given.reshape(*given.shape, *[1] * len(kept)) * below[:, None]
+                kept = [child, *kept]
+            else:
+                below = np.einsum("cab,cb...->ca...", given, below)
+            shares, columns = _outer(shares, below, 2), [*columns, *kept]
+        return shares, columns
+
+    def _spread(self, table: Floats, columns: Sequence[int]) -> Floats:
+        """From groups to cells, one axis after the other."""
+        for axis, column in enumerate(columns, start=1):
+            within = self._within[column]
+            shape = [1] * table.ndim
+            shape[0], shape[axis] = within.shape
+            table = np.take(table, self.groups[column], axis=axis)
+            table = table * within.reshape(shape)
+        return table
+
+
+def _shares(table: Floats) -> Floats:
+    """Distribution along the last axis; zeros where there is no mass."""
+    sums = table.sum(axis=-1, keepdims=True)
+    return table / np.where(sums > 0, sums, 1.0)
+
+
+def _outer(first: Floats, second: Floats, common: int = 1) -> Floats:
+    """Product that shares the first axes."""
+    middle = [1] * (second.ndim - common)
+    wide = first.reshape(*first.shape, *middle)
+    ones = [1] * (first.ndim - common)
+    product: Floats = wide * second.reshape(
+        *second.shape[:common], *ones, *second.shape[common:]
+    )
+    return product
