@@ -34,8 +34,8 @@ BOUNDS = (-14, 14)
 # %%
 # Centres at three budgets
 # ------------------------
-# Crosses are released, circles are the centres without privacy. The points, and the cell
-# of each, stay with the curator.
+# Crosses are released, circles are the centres without privacy. The points, and the
+# cell of each, stay with the curator.
 exact = KMeans(5, n_init=10, random_state=0).fit(X)
 fig, axes = plt.subplots(1, 3, figsize=(10, 3.4), sharex=True, sharey=True)
 for ax, epsilon in zip(axes, (0.03, 0.1, 1.0), strict=True):
