@@ -7,7 +7,7 @@ in the code book written below; delta is 1e-5, one record added or removed, all 
 library defaults. The synthetic table has as many rows as the private one.
 
 `tv` is the mean total variation between the two tables over all pairs of columns, in
-the 16 cells a number that the synthesizer uses; `tv_fine` in 32. Models are trained on
+16 cells a number; `tv_fine` in the 32 that the synthesizer uses. Models are trained on
 the synthetic rows and tested on the real rows of the published test part: logistic
 regression on the one-hot cells, gradient boosting on the cells (`hgb`) and on the
 numbers as they are (`hgb_raw`). CPU seconds are of a fit, on one thread.

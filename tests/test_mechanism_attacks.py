@@ -36,6 +36,7 @@ from skpuffer.naive_bayes import PrivateCategoricalNB, PrivateGaussianNB
 from skpuffer.noise import GeneralizedCauchyNoise
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario, MarkovChainScenario, RecordScenario
+from skpuffer.schema import Schema
 from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
 from skpuffer.svm import PrivateLinearSVC
 
@@ -231,6 +232,27 @@ ESTIMATORS = {
         FEW,
     ),
     "principal components": (PrivatePCA(data_norm=1.0), REPLACED, turned(), FEW),
+    # a record that counts as nothing, beside one that counts as much as can be
+    "summary, no level": (
+        PrivateSummary(statistics=["rate"], categories={0: [0, 1]}),
+        ABSENT,
+        numbers(7, 1),
+        FEW,
+    ),
+    "ridge, no target": (
+        PrivateRidge(
+            schema=Schema({0: (-1, 1), "t": (-1, 1)}, target="t"), fit_intercept=False
+        ),
+        ABSENT,
+        targets(math.nan, 1.0, x=1.0),
+        FEW,
+    ),
+    "sgd, no label": (
+        PrivateSGDClassifier(**STEP),
+        ABSENT,
+        targets(7, 1, rest=(0, 1, 0, 1, 0)),
+        FEW,
+    ),
     "logistic": (PrivateLogisticRegression(**STEP), REPLACED, LABELS, FEW),
     "sgd": (PrivateSGDClassifier(**STEP), REPLACED, LABELS, FEW),
     "svc": (PrivateLinearSVC(**STEP), REPLACED, LABELS, FEW),
@@ -256,7 +278,7 @@ def executed(estimator, X, y):
 
 
 #: They are trained anew for each output.
-TRAINED = ("logistic", "sgd", "svc")
+TRAINED = ("logistic", "sgd", "sgd, no label", "svc")
 
 
 @pytest.mark.parametrize(

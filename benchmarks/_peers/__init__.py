@@ -46,24 +46,36 @@ class Peer:
         path = os.environ.get(self.variable)
         return path if path and Path(path).is_file() else None
 
-    def measure(self, split, **options):
-        """Run the script on the arrays of one seed and return what it prints."""
+    def measure(self, split, timeout=None, **options):
+        """Run the script on the arrays of one seed and return what it prints.
+
+        None is returned where it has not answered after so many seconds.
+        """
         with TemporaryDirectory() as folder:
             arrays = Path(folder) / "split.npz"
             np.savez(arrays, **vars(split))
-            answer = subprocess.run(
-                [
-                    self.interpreter,
-                    str(Path(__file__).parent / self.script),
-                    str(arrays),
-                    json.dumps(options),
-                ],
-                check=True,
-                stdout=subprocess.PIPE,
-                text=True,
-                # the peers' CPU time is that of one thread, like ours
-                env={**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-            )
+            command = [
+                self.interpreter,
+                str(Path(__file__).parent / self.script),
+                str(arrays),
+                json.dumps(options),
+            ]
+            try:
+                answer = subprocess.run(
+                    command,
+                    check=True,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                    timeout=timeout,
+                    # the peers' CPU time is that of one thread, like ours
+                    env={
+                        **os.environ,
+                        "OMP_NUM_THREADS": "1",
+                        "OPENBLAS_NUM_THREADS": "1",
+                    },
+                )
+            except subprocess.TimeoutExpired:
+                return None
         return json.loads(answer.stdout)
 
 

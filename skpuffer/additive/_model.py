@@ -45,8 +45,11 @@ __all__ = ["PrivateAdditiveModel"]
 
 _PUBLIC = (
     "bounds, levels and classes of the code book are public and were fixed without the "
-    "private rows; a value outside of them is read as the nearest or the missing one, "
-    "and a record whose target is outside of them counts in the histograms alone"
+    "private rows; a value outside of them is read as the nearest or the missing one"
+)
+_NO_TARGET = (
+    "a record whose target is missing, or none of the code book, counts as nothing but "
+    "in the histograms of the features"
 )
 _FOUND = (
     "the class labels are those that occur in the target, and public: one record may "
@@ -92,6 +95,9 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
 
     def _n_outputs(self) -> int:
         return 1
+
+    def _of_no_target(self) -> str | None:
+        return _NO_TARGET
 
     # -- fit ----------------------------------------------------------------------
 

@@ -198,7 +198,6 @@ class PrivatePCA(
         if self.data_norm is not None:
             check_positive(data_norm=self.data_norm)
         for first, second in (
-            ("schema", "bounds"),
             ("schema", "center"),
             ("bounds", "center"),
         ):

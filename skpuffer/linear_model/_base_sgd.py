@@ -23,6 +23,7 @@ from skpuffer.releases import (
     SamplingScheme,
 )
 from skpuffer.releases._sampling import sampling_scheme
+from skpuffer.scenarios import RecordScenario
 from skpuffer.training import LinearGradients, RecordGradient, run_defaults, train
 from skpuffer.training._optimiser import LEAST_CLIP_NORM
 from skpuffer.utils._checks import check_count, check_positive
@@ -30,7 +31,13 @@ from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 
 from ._ball import Look, least_noise, refuse_corner
-from ._start import Start, checked_array, read_init, refuse_other_classes
+from ._start import (
+    Start,
+    checked_array,
+    read_init,
+    refuse_other_classes,
+    refuse_other_schema,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -144,6 +151,9 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         columns = getattr(self, "feature_names_in_", None)
         found = read_init(self.init, self._init_names, columns)
         weights, intercepts, assumption, certificate = found
+        if self.schema is not None:
+            scenario = RecordScenario() if self.scenario is None else self.scenario
+            refuse_other_schema(self.init, self._schema_map(scenario, None))
         if hasattr(self, "classes_"):
             refuse_other_classes(self.init, self.classes_)
         parameters = self._parameters(weights, intercepts)

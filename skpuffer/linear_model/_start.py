@@ -17,7 +17,13 @@ if TYPE_CHECKING:
 
     from skpuffer.utils._types import Floats
 
-__all__ = ["Start", "checked_array", "read_init", "refuse_other_classes"]
+__all__ = [
+    "Start",
+    "checked_array",
+    "read_init",
+    "refuse_other_classes",
+    "refuse_other_schema",
+]
 
 #: What a certificate says of a start that nothing is known of.
 _PUBLIC = "the start of training (init) was fitted without these rows"
@@ -144,6 +150,31 @@ def read_init(
         _RELEASED if released else _PUBLIC,
         certificate if released else None,
     )
+
+
+def refuse_other_schema(init: Any, schema_map: Any) -> None:
+    """Refuse a start that read its columns by another code book.
+
+    Parameters
+    ----------
+    init : estimator or tuple
+    schema_map : Encoding
+        By which this model reads.
+
+    Raises
+    ------
+    ValueError
+    """
+    theirs = getattr(getattr(init, "feature_map_", None), "schema", None)
+    mine = schema_map.schema
+    # the same coefficients would be of other columns, or in another unit
+    if theirs is not None and theirs.without(theirs.target) != mine.without(
+        mine.target
+    ):
+        raise ValueError(
+            "The parameter 'init' was fitted by another 'schema', so that its "
+            "coefficients are of other columns, or in other units: fit it by this one."
+        )
 
 
 def refuse_other_classes(init: Any, classes: ArrayLike) -> None:

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pandas as pd
 
-from skpuffer.utils._checks import check_count, check_interval, check_option
+from skpuffer.utils._checks import (
+    check_count,
+    check_interval,
+    check_option,
+    check_positive,
+)
 
 if TYPE_CHECKING:
     from skpuffer.utils._types import Floats
@@ -49,6 +54,9 @@ class Number:
         for an amount that of their logarithms.
     unit : str, default=None
         Unit of the values, for people.
+    centre, spread : float, default=None
+        Public mean and standard deviation where they are known, of an amount those of
+        its logarithm: encodings are centred there, and scaled to two deviations.
 
     Raises
     ------
@@ -72,6 +80,8 @@ class Number:
     missing_level: bool = False
     fill: float | None = None
     unit: str | None = None
+    centre: float | None = None
+    spread: float | None = None
 
     def __post_init__(self) -> None:
         low, high = _number(low=self.low), _number(high=self.high)
@@ -91,6 +101,13 @@ class Number:
             raise ValueError(
                 f"The parameter 'fill' must lie within the bounds. Got {fill!r}."
             )
+        if (self.centre is None) != (self.spread is None):
+            raise ValueError(
+                "The parameters 'centre' and 'spread' go together: give both, or none."
+            )
+        if self.centre is not None:
+            _number(centre=self.centre)
+            check_positive(spread=self.spread)
         _set(
             self,
             low=low,
@@ -109,9 +126,12 @@ class Number:
         """Number that stands for a missing one."""
         if self.fill is not None:
             return self.fill
-        low, high = self.scale(np.array([self.low, self.high]))
-        # halved first: the sum of two large bounds could overflow
-        middle = float(self.unscale(np.array(low / 2 + high / 2)))
+        usual = self.centre
+        if usual is None:
+            low, high = self.scale(np.array([self.low, self.high]))
+            # halved first: the sum of two large bounds could overflow
+            usual = low / 2 + high / 2
+        middle = float(np.clip(self.unscale(np.array(usual)), self.low, self.high))
         return float(np.floor(middle)) if self.integer else middle
 
     def scale(self, values: Floats) -> Floats:
@@ -160,6 +180,8 @@ class Category:
         Public level that stands for a missing one; None is the first.
     unit : str, default=None
         What is counted, for people.
+    shares : tuple of float, default=None
+        Public shares of the levels where they are known: encodings are centred by them.
 
     Raises
     ------
@@ -179,6 +201,7 @@ class Category:
     missing_level: bool = True
     fill: Any = None
     unit: str | None = None
+    shares: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         given: object = self.levels
@@ -210,8 +233,17 @@ class Category:
             raise ValueError(
                 f"The parameter 'fill' must be one of the levels. Got {fill!r}."
             )
+        shares = self.shares
+        if shares is not None:
+            shares = tuple(_number(shares=share) for share in shares)
+            if len(shares) != len(levels) or min(shares) < 0 or sum(shares) > 1 + 1e-9:
+                raise ValueError(
+                    "The parameter 'shares' must be a share for each level, not "
+                    f"negative, of sum one at most. Got {list(shares)!r}."
+                )
         _set(
             self,
+            shares=shares,
             levels=levels,
             missing=missing,
             fill=fill,

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from skpuffer.utils._checks import check_option
+from skpuffer.utils._clipping import clip_rows
 
-from ._columns import Category
+from ._columns import Category, Number
 from ._values import column_arrays, level_codes, numbers
 
 if TYPE_CHECKING:
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
     from ._schema import Schema
 
 __all__ = ["Encoding"]
+
+#: Deviations of a number, of known spread, that become one.
+_DEVIATIONS = 2.0
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,11 @@ class Encoding:
     schema : Schema
     scale : {'unit_ball', 'box', 'raw'}, default='unit_ball'
         'raw' leaves numbers in their units. 'box' maps their bounds, for amounts those
-        of the logarithm, to [-1, 1]. 'unit_ball' then divides by the square root of the
-        number of columns of the schema, so that no row is longer than one.
+        of the logarithm, to [-1, 1]. 'unit_ball' centres and scales by what is known of
+        a column: a number with a `centre` and a `spread` by these, two deviations to
+        one and no further, any other by its bounds; levels less their `shares`. Rows
+        are then divided by the length of a usual one, and those that are longer than
+        one are cut to it.
 
     Attributes
     ----------
@@ -73,9 +80,9 @@ class Encoding:
         for name in self.schema.names:
             column = self.schema[name]
             if isinstance(column, Category):
+                shares = self._shares(column)
                 names += [f"{name}_{level}" for level in column.levels]
-                width = len(column.levels)
-                low, high = low + [0.0] * width, high + [1.0] * width
+                low, high = [*low, *(0 - shares)], [*high, *(1 - shares)]
             else:
                 raw = self.scale == "raw"
                 names.append(str(name))
@@ -86,14 +93,22 @@ class Encoding:
                 low.append(0.0)
                 high.append(1.0)
         object.__setattr__(self, "names", np.array(names, dtype=object))
-        object.__setattr__(self, "low", np.array(low) * self._factor)
-        object.__setattr__(self, "high", np.array(high) * self._factor)
+        object.__setattr__(self, "low", np.array(low) / self._usual)
+        object.__setattr__(self, "high", np.array(high) / self._usual)
+
+    def _shares(self, column: Category) -> Floats:
+        """Shares of the levels that are taken off."""
+        if self.scale != "unit_ball" or column.shares is None:
+            return np.zeros(len(column.levels))
+        return np.array(column.shares)
 
     @property
-    def _factor(self) -> float:
+    def _usual(self) -> float:
+        """Length of a usual row, by which rows are divided."""
         if self.scale != "unit_ball":
             return 1.0
-        return 1 / math.sqrt(max(1, len(self.schema)))
+        columns = [self.schema[name] for name in self.schema.names]
+        return math.sqrt(sum(map(_usual_square, columns)) or 1.0)
 
     @property
     def norm(self) -> float:
@@ -134,20 +149,40 @@ class Encoding:
             self._block(self.schema[name], values)
             for name, values in zip(self.schema.names, arrays, strict=True)
         ]
+        rows = np.column_stack(blocks) / self._usual
         # rounding must not put a row outside of the bounds that its noise is for
-        return np.clip(np.column_stack(blocks) * self._factor, self.low, self.high)
+        rows = np.clip(rows, self.low, self.high)
+        return clip_rows(rows, 1.0) if self.scale == "unit_ball" else rows
 
     def _block(self, column: Column, values: Array) -> Floats:
         if isinstance(column, Category):
             width = len(column.levels) + column.missing_level
-            return np.eye(width)[level_codes(column, values)]
+            block = np.eye(width)[level_codes(column, values)]
+            block[:, : len(column.levels)] -= self._shares(column)
+            return block
         found, missing = numbers(column, values)
         if self.scale != "raw":
-            low, high = column.scale(np.array([column.low, column.high]))
-            found = (column.scale(found) - (low + high) / 2) / ((high - low) / 2)
+            middle, half = self._unit_of(column)
+            found = np.clip((column.scale(found) - middle) / half, -1.0, 1.0)
         if not column.missing_level:
             return found[:, None]
         if self.scale != "raw":
             # one block of norm one at most: a number, or the mark that there is none
             found = np.where(missing, 0.0, found)
         return np.column_stack([found, missing])
+
+    def _unit_of(self, column: Number) -> tuple[float, float]:
+        """Where a number is zero, and how far from there it is one."""
+        if self.scale == "unit_ball" and column.spread is not None:
+            return float(column.centre or 0.0), _DEVIATIONS * column.spread
+        low, high = column.scale(np.array([column.low, column.high]))
+        return (low + high) / 2, (high - low) / 2
+
+
+def _usual_square(column: Column) -> float:
+    """Square of the length of a usual block, by what is known of its column."""
+    if isinstance(column, Category):
+        shares = np.array(column.shares or ())
+        return 1 - float(shares @ shares)
+    # of a uniform number, or of one of known spread
+    return 1 / 3 if column.centre is None else 1 / _DEVIATIONS**2

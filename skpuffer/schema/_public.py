@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,7 +79,12 @@ def public_column(
     if isinstance(values.dtype, pd.CategoricalDtype):
         levels = [v for v in values.cat.categories.tolist() if v not in missing]
         ordered = bool(values.cat.ordered)
-        return Category(tuple(levels), ordered=ordered, missing=codes)
+        return Category(
+            tuple(levels),
+            ordered=ordered,
+            missing=codes,
+            shares=tuple(float(known.eq(level).mean()) for level in levels),
+        )
     number = pd.to_numeric(known, errors="coerce")
     numeric = not number.isna().any() and not pd.api.types.is_datetime64_any_dtype(
         values
@@ -91,16 +97,19 @@ def public_column(
                 f"more than max_levels={max_levels}: leave it out, make it coarser, or "
                 "raise 'max_levels'."
             )
-        return Category(tuple(sorted(distinct.tolist(), key=_order)), missing=codes)
-    integer = bool(np.all(number % 1 == 0))
-    return Number(
+        levels = sorted(distinct.tolist(), key=_order)
+        shares = tuple(float(known.eq(level).mean()) for level in levels)
+        return Category(tuple(levels), missing=codes, shares=shares)
+    column = Number(
         float(number.min()),
         float(number.max()),
-        integer=integer,
+        integer=bool(np.all(number % 1 == 0)),
         amount=amount,
         missing=codes,
         missing_level=has_gaps,
     )
+    scaled = column.scale(number.to_numpy(dtype=float))
+    return replace(column, centre=float(scaled.mean()), spread=float(scaled.std()))
 
 
 def _order(level: Any) -> tuple[str, Any]:

@@ -319,7 +319,7 @@ class Schema:
         amounts: Sequence[Hashable] = (),
         missing: Sequence[Any] = (),
     ) -> Self:
-        """Return the schema of a *public* table: its ranges, levels and gaps.
+        """Return the schema of a *public* table: its ranges, levels, moments and gaps.
 
         Never of the private one: a range or a rare level read off it is a leak.
 

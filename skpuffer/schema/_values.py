@@ -21,7 +21,7 @@ from skpuffer.utils._reading import is_frame, read_table
 from ._columns import Category, Number, is_missing, level_text
 
 if TYPE_CHECKING:
-    from skpuffer.utils._types import Array, Booleans, Floats, Indices, Table
+    from skpuffer.utils._types import Array, Booleans, Floats, Indices
 
 __all__ = ["AT_ONCE", "column_arrays", "level_codes", "numbers", "plain_numbers"]
 
@@ -29,7 +29,7 @@ __all__ = ["AT_ONCE", "column_arrays", "level_codes", "numbers", "plain_numbers"
 AT_ONCE = 2**17
 
 
-def column_arrays(X: Table, names: Sequence[Hashable]) -> list[Array]:
+def column_arrays(X: Any, names: Sequence[Hashable]) -> list[Array]:
     """Return the columns of a table that a code book names.
 
     Parameters
@@ -48,7 +48,9 @@ def column_arrays(X: Table, names: Sequence[Hashable]) -> list[Array]:
     ValueError
         If a column is not there.
     """
-    X = read_table(X)
+    # an array of objects may hold anything: what it holds is read, and never refused
+    if type(X) is not np.ndarray or X.dtype != object or X.ndim != 2:
+        X = read_table(X)
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         held = list(frame.columns)

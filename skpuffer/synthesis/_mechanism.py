@@ -35,6 +35,10 @@ _MEAN_NOISE = math.sqrt(2 / math.pi)
 #: Part of a table's noise that is left when it is made non-negative and consistent.
 _LEFT = 0.5
 
+#: Mass of a row of a table that is worth it, in deviations of a cell's noise: what
+#: neighbouring cells lose together is less than what levels do.
+_WORTH = {"levels": 1.0, "ordered": 4.0, "amount": 4.0}
+
 #: Deviations of a score's noise by which a link must be better than none.
 _BEYOND = 2.0
 
@@ -183,11 +187,10 @@ class Mechanism:
 
     def _groups(self, margins: Sequence[Floats]) -> list[Indices]:
         """Groups of the cells of each column."""
-        # rows of a table that would be mostly noise: less mass than the noise of one of
-        # its cells in each class
+        # rows of a table that would be mostly noise
         least = self.release.deviation(TABLES, self.noise) * self.structure.n_classes
         return [
-            group_cells(margin.sum(axis=0), least, kind, missing)
+            group_cells(margin.sum(axis=0), _WORTH[kind] * least, kind, missing)
             for margin, kind, missing in zip(
                 margins, self.kinds, self.has_missing, strict=True
             )

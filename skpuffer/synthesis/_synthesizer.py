@@ -71,7 +71,7 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
     shares : tuple of 3 float, default=(0.2, 0.1, 0.7)
         Parts of the budget for the margins, the choice of the tree, and its tables: of
         mu squared with Gaussian noise, of epsilon with Laplace noise.
-    n_bins : int, default=16
+    n_bins : int, default=32
         Cells of a number for which the schema does not say how many; amounts have cells
         of the logarithm. More cells are finer, and each has noise of its own.
     max_cells : int, default=2**18
@@ -134,9 +134,9 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
     projected on their margins and made non-negative in turn, then scaled (Sinkhorn), so
     that all agree exactly.
 
-    *Where noise forbids.* If the noise of all margins, times their cells, is too large
-    a share of the records, the classes and then the tree are given up before anything
-    is released, and the whole budget goes to the margins.
+    *Where noise forbids.* If the noise of the margins, by their number of cells, is too
+    large a share of the records, the classes and then the tree are given up before
+    anything is released, and the whole budget goes to the margins.
 
     *What a synthetic table is not.* It has no link beyond the tree, and no rare
     combination is real. Levels, bounds and the number of records are public facts, none
@@ -186,7 +186,7 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         schema: Schema | None = None,
         target: Hashable | None = None,
         shares: Sequence[float] = (0.2, 0.1, 0.7),
-        n_bins: int = 16,
+        n_bins: int = 32,
         max_cells: int = 2**18,
         n_samples: int | None = None,
         bounds: BoundsLike = None,

@@ -69,7 +69,7 @@ def test_several_columns_are_drawn_as_points(synthesizer):
     )
     assert display.ax_ is ax
     points, diagonal = ax.lines
-    assert len(points.get_xdata()) == 16 * 2
+    assert len(points.get_xdata()) == 32 * 2
     # rows of the sample that was given, by the same cells
     np.testing.assert_allclose(points.get_ydata(), points.get_xdata(), atol=0.02)
     assert display.synthetic.sum() == 400

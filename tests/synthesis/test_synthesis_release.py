@@ -185,14 +185,20 @@ def test_a_level_that_nobody_has_may_come():
 
 def test_structures_by_hand():
     wishes = [Structure((10, 20), 4), Structure((10, 20, 4))]
-    # 4 * 15 cells * sqrt(2) * sd / n, and 34 / 3 cells * sqrt(3) * sd / n
+    # root of the cells of a mean margin * sqrt(columns) * sd / n
     budget = Budget(1.0, "add_remove", 2.0)
-    assert wishes[0].noise_share(100, budget) == pytest.approx(60 * 2**0.5 / 100)
-    assert wishes[1].noise_share(100, budget) == pytest.approx(34 / 3**0.5 / 100)
+    assert wishes[0].noise_share(100, budget) == pytest.approx(
+        (40**0.5 + 80**0.5) / 2 * 2**0.5 / 100
+    )
+    assert wishes[1].noise_share(100, budget) == pytest.approx(
+        (10**0.5 + 20**0.5 + 2) / 3 * 3**0.5 / 100
+    )
     replaced = Budget(1.0, "replace", 1.0)
-    assert wishes[0].noise_share(100, replaced) == pytest.approx(60 * 4 / 100)
+    assert wishes[0].noise_share(100, replaced) == pytest.approx(
+        (40**0.5 + 80**0.5) / 2 * 4 / 100
+    )
     assert affordable(wishes, 10_000, budget) == wishes[0]
-    assert affordable(wishes, 200, budget) == wishes[1]
+    assert affordable(wishes, 300, budget) == wishes[1]
     poor = affordable(wishes, 20, budget)
     assert poor == Structure((10, 20, 4), linked=False)
     # all goes to the margins then

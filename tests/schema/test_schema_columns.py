@@ -1,0 +1,278 @@
+"""Entries of a code book, and the code book as a value."""
+
+import json
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+
+from skpuffer.schema import Category, Number, Schema
+
+ENTRIES = {
+    "age": (17, 90),
+    "sex": ["F", "M"],
+    "gain": Number(0, 1e5, amount=True, unit="dollars", missing=["?"]),
+    "grade": Category(["low", "mid", "high"], ordered=True, fill="mid", missing=[-1]),
+    "y": [0, 1],
+}
+
+
+@pytest.fixture
+def schema():
+    return Schema(ENTRIES, target="y")
+
+
+# -- entries ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "entry, expected",
+    [
+        ((17, 90), Number(17, 90)),
+        ([17, 90], Category((17, 90))),
+        (("a", "b"), Category(("a", "b"))),
+        ((True, False), Category((True, False))),
+        (np.array(["a", "b"]), Category(("a", "b"))),
+        (range(3), Category((0, 1, 2))),
+        ({"bounds": [0, 9], "integer": True}, Number(0, 9, integer=True)),
+        ({"low": 0, "high": 9, "unit": "h"}, Number(0, 9, unit="h")),
+        ({"levels": ["a"], "missing": "?"}, Category(("a",), missing=("?",))),
+    ],
+    ids=str,
+)
+def test_what_an_entry_may_be_written_as(entry, expected):
+    assert Schema({"x": entry})["x"] == expected
+
+
+@pytest.mark.parametrize(
+    "entry, match",
+    [
+        ((9, 0), "low < high"),
+        (Number, "write it as"),
+        ("abc", "write it as"),
+        (5, "write it as"),
+        ({"bounds": [0, math.inf]}, "finite number"),
+        ({"bounds": [0, 1, 2]}, "must be a pair"),
+        ({"bounds": [0, 1], "low": 0}, "must be a pair"),
+        ({"unit": "h"}, "needs 'bounds'"),
+        ({"bounds": [0, 1], "levels": [1]}, "no fields of a Category"),
+        ({"bounds": [0, 1], "colour": 1}, "'colour'.* no fields of a Number"),
+        ({"bounds": [0, 1], "fill": 7}, "'fill' must lie within"),
+        ({"bounds": [0, 1], "bins": [1, 0]}, "increasing edges"),
+        ({"bounds": [0, 1], "bins": 0}, "'bins'"),
+        ({"bounds": [0, 1], "integer": "yes"}, "'integer'"),
+        ([], "at least one level"),
+        (["a", "a"], "each once"),
+        (["1", 1], "each once"),
+        (["a", "a "], "each once"),
+        ([1.0, 1], "each once"),
+        (["a", None], "lists a missing value"),
+        ({"levels": "abc"}, "list of public levels"),
+        ({"levels": ["a"], "fill": "b"}, "'fill' must be one of the levels"),
+        ({"levels": ["a"], "missing": ["a"]}, "'missing' names levels"),
+    ],
+    ids=str,
+)
+def test_bad_entries_name_the_column(entry, match):
+    with pytest.raises(ValueError, match=f"'x'.*{match}"):
+        Schema({"x": entry})
+
+
+def test_bad_code_books():
+    for columns in ({}, [], None):
+        with pytest.raises(ValueError, match="'columns' must be a dict"):
+            Schema(columns)
+    with pytest.raises(ValueError, match="'target' must be one of the columns"):
+        Schema({"x": (0, 1)}, target="y")
+
+
+# -- what it says ----------------------------------------------------------------------
+
+
+def test_features_and_target(schema):
+    assert schema.names == ("age", "sex", "gain", "grade") and len(schema) == 4
+    assert schema.target == "y" and schema.classes == (0, 1)
+    assert schema.target_bounds is None
+    assert "y" in schema and "z" not in schema and list(schema) == list(schema.names)
+    plain = schema.with_target(None)
+    assert plain.names == (*schema.names, "y") and plain.classes is None
+    assert Schema({"t": (0, 5), "x": (0, 1)}, target="t").target_bounds == (0.0, 5.0)
+    with pytest.raises(KeyError, match="no column 'z'"):
+        schema["z"]
+
+
+def test_parts_of_it(schema):
+    assert schema.select(["sex"]).names == ("sex",)
+    assert schema.select(["sex"]).target == "y"
+    assert schema.without("sex", "nobody").names == ("age", "gain", "grade")
+    assert schema.without("y").target is None
+    with pytest.raises(ValueError, match="'nobody'.* no features"):
+        schema.select(["sex", "nobody"])
+    with pytest.raises(ValueError, match="'y', which is the target"):
+        schema.select(["sex", "y"])
+
+
+def test_units_are_compared(schema):
+    schema.check_units({"gain": "dollars"})
+    for units, match in (
+        ({"gain": "euros"}, "'gain' is in 'euros', but its unit is 'dollars'"),
+        ({"age": "years"}, "'age'.*None"),
+        ({"nobody": "years"}, "'nobody', which is no column"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            schema.check_units(units)
+
+
+@pytest.mark.parametrize(
+    "column, value",
+    [
+        (Number(0, 10), 5.0),
+        (Number(0, 9, integer=True), 4.0),
+        (Number(0, 9, fill=2), 2.0),
+        (Number(1, 100, amount=True), 10.0),
+        (Number(0, 99, amount=True), 9.0),
+    ],
+    ids=str,
+)
+def test_what_stands_for_a_missing_number(column, value):
+    assert column.filling == pytest.approx(value)
+
+
+# -- a value ---------------------------------------------------------------------------
+
+
+def test_equality_hash_pickle_and_clone(schema):
+    again = Schema(dict(ENTRIES), target="y")
+    assert schema == again and hash(schema) == hash(again)
+    assert schema != schema.without("y") and schema != Schema({"age": (17, 91)})
+    # columns of an array go by position, so their order counts
+    assert Schema({0: (0, 1), 1: (0, 2)}) != Schema({1: (0, 2), 0: (0, 1)})
+    assert pickle.loads(pickle.dumps(schema)) == schema
+    assert clone(schema) is schema
+    assert hash(schema.binning(4)) == hash(again.binning(4))
+    assert schema.binning(4) == again.binning(4) != again.binning(5)
+
+
+def test_it_prints_all_that_is_public_of_a_column(schema):
+    text = str(schema)
+    lines = text.splitlines()
+    assert lines[0].split() == ["column", "kind", "values", "missing"]
+    assert len(lines) == 6
+    assert "0 to 100000 dollars" in text and "amount" in text
+    assert "a level (-1)" in text
+    assert "y (target)" in text and "counts as nothing" in text
+    assert schema._repr_html_().count("<tr>") == 6
+    assert "<b>" not in Schema({"<b>": ["<i>"]})._repr_html_()
+    assert repr(schema) == "Schema(4 columns, target='y')"
+    many = str(Schema({"x": list("abcdefghij")}))
+    assert "and 4 more" in many
+
+
+# -- files -----------------------------------------------------------------------------
+
+
+def test_files_come_back_as_they_were(schema, tmp_path):
+    assert Schema.from_dict(schema.to_dict()) == schema
+    for write, read, name in (
+        (schema.to_json, Schema.from_json, "book.json"),
+        (schema.to_yaml, Schema.from_yaml, "book.yaml"),
+    ):
+        text = write(tmp_path / name)
+        assert read(text) == schema
+        assert read(tmp_path / name) == schema
+        assert read(str(tmp_path / name)) == schema
+    types = Schema({"b": [False, True], "n": [1, 2.5], "w": ["yes", "no", "null", "1"]})
+    assert Schema.from_yaml(types.to_yaml()) == types
+    assert Schema.from_json(types.to_json()) == types
+
+
+def test_words_of_yaml_are_levels():
+    book = Schema.from_yaml(
+        "columns:\n  a: [yes, no, on]\n  b: {levels: [true, false]}"
+    )
+    assert book["a"].levels == ("yes", "no", "on")
+    assert book["b"].levels == (True, False)
+
+
+def test_bad_files():
+    for given, match in (
+        ({"age": [1, 2]}, "written as"),
+        ([1], "written as"),
+        ({"columns": {"age": [17, 90]}}, "'age'.*bounds or levels"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            Schema.from_json(json.dumps(given) if isinstance(given, dict) else "\n[1]")
+    with pytest.raises(ValueError, match="names that are texts"):
+        Schema({0: (0, 1)}).to_json()
+    # three are levels, and so are texts and truth values
+    book = Schema.from_json('{"columns": {"a": [1, 2, 3], "b": ["x", "y"]}}')
+    assert book["a"].levels == (1, 2, 3)
+
+
+# -- public tables ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_from_a_public_table(make):
+    table = make(
+        {
+            "n": [1, 5, 3, 9],
+            "x": [0.5, None, 2.0, 1.0],
+            "s": ["b", "a", None, "b"],
+            "flag": [0, 1, 1, 0],
+            "gap": [1, -9, 3, 4],
+        }
+    )
+    book = Schema.from_public(table, target="flag", missing=[-9], amounts=["n"])
+    # an amount that is positive has the scale of the logarithm
+    n, x, gap = np.log([1, 5, 3, 9]), np.array([0.5, 2, 1]), np.array([1, 3, 4])
+    where = {"integer": True, "centre": n.mean(), "spread": n.std()}
+    assert book["n"] == Number(1, 9, amount=True, **where)
+    where = {"missing_level": True, "centre": x.mean(), "spread": x.std()}
+    assert book["x"] == Number(0.5, 2.0, **where)
+    assert book["s"] == Category(("a", "b"), shares=(1 / 3, 2 / 3))
+    assert book.classes == (0, 1)
+    where |= {"centre": gap.mean(), "spread": gap.std()}
+    assert book["gap"] == Number(1, 4, integer=True, missing=(-9,), **where)
+
+
+@pytest.mark.parametrize(
+    "table, options, match",
+    [
+        ({"x": [None, None]}, {}, "'x' of the public table has no value"),
+        ({"x": list("abcdef")}, {"max_levels": 3}, "'x'.*6 levels"),
+        ({"x": [1.0, 2.0]}, {"amounts": ["z"]}, "'amounts' names"),
+        ({"x": [1.0, 2.0]}, {"target": "z"}, "'target'"),
+    ],
+    ids=str,
+)
+def test_bad_public_tables(table, options, match):
+    with pytest.raises(ValueError, match=match):
+        Schema.from_public(pd.DataFrame(table), **options)
+
+
+def test_from_an_array_is_refused():
+    with pytest.raises(TypeError, match="data frame of public rows"):
+        Schema.from_public(np.zeros((3, 2)))
+
+
+def test_from_parameters():
+    book = Schema.from_parameters(
+        ["a", "b"], bounds={"a": (0, 1)}, categories={"b": [1]}
+    )
+    assert book == Schema({"a": (0, 1), "b": [1]})
+    assert Schema.from_parameters([0, 1], bounds=(0, 1)) == Schema(
+        {0: (0, 1), 1: (0, 1)}
+    )
+    for options, match in (
+        ({"bounds": {"z": (0, 1)}}, "'bounds' names"),
+        ({"bounds": {"a": (0, 1)}}, "no public bounds or levels"),
+        ({"bounds": (0, 1), "categories": {"z": [1]}}, "'categories' names"),
+        ({"bounds": {"a": (0, 1)}, "categories": {"a": [1]}}, "category or a number"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            Schema.from_parameters(["a", "b"], **options)

@@ -1,0 +1,298 @@
+"""How tables are read by a code book: cells, numbers, and whatever they hold."""
+
+import datetime
+from decimal import Decimal
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skpuffer.schema import Category, Number, Schema
+
+BOOK = Schema(
+    {
+        "n": Number(0, 9, integer=True, missing_level=True),
+        "x": Number(-1, 3, fill=0, missing=[-99]),
+        "s": Category(["a", "b", 7], missing=["?"]),
+        "t": Category([False, True], missing_level=False),
+    }
+)
+
+#: What a cell of a table may hold.
+STRANGE = [
+    None, np.nan, pd.NA, pd.NaT, "", "a", " b ", b"a", "7", 7, 7.0, "7.0", True, False,
+    "True", 3, "3", " 3 ", 2.5, Decimal("2.5"), Decimal("sNaN"), 10**400, -(10**400),
+    float("inf"), "inf", 1e300, "x", "?", -99, "-99", datetime.date(2020, 1, 1),
+    pd.Timestamp("2020"), np.datetime64("2020-01-01"), 1 + 2j, [1, 2], [[1], [2, 3]],
+    {}, np.float32(3), np.int8(7), object, "1e5", "1_0", "0x1", "nan", np.bool_(True),
+]  # fmt: skip
+
+
+def objects(values):
+    held = np.empty(len(values), dtype=object)
+    held[:] = values
+    return held
+
+
+def read(book, values):
+    """Cells and numbers of one column."""
+    column = objects(values)[:, None]
+    return book.binning()(column)[:, 0].tolist(), book.encoding("raw")(column).tolist()
+
+
+# -- values by type --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "values, expected",
+    [
+        ([1, 2.5, "3", " 4 ", b"2"], [1, 2.5, 3, 3, 2]),
+        ([True, Decimal("1.5"), np.float32(2)], [1, 1.5, 2]),
+        # the fill, 0
+        ([None, np.nan, pd.NA, "x", -99, "-99", -99.0], [0] * 7),
+        ([datetime.date(2020, 1, 1), 1j, [1], {}], [0] * 4),
+        # the nearest bound
+        ([10**400, -(10**400), "inf", -np.inf, 5, -7], [3, -1, 3, -1, 3, -1]),
+    ],
+    ids=str,
+)
+def test_numbers(values, expected):
+    book = Schema({"x": BOOK["x"]})
+    assert book.encoding("raw")(objects(values)[:, None])[:, 0].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "levels, values, expected",
+    [
+        (["a", "b"], ["b", " b", b"b", "B", None, np.nan, 1], [1, 1, 1, 2, 2, 2, 2]),
+        (["0", "1"], [1, 1.0, "1", True, Decimal("1.0"), "1.0"], [1, 1, 1, 2, 1, 2]),
+        ([0, 1], [1, 1.0, "1", True, " 1 ", "1.0", 0.5], [1, 1, 1, 1, 1, 1, 2]),
+        ([2, 1], [1, 2], [1, 0]),
+        ([False, True], [True, "True", 0, "1", "yes"], [1, 1, 0, 1, 2]),
+    ],
+    ids=str,
+)
+def test_levels(levels, values, expected):
+    assert read(Schema({"s": levels}), values)[0] == expected
+
+
+@pytest.mark.parametrize(
+    "column, expected",
+    [
+        (pd.Series(["a", None, "c"], dtype="category"), [0, 2, 2]),
+        (pd.Series(["a", None, "b"], dtype="string"), [0, 2, 1]),
+        (pd.Series(["a", None, "b"], dtype="str"), [0, 2, 1]),
+        (pl.Series(["a", None, "b"]), [0, 2, 1]),
+        (pl.Series(["a", None, "b"], dtype=pl.Categorical), [0, 2, 1]),
+        (pd.to_datetime(pd.Series(["2020", None, "2021"])), [2, 2, 2]),
+    ],
+    ids=lambda x: str(getattr(x, "dtype", "")),
+)
+def test_columns_of_text(column, expected):
+    make = pl.DataFrame if isinstance(column, pl.Series) else pd.DataFrame
+    frame = make({"s": column, "other": [1, 2, 3]})
+    assert Schema({"s": ["a", "b"]}).binning()(frame)[:, 0].tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series([1, None, 12], dtype="Int64"),
+        pd.Series([1, None, 12], dtype=float),
+        pd.Series([1, None, 12], dtype=object),
+        pd.Series(["1", None, "12"], dtype=object),
+        pd.Series(["1", None, "12"], dtype="category"),
+        pd.Series(["1", "-", "12"], dtype="string"),
+        pd.Series([Decimal(1), None, Decimal(12)]),
+        pl.Series([1, None, 12]),
+        pl.Series(["1", None, "12"]),
+        pl.Series([Decimal(1), None, Decimal(12)]),
+    ],
+    ids=lambda x: str(x.dtype),
+)
+def test_columns_of_numbers(column):
+    make = pl.DataFrame if isinstance(column, pl.Series) else pd.DataFrame
+    book = Schema({"n": Number(0, 10, missing_level=True)})
+    encoded = book.encoding("raw")(make({"n": column}))
+    np.testing.assert_array_equal(encoded, [[1, 0], [5, 1], [10, 0]])
+
+
+def test_truth_values():
+    book = Schema({"t": [False, True]})
+    for column in (
+        pd.Series([True, None, False], dtype="boolean"),
+        pd.Series([True, None, False], dtype=object),
+        pl.Series([True, None, False]),
+        pd.Series(["True", None, "False"]),
+    ):
+        make = pl.DataFrame if isinstance(column, pl.Series) else pd.DataFrame
+        assert book.binning()(make({"t": column}))[:, 0].tolist() == [1, 2, 0]
+    assert book.binning()(np.array([[True], [False]]))[:, 0].tolist() == [1, 0]
+
+
+@given(
+    rows=st.lists(
+        st.tuples(*[st.sampled_from(range(len(STRANGE)))] * 4), min_size=1, max_size=8
+    ),
+    order=st.randoms(use_true_random=False),
+)
+def test_rows_are_read_one_by_one_and_nothing_raises(rows, order):
+    table = objects([STRANGE[i] for row in rows for i in row]).reshape(len(rows), 4)
+    frame = pd.DataFrame(dict(zip(BOOK.names, table.T, strict=True)), dtype=object)
+    maps = (BOOK.binning(n_bins=4), BOOK.encoding("raw"), BOOK.encoding())
+    shuffled = list(range(len(rows)))
+    order.shuffle(shuffled)
+    for mapped in maps:
+        together = mapped(table)
+        np.testing.assert_array_equal(mapped(frame), together)
+        alone = np.vstack([mapped(table[i : i + 1]) for i in range(len(rows))])
+        np.testing.assert_array_equal(alone, together)
+        np.testing.assert_array_equal(mapped(table[shuffled]), together[shuffled])
+        assert np.all(np.isfinite(together))
+
+
+# -- tables ----------------------------------------------------------------------------
+
+
+def test_columns_by_name_or_by_position():
+    book = Schema({"a": (0, 10), "b": (0, 10)})
+    frame = pd.DataFrame({"z": ["?"], "b": [2], "a": [1]})
+    expected = [[1.0, 2.0]]
+    raw = book.encoding("raw")
+    assert (
+        raw(frame).tolist()
+        == raw(pl.DataFrame(frame.to_dict("list"))).tolist()
+        == expected
+    )
+    assert raw([[1, 2]]).tolist() == raw(np.array([[1, 2]])).tolist() == expected
+    # columns that pandas numbered
+    assert raw(pd.DataFrame([[1, 2]])).tolist() == expected
+    assert list(book.frame(frame)) == ["a", "b"]
+
+
+def test_tables_that_are_none_of_it():
+    from scipy import sparse
+
+    raw = Schema({"a": (0, 10), "b": (0, 10)}).encoding("raw")
+    with pytest.raises(ValueError, match=r"lacks the columns \['b'\]"):
+        raw(pd.DataFrame({"a": [1]}))
+    with pytest.raises(ValueError, match="3 columns and the schema 2"):
+        raw([[1, 2, 3]])
+    with pytest.raises(TypeError, match="sparse matrix"):
+        raw(sparse.csr_matrix((2, 2)))
+    with pytest.raises(ValueError, match="2D"):
+        raw([1, 2])
+    with pytest.raises(ValueError, match="masked"):
+        raw(np.ma.masked_equal([[1, 2]], 1))
+
+
+# -- cells -----------------------------------------------------------------------------
+
+
+def test_edges_of_cells():
+    binning = Schema({"x": Number(0, 4, bins=4, missing_level=True)}).binning()
+    assert binning.edges[0].tolist() == [0, 1, 2, 3, 4]
+    values = objects([-9, 0, 0.99, 1, 3, 4, 99, None])[:, None]
+    # closed below and open above, the last one closed
+    assert binning(values)[:, 0].tolist() == [0, 0, 0, 1, 3, 3, 3, 4]
+    assert binning.n_cells == (5,) and binning.values[0] == [0.5, 1.5, 2.5, 3.5, None]
+    assert binning.labels(0) == ["[0, 1)", "[1, 2)", "[2, 3)", "[3, 4]", "missing"]
+    given = Schema({"x": Number(0, 10, bins=(0, 1, 10))}).binning()
+    assert given([[0.5], [1.0], [-3], [12]])[:, 0].tolist() == [0, 1, 0, 1]
+
+
+def test_whole_numbers_are_cells_as_they_are():
+    book = Schema({"n": Number(1, 5, integer=True), "m": Number(0, 99, integer=True)})
+    binning = book.binning(n_bins=10)
+    assert binning.n_cells == (5, 10)
+    assert binning.values[0] == [1, 2, 3, 4, 5] and binning.labels(0)[0] == "1"
+    assert binning([[1, 0], [5, 99], [9, 10], [2.4, 9]]).tolist() == [
+        [0, 0], [4, 9], [4, 1], [1, 0],
+    ]  # fmt: skip
+
+
+def test_amounts_have_cells_of_the_logarithm():
+    book = Schema(
+        {"x": Number(0, 10**6 - 1, amount=True), "y": Number(1, 16, amount=True)}
+    )
+    binning = book.binning(n_amount_bins=6)
+    assert binning.kinds == ("amount", "amount")
+    np.testing.assert_allclose(binning.edges[0] + 1, 10.0 ** np.arange(7))
+    four = book.binning(n_amount_bins=4)
+    np.testing.assert_allclose(four.edges[1], [1, 2, 4, 8, 16])
+
+
+@given(
+    low=st.integers(-1000, 1000),
+    width=st.floats(0.5, 1e6),
+    n=st.integers(1, 300),
+    amount=st.booleans(),
+    integer=st.booleans(),
+)
+def test_representatives_are_in_their_cell(low, width, n, amount, integer):
+    column = Number(low, low + width, amount=amount, integer=integer)
+    binning = Schema({0: column}).binning(n_bins=n, n_amount_bins=n)
+    codes = binning(np.array(binning.values[0])[:, None])
+    assert codes[:, 0].tolist() == list(range(binning.n_cells[0]))
+    assert codes.dtype == (np.uint8 if binning.n_cells[0] <= 256 else np.uint16)
+    assert codes.flags.f_contiguous
+
+
+# -- encodings -------------------------------------------------------------------------
+
+
+@given(
+    rows=st.lists(
+        st.tuples(*[st.sampled_from(range(len(STRANGE)))] * 4), min_size=1, max_size=5
+    )
+)
+def test_encodings_stay_within_their_bounds(rows):
+    table = objects([STRANGE[i] for row in rows for i in row]).reshape(len(rows), 4)
+    for scale in ("unit_ball", "box", "raw"):
+        encoding = BOOK.encoding(scale)
+        encoded = encoding(table)
+        assert np.all((encoding.low <= encoded) & (encoded <= encoding.high))
+        assert np.all(np.linalg.norm(encoded, axis=1) <= encoding.norm * (1 + 1e-12))
+        assert encoded.shape[1] == len(encoding.names)
+    assert BOOK.encoding().norm == 1 and BOOK.encoding("box").norm == 2
+
+
+def test_the_unit_ball_is_reached():
+    encoded = BOOK.encoding()(objects([9, 3, "a", True])[None, :])
+    assert np.linalg.norm(encoded) == pytest.approx(1)
+
+
+def test_encoded_columns_have_names():
+    assert BOOK.encoding().names.tolist() == [
+        "n", "n_missing", "x", "s_a", "s_b", "s_7", "s_missing", "t_False", "t_True",
+    ]  # fmt: skip
+
+
+def test_scales():
+    book = Schema({"x": (0, 10), "g": Number(1, 100, amount=True)})
+    table = [[5, 10], [10, 100], [0, 1]]
+    np.testing.assert_allclose(book.encoding("raw")(table), table)
+    box = book.encoding("box")(table)
+    np.testing.assert_allclose(box, [[0, 0], [1, 1], [-1, -1]], atol=1e-12)
+    np.testing.assert_allclose(book.encoding()(table), box / np.sqrt(2))
+    with pytest.raises(ValueError, match="'scale'"):
+        book.encoding("standard")
+
+
+# -- targets ---------------------------------------------------------------------------
+
+
+def test_targets_that_are_none():
+    book = Schema(
+        {"x": (0, 1), "y": Category(["no", "yes"], missing=["-"])}, target="y"
+    )
+    codes = book.class_codes(["yes", "no", None, "maybe", "-", " yes"])
+    assert codes.tolist() == [1, 0, -1, -1, -1, 1]
+    book = Schema({"x": (0, 1), "t": (0, 5)}, target="t")
+    found = book.target_numbers(objects([2, "3", 9, -1, None, "x"]))
+    np.testing.assert_array_equal(found, [2, 3, 5, 0, np.nan, np.nan])
+    with pytest.raises(ValueError, match="must be a Category"):
+        book.class_codes([1])
