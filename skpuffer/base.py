@@ -716,7 +716,8 @@ class PrivateClassifierMixin(ClassifierMixin):  # type: ignore[misc] # scikit-le
         return self.schema is not None
 
     def _of_no_target(self) -> str | None:
-        return None if declared_classes(self) is None else NO_LABEL
+        said = self.classes is not None or self.schema is not None
+        return NO_LABEL if said and declared_classes(self) is not None else None
 
     def __sklearn_tags__(self) -> Tags:
         return mark_noisy(super().__sklearn_tags__())
@@ -728,7 +729,9 @@ def validate_classes(estimator: Any, X: Any, y: Any) -> tuple[Any, Indices]:
     By declared classes a label that is none of them is -1. Without, the labels of the
     table are taken as public, which the certificate says.
     """
-    declared = declared_classes(estimator)
+    declared = None
+    if estimator.classes is not None or estimator.schema is not None:
+        declared = declared_classes(estimator)
     if declared is None:
         return validate_labels(estimator, X, y)
     return rows_and_labels(estimator, X, y, declared)
