@@ -190,6 +190,9 @@ def _texts(values: Array) -> Array:
     if values.dtype.kind != "O":
         values = values.astype(object)
     kinds = set(map(type, values))
+    # a frame's usual gap among texts: a float, but no number
+    if float in kinds and kinds <= _TEXT | {float}:
+        kinds = set(map(type, values[~pd.isna(values)])) | {str}
     if not kinds <= _TEXT:
         # One by one: 1, True and 1.0 are equal, so that the text of one would be that
         # of another, and depend on which of them comes first.
