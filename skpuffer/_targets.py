@@ -84,7 +84,8 @@ def label_codes(
             "numbers: write the classes as the target has them."
         )
     codes = level_codes(column, values)
-    return np.where(codes == len(classes), -1, codes)
+    codes[codes == len(classes)] = -1
+    return codes
 
 
 def declared_classes(estimator: Any) -> Array | None:
