@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,8 @@ from skpuffer.linear_model import (
     PrivateRidge,
     PrivateSGDClassifier,
 )
+from skpuffer.naive_bayes import PrivateCategoricalNB
+from skpuffer.preprocessing import PublicBinner
 from skpuffer.scenarios import (
     AttributeScenario,
     BinnedLaw,
@@ -558,3 +561,40 @@ def test_regression_needs_bounds_from_somewhere():
     with pytest.raises(ValueError, match="'y'"):
         model.fit(table(), targets())
     assert model.fit(table(), np.zeros(N)).n_features_in_ == 4
+
+
+@pytest.mark.parametrize("by", ["schema", "step", "cells"])
+def test_no_step_before_the_model_takes_a_record_out_of_the_belief(by):
+    """Missing values have a column or cell of their own, which no public row is in."""
+    rows = PUBLIC[["age", "race"]].dropna().astype({"age": float})
+    prior = BinnedLaw(rows, {"age": [30, 60]}, rest=BoundedOdds(2.0))
+    scenario = AttributeScenario("race", level="record", prior=prior)
+    options = {"accountant": OverlapAmplification(epsilon=0.3, delta=1e-5)}
+    options |= {"target_bounds": (0, 1)}
+    book = Schema({"age": Number(0, 99, missing_level=True)})
+    model = PrivateRidge(scenario, schema=book, **options)
+    if by == "step":
+        binner = PublicBinner({"age": [0, 99]}, encode="onehot")
+        model = PublicPreprocessing(binner, model.set_params(schema=None))
+    if by == "cells":
+        del options["target_bounds"]
+        model = PrivateCategoricalNB(
+            scenario, bounds={"age": (0, 99)}, classes=[0, 1], **options
+        )
+    X = rows[["age"]][:50].copy()
+    X.iloc[::7] = np.nan
+    seen = []
+    kind = PrivateCategoricalNB if by == "cells" else PrivateRidge
+    execute = kind._execute
+
+    def recording(self, task, *others):
+        seen.append(task.X)
+        return execute(self, task, *others)
+
+    with mock.patch.object(kind, "_execute", recording):
+        model.fit(X, np.arange(50) % 2)
+    ((encoded),) = seen
+    if by == "cells":
+        assert not pd.isna(np.asarray(encoded)).any()
+    else:
+        assert encoded.shape == (50, 2) and not encoded[:, 1].any()
