@@ -175,6 +175,9 @@ def _texts(values: Array) -> Array:
     if values.dtype.kind != "O":
         values = values.astype(object)
     kinds = set(map(type, values))
+    if kinds <= _TEXT | {float} and float in kinds:
+        # a float among texts is most often NaN, which is missing as None is
+        kinds = set(map(type, values[~pd.isna(values)]))
     if not kinds <= _TEXT:
         # One by one: 1, True and 1.0 are equal, so that the text of one would be that
         # of another, and depend on which of them comes first.
