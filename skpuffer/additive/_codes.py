@@ -20,7 +20,7 @@ __all__ = ["CodedRows", "merged_cells"]
 #: Cells of a joint code, at most: a table of so many numbers stays in a core's cache.
 _MOST_CELLS = 2**15
 #: Rows read at once, for the same reason.
-_ROWS = 2**16
+_ROWS = 2**15
 #: Coarse cells of a feature that interacts.
 _COARSE = 8
 

@@ -10,7 +10,7 @@ import numpy as np
 from skpuffer.utils._checks import check_count
 
 from ._columns import Category, Column, Number
-from ._values import column_arrays, level_codes, numbers
+from ._values import AT_ONCE, column_arrays, level_codes, numbers
 
 if TYPE_CHECKING:
     from skpuffer.utils._types import Floats, Indices, Table
@@ -136,8 +136,11 @@ class Binning:
         largest = max(self.n_cells, default=1) - 1
         kind = np.min_scalar_type(largest)
         codes = np.empty((len(arrays[0]), len(arrays)), dtype=kind, order="F")
-        for k, values in enumerate(arrays):
-            codes[:, k] = self._codes_of(k, values)
+        # some rows at a time: what is made on the way stays small
+        for start in range(0, len(codes), AT_ONCE):
+            rows = slice(start, start + AT_ONCE)
+            for k, values in enumerate(arrays):
+                codes[rows, k] = self._codes_of(k, values[rows])
         return codes
 
     def _codes_of(self, k: int, values: Any) -> Indices:

@@ -232,7 +232,9 @@ class Schema:
             If a column is not there.
         """
         arrays = column_arrays(X, self._names)
-        return pd.DataFrame(dict(zip(self._names, arrays, strict=True)))
+        # columns as they are: a copy would take as much memory as the table
+        held = dict(zip(self._names, arrays, strict=True))
+        return pd.DataFrame(held, copy=False)
 
     def class_codes(self, y: ArrayLike) -> Indices:
         """Return the position of each label in `classes`, -1 for what is none.

@@ -23,7 +23,10 @@ from ._columns import Category, Number, is_missing, level_text
 if TYPE_CHECKING:
     from skpuffer.utils._types import Array, Booleans, Floats, Indices
 
-__all__ = ["column_arrays", "level_codes", "numbers", "plain_numbers"]
+__all__ = ["AT_ONCE", "column_arrays", "level_codes", "numbers", "plain_numbers"]
+
+#: Values that are read at once.
+AT_ONCE = 2**17
 
 
 def column_arrays(X: Any, names: Sequence[Hashable]) -> list[Array]:
@@ -140,17 +143,28 @@ def level_codes(column: Category, values: Array) -> Indices:
         Position in `levels`; what is missing or not listed is ``len(levels)`` if it
         has a level of its own, and the `filling` otherwise.
     """
+    codes = np.empty(len(values), dtype=np.intp)
+    # some at a time: what is made on the way stays small
+    for start in range(0, len(values), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        codes[part] = _level_codes(column, values[part])
+    return codes
+
+
+def _level_codes(column: Category, values: Array) -> Indices:
     other = len(column.levels) if column.missing_level else column.filling
-    codes = np.full(len(values), -1)
     if all(isinstance(level, int | float) for level in column.levels):
         # numbers, however they are written
         codes = _number_codes(column.levels, _floats(values))
+    else:
+        codes = np.full(len(values), -1)
     # those of truth values may be written as words
     if not all(map(_is_number, column.levels)):
         texts = pd.Index(list(map(level_text, column.levels)), dtype=object)
         found = texts.get_indexer(pd.Index(_texts(values), dtype=object))
         codes = np.where(codes < 0, found, codes)
-    return np.where(codes < 0, other, codes).astype(np.intp)
+    codes[codes < 0] = other
+    return codes.astype(np.intp, copy=False)
 
 
 def _is_number(level: Any) -> bool:
@@ -161,8 +175,9 @@ def _number_codes(levels: Sequence[float], found: Floats) -> Indices:
     held = np.asarray(levels, dtype=float)
     order = np.argsort(held)
     places = np.searchsorted(held[order], found)
-    codes = order[np.minimum(places, len(held) - 1)]
-    return np.where(held[codes] == found, codes, -1)
+    codes: Indices = order[np.minimum(places, len(held) - 1, out=places)]
+    codes[held[codes] != found] = -1
+    return codes
 
 
 #: Types of which equal values have one text, and which a table of texts is made of.
@@ -175,9 +190,9 @@ def _texts(values: Array) -> Array:
     if values.dtype.kind != "O":
         values = values.astype(object)
     kinds = set(map(type, values))
-    if kinds <= _TEXT | {float} and float in kinds:
-        # a float among texts is most often NaN, which is missing as None is
-        kinds = set(map(type, values[~pd.isna(values)]))
+    # a frame's usual gap among texts: a float, but no number
+    if float in kinds and kinds <= _TEXT | {float}:
+        kinds = set(map(type, values[~pd.isna(values)])) | {str}
     if not kinds <= _TEXT:
         # One by one: 1, True and 1.0 are equal, so that the text of one would be that
         # of another, and depend on which of them comes first.
