@@ -217,7 +217,7 @@ def _of_classes(load):
 
 def _student():
     """Pass or fail in Portuguese, without the earlier grades."""
-    X, y = _published(fetch_student, subset="portuguese")
+    X, y = _published(fetch_student, subject="portuguese")
     X = X.drop(columns=["G1", "G2"])
     columns = {
         name: Category(tuple(X[name].cat.categories))
