@@ -1,5 +1,7 @@
 """Additive models as estimators: raw tables, shapes, constraints, scenarios."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -348,3 +350,19 @@ def test_ordered_levels_are_smooth_and_may_be_monotone():
     scores = model.shape_functions_["grade"].scores
     assert np.all(np.diff(scores) >= 0)
     assert scores[-1] > scores[0] + 3
+
+
+def test_memory_beside_the_table_is_that_of_codes_and_three_vectors():
+    n = 400_000
+    rng = np.random.default_rng(0)
+    X, y = np.asfortranarray(rng.random((n, 6))), rng.integers(0, 2, n)
+    columns = {str(k): (0, 1) for k in range(6)}
+    model = PrivateAdditiveClassifier(schema=Schema(columns), classes=[0, 1])
+    model.set_params(n_rounds=2)
+    model.fit(X[:1000], y[:1000])  # what is kept from fit to fit is not counted
+    tracemalloc.start()
+    model.fit(X, y)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # six codes of a byte, two joint codes of two, and what a part of the rows takes
+    assert peak < n * (6 + 2 * 2 + 3 * 8) + 6e6
