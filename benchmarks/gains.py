@@ -34,6 +34,7 @@ from skpuffer.accountants._base import known_accountants
 from skpuffer.accountants._gain import gain_over_records
 from skpuffer.cluster import PrivateKMeans
 from skpuffer.compose import OutputPerturbation
+from skpuffer.decomposition import PrivatePCA
 from skpuffer.ensemble import PATEClassifier
 from skpuffer.exceptions import PrivacyWarning
 from skpuffer.linear_model import (
@@ -43,6 +44,7 @@ from skpuffer.linear_model import (
     PrivateSGDClassifier,
     PrivateSGDRegressor,
 )
+from skpuffer.naive_bayes import PrivateCategoricalNB, PrivateGaussianNB
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
 from skpuffer.svm import PrivateLinearSVC
@@ -107,6 +109,7 @@ def fits(table):
     n = len(table.X)
     labels, units = {"classes": [0, 1]}, {"target_bounds": (0, 1)}
     sums = (PrivateMean, PrivateSummary, PrivateStandardScaler)
+    bayes = (PrivateGaussianNB, PrivateCategoricalNB)
     trained = (PrivateLinearSVC, PrivateSGDClassifier, PrivateMLPClassifier)
     smooth, bounded, unbounded = _outputs(n, table.X.shape[1])
     found = [
@@ -116,6 +119,8 @@ def fits(table):
         Fit(PrivateSGDRegressor(**units), table.number, FULL_BATCH),
         Fit(PrivateLogisticRegression(**labels), table.label, EITHER),
         *(Fit(kind(**labels), table.label, FULL_BATCH) for kind in trained),
+        Fit(PrivatePCA(2, bounds=table.bounds), None, SUM),
+        *(Fit(kind(bounds=table.bounds, **labels), table.label, SUM) for kind in bayes),
         Fit(PrivateKMeans(2, bounds=table.bounds), None, STAGES),
         Fit(PATEClassifier(n_teachers=min(50, n // 8), **labels), table.label, VOTES),
         Fit(smooth, table.label, SMOOTH),

@@ -5,12 +5,12 @@
 The share of the variance along the best k directions that lies along the released ones,
 on six tables of numbers at epsilon 0.1, 1 and 3, twenty draws of noise each (five of
 Adult); beside it that of random directions. Ours is under (epsilon, 1e-5) with Gaussian
-noise, and under pure epsilon. The peer, of pure epsilon, runs on the same arrays where
-SKPUFFER_DIFFPRIVLIB_PYTHON names the interpreter of its environment (its stored figures
-where not), five draws each. It samples by rejection, and where five draws take longer
-than ten seconds it is stopped: its figure is missing then. The range of the table is
-taken for public bounds, for either, and columns are as they come ("raw") or scaled to
-[-1, 1] by them ("scaled").
+noise, and under pure epsilon with noise in the l2 norm and with Laplace noise. The
+peer, of pure epsilon, runs on the same arrays where SKPUFFER_DIFFPRIVLIB_PYTHON names
+the interpreter of its environment (its stored figures where not), five draws each. It
+samples by rejection, and where five draws take longer than ten seconds it is stopped:
+its figure is missing then. The range of the table is taken for public bounds, for
+either, and columns are as they come ("raw") or scaled to [-1, 1] by them ("scaled").
 
 The data files are those that SKPUFFER_TEST_DATA names. Stores the figures with versions
 in ``benchmarks/results/pca.csv``. ``--quick`` takes the small tables and no peer,
@@ -33,13 +33,15 @@ from benchmarks._report import print_table, read_csv, renewed, write_csv
 from skpuffer.accountants import GroupPrivacy, PrivacyLoss
 from skpuffer.decomposition import PrivatePCA
 from skpuffer.exceptions import PrivacyWarning
+from skpuffer.noise import L2LaplaceNoise
 
 FILE = "pca.csv"
 KEY = ["model", "table", "columns", "k", "epsilon"]
 COLUMNS = [*KEY, "kept", "std", "variance_error", "cpu_ms", "n_fits", "versions"]
 EPSILONS = (0.1, 1.0, 3.0)
 DELTA = 1e-5
-OURS, PURE, RANDOM = "ours, delta 1e-5", "ours, pure", "random directions"
+OURS, RANDOM = "ours, delta 1e-5", "random directions"
+PURE, LAPLACE = "ours, pure, noise in l2", "ours, pure, Laplace"
 #: Directions that are asked for.
 KEPT = {"digits": 5}
 PEER = Peer(
@@ -54,7 +56,8 @@ _PATIENCE = 10
 VERSIONS = f"numpy {version('numpy')}, scikit-learn {version('scikit-learn')}"
 ACCOUNTANTS = {
     OURS: lambda epsilon: PrivacyLoss(epsilon, DELTA),
-    PURE: lambda epsilon: GroupPrivacy(epsilon, math.inf, noise="laplace"),
+    PURE: lambda epsilon: GroupPrivacy(epsilon, math.inf, noise=L2LaplaceNoise()),
+    LAPLACE: lambda epsilon: GroupPrivacy(epsilon, math.inf, noise="laplace"),
 }
 
 

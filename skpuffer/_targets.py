@@ -142,18 +142,15 @@ def _missing_codes(estimator: Any) -> tuple[Any, ...]:
     return missing
 
 
-def rows_and_labels(
-    estimator: Any, X: Any, y: ArrayLike, classes: Array
-) -> tuple[Any, Indices]:
+def rows_and_labels(estimator: Any, X: Any, y: ArrayLike) -> tuple[Any, Indices]:
     """Validate rows and read labels by declared classes; set `classes_`.
 
     Parameters
     ----------
     estimator : classifier
+        With classes, by its parameter or by its code book.
     X : {array-like, sparse matrix, data frame} of shape (n_records, n_features)
     y : array-like of shape (n_records,)
-    classes : ndarray of shape (n_classes,)
-        Public, in their order.
 
     Returns
     -------
@@ -161,6 +158,8 @@ def rows_and_labels(
     codes : ndarray of int of shape (n_records,)
         -1 for a record that counts as nothing.
     """
+    classes = declared_classes(estimator)
+    assert classes is not None
     X = validate_rows(estimator, X)
     codes = label_codes(estimator, classes, y, _missing_codes(estimator))
     check_consistent_length(X, codes)

@@ -19,7 +19,7 @@ from sklearn.base import (
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.validation import check_consistent_length
 
-from skpuffer._targets import counted, declared_classes, rows_and_labels
+from skpuffer._targets import counted, rows_and_labels
 from skpuffer.accountants import Accountant, Best, Calibration, PrivacyLoss
 from skpuffer.accountants._gain import gain_over_records
 from skpuffer.exceptions import (
@@ -711,12 +711,8 @@ class PrivateClassifierMixin(ClassifierMixin):  # type: ignore[misc] # scikit-le
     def _validate(self, X: Any, y: Any) -> tuple[Any, Any, Any]:
         return *validate_classes(self, X, y), None
 
-    def _reads_missing(self) -> bool:
-        """Whether missing values are read, and not refused."""
-        return self.schema is not None
-
     def _of_no_target(self) -> str | None:
-        return None if declared_classes(self) is None else NO_LABEL
+        return NO_LABEL if _declares_classes(self) else None
 
     def __sklearn_tags__(self) -> Tags:
         return mark_noisy(super().__sklearn_tags__())
@@ -728,10 +724,16 @@ def validate_classes(estimator: Any, X: Any, y: Any) -> tuple[Any, Indices]:
     By declared classes a label that is none of them is -1. Without, the labels of the
     table are taken as public, which the certificate says.
     """
-    declared = declared_classes(estimator)
-    if declared is None:
+    if not _declares_classes(estimator):
         return validate_labels(estimator, X, y)
-    return rows_and_labels(estimator, X, y, declared)
+    return rows_and_labels(estimator, X, y)
+
+
+def _declares_classes(estimator: Any) -> bool:
+    """Whether public labels are known without those of the table."""
+    schema = estimator.schema
+    of_schema = schema is not None and schema.classes is not None
+    return estimator.classes is not None or of_schema
 
 
 def _target_name(y: Any) -> Any:

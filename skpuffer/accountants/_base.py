@@ -159,6 +159,10 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
     #: Whether a law of how many records differ is read: by means of trade-offs.
     _by_law = False
 
+    #: Whether of one vector it reads no more of the noise than what a move of it costs,
+    #: so that coordinates of the noise may depend on each other.
+    _takes_joint_noise = False
+
     @property
     def clip_order(self) -> float:
         """Order of the norm by which its noise wants gradients clipped."""
@@ -225,7 +229,7 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         if type(release) is VoteRelease:
             release = self._votes_as_read(release)
         bound = bind(scenario, release)
-        check_values(noise, release)
+        check_values(noise, release, self._takes_joint_noise)
         found = self._account(release, bound, noise.norm).calibrate(noise, random_state)
         # a scale found numerically spends the budget to its last digits only
         return Calibration(found.noise, found.certificate.as_asked(self.epsilon))
@@ -249,7 +253,7 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         self.check()
         if type(release) is VoteRelease:
             release = self._votes_as_read(release)
-        check_values(noise, release)
+        check_values(noise, release, self._takes_joint_noise)
         return self._certified(noise, release, bind(scenario, release))
 
     def _certified(
@@ -293,7 +297,7 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         self._method(release, bound)
         need = self._need(release, bound)
         noise = self._chosen_noise()
-        check_values(noise, release)
+        check_values(noise, release, self._takes_joint_noise)
         # other facts take simulation or transport to compute
         if need in _AT_HAND:
             account = self._account(release, bound, noise.norm)
@@ -554,24 +558,36 @@ def bind(scenario: Scenario | BoundScenario, release: Any) -> BoundScenario:
     )
 
 
-def check_values(noise: Noise, release: Release) -> None:
-    """Refuse what is no noise, and integer noise on values that are not integers.
+def check_values(noise: Noise, release: Release, joint: bool = False) -> None:
+    """Refuse what is no noise, and noise that does not fit the values of a release.
 
     Parameters
     ----------
     noise : Noise
     release : Release
+    joint : bool, default=False
+        Whether whoever asks reads of a release of one vector how far it moves and
+        nothing more, so that coordinates of the noise may depend on each other.
 
     Raises
     ------
     TypeError
         If `noise` is not a :class:`Noise`.
     UnsupportedError
-        If the noise is on the integers, and the release is not known to be integer.
+        If the noise is on the integers, and the release is not known to be integer; or
+        if its coordinates depend on each other, and the release is not one vector.
     """
     if not isinstance(noise, Noise):
         raise TypeError(
             f"The parameter 'noise' must be a noise of skpuffer.noise. Got {noise!r}."
+        )
+    # steps, votes and stages are drawn part by part, and their costs added up
+    if noise.joint and not (joint and type(release) is QueryRelease):
+        raise UnsupportedError(
+            f"{noise.family} noise is for one vector, by accountants that read no more "
+            "than how far it moves (GroupPrivacy, GeneralWasserstein), "
+            f"and the release {release.name!r} is not asked about in that way. Use "
+            "another noise such as 'laplace'."
         )
     # Values off the integers would show through: noise on the integers leaves their
     # fractional parts as they are.

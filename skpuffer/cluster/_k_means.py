@@ -96,6 +96,9 @@ class PrivateKMeans(
         its columns are those of the encoding: a level's is the share of the level.
     counts_ : ndarray of shape (n_clusters,)
         Noisy numbers of records in the cells of the last round, at least zero.
+    counts_std_ : float
+        Standard deviation of the noise in each count; zero where all centres are one,
+        of all records.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
     noise_ : Noise
@@ -263,6 +266,10 @@ class PrivateKMeans(
         # no count is below zero
         self.counts_ = np.maximum(value[:, 0], 0.0)
         self._columns, self._places = release.context.bounds, value[:, 1:]
+        plan = self._plan(release.n_records, self._columns, release.norm)
+        noise = release.deviation(-1, self.noise_) / plan.sums[-1].weight
+        learnt = plan.can_learn(release.deviation(0, self.noise_))
+        self.counts_std_ = noise if learnt else 0.0
         self.cluster_centers_ = self._columns.raw(self._places)
         # public: the context it had may hold private rows
         public = PublicContext(n_records=release.n_records)

@@ -13,6 +13,7 @@ from ._base import Noise, Shift, ShiftCurve
 from ._correlated_gaussian import CorrelatedGaussianNoise
 from ._discrete_laplace import DiscreteLaplaceNoise
 from ._gaussian import GaussianNoise
+from ._l2_laplace import L2LaplaceNoise
 from ._laplace import LaplaceNoise
 from .generalized_cauchy import GeneralizedCauchyNoise
 from .generalized_gaussian import GeneralizedGaussianNoise
@@ -23,6 +24,7 @@ __all__ = [
     "GaussianNoise",
     "GeneralizedCauchyNoise",
     "GeneralizedGaussianNoise",
+    "L2LaplaceNoise",
     "LaplaceNoise",
     "Noise",
     "Shift",

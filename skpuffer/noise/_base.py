@@ -194,7 +194,9 @@ class Costs(Protocol):
 
 @dataclass(frozen=True)
 class Noise(Plain, ABC):
-    """Additive noise with independent coordinates of one symmetric family.
+    """Additive noise of one symmetric family; its coordinates are independent.
+
+    Except where the family says `joint`.
 
     A family supplies the class attributes `family`, `norm` and `unit_variance` and the
     methods `_sample_unit` and `_resolved`, which returns the `Costs` of one shift;
@@ -220,6 +222,9 @@ class Noise(Plain, ABC):
     #: Whether the density is log-concave, so that moves of one coordinate add up to no
     #: more than one move by their sum does.
     log_concave: ClassVar[bool] = True
+    #: Whether coordinates depend on each other, so that one draw is the noise of one
+    #: whole vector and costs do not add up over coordinates.
+    joint: ClassVar[bool] = False
     #: Whether the noise consists of integers, and the query must do so too.
     integer: ClassVar[bool] = False
     #: The mu of mu-Gaussian privacy at magnitude one, or None if it is not Gaussian.

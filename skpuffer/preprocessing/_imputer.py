@@ -8,7 +8,6 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from skpuffer.schema import Category, Number
 from skpuffer.schema._columns import is_missing
@@ -65,8 +64,7 @@ class PublicImputer(PublicColumnTransformer):
 
     Examples
     --------
-    >>> import pandas as pd
-    >>> from skpuffer.preprocessing import PublicImputer
+    >>>     >>> from skpuffer.preprocessing import PublicImputer
     >>> X = pd.DataFrame({"age": [30, None], "race": ["White", "?"]})
     >>> PublicImputer({"age": 40, "race": "Other"}, missing=["?"]).fit_transform(X)
     array([[30.0, 'White'],
@@ -120,10 +118,11 @@ class PublicImputer(PublicColumnTransformer):
             found = plain_numbers(values, fact.missing)
             return np.where(np.isfinite(found), found, float(fact.value))
         held = np.array([*values.tolist(), None], dtype=object)[:-1]
-        missing = pd.isna(held)
-        for code in fact.missing:
-            missing |= np.array([_same(value, code) for value in held], dtype=bool)
-        held[missing] = fact.value
+        missing = [
+            is_missing(value) or any(_same(value, code) for code in fact.missing)
+            for value in held
+        ]
+        held[np.array(missing, dtype=bool)] = fact.value
         return held
 
 

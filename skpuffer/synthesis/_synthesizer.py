@@ -222,6 +222,11 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
                 "schema=Schema({column: (low, high) or [levels]}). Nothing of it is "
                 "read off the data."
             )
+        if not isinstance(self.target, Hashable):
+            raise TypeError(
+                "The parameter 'target' must be the name of a column, or None. "
+                f"Got {self.target!r}."
+            )
         named = tuple({self.target, getattr(self.schema, "target", None)} - {None})
         if named and scenario.secret_position(named, len(named)) is not None:
             raise ValueError(

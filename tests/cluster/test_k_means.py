@@ -86,6 +86,9 @@ def test_centres_are_in_the_units_of_the_data():
         model.cluster_centers_[order], [[10, 0.1], [90, 0.8]], rtol=0.1
     )
     np.testing.assert_allclose(model.counts_[order], [900, 100], atol=60)
+    # 3.73 sqrt(6) sqrt(1 + sqrt(d)): a share of a sixth, and a weight of r d^(-1/4)
+    expected = model.noise_.scale * math.sqrt(6 * (1 + math.sqrt(2)))
+    assert model.counts_std_ == pytest.approx(expected)
     assert np.unique(model.predict(X)[:900]).tolist() == [order[0]]
     # distances in half-ranges: the second row is (80, .7) from the first
     apart = model.transform(X)[[0, -1], order[0]]
@@ -112,7 +115,7 @@ def test_where_noise_forbids_learning_all_centres_are_one_mean():
     with pytest.warns(PrivacyWarning, match="too much noise for 8 clusters"):
         model.fit(X)
     assert len(np.unique(model.cluster_centers_, axis=0)) == 1
-    assert model.counts_.tolist() == [80.0] + [0.0] * 7
+    assert model.counts_.tolist() == [80.0] + [0.0] * 7 and model.counts_std_ == 0
     assert np.unique(model.predict(X)).tolist() == [0]
     # nothing of the data decides: a table that is one point falls back as well
     with pytest.warns(PrivacyWarning, match="too much noise"):

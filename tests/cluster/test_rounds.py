@@ -1,12 +1,14 @@
 """One round of k-means: cells, sums, their sensitivity, and the steps that follow."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from skpuffer.accountants import PrivacyLoss
+from skpuffer.accountants import GroupPrivacy, PrivacyLoss
+from skpuffer.accountants._layout import stage_layout
 from skpuffer.cluster import _rounds
 from skpuffer.cluster._cells import CellSums, nearest, squared_distances
 from skpuffer.cluster._plan import Plan, public_centres
@@ -234,28 +236,29 @@ class Odds:
         found = self._release.noisy(at, exact, noise, rng)
         canary = self._sums[at].canary
         absent = exact - canary if self._present else exact
-        far, near = found - absent, found - absent - canary
-        unit = self._release.unit(at) * self._scale
-        self.total += np.sum(far**2 - near**2) / (2 * unit**2)
+        scale = self._release.unit(at) * self._scale
+        far, near = (np.abs(found - mean) / scale for mean in (absent, absent + canary))
+        if noise.family == "gaussian":
+            far, near = far**2 / 2, near**2 / 2
+        self.total += np.sum(far - near)
         return found
 
 
-ROWS, CANARY = np.array([[-0.5, -0.5], [-0.5, 0.5], [0.1, 0.0]]), np.array([[1.0, 1.0]])
-
-
 def rounds_of(found, release):
-    """Draws of the attacker's log odds, with and without the canary."""
+    """Draws of the attacker's log odds, with and without a canary in a corner."""
+    d = len(found.box.low)
+    rows, canary = np.linspace(-0.5, 0.1, 3 * d).reshape(3, d), np.ones((1, d))
 
     def worlds(noise):
         def draw(present, n, rng):
-            rows = np.vstack([ROWS, CANARY]) if present else ROWS
+            private = np.vstack([rows, canary]) if present else rows
             totals = []
             for _ in range(n):
-                sums = tuple(Watched(s, CANARY) for s in found.sums)
-                watched = Plan(*(getattr(found, name) for name in FIELDS))
+                watched = replace(found)
+                sums = tuple(Watched(each, canary) for each in found.sums)
                 vars(watched)["sums"] = sums
                 odds = Odds(release, sums, noise.scale, present)
-                _rounds.noisy_centres(rows, watched, odds, noise, rng)
+                _rounds.noisy_centres(private, watched, odds, noise, rng)
                 totals.append(odds.total)
             return np.array(totals)
 
@@ -267,22 +270,34 @@ def rounds_of(found, release):
     return worlds
 
 
-FIELDS = ("n_records", "n_clusters", "n_initial", "box", "rounds", "norm")
-
-
-def test_an_attacker_of_all_rounds_gets_what_is_promised_and_no_more(monkeypatch):
+@pytest.mark.parametrize(
+    "accountant, d, n_draws",
+    [
+        pytest.param(PrivacyLoss(3.0, 0.15), 2, 1000, id="gaussian"),
+        pytest.param(
+            GroupPrivacy(2.0, alpha=math.inf, noise="laplace"),
+            1,
+            20_000,
+            id="pure",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_an_attacker_of_all_rounds_gets_what_is_promised_and_no_more(
+    accountant, d, n_draws, monkeypatch
+):
     # merging is post-processing, and takes longer than all the rest
     monkeypatch.setattr(_rounds, "merged", lambda found, k, deviation: found.places[:k])
+    layout = stage_layout(accountant, RecordScenario())
     # one declared number of records in both worlds
-    found = plan(k=1, d=2, n=4, rounds=(1, 1))
-    release = AdaptiveRelease(n_records=4, stages=found.stages, relation="add_remove")
-    accountant = PrivacyLoss(3.0, 0.15)
+    found = Plan(4, 1, 1, box(d), (1, 1), layout.norm)
+    release = AdaptiveRelease(n_records=4, stages=found.stages, **layout._asdict())
     calibrated = accountant.calibrate(release, RecordScenario())
     assert_tight(
         calibrated.certificate,
         calibrated.noise,
         rounds_of(found, release),
-        n_draws=1000,
+        n_draws=n_draws,
         seed=1,
         epsilons=(0.0, 1.0),
     )

@@ -54,6 +54,7 @@ class GroupPrivacy(_AdditiveAccountant):
     """
 
     needs = (Adjacency,)
+    _takes_joint_noise = True
     reads: ClassVar = _AdditiveAccountant.reads | {AdaptiveRelease: STAGE_FIELDS}
     # Adjacency is about two whole tables under one coupling, so what a second release
     # reveals is bounded pair of tables by pair of tables, and costs add up. A distance

@@ -68,4 +68,5 @@ class GeneralWasserstein(_AdditiveAccountant):
     # In order of preference: the first that the scenario offers. Any coupling bounds
     # W_inf from above, so the later ones are valid too, and need more noise.
     needs = (OutputDistributions, CoupledSamples, OutputSensitivity, Adjacency)
+    _takes_joint_noise = True
     _source = "general Wasserstein mechanism (Pierquin et al. 2024, Thm 3.3, Cor 3.1)"

@@ -108,6 +108,8 @@ class Best(Accountant):
 
     # the facts are those that its candidates need
     needs = ()
+    # each of which says whether noise of dependent coordinates is for it
+    _takes_joint_noise = True
     reads: ClassVar = PrivacyLoss.reads
 
     #: Noise that stands for its own, where one is asked for before the choice.
