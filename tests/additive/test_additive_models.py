@@ -15,6 +15,7 @@ from skpuffer.scenarios import (
     AttributeScenario,
     BoundedInference,
     BoundedOdds,
+    MarkovChainScenario,
     RecordScenario,
 )
 from skpuffer.schema import Category, Number, Schema
@@ -288,6 +289,18 @@ def test_scenarios(scenario, accountant):
     # predict drops the secret if it is there
     np.testing.assert_array_equal(model.predict(rows), model.predict(X))
     assert model.n_features_in_ == 3
+
+
+def test_a_chain_of_records():
+    """A scenario that lists all records there may be returns them, as floats."""
+    rng = np.random.default_rng(0)
+    states = np.cumsum(rng.random(300) < 0.2) % 2
+    scenario = MarkovChainScenario([[0.8, 0.2], [0.2, 0.8]])
+    model = PrivateAdditiveRegressor(
+        scenario, bounds=(0, 1), target_bounds=(0, 1), n_bins=2
+    ).fit(states[:, None], rng.random(300))
+    assert model.certificate_.certified
+    assert model.certificate_.gain > 1
 
 
 def test_a_belief_takes_less_noise_than_a_replaced_record():
