@@ -502,7 +502,7 @@ def main(arguments=None):
     if not options.quick:
         old = read_csv(FILE, found.columns)
         found = renewed(old, found, KEY)
-        write_csv(found, FILE)
+        write_csv(found.round(dict.fromkeys(SCORES, 5)), FILE)
     show(found[~found["data"].isin(LOADERS_OF_REGRET)])
     far = regret(found)
     if far is not None:
