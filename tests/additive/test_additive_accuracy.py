@@ -1,4 +1,4 @@
-"""Accuracy at the defaults: what the rule reached where it was chosen, less a margin."""
+"""Accuracy at the defaults: what the rule reached on its tables, less a margin."""
 
 import numpy as np
 import pytest

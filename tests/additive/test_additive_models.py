@@ -13,6 +13,7 @@ from skpuffer.accountants import Best, OverlapAmplification, PrivacyLoss
 from skpuffer.additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from skpuffer.scenarios import (
     AttributeScenario,
+    BinnedLaw,
     BoundedInference,
     BoundedOdds,
     MarkovChainScenario,
@@ -316,6 +317,31 @@ def test_a_belief_takes_less_noise_than_a_replaced_record():
         )
     ]
     assert scales[0] < scales[1]
+
+
+@pytest.mark.parametrize("declared", [False, True], ids=["bins", "schema"])
+def test_a_binned_law_of_a_few_coarse_columns(declared):
+    rng = np.random.default_rng(0)
+    parts = []
+    for n in (2000, 3000):
+        frame, _ = people(n, seed=n)
+        frame = frame[["age", "job"]].fillna({"age": 50.0})
+        frame.insert(0, "s", rng.choice(["a", "b"], n))
+        parts.append((frame, (frame["age"] > 50).astype(int).to_numpy()))
+    (public, _), (private, y) = parts
+    book = {"age": Number(0, 100, bins=4), "job": ["none", "part", "full"]}
+    bins = Schema(book) if declared else {"age": [25, 50, 75]}
+    prior = BinnedLaw(public, bins, rest=BoundedOdds(2.0))
+    model = PrivateAdditiveClassifier(
+        AttributeScenario("s", level="record", prior=prior),
+        OverlapAmplification(0.3, delta=1e-5),
+        schema=Schema({**book, "age": (0, 100)}),
+        classes=[0, 1],
+    ).fit(private, y)
+    assert model.certificate_.gain > 1
+    # rows to predict for are read through the same coding
+    assert model.score(private, y) > 0.85
+    assert model.score(private.drop(columns="s"), y) > 0.85
 
 
 def test_parameters_are_searched():
