@@ -281,6 +281,10 @@ def test_households_are_protected_whole():
         classes=[0, 1],
     ).fit(frame, y)
     assert np.max(found.noise_.scale) > 2 * np.max(alone.noise_.scale)
+    numbers = PrivateCategoricalNB(
+        BlocksScenario(of_one, sizes=3), bounds=(0, 3), classes=[0, 1]
+    ).fit(frame, y)
+    assert np.max(numbers.noise_.scale) > 2 * np.max(alone.noise_.scale)
 
 
 # -- what is refused -------------------------------------------------------------------
