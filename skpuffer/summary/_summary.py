@@ -118,6 +118,8 @@ class PrivateSummary(PrivateEstimatorMixin):
         The noise that was added to the stacked moments and counts.
     accountant_ : Accountant
         The accountant that set it.
+    feature_map_ : callable
+        Public map from raw columns to numbers and codes; only with a `schema`.
     n_features_in_ : int
         Number of columns of the table, the secret column not counted.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
