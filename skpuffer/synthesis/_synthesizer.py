@@ -134,10 +134,10 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
     projected on their margins and made non-negative in turn, then scaled (Sinkhorn), so
     that all agree exactly.
 
-    *Where noise forbids.* If the noise of the margins, by their number of cells, or that
-    of a score is too large a share of the records, the classes and then the tree are
-    given up before anything is released, and the whole budget goes to the margins; a
-    warning says so.
+    *Where noise forbids.* If the noise of the margins, by their number of cells, or
+    that of a score is too large a share of the records, the classes and then the tree
+    are given up before anything is released, and the whole budget goes to the margins;
+    a warning says so.
 
     *What a synthetic table is not.* It has no link beyond the tree, and no rare
     combination is real. Levels, bounds and the number of records are public facts, none
