@@ -134,10 +134,10 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
     projected on their margins and made non-negative in turn, then scaled (Sinkhorn), so
     that all agree exactly.
 
-    *Where noise forbids.* If the noise of the margins, by their number of cells, or that
-    of a score is too large a share of the records, the classes and then the tree are
-    given up before anything is released, and the whole budget goes to the margins; a
-    warning says so.
+    *Where noise forbids.* If the noise of the margins, by their number of cells, or
+    that of a score is too large a share of the records, the classes and then the tree
+    are given up before anything is released, and the whole budget goes to the margins;
+    a warning says so.
 
     *What a synthetic table is not.* It has no link beyond the tree, and no rare
     combination is real. Levels, bounds and the number of records are public facts, none
@@ -232,8 +232,8 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         if named and scenario.secret_position(named, len(named)) is not None:
             raise ValueError(
                 "The parameter 'target' must not be the secret of the scenario, which "
-                "is left out of the synthetic table: name another column, or "
-                "schema.with_target(None)."
+                "is left out of the synthetic table, and neither must the target of "
+                "the schema: name another one by schema.with_target(...)."
             )
 
     def _read_by(self, schema: Schema) -> TableCells:
