@@ -49,7 +49,6 @@ from skpuffer.naive_bayes import PrivateCategoricalNB, PrivateGaussianNB
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
 from skpuffer.svm import PrivateLinearSVC
-from skpuffer.synthesis import PrivateTableSynthesizer
 
 EPSILON, DELTA = 1.0, 1e-5
 RECORDS, QUICK_RECORDS = 1000, 40
@@ -124,7 +123,6 @@ def fits(table):
         Fit(PrivatePCA(bounds=table.bounds), None, SUM),
         *(Fit(kind(bounds=table.bounds, **labels), table.label, SUM) for kind in bayes),
         Fit(PrivateKMeans(2, bounds=table.bounds), None, STAGES),
-        Fit(PrivateTableSynthesizer(bounds=table.bounds), None, STAGES),
         Fit(
             PrivateAdditiveClassifier(bounds=table.bounds, **labels),
             table.label,
