@@ -131,9 +131,6 @@ class Plan:
             Of the rows whose target is one of its levels; the others count nowhere.
         cells : list of ndarray of int of shape (m,)
         """
-        # a scenario that lists all records there may be returns them as floats
-        if codes.dtype.kind == "f":
-            codes = np.asfortranarray(codes, dtype=np.intp)
         at = self.cells.position
         if at is not None:
             codes = codes[codes[:, at] < self.cells.n_cells[at]]

@@ -288,12 +288,12 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
     # -- the release --------------------------------------------------------------
 
     def _release(self, task: Task) -> AdaptiveRelease:
-        cells, n = task.reading, task.context.n_records
-        layout = stage_layout(task.accountant, task.scenario)
-        context = task.context
+        cells, context = task.reading, task.context
+        n = context.n_records
         if self.schema is None:
-            # a code book is the map already
+            # what a scenario says of rows is read by the same cells
             context = mapped_context(context, cells, len(cells.names))
+        layout = stage_layout(task.accountant, task.scenario)
         make = partial(
             AdaptiveRelease,
             n_records=n,
