@@ -11,8 +11,9 @@ import numpy as np
 from skpuffer.releases import AdaptiveRelease, Sensitivity, Stage
 
 from ._basis import Basis, cell_masses, make_basis
-from ._codes import CodedRows, merged_cells
+from ._codes import CodedRows
 from ._errors import mean_curvature, standard_errors
+from ._interactions import merged_cells
 from ._plan import INTERCEPT, RoundPlan, n_rounds, round_plan
 from ._rounds import ResidualSums, run_rounds
 from ._shapes import ShapeFunction, cell_labels

@@ -20,13 +20,13 @@ from skpuffer._raw_tables import (
 )
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin, Task
+from skpuffer.exceptions import PrivacyWarning
 from skpuffer.releases import AdaptiveRelease, PublicContext, Sensitivity, Stage
 from skpuffer.scenarios import AttributeScenario, RecordScenario, Scenario
 from skpuffer.schema import Schema
 from skpuffer.utils._checks import check_count, noise_generator
-from skpuffer.utils._reading import (
-    floats,
-)
+from skpuffer.utils._reading import floats
+from skpuffer.utils._warn import warn
 
 from ._cells import TableCells
 from ._counts import joint_counts
@@ -139,9 +139,10 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
     projected on their margins and made non-negative in turn, then scaled (Sinkhorn), so
     that all agree exactly.
 
-    *Where noise forbids.* If the noise of the margins, by their number of cells, is too
-    large a share of the records, the classes and then the tree are given up before
-    anything is released, and the whole budget goes to the margins.
+    *Where noise forbids.* If the noise of the margins, by their number of cells, or
+    that of a score is too large a share of the records, the classes and then the tree
+    are given up before anything is released, and the whole budget goes to the margins;
+    a warning says so.
 
     *What a synthetic table is not.* It has no link beyond the tree, and no rare
     combination is real. Levels, bounds and the number of records are public facts, none
@@ -305,7 +306,7 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         probe = make(context=context, stages=(Stage("count", 1, one, 1.0),))
         noise = task.accountant.calibrate(probe, task.scenario).noise
         budget = Budget(float(np.max(noise.std(1))), layout.relation, layout.norm)
-        plan = Plan.within(cells, n, budget)
+        plan = Plan.within(cells, n, budget, tuple(self.shares))
         facts = {f.name: getattr(context, f.name) for f in fields(PublicContext)}
         return make(
             context=SynthesisContext(**facts, plan=plan),
@@ -317,6 +318,14 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         self, task: Task, release: Any, noise: Noise, rng: np.random.Generator
     ) -> Floats:
         plan = release.context.plan
+        if plan.given_up:
+            # by public numbers, and before any noise is drawn
+            warn(
+                f"{type(self).__name__} has too much noise for {plan.given_up} of a "
+                f"table of {release.n_records} records. Spend more, or take fewer "
+                "columns, levels or bins.",
+                PrivacyWarning,
+            )
         classes, cells = plan.split(task.X)
         shown = _shown if self.verbose else iter
         mechanism: Mechanism = plan.mechanism(release, noise)
