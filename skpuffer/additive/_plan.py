@@ -12,6 +12,8 @@ __all__ = ["AVERAGE", "INTERCEPT", "RoundPlan", "n_rounds", "round_plan"]
 INTERCEPT = 0.25
 #: Share of the rounds, counted from the last, whose iterates are averaged.
 AVERAGE = 0.3
+#: Deviation that the noise may give the score of a row of norm one.
+REACH = 1.0
 
 # Found on six tables of 426 to 75,000 records at budgets from 0.1 to 10; accuracy is
 # flat around each of them.
@@ -105,7 +107,7 @@ def round_plan(
     """
     stable = 2 / (smoothness * float(np.clip(steepest, 0.1, 1.0)))
     furthest = _FURTHEST * stable
-    reach = n_records * mu * min(1.0, 0.5 / smoothness)
+    reach = REACH * n_records * mu * min(1.0, 0.5 / smoothness)
     if classification:
         clip = float(np.clip(reach / (rounds * furthest), *_CLIPS))
     else:

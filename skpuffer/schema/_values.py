@@ -161,7 +161,10 @@ def _level_codes(column: Category, values: Array) -> Indices:
     # those of truth values may be written as words
     if not all(map(_is_number, column.levels)):
         texts = pd.Index(list(map(level_text, column.levels)), dtype=object)
-        found = texts.get_indexer(pd.Index(_texts(values), dtype=object))
+        positions, written = _texts(values)
+        # of each text once, and of none for what is missing
+        held = texts.get_indexer(pd.Index([*written, None], dtype=object))
+        found = held[positions]
         codes = np.where(codes < 0, found, codes)
     codes[codes < 0] = other
     return codes.astype(np.intp, copy=False)
@@ -184,8 +187,8 @@ def _number_codes(levels: Sequence[float], found: Floats) -> Indices:
 _TEXT = frozenset({str, type(None), type(pd.NA)})
 
 
-def _texts(values: Array) -> Array:
-    """Texts of a column, None for what is missing."""
+def _texts(values: Array) -> tuple[Indices, list[str]]:
+    """Texts of a column, each once, and the position of each value's: -1 for none."""
     values = np.asarray(values)
     if values.dtype.kind != "O":
         values = values.astype(object)
@@ -196,12 +199,9 @@ def _texts(values: Array) -> Array:
     if not kinds <= _TEXT:
         # One by one: 1, True and 1.0 are equal, so that the text of one would be that
         # of another, and depend on which of them comes first.
-        texts: Array = np.array([*map(_text, values), None], dtype=object)[:-1]
-        return texts
-    codes, uniques = pd.factorize(values)
-    written: Array = np.array([*map(_text, uniques.tolist()), None], dtype=object)
-    found: Array = written[codes]
-    return found
+        values = np.array([*map(_text, values), None], dtype=object)[:-1]
+    positions, uniques = pd.factorize(values)
+    return positions, [level_text(value) for value in uniques.tolist()]
 
 
 def _text(value: Any) -> str | None:
