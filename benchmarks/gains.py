@@ -119,7 +119,7 @@ def fits(table):
         Fit(PrivateSGDRegressor(**units), table.number, FULL_BATCH),
         Fit(PrivateLogisticRegression(**labels), table.label, EITHER),
         *(Fit(kind(**labels), table.label, FULL_BATCH) for kind in trained),
-        Fit(PrivatePCA(2, bounds=table.bounds), None, SUM),
+        Fit(PrivatePCA(bounds=table.bounds), None, SUM),
         *(Fit(kind(bounds=table.bounds, **labels), table.label, SUM) for kind in bayes),
         Fit(PrivateKMeans(2, bounds=table.bounds), None, STAGES),
         Fit(PATEClassifier(n_teachers=min(50, n // 8), **labels), table.label, VOTES),

@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.releases import QueryRelease
-from skpuffer.schema import Number, Schema
 from skpuffer.utils._bounds import (
     BOUNDS_LEAK,
     are_empirical,
@@ -25,7 +24,8 @@ from skpuffer.utils._deviation import noise_deviation
 from skpuffer.utils._reading import floats, read_numbers, validate_rows
 from skpuffer.utils._sklearn import Interval, StrOptions
 
-from ._second_moments import MEAN_WEIGHT, SecondMoments
+from ._n_components import check_n_components, number_kept
+from ._second_moments import MEAN_WEIGHT, USUAL_LENGTH, SecondMoments, usual_norm
 from ._spectrum import noisy_spectrum, spectrum_edge
 
 if TYPE_CHECKING:
@@ -34,13 +34,10 @@ if TYPE_CHECKING:
     from skpuffer.accountants import Accountant
     from skpuffer.base import Task
     from skpuffer.scenarios import Scenario
+    from skpuffer.schema import Schema
     from skpuffer.utils._types import BoundsLike, Floats, RandomState, Table
 
 __all__ = ["PrivatePCA"]
-
-#: Longest row that is not scaled down, as a part of half the diagonal of the bounds. A
-#: row of independent numbers, uniform within their bounds, is about sqrt(1/3) long.
-_USUAL_LENGTH = 0.75
 
 
 class PrivatePCA(
@@ -193,7 +190,7 @@ class PrivatePCA(
     # -- checks -------------------------------------------------------------------
 
     def _check_parameters(self, scenario: Scenario) -> None:
-        _check_n_components(self.n_components)
+        check_n_components(self.n_components)
         check_bounds(self.bounds)
         if self.data_norm is not None:
             check_positive(data_norm=self.data_norm)
@@ -272,7 +269,7 @@ class PrivatePCA(
         d, bounds = context.n_features, None
         weight = MEAN_WEIGHT if self.estimate_mean else 0.0
         if self.schema is not None:
-            centre, radius = np.zeros(d), _usual_norm(context.feature_map.schema)
+            centre, radius = np.zeros(d), usual_norm(context.feature_map.schema)
         elif self.bounds is None and self.data_norm is not None:
             given: Any = 0.0 if self.center is None else self.center
             centre, radius = np.asarray(given, dtype=float), math.inf
@@ -286,7 +283,7 @@ class PrivatePCA(
                     "'data_norm' or a 'schema'."
                 )
             centre = bounds.middle
-            radius = _USUAL_LENGTH * float(np.linalg.norm(bounds.half))
+            radius = USUAL_LENGTH * float(np.linalg.norm(bounds.half))
         if centre.ndim and len(centre) != d:
             raise ValueError(
                 f"The parameter 'center' has {len(centre)} numbers for {d} features."
@@ -313,7 +310,7 @@ class PrivatePCA(
         deviation = unit * noise / (math.sqrt(2) * n)
         variances, components, trace = noisy_spectrum(unit * covariance, deviation)
         ratios = variances / trace if trace > 0 else np.zeros_like(variances)
-        k = _number_kept(self.n_components, ratios)
+        k = number_kept(self.n_components, ratios)
         self.n_components_ = k
         self.mean_ = np.asarray(moments.centre) + moments.radius * mean
         self.components_ = components[:k]
@@ -390,45 +387,3 @@ class PrivatePCA(
             scores = scores * self._scale
         rows: Floats = scores @ self.components_ + self.mean_
         return rows
-
-
-def _check_n_components(given: Any) -> None:
-    """Refuse what is neither a number of components nor a part of the variance."""
-    if given is None:
-        return
-    number = isinstance(given, Real) and not isinstance(given, bool | np.bool_)
-    if number and (isinstance(given, Integral) or float(given).is_integer()):
-        number = isinstance(given, Integral) and int(given) >= 1
-    elif number:
-        number = 0 < given < 1
-    if not number:
-        raise ValueError(
-            "The parameter 'n_components' must be a number of components, or a part of "
-            f"the noisy variance in (0, 1). Got {given!r}"
-            + (
-                ": the number that is most likely by the data is known for data "
-                "without noise only."
-                if given == "mle"
-                else "."
-            )
-        )
-
-
-def _number_kept(n_components: Any, ratios: Floats) -> int:
-    """Number of components, of the noisy spectrum where a part of it is asked for."""
-    if n_components is None:
-        return len(ratios)
-    if isinstance(n_components, Integral):
-        return int(n_components)
-    # with much noise all together may hold less than was asked for
-    reached = np.cumsum(ratios) >= n_components
-    return int(reached.argmax()) + 1 if reached.any() else len(ratios)
-
-
-def _usual_norm(schema: Schema) -> float:
-    """Length of a usual row of a schema: levels are of length one, numbers shorter."""
-    squares = [
-        _USUAL_LENGTH**2 if isinstance(schema[name], Number) else 1.0
-        for name in schema.names
-    ]
-    return math.sqrt(sum(squares))

@@ -9,18 +9,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from skpuffer.releases import Sensitivity, convert_norm
+from skpuffer.schema import Number
 from skpuffer.utils._bounds import Bounds
 from skpuffer.utils._clipping import clip_rows
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from skpuffer.schema import Schema
     from skpuffer.utils._types import Floats
 
-__all__ = ["MEAN_WEIGHT", "SecondMoments"]
+__all__ = ["MEAN_WEIGHT", "USUAL_LENGTH", "SecondMoments", "usual_norm"]
 
 #: Weight of the mean beside the second moments.
 MEAN_WEIGHT = 0.5
+
+#: Longest row that is not scaled down, as a part of half the diagonal of the bounds. A
+#: row of independent numbers, uniform within their bounds, is about sqrt(1/3) long.
+USUAL_LENGTH = 0.75
 
 
 @dataclass(frozen=True)
@@ -167,3 +173,12 @@ class SecondMoments:
         products += products.T
         products[np.diag_indices(d)] = value[:d] / n_records + 1 / d
         return mean, products
+
+
+def usual_norm(schema: Schema) -> float:
+    """Length of a usual row of a schema: levels are of length one, numbers shorter."""
+    squares = [
+        USUAL_LENGTH**2 if isinstance(schema[name], Number) else 1.0
+        for name in schema.names
+    ]
+    return math.sqrt(sum(squares))

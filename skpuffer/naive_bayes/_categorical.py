@@ -191,8 +191,10 @@ class PrivateCategoricalNB(PrivateNaiveBayes):
             categories=self.categories,
         )
         binning = self._read_by(schema)
-        # numbers stay as they are, so that scenarios may say how far they move
-        return (binning(X) if self.categories else X), binning
+        if self.categories:
+            return binning(X), binning
+        # numbers stay in their units, so that scenarios may say how far they move
+        return schema.encoding("raw")(X), binning
 
     def _release(self, task: Task) -> QueryRelease:
         context, binning = task.context, task.reading

@@ -138,6 +138,14 @@ def test_rows_are_scaled_down_in_the_fit_alone():
     assert np.abs(found.transform(X)).max() > 1e5
 
 
+def test_rows_beyond_all_bounds_are_one_record_each():
+    X = np.vstack([np.eye(2)] * 50 + [[1e300, -1e300]])
+    for options in ({"data_norm": 1.0}, {"bounds": (0, 1)}):
+        found = PrivatePCA(2, accountant=NO_NOISE, **options).fit(X)
+        assert np.all(np.isfinite(found.components_))
+        assert np.all(np.abs(found.mean_) <= 1)
+
+
 # -- tables ----------------------------------------------------------------------------
 
 

@@ -269,6 +269,24 @@ def test_a_table_for_a_prior_is_read_through_the_same_cells():
     assert found.certificate_.sensitivity <= math.sqrt(6) * (1 + 1e-9)
 
 
+def test_columns_that_are_still_one_by_one_only_are_no_still_columns():
+    """Of a secret that is the exclusive or of two columns each alone says nothing."""
+    rows = pd.DataFrame({"a": [0, 1, 0, 1], "b": [0, 1, 1, 0], "race": [0, 0, 1, 1]})
+    prior = pd.concat([rows.assign(y=0), rows.assign(y=1)], ignore_index=True)
+    scenario = AttributeScenario(
+        "race", level="record", prior=prior, prior_as="law", target="y"
+    )
+    frame = rows[["a", "b"]].sample(80, replace=True, random_state=0)
+    found = PrivateCategoricalNB(
+        scenario,
+        PrivacyLoss(1.0, 1e-5),
+        schema=Schema({"a": [0, 1], "b": [0, 1]}),
+        classes=[0, 1],
+    ).fit(frame, pd.Series(np.tile([0, 1], 40), name="y", index=frame.index))
+    # one column of a record moves, whichever: from one cell to another
+    assert found.certificate_.sensitivity == pytest.approx(math.sqrt(2))
+
+
 def test_households_are_protected_whole():
     frame, y = coded(90), np.tile([0, 1], 45)
     of_one = AttributeScenario("race", level="dataset", prior=BoundedOdds(4.0))
@@ -281,6 +299,10 @@ def test_households_are_protected_whole():
         classes=[0, 1],
     ).fit(frame, y)
     assert np.max(found.noise_.scale) > 2 * np.max(alone.noise_.scale)
+    numbers = PrivateCategoricalNB(
+        BlocksScenario(of_one, sizes=3), bounds=(0, 3), classes=[0, 1]
+    ).fit(frame, y)
+    assert np.max(numbers.noise_.scale) > 2 * np.max(alone.noise_.scale)
 
 
 # -- what is refused -------------------------------------------------------------------
