@@ -45,7 +45,7 @@ import skpuffer
 from benchmarks._report import print_table, versions, write_csv
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.datasets import fetch_adult
-from skpuffer.exceptions import SeededNoiseWarning
+from skpuffer.exceptions import PrivacyWarning
 from skpuffer.schema import Category, Number, Schema
 from skpuffer.synthesis import PrivateTableSynthesizer, _structure
 
@@ -316,7 +316,7 @@ def main(arguments=None):
     parser.add_argument("--seeds", type=int, default=SEEDS)
     options = parser.parse_args(arguments)
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore", SeededNoiseWarning)
+        warnings.simplefilter("ignore", PrivacyWarning)
         if options.quick:
             table, schema = _made_up(2 * SMALL)
             check_small(_mean(measure_small(table, schema, (0.3, 3.0), 2)))

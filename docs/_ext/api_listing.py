@@ -22,6 +22,7 @@ MODULES = [
     "skpuffer.additive",
     "skpuffer.cluster",
     "skpuffer.decomposition",
+    "skpuffer.synthesis",
     "skpuffer.ensemble",
     "skpuffer.compose",
     "skpuffer.inspection",

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MarginalDisplay"]
 
-#: What a figure says of rows that are private.
-_REAL = "real rows (private, no promise covers them)"
+#: What a figure calls rows that no promise covers.
+_REAL = "real rows (private)"
 
 
 class MarginalDisplay:
@@ -176,7 +176,7 @@ class MarginalDisplay:
     def _plot_points(self, ax: Axes, shares: dict[str, Any]) -> None:
         released = shares.pop("released")
         for k, (label, found) in enumerate(shares.items()):
-            ax.plot(released, found, f"C{k}o", alpha=0.6, label=label)
+            ax.plot(released, found, f"C{k + 1}o", alpha=0.6, label=label)
         most = max(float(np.max(values)) for values in (released, *shares.values()))
         ax.plot([0, most], [0, most], color="0.5", linewidth=1, zorder=0)
         ax.set_xlabel("Released share of a cell")

@@ -71,6 +71,15 @@ class Plan:
         return "tree" if self.target is None else "classes"
 
     @property
+    def given_up(self) -> str:
+        """What the noise forbids that was wanted, in words; empty if nothing."""
+        if not self.structure.linked and len(self.cells.n_cells) > 1:
+            return "links between the columns"
+        if self.target is None and self.cells.position is not None:
+            return "links within the classes of the target"
+        return ""
+
+    @property
     def columns(self) -> list[int]:
         """Positions of the columns besides the classes."""
         return [k for k in range(len(self.cells.n_cells)) if k != self.target]

@@ -15,13 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 from skpuffer._raw_tables import check_records, column_keys, read_raw
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin, Task
+from skpuffer.exceptions import PrivacyWarning
 from skpuffer.releases import AdaptiveRelease, PublicContext, Sensitivity, Stage
 from skpuffer.scenarios import AttributeScenario, RecordScenario, Scenario
 from skpuffer.schema import Schema
 from skpuffer.utils._checks import check_count, noise_generator
-from skpuffer.utils._reading import (
-    floats,
-)
+from skpuffer.utils._reading import floats
+from skpuffer.utils._warn import warn
 
 from ._cells import TableCells
 from ._counts import joint_counts
@@ -136,7 +136,7 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
 
     *Where noise forbids.* If the noise of the margins, by their number of cells, is too
     large a share of the records, the classes and then the tree are given up before
-    anything is released, and the whole budget goes to the margins.
+    anything is released, and the whole budget goes to the margins; a warning says so.
 
     *What a synthetic table is not.* It has no link beyond the tree, and no rare
     combination is real. Levels, bounds and the number of records are public facts, none
@@ -308,6 +308,14 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         self, task: Task, release: Any, noise: Noise, rng: np.random.Generator
     ) -> Floats:
         plan = release.context.plan
+        if plan.given_up:
+            # by public numbers, and before any noise is drawn
+            warn(
+                f"{type(self).__name__} has too much noise for {plan.given_up} of a "
+                f"table of {release.n_records} records. Spend more, or take fewer "
+                "columns, levels or bins.",
+                PrivacyWarning,
+            )
         classes, cells = plan.split(task.X)
         shown = _shown if self.verbose else iter
         mechanism: Mechanism = plan.mechanism(release, noise)

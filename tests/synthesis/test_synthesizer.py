@@ -14,7 +14,7 @@ from skpuffer.accountants import (
     PrivacyLoss,
 )
 from skpuffer.distributions import PointMass
-from skpuffer.exceptions import UnsupportedError
+from skpuffer.exceptions import PrivacyWarning, UnsupportedError
 from skpuffer.privacy import Notion
 from skpuffer.scenarios import (
     AttributeScenario,
@@ -26,6 +26,11 @@ from skpuffer.scenarios import (
 from skpuffer.schema import Category, Number, Schema
 from skpuffer.synthesis import PrivateTableSynthesizer
 from skpuffer.testing._canaries import NUMBER, TEXT, listen
+
+#: What the noise takes is tested where it is said.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:PrivateTableSynthesizer has too much noise"
+)
 
 MUCH = PrivacyLoss(50.0, 1e-2)
 SCHEMA = Schema(
@@ -250,6 +255,9 @@ def test_noise_takes_the_classes_and_then_the_tree():
     ]
     poor = found[0.3]
     assert poor.tree_ == []
+    for epsilon, said in ((1.5, "within the classes"), (0.3, "between the columns")):
+        with pytest.warns(PrivacyWarning, match=said):
+            synthesizer(PrivacyLoss(epsilon, 1e-5)).fit(table)
     # the whole budget goes to the margins: one stage
     rows = poor.sample(5000, random_state=0)
     joint = pd.crosstab(rows["grade"], rows["ill"], normalize=True).to_numpy()
