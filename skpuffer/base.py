@@ -702,6 +702,11 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = bool(self._accept_sparse)
+        if self.schema is not None:
+            # a code book reads texts and gaps, and no sparse codes
+            tags.input_tags.sparse = False
+            tags.input_tags.allow_nan = True
+            tags.input_tags.categorical = tags.input_tags.string = True
         return tags
 
 

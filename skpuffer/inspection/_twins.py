@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, clone
 
 from skpuffer.accountants import PrivacyLoss, RenyiDP
 from skpuffer.scenarios import RecordScenario
+from skpuffer.schema import Schema
 from skpuffer.utils._reading import as_table, drop_position, matching_names
 
 if TYPE_CHECKING:
@@ -78,6 +79,12 @@ def baselines_of(
             for name, value in params.items()
             if name.rpartition("__")[2] == "reference" and value is None
         }
+        # of the table without the secret, which the scenario would leave out of it
+        public |= {
+            name: _without_secret(scenario, value)
+            for name, value in params.items()
+            if isinstance(value, Schema)
+        }
     found = {}
     for relation, name in _NAMES.items():
         changed = {
@@ -86,6 +93,12 @@ def baselines_of(
         }
         found[name] = clone(estimator).set_params(**public, **changed)
     return found, X
+
+
+def _without_secret(scenario: Any, schema: Schema) -> Schema:
+    """Return the code book of the table without the secret."""
+    at = scenario.secret_position(schema.names, len(schema))
+    return schema if at is None else schema.without(schema.names[at])
 
 
 def _plain(accountant: Any) -> PrivacyLoss | RenyiDP:

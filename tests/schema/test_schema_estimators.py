@@ -8,13 +8,16 @@ import polars as pl
 import pytest
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import get_tags
 
 from skpuffer.accountants import GroupPrivacy, OverlapAmplification
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.compose import OutputPerturbation, PublicPreprocessing
 from skpuffer.ensemble import PATEClassifier
+from skpuffer.inspection._twins import baselines_of
 from skpuffer.linear_model import (
     PrivateLogisticRegression,
     PrivateRidge,
@@ -118,6 +121,8 @@ def test_raw_tables_are_read_in_fit_and_afterwards(entry):
     model, y = model_of(entry)
     X = table()
     model.fit(X, y)
+    tags = get_tags(model).input_tags
+    assert tags.allow_nan and tags.string and tags.categorical and not tags.sparse
     # of the raw columns, in the order of the code book
     assert model.n_features_in_ == 4
     assert model.feature_names_in_.tolist() == list(COLUMNS)
@@ -495,3 +500,24 @@ def test_declared_odds_name_the_columns_of_the_code_book():
     model.fit(private.drop(columns="pay"), private["pay"])
     said = " ".join(model.certificate_.assumptions)
     assert "of the columns read (age, job)" in said
+
+
+def test_searches_and_scores_of_raw_tables():
+    X, y = table(), np.tile(["no", "yes"], N // 2)
+    model = PrivateLogisticRegression(schema=CLASSES)
+    search = GridSearchCV(model, {"schema": [CLASSES, CLASSES.without("gain")]}, cv=2)
+    assert search.fit(X, y).best_estimator_.schema in (CLASSES, CLASSES.without("gain"))
+    assert len(cross_val_score(model, X, y, cv=2)) == 2
+
+
+def test_a_twin_under_differential_privacy_reads_the_same_table():
+    secret = AttributeScenario("race", level="record", prior=BoundedOdds(4.0))
+    model = PrivateLogisticRegression(
+        secret, OverlapAmplification(epsilon=0.3, delta=1e-5), schema=CLASSES
+    )
+    X = table()
+    baselines, without = baselines_of("dp", model, "accountant__epsilon", X)
+    assert "race" not in without
+    for twin in baselines.values():
+        assert twin.schema.names == ("age", "sex", "gain")
+        assert twin.fit(without, labels()).n_features_in_ == 3
