@@ -402,8 +402,15 @@ def measure_beliefs(n_splits=5):
 # -- what must hold ------------------------------------------------------------------
 
 
-def check(table):
-    """What must hold on every machine: of all figures that are there."""
+def check(table, slack=0.0):
+    """What must hold on every machine: of all figures that are there.
+
+    Parameters
+    ----------
+    table : DataFrame
+    slack : float, default=0.0
+        What scores of few seeds may lack of their targets.
+    """
     found = table.set_index(KEY).sort_index()
     for (name, setting, epsilon), (least, auc, most) in TARGETS.items():
         key = (name, "ours", setting, epsilon)
@@ -411,7 +418,7 @@ def check(table):
             continue
         row = found.loc[key]
         score = row["r2"] if np.isnan(row["accuracy"]) else row["accuracy"]
-        assert score >= least, (key, score, least)
+        assert score >= least - slack, (key, score, least)
         assert auc is None or row["auc"] >= auc, (key, row["auc"])
         assert most is None or row["log_loss"] <= most, (key, row["log_loss"])
     ours = table[(table["model"] == "ours") & (table["setting"] == "defaults")]
@@ -502,12 +509,12 @@ def main(arguments=None):
     if not options.quick:
         old = read_csv(FILE, found.columns)
         found = renewed(old, found, KEY)
-        write_csv(found, FILE)
+        write_csv(found.round(dict.fromkeys(SCORES, 5)), FILE)
     show(found[~found["data"].isin(LOADERS_OF_REGRET)])
     far = regret(found)
     if far is not None:
         print(f"regret: {far.round(4).to_dict()}, mean {far.mean():.4f}")
-    check(found)
+    check(found, slack=0.1 if options.quick else 0.0)
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ from benchmarks._report import print_table, versions, write_csv
 from benchmarks._scenarios import cases
 from skpuffer.accountants._base import known_accountants
 from skpuffer.accountants._gain import gain_over_records
+from skpuffer.additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from skpuffer.cluster import PrivateKMeans
 from skpuffer.compose import OutputPerturbation
 from skpuffer.decomposition import PrivatePCA
@@ -122,6 +123,16 @@ def fits(table):
         Fit(PrivatePCA(bounds=table.bounds), None, SUM),
         *(Fit(kind(bounds=table.bounds, **labels), table.label, SUM) for kind in bayes),
         Fit(PrivateKMeans(2, bounds=table.bounds), None, STAGES),
+        Fit(
+            PrivateAdditiveClassifier(bounds=table.bounds, **labels),
+            table.label,
+            STAGES,
+        ),
+        Fit(
+            PrivateAdditiveRegressor(bounds=table.bounds, **units),
+            table.number,
+            STAGES,
+        ),
         Fit(PATEClassifier(n_teachers=min(50, n // 8), **labels), table.label, VOTES),
         Fit(smooth, table.label, SMOOTH),
     ]

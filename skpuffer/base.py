@@ -17,6 +17,7 @@ from sklearn.base import (
     is_regressor,
 )
 from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length
 
 from skpuffer._targets import counted, rows_and_labels
@@ -343,9 +344,10 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
             X = schema_map.schema.frame(X)
         target_name = _target_name(y)
         if scenario.is_coded:
-            # what nothing refuses later must be a record that the belief speaks of
+            # what nothing refuses later must be a record that the belief speaks of; a
+            # step before the model may take missing values as well
             fills = {
-                "fill_rows": self._reads_missing(),
+                "fill_rows": feature_map is not None or self._reads_missing(),
                 "fill_targets": self._of_no_target() is not None,
             }
             X, y = scenario.coded_records(X, y, target_name, **fills)
@@ -565,7 +567,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
 
     def _reads_missing(self) -> bool:
         """Whether missing values are read, and not refused."""
-        return self.schema is not None
+        return bool(get_tags(self).input_tags.allow_nan)
 
     def _of_no_target(self) -> str | None:
         """Return what a certificate says of records without a target, or None."""

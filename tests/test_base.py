@@ -54,7 +54,8 @@ y = (X[:, 0] > 0).astype(int)
 
 
 #: Those that read cells have one for missing values, or a public number.
-REFUSING = [e for e in PRIVATE if not get_tags(e).input_tags.allow_nan]
+READING = [e for e in PRIVATE if get_tags(e).input_tags.allow_nan]
+REFUSING = [e for e in PRIVATE if e not in READING]
 
 
 @pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
@@ -70,6 +71,14 @@ def test_missing_values_are_not_to_be_imputed_from_private_rows(estimator):
         ):
             clone(estimator).fit(holed, y)
     assert "imputer transformer in a pipeline" not in str(error.value)
+
+
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+@pytest.mark.parametrize("estimator", READING, ids=lambda e: type(e).__name__)
+def test_missing_values_are_read_as_the_code_book_says(estimator):
+    holed = X.copy()
+    holed[3, 1] = np.nan
+    assert clone(estimator).fit(holed, y).certificate_.certified
 
 
 def test_the_remedy_for_missing_values_is_public():

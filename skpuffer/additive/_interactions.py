@@ -1,11 +1,19 @@
-"""Pairs of features that interact."""
+"""Pairs of features that interact, and their coarse cells."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["pairs_of"]
+import numpy as np
+
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Floats, Indices
+
+__all__ = ["merged_cells", "pairs_of"]
+
+#: Coarse cells of a feature that interacts, at most.
+_COARSE = 8
 
 
 def pairs_of(interactions: Any, names: Sequence[Any]) -> tuple[tuple[int, int], ...]:
@@ -47,3 +55,51 @@ def pairs_of(interactions: Any, names: Sequence[Any]) -> tuple[tuple[int, int], 
             )
         found.append((i, j))
     return tuple(found)
+
+
+def merged_cells(
+    masses: Floats, kind: str, has_missing: bool = False, n_merged: int = _COARSE
+) -> Indices:
+    """Coarse cell of each cell of a feature.
+
+    Neighbours of about equal mass together; of levels the largest stand alone and the
+    others together.
+
+    Parameters
+    ----------
+    masses : ndarray of shape (n_cells,)
+    kind : str
+        As the code book says.
+    has_missing : bool, default=False
+        Whether the last cell is of missing values; it stays alone.
+    n_merged : int, default=8
+
+    Returns
+    -------
+    ndarray of int of shape (n_cells,)
+        All of 0, 1, ... up to the largest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.additive._interactions import merged_cells
+    >>> merged_cells(np.array([0.5, 0.1, 0.2, 0.2]), "ordered", n_merged=2)
+    array([0, 1, 1, 1])
+    """
+    n_cells = masses.size
+    if n_cells <= n_merged:
+        return np.arange(n_cells)
+    if kind == "levels":
+        ranks = np.empty(n_cells, dtype=np.intp)
+        ranks[np.argsort(-masses, kind="stable")] = np.arange(n_cells)
+        return np.minimum(ranks, n_merged - 1)
+    if has_missing:
+        inner = merged_cells(masses[:-1], kind, n_merged=n_merged - 1)
+        return np.append(inner, inner.max() + 1)
+    # by rank among the records and by number alike, as empty cells are cells too
+    masses = masses / masses.sum()
+    middle = np.cumsum(masses) - masses / 2
+    parts = np.minimum((middle * n_merged).astype(np.intp), n_merged - 1)
+    # without gaps, where one cell is as large as several parts
+    merged: Indices = np.unique(parts, return_inverse=True)[1]
+    return merged

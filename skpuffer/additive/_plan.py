@@ -115,4 +115,5 @@ def round_plan(
     rate = min(reach / (clip * rounds), furthest)
     # steps longer than is stable are made of shorter ones that follow each other
     momentum = min(max(0.0, 1 - stable / rate), _MOST_MOMENTUM)
-    return RoundPlan(clip, (1 - momentum) * rate / n_records, momentum)
+    step = (1 - momentum) * rate / n_records
+    return RoundPlan(float(clip), float(step), float(momentum))

@@ -11,8 +11,9 @@ import numpy as np
 from skpuffer.releases import AdaptiveRelease, Sensitivity, Stage
 
 from ._basis import Basis, cell_masses, make_basis
-from ._codes import CodedRows, merged_cells
+from ._codes import CodedRows
 from ._errors import mean_curvature, standard_errors
+from ._interactions import merged_cells
 from ._plan import INTERCEPT, RoundPlan, n_rounds, round_plan
 from ._rounds import ResidualSums, run_rounds
 from ._shapes import ShapeFunction, cell_labels
@@ -229,6 +230,8 @@ def execute(
         Of noisy values and public facts alone.
     """
     binning, n = problem.binning, release.n_records
+    # a scenario that lists all records there may be returns them as floats
+    codes = np.asfortranarray(codes, dtype=np.min_scalar_type(max(binning.n_cells) - 1))
     exact = [
         np.bincount(codes[:, k], minlength=size)
         for k, size in enumerate(binning.n_cells)

@@ -25,7 +25,7 @@ from skpuffer.utils._reading import floats, read_numbers, validate_rows
 from skpuffer.utils._sklearn import Interval, StrOptions
 
 from ._n_components import check_n_components, number_kept
-from ._second_moments import MEAN_WEIGHT, USUAL_LENGTH, SecondMoments, usual_norm
+from ._second_moments import MEAN_WEIGHT, SecondMoments, schema_norm, usual_norm
 from ._spectrum import noisy_spectrum, spectrum_edge
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ class PrivatePCA(
     data_norm : float, default=None
         Public radius of the ball, in the unit of the features: rows further from the
         centre are moved towards it in `fit`, which makes variances smaller and hardly
-        turns components. None is three quarters of the distance from the middle of the
-        bounds to their corner, where few rows are. The noise is proportional to its
-        square.
+        turns components. None is by the bounds: a length that few rows exceed whose
+        numbers are independent and uniform within them. The noise is proportional to
+        its square, so a smaller one that is known to do is worth giving.
     schema : Schema, default=None
         Public code book, by which a raw table is read, texts and missing values too:
         its numbers are scaled to [-1, 1] by their bounds, its levels are columns of
@@ -269,7 +269,7 @@ class PrivatePCA(
         d, bounds = context.n_features, None
         weight = MEAN_WEIGHT if self.estimate_mean else 0.0
         if self.schema is not None:
-            centre, radius = np.zeros(d), usual_norm(context.feature_map.schema)
+            centre, radius = np.zeros(d), schema_norm(context.feature_map.schema)
         elif self.bounds is None and self.data_norm is not None:
             given: Any = 0.0 if self.center is None else self.center
             centre, radius = np.asarray(given, dtype=float), math.inf
@@ -283,7 +283,7 @@ class PrivatePCA(
                     "'data_norm' or a 'schema'."
                 )
             centre = bounds.middle
-            radius = USUAL_LENGTH * float(np.linalg.norm(bounds.half))
+            radius = usual_norm(bounds.half)
         if centre.ndim and len(centre) != d:
             raise ValueError(
                 f"The parameter 'center' has {len(centre)} numbers for {d} features."

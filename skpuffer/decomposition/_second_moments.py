@@ -19,14 +19,10 @@ if TYPE_CHECKING:
     from skpuffer.schema import Schema
     from skpuffer.utils._types import Floats
 
-__all__ = ["MEAN_WEIGHT", "USUAL_LENGTH", "SecondMoments", "usual_norm"]
+__all__ = ["MEAN_WEIGHT", "SecondMoments", "schema_norm", "usual_norm"]
 
 #: Weight of the mean beside the second moments.
 MEAN_WEIGHT = 0.5
-
-#: Longest row that is not scaled down, as a part of half the diagonal of the bounds. A
-#: row of independent numbers, uniform within their bounds, is about sqrt(1/3) long.
-USUAL_LENGTH = 0.75
 
 
 @dataclass(frozen=True)
@@ -175,10 +171,39 @@ class SecondMoments:
         return mean, products
 
 
-def usual_norm(schema: Schema) -> float:
-    """Length of a usual row of a schema: levels are of length one, numbers shorter."""
-    squares = [
-        USUAL_LENGTH**2 if isinstance(schema[name], Number) else 1.0
-        for name in schema.names
-    ]
-    return math.sqrt(sum(squares))
+def usual_norm(half: Floats, levels: int = 0) -> float:
+    """Length that few rows exceed, by the bounds of their numbers alone.
+
+    Two standard deviations above the mean square of the length of independent numbers
+    that are uniform within their bounds: ``h**2 / 3`` each, with the variance
+    ``4 h**4 / 45``. One number alone is never longer than its bounds.
+
+    Parameters
+    ----------
+    half : ndarray of shape (n_numbers,)
+        Half the range of each.
+    levels : int, default=0
+        Number of columns that are a one among zeros, of length one.
+
+    Returns
+    -------
+    float
+        Below the distance from the middle of the bounds to their corner.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.decomposition._second_moments import usual_norm
+    >>> round(usual_norm(np.ones(100)) / 10, 2)
+    0.63
+    """
+    largest = float(np.max(half, initial=0.0)) or 1.0
+    squares = np.square(half / largest)  # which could overflow
+    usual = squares.sum() / 3 + 2 * math.sqrt(4 * np.square(squares).sum() / 45)
+    return math.hypot(math.sqrt(usual) * largest, math.sqrt(levels))
+
+
+def schema_norm(schema: Schema) -> float:
+    """Length that few rows of a schema exceed, its numbers scaled to [-1, 1]."""
+    numbers = sum(isinstance(schema[name], Number) for name in schema.names)
+    return usual_norm(np.ones(numbers), levels=len(schema) - numbers)

@@ -191,8 +191,7 @@ class PrivateStandardScaler(
         -------
         ndarray of str
         """
-        if self.schema is not None:
-            check_is_fitted(self)
+        if hasattr(self, "feature_map_"):
             made: Array = self.feature_map_.names.copy()
             return made
         # a pipeline passes on the names of all columns, the secret one too

@@ -37,7 +37,7 @@ _LEFT = 0.5
 
 #: Mass of a row of a table that is worth it, in deviations of a cell's noise: what
 #: neighbouring cells lose together is less than what levels do.
-_WORTH = {"levels": 1.0, "ordered": 4.0, "amount": 4.0}
+_WORTH = {"levels": 1.0, "ordered": 3.0, "amount": 3.0}
 
 #: Deviations of a score's noise by which a link must be better than none.
 _BEYOND = 2.0

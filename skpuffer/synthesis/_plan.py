@@ -41,7 +41,13 @@ class Plan:
     target: int | None = None
 
     @classmethod
-    def within(cls, cells: TableCells, n_records: int, budget: Budget) -> Plan:
+    def within(
+        cls,
+        cells: TableCells,
+        n_records: int,
+        budget: Budget,
+        shares: Sequence[float],
+    ) -> Plan:
         """Return the richest plan that the noise allows.
 
         Parameters
@@ -49,6 +55,8 @@ class Plan:
         cells : TableCells
         n_records : int
         budget : Budget
+        shares : sequence of 3 float
+            Parts of it for margins, scores and tables.
 
         Returns
         -------
@@ -57,10 +65,10 @@ class Plan:
         target, n_cells = cells.position, cells.n_cells
         plain = Structure(n_cells)
         if target is None or len(n_cells) < 2:
-            return cls(cells, affordable([plain], n_records, budget))
+            return cls(cells, affordable([plain], n_records, budget, shares))
         others = n_cells[:target] + n_cells[target + 1 :]
         by_class = Structure(others, n_cells[target])
-        found = affordable([by_class, plain], n_records, budget)
+        found = affordable([by_class, plain], n_records, budget, shares)
         return cls(cells, found, target if found == by_class else None)
 
     @property

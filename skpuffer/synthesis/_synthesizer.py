@@ -134,9 +134,10 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
     projected on their margins and made non-negative in turn, then scaled (Sinkhorn), so
     that all agree exactly.
 
-    *Where noise forbids.* If the noise of the margins, by their number of cells, is too
-    large a share of the records, the classes and then the tree are given up before
-    anything is released, and the whole budget goes to the margins; a warning says so.
+    *Where noise forbids.* If the noise of the margins, by their number of cells, or
+    that of a score is too large a share of the records, the classes and then the tree
+    are given up before anything is released, and the whole budget goes to the margins;
+    a warning says so.
 
     *What a synthetic table is not.* It has no link beyond the tree, and no rare
     combination is real. Levels, bounds and the number of records are public facts, none
@@ -296,7 +297,7 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         probe = make(context=task.context, stages=(Stage("count", 1, one, 1.0),))
         noise = task.accountant.calibrate(probe, task.scenario).noise
         budget = Budget(float(np.max(noise.std(1))), layout.relation, layout.norm)
-        plan = Plan.within(cells, n, budget)
+        plan = Plan.within(cells, n, budget, tuple(self.shares))
         facts = {f.name: getattr(task.context, f.name) for f in fields(PublicContext)}
         return make(
             context=SynthesisContext(**facts, plan=plan),

@@ -1,5 +1,7 @@
 """Additive models as estimators: raw tables, shapes, constraints, scenarios."""
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,8 +13,10 @@ from skpuffer.accountants import Best, OverlapAmplification, PrivacyLoss
 from skpuffer.additive import PrivateAdditiveClassifier, PrivateAdditiveRegressor
 from skpuffer.scenarios import (
     AttributeScenario,
+    BinnedLaw,
     BoundedInference,
     BoundedOdds,
+    MarkovChainScenario,
     RecordScenario,
 )
 from skpuffer.schema import Category, Number, Schema
@@ -288,6 +292,17 @@ def test_scenarios(scenario, accountant):
     assert model.n_features_in_ == 3
 
 
+def test_a_chain_of_records():
+    """A scenario that lists all records there may be returns them, as floats."""
+    rng = np.random.default_rng(0)
+    states = np.cumsum(rng.random(300) < 0.2) % 2
+    scenario = MarkovChainScenario([[0.8, 0.2], [0.2, 0.8]])
+    model = PrivateAdditiveRegressor(
+        scenario, bounds=(0, 1), target_bounds=(0, 1), n_bins=2
+    ).fit(states[:, None], rng.random(300))
+    assert model.certificate_.certified
+
+
 def test_a_belief_takes_less_noise_than_a_replaced_record():
     X, y = people()
     table = pd.concat([SECRET, X], axis=1)
@@ -302,6 +317,31 @@ def test_a_belief_takes_less_noise_than_a_replaced_record():
         )
     ]
     assert scales[0] < scales[1]
+
+
+@pytest.mark.parametrize("declared", [False, True], ids=["bins", "schema"])
+def test_a_binned_law_of_a_few_coarse_columns(declared):
+    rng = np.random.default_rng(0)
+    parts = []
+    for n in (2000, 3000):
+        frame, _ = people(n, seed=n)
+        frame = frame[["age", "job"]].fillna({"age": 50.0})
+        frame.insert(0, "s", rng.choice(["a", "b"], n))
+        parts.append((frame, (frame["age"] > 50).astype(int).to_numpy()))
+    (public, _), (private, y) = parts
+    book = {"age": Number(0, 100, bins=4), "job": ["none", "part", "full"]}
+    bins = Schema(book) if declared else {"age": [25, 50, 75]}
+    prior = BinnedLaw(public, bins, rest=BoundedOdds(2.0))
+    model = PrivateAdditiveClassifier(
+        AttributeScenario("s", level="record", prior=prior),
+        OverlapAmplification(0.3, delta=1e-5),
+        schema=Schema({**book, "age": (0, 100)}),
+        classes=[0, 1],
+    ).fit(private, y)
+    assert model.certificate_.gain > 1
+    # rows to predict for are read through the same coding
+    assert model.score(private, y) > 0.85
+    assert model.score(private.drop(columns="s"), y) > 0.85
 
 
 def test_parameters_are_searched():
@@ -348,3 +388,19 @@ def test_ordered_levels_are_smooth_and_may_be_monotone():
     scores = model.shape_functions_["grade"].scores
     assert np.all(np.diff(scores) >= 0)
     assert scores[-1] > scores[0] + 3
+
+
+def test_memory_beside_the_table_is_that_of_codes_and_three_vectors():
+    n = 400_000
+    rng = np.random.default_rng(0)
+    X, y = np.asfortranarray(rng.random((n, 6))), rng.integers(0, 2, n)
+    columns = {str(k): (0, 1) for k in range(6)}
+    model = PrivateAdditiveClassifier(schema=Schema(columns), classes=[0, 1])
+    model.set_params(n_rounds=2)
+    model.fit(X[:1000], y[:1000])  # what is kept from fit to fit is not counted
+    tracemalloc.start()
+    model.fit(X, y)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # six codes of a byte, two joint codes of two, and what a part of the rows takes
+    assert peak < n * (6 + 2 * 2 + 3 * 8) + 6e6

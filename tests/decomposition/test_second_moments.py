@@ -8,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from skpuffer.decomposition._second_moments import SecondMoments
+from skpuffer.decomposition._second_moments import (
+    SecondMoments,
+    schema_norm,
+    usual_norm,
+)
 from skpuffer.decomposition._spectrum import noisy_spectrum, spectrum_edge
+from skpuffer.schema import Schema
 from skpuffer.utils._bounds import Bounds
 
 NORMS = (1.0, 2.0, math.inf)
@@ -144,3 +149,19 @@ def test_without_noise_the_spectrum_is_exact():
     variances, components, trace = noisy_spectrum(A @ A.T, 0.0)
     np.testing.assert_allclose((components.T * variances) @ components, A @ A.T)
     assert trace == pytest.approx(np.trace(A @ A.T))
+
+
+@pytest.mark.parametrize("half", [np.ones(40), np.array([3.0, 1, 1, 0.1])])
+def test_few_rows_are_longer_than_usual(half):
+    rows = half * np.random.default_rng(0).uniform(-1, 1, (20_000, len(half)))
+    longer = np.linalg.norm(rows, axis=1) > usual_norm(half)
+    assert 0 < longer.mean() < 0.05
+    assert usual_norm(1e200 * half) == pytest.approx(1e200 * usual_norm(half))
+
+
+def test_a_number_alone_is_within_its_bounds_and_a_level_of_length_one():
+    share = 1 / 3 + 2 * math.sqrt(4 / 45)
+    assert usual_norm(np.array([5.0])) == pytest.approx(5 * math.sqrt(share))
+    assert usual_norm(np.ones(2)) < math.sqrt(2)
+    schema = Schema({"sex": ["F", "M"], "race": ["a", "b"]})
+    assert schema_norm(schema) == pytest.approx(math.sqrt(2))

@@ -1,6 +1,8 @@
 """Every estimator with a code book reads raw tables by it, in fit and afterwards."""
 
 import inspect
+import pickle
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -23,6 +25,8 @@ from skpuffer.linear_model import (
     PrivateRidge,
     PrivateSGDClassifier,
 )
+from skpuffer.naive_bayes import PrivateCategoricalNB
+from skpuffer.preprocessing import PublicBinner
 from skpuffer.scenarios import (
     AttributeScenario,
     BinnedLaw,
@@ -521,3 +525,76 @@ def test_a_twin_under_differential_privacy_reads_the_same_table():
     for twin in baselines.values():
         assert twin.schema.names == ("age", "sex", "gain")
         assert twin.fit(without, labels()).n_features_in_ == 3
+
+
+@every
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+def test_empty_tables_and_single_rows(entry):
+    model, y = model_of(entry)
+    X = table()
+    with pytest.raises(ValueError, match="0 sample|0 records"):
+        model.fit(X[:0], None if y is None else y[:0])
+    assert not hasattr(model, "certificate_")
+    # of one record: fitted, or refused by its number
+    with listen() as said:
+        model.fit(X[:1], None if y is None else y[:1])
+    if said.error is not None:
+        assert "n_samples" in str(said.error) or "'n_" in str(said.error)
+
+
+@every
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+def test_fitted_models_are_pickled_with_their_code_book(entry):
+    model, y = model_of(entry)
+    X = table()
+    again = pickle.loads(pickle.dumps(model.fit(X, y)))
+    assert again.feature_map_ == model.feature_map_
+    if answers(model, X[:3]) is not None:
+        np.testing.assert_array_equal(answers(again, X[:3]), answers(model, X[:3]))
+
+
+def test_regression_needs_bounds_from_somewhere():
+    with pytest.raises(ValueError, match="'target_bounds' is missing.*'schema'"):
+        PrivateRidge(schema=NUMBERS.without("t")).fit(table(), targets())
+    model = PrivateRidge(schema=NUMBERS.without("t"), target_bounds=(-2, 2))
+    # without a target in the code book, targets are numbers as elsewhere
+    with pytest.raises(ValueError, match="'y'"):
+        model.fit(table(), targets())
+    assert model.fit(table(), np.zeros(N)).n_features_in_ == 4
+
+
+@pytest.mark.parametrize("by", ["schema", "step", "cells"])
+def test_no_step_before_the_model_takes_a_record_out_of_the_belief(by):
+    """Missing values have a column or cell of their own, which no public row is in."""
+    rows = PUBLIC[["age", "race"]].dropna().astype({"age": float})
+    prior = BinnedLaw(rows, {"age": [30, 60]}, rest=BoundedOdds(2.0))
+    scenario = AttributeScenario("race", level="record", prior=prior)
+    options = {"accountant": OverlapAmplification(epsilon=0.3, delta=1e-5)}
+    options |= {"target_bounds": (0, 1)}
+    book = Schema({"age": Number(0, 99, missing_level=True)})
+    model = PrivateRidge(scenario, schema=book, **options)
+    if by == "step":
+        binner = PublicBinner({"age": [0, 99]}, encode="onehot")
+        model = PublicPreprocessing(binner, model.set_params(schema=None))
+    if by == "cells":
+        del options["target_bounds"]
+        model = PrivateCategoricalNB(
+            scenario, bounds={"age": (0, 99)}, classes=[0, 1], **options
+        )
+    X = rows[["age"]][:50].copy()
+    X.iloc[::7] = np.nan
+    seen = []
+    kind = PrivateCategoricalNB if by == "cells" else PrivateRidge
+    execute = kind._execute
+
+    def recording(self, task, *others):
+        seen.append(task.X)
+        return execute(self, task, *others)
+
+    with mock.patch.object(kind, "_execute", recording):
+        model.fit(X, np.arange(50) % 2)
+    ((encoded),) = seen
+    if by == "cells":
+        assert not pd.isna(np.asarray(encoded)).any()
+    else:
+        assert encoded.shape == (50, 2) and not encoded[:, 1].any()

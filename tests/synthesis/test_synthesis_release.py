@@ -197,10 +197,16 @@ def test_structures_by_hand():
     assert wishes[0].noise_share(100, replaced) == pytest.approx(
         (40**0.5 + 80**0.5) / 2 * 4 / 100
     )
-    assert affordable(wishes, 10_000, budget) == wishes[0]
-    assert affordable(wishes, 300, budget) == wishes[1]
-    poor = affordable(wishes, 20, budget)
+    assert affordable(wishes, 10_000, budget, SHARES) == wishes[0]
+    assert affordable(wishes, 400, budget, SHARES) == wishes[1]
+    poor = affordable(wishes, 20, budget, SHARES)
     assert poor == Structure((10, 20, 4), linked=False)
+    # many pairs and Laplace noise: no score tells anything of 6000 records
+    many = Structure((2,) * 40)
+    laplace = Budget(1.0, "replace", 1.0)
+    assert many.score_noise(6000, laplace, SHARES) == pytest.approx(2 * 780 / 600)
+    assert many.noise_share(6000, laplace) == pytest.approx(2**0.5 * 80 / 6000)
+    assert not affordable([many], 6000, laplace, SHARES).linked
     # all goes to the margins then
     (stage,) = poor.stages(SHARES, 2.0)
     assert (stage.share, stage.dim) == (1.0, 34)
@@ -208,9 +214,11 @@ def test_structures_by_hand():
 
 def test_one_column_and_one_beside_a_target():
     one = TableCells(Schema({"a": [0, 1]}), None, 16)
-    assert not Plan.within(one, 10_000, Budget(1, "add_remove", 2.0)).structure.n_pairs
+    assert not Plan.within(
+        one, 10_000, Budget(1, "add_remove", 2.0), SHARES
+    ).structure.n_pairs
     both = TableCells(Schema({"a": [0, 1], "y": [0, 1]}), "y", 16)
-    plan = Plan.within(both, 10_000, Budget(1, "add_remove", 2.0))
+    plan = Plan.within(both, 10_000, Budget(1, "add_remove", 2.0), SHARES)
     assert (plan.kind, plan.structure.n_pairs) == ("classes", 0)
 
 
