@@ -3,8 +3,8 @@
     python -m benchmarks.other_models [--quick] [--data NAME ...] [--seeds N]
 
 Tables, code books, splits and promise (delta = 1e-5, one record added or removed) are
-those of ``benchmarks.additive_models``, whose figures stand beside these; ``student`` is
-one of the tables its rule was not chosen on, and gets the additive model here.
+those of ``benchmarks.additive_models``, whose figures stand beside these. ``student``,
+one of the tables that its rule was not chosen on, gets the additive model here.
 
 * Logistic and ridge regression read the code book, whose numbers are scaled by their
   bounds; ``public moments`` is the same with the means, deviations and shares of levels

@@ -2,9 +2,9 @@
 Shape functions of a private model
 ==================================
 
-An additive model is a sum of one function for each column, so that it can be drawn, read and
-corrected. Its functions are made of noisy numbers only: whoever has them has all there is to
-have, and whatever is done to them afterwards costs no privacy.
+An additive model is a sum of one function for each column, so that it can be drawn,
+read and corrected. Its functions are made of noisy numbers only: whoever has them has
+all there is to have, and whatever is done to them afterwards costs no privacy.
 """
 
 # %%
