@@ -398,8 +398,10 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
         bound = scenario.bind(release.context)
         # rows that the scenario rules out are refused before anything is calibrated: no
         # promise would hold for them
-        task = replace(task, X=_cells_as_cells(bound.check_rows(X), X))
-        leaks = (*leaks, *bound.leaks(task.X, secret))
+        rows = bound.check_rows(X)
+        leaks = (*leaks, *bound.leaks(rows, secret))
+        if rows is not X:
+            task = replace(task, X=_cells_as_cells(rows, X))
         assumed = [] if y is None else [bound.target_assumption, of_no_target]
         assumed += [UNTOUCHED_ROWS, FLOATING_POINT]
         if feature_map is not None:
@@ -665,7 +667,7 @@ def _declares_classes(estimator: Any) -> bool:
 
 def _cells_as_cells(rows: Any, X: Any) -> Any:
     """Return rows as a scenario lists them; where those are cells, in their type."""
-    cells = isinstance(X, np.ndarray) and X.dtype.kind == "u" and rows is not X
+    cells = isinstance(X, np.ndarray) and X.dtype.kind == "u"
     # of other numbers a cell is only known to be equal up to rounding
     if not cells or not np.array_equal(rows, np.trunc(rows)):
         return rows
