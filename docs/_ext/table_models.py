@@ -23,7 +23,7 @@ TABLES = {
     "wine": "Wine, three classes",
     "student": "Students",
     "friedman": "Friedman",
-    "diabetes": "diabetes",
+    "diabetes": "Diabetes",
     "power": "Household power",
 }
 #: Of synthetic tables.
