@@ -398,7 +398,7 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
         bound = scenario.bind(release.context)
         # rows that the scenario rules out are refused before anything is calibrated: no
         # promise would hold for them
-        task = replace(task, X=bound.check_rows(X))
+        task = replace(task, X=_cells_as_cells(bound.check_rows(X), X))
         leaks = (*leaks, *bound.leaks(task.X, secret))
         assumed = [] if y is None else [bound.target_assumption, of_no_target]
         assumed += [UNTOUCHED_ROWS, FLOATING_POINT]
@@ -661,6 +661,15 @@ def _declares_classes(estimator: Any) -> bool:
     schema = estimator.schema
     of_schema = schema is not None and schema.classes is not None
     return estimator.classes is not None or of_schema
+
+
+def _cells_as_cells(rows: Any, X: Any) -> Any:
+    """Return rows as a scenario lists them; where those are cells, in their type."""
+    cells = isinstance(X, np.ndarray) and X.dtype.kind == "u" and rows is not X
+    # of other numbers a cell is only known to be equal up to rounding
+    if not cells or not np.array_equal(rows, np.trunc(rows)):
+        return rows
+    return rows.astype(X.dtype)
 
 
 def _target_name(y: Any) -> Any:
