@@ -42,7 +42,7 @@ levels = {
 }
 income = Category(["<=50K", ">50K"], missing_level=False)
 schema = Schema({**numbers, **levels, "income": income}, target="income")
-print(schema)
+print(schema.select([*numbers, "sex"]))
 
 private, test = (
     bunch.data[[*numbers, *names]].assign(income=bunch.target)

@@ -15,16 +15,23 @@ RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 TABLES = {
     "adult": "Adult",
     "german_credit": "German credit",
-    "breast_cancer": "breast cancer",
-    "digits": "digits, ten classes",
+    "breast_cancer": "Breast cancer",
+    "digits": "Digits, ten classes",
     "make_classification": "``make_classification``",
-    "heart": "heart",
-    "rice": "rice",
-    "wine": "wine, three classes",
-    "student": "students",
+    "heart": "Heart",
+    "rice": "Rice",
+    "wine": "Wine, three classes",
+    "student": "Students",
     "friedman": "Friedman",
-    "diabetes": "diabetes",
-    "power": "household power",
+    "diabetes": "Diabetes",
+    "power": "Household power",
+}
+#: Of synthetic tables.
+ROWS = {
+    "real rows": "the real rows",
+    "target named": "synthetic, the target named",
+    "no target": "synthetic, no target",
+    "independent": "synthetic, columns independent",
 }
 PROMISES = ("DP, replace", "DP, add/remove", "declared odds")
 
@@ -49,6 +56,16 @@ class Figures:
 def number(value, digits=3):
     """Return a figure as text; a dash where there is none."""
     return "–" if pd.isna(value) else f"{value:.{digits}f}".replace("-", "−")
+
+
+def _shape(n, d):
+    """Return the size of a table as text, in one line."""
+    return f"{n:,}\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}{d}"
+
+
+def _at(epsilon):
+    """Return a budget as text, in one line."""
+    return f"ε\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{epsilon:g}"
 
 
 def _best(cells):
@@ -103,7 +120,7 @@ def additive(figures, numbers, epsilon):
             bayes = (data, "PrivateCategoricalNB", "code book", epsilon)
             cells.append(others.get(bayes))
         cells.append(ours.get((data, "DP-EBM", epsilon)))
-        shape = f"{size['n']:,} × {size['n_features']}"
+        shape = _shape(size["n"], size["n_features"])
         exactly = [
             number(others.get((data, model, "no privacy", float("inf"))))
             for model in (exact, trees)
@@ -118,7 +135,7 @@ def beliefs(figures):
     by = found.set_index(["n", "model", "epsilon", "promise"])["accuracy"].to_dict()
     epsilons = sorted(found["epsilon"].unique())
     head = ["Rows, model"]
-    head += [f"ε = {e:g}, {promise}" for e in epsilons for promise in PROMISES]
+    head += [f"{_at(e)}, {promise}" for e in epsilons for promise in PROMISES]
     rows = [head]
     for n, model in found[["n", "model"]].drop_duplicates().itertuples(index=False):
         cells = [by[n, model, e, p] for e in epsilons for p in PROMISES]
@@ -135,12 +152,12 @@ def gaussian_bayes(figures):
     epsilons = (0.3, 1.0, 3.0)
     models = {"ours, delta 1e-5": "δ = 1e-5", "ours, pure": "pure"}
     models["diffprivlib"] = "diffprivlib, pure"
-    rows = [["Table", *(f"{m}, ε = {e:g}" for e in epsilons for m in models.values())]]
+    rows = [["Table", *(f"{m}, {_at(e)}" for e in epsilons for m in models.values())]]
     rows[0].append("no privacy")
     for table in found["table"].unique():
         cells = [number(by[table, m, e]) for e in epsilons for m in models]
         cells.append(number(by[table, "scikit-learn, no privacy", float("inf")]))
-        rows.append([table, *cells])
+        rows.append([table[:1].upper() + table[1:], *cells])
     return list_table(rows, [20, *[8] * 10], ":class: works-matrix")
 
 
@@ -151,13 +168,13 @@ def clusters(figures):
     methods = {"ours": "δ = 1e-5", "ours, pure": "pure"}
     methods["diffprivlib, pure"] = "diffprivlib, pure"
     epsilons = (0.1, 1.0)
-    names = [f"{m}, ε = {e:g}" for e in epsilons for m in methods.values()]
+    names = [f"{m}, {_at(e)}" for e in epsilons for m in methods.values()]
     rows = [["Table", "Rows × columns, clusters", *names, "one centre"]]
     for data, part in found.groupby("data", sort=False):
         n, d, k = part.iloc[0][["n", "d", "k"]]
         cells = [number(by[data, m, e], 2) for e in epsilons for m in methods]
         cells.append(number(by[data, "one centre", float("inf")], 2))
-        rows.append([data.capitalize(), f"{n:,} × {d}, {k}", *cells])
+        rows.append([data[:1].upper() + data[1:], f"{_shape(n, d)}, {k}", *cells])
     return list_table(rows, [16, 20, *[10] * 7])
 
 
@@ -176,7 +193,7 @@ def components(figures):
     rows = [["Table", "Components", *models.values()]]
     for table, part in found.groupby("table", sort=False):
         cells = [number(by.get((table, *key))) for key in models]
-        rows.append([table.capitalize(), str(part["k"].iloc[0]), *cells])
+        rows.append([table[:1].upper() + table[1:], str(part["k"].iloc[0]), *cells])
     return list_table(rows, [18, 12, *[14] * 5])
 
 
@@ -189,7 +206,7 @@ def synthetic(figures):
     for _, row in found.iterrows():
         epsilon = "∞" if row["epsilon"] == float("inf") else f"{row['epsilon']:g}"
         columns = ("tv", "lr_auc", "hgb_auc", "hgb_accuracy")
-        rows.append([row["model"], epsilon, *(number(row[c]) for c in columns)])
+        rows.append([ROWS[row["model"]], epsilon, *(number(row[c]) for c in columns)])
     return list_table(rows, [24, 8, 18, 18, 16, 16])
 
 
