@@ -1,7 +1,7 @@
 """Five tables that no rule of the additive models was chosen on, nor looked at on.
 
-They were named, with their targets and code books, before any fit. Bounds are round
-numbers around what there may be.
+They were named, with their targets and code books, before any fit; so was a sixth, by
+which the rule has been mended since. Bounds are round numbers around what there may be.
 """
 
 import numpy as np
@@ -77,6 +77,32 @@ def heating():
     return Table(frame, watt_hours, Schema(columns), (0.0, 1500.0))
 
 
+def charges(n=5000):
+    """What a year costs each of the insured: a heavy tail, and smokers most."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 65, n),
+            "mass": rng.normal(30, 6, n),
+            "children": rng.poisson(1, n),
+            "smokes": np.where(rng.random(n) < 0.2, "yes", "no"),
+            "region": rng.choice(["north", "south", "east", "west"], n),
+        }
+    )
+    columns = {
+        "age": Number(18, 64, integer=True),
+        "mass": (15, 50),
+        "children": Number(0, 5, integer=True),
+        "smokes": ["no", "yes"],
+        "region": ["north", "south", "east", "west"],
+    }
+    mean = 3 * (frame["age"] - 10) ** 2 + 500 * frame["children"]
+    mean += 20_000 * (frame["smokes"] == "yes") + 300 * (frame["region"] == "north")
+    mean += 100 * np.maximum(frame["mass"] - 30, 0)
+    y = np.clip(mean * rng.gamma(2, 0.5, n), 0, 60_000)
+    return Table(frame, y.to_numpy(), Schema(columns), (0.0, 60_000.0))
+
+
 def moons():
     """Two half moons in the first two of ten columns, of 4000 points."""
     rng = np.random.default_rng(0)
@@ -129,7 +155,11 @@ def cover(n=12_000):
 LOADERS = {
     "iris": (iris, 60),
     "student, mathematics": (student_maths, 30),
+    "charges": (charges, 12),
     "heating": (heating, 6),
     "moons": (moons, 12),
     "cover": (cover, 6),
 }
+
+#: Those by which the rule has been mended.
+SEEN = ("heating",)

@@ -4,19 +4,22 @@
 
 The share of the histograms, the ridge, the clip norm and how far, how often and how
 evenly steps go follow from public facts. On five tables that the rule was neither
-chosen nor looked at on (iris; mathematics of pupils, pass or fail; the heating of a
-house by the hour, a regression; two moons among ten columns; seven kinds of forest by
-terrain, soil and area: see ``_regret_tables``), named before any fit, it is compared
-with 60 others: each of its constants changed alone, and 38 of them changed together at
-random. Library defaults otherwise, delta = 1e-5, one record added or removed, epsilon =
-0.3 and 1, a quarter held out.
+chosen nor looked at on (iris; mathematics of pupils, pass or fail; charges of the
+insured, a regression; two moons among ten columns; seven kinds of forest by terrain,
+soil and area: see ``_regret_tables``), named before any fit, it is compared with 60
+others: each of its constants changed alone, and 38 of them changed together at random.
+A sixth, the heating of a house by the hour, stood for the charges at first. It had a
+regret of 2.8 and 4.8 points, by a clip norm of numbers that did not grow with the
+budget; as the rule was mended by it, it is shown and counts no more. Library defaults
+otherwise, delta = 1e-5, one record added or removed, epsilon = 0.3 and 1, a quarter
+held out.
 
 Regret is in points of accuracy (100 R2 of the regression), between means over seeds,
 the splits of which are common to all settings:
 
 * ``regret`` chooses the best setting by the seeds of one half and compares it with the
   rule on the other half, both ways. What is chosen by few seeds is not quite the best,
-  so it is a little low where settings are close.
+  so it is a little low where settings are close, and may be negative.
 * ``at most`` chooses by the seeds that it is compared on. The largest of 60 noisy means
   is too large, so it is high, the more the noisier; on tables of some hundred rows by
   far.
@@ -40,7 +43,7 @@ from sklearn.metrics import accuracy_score, r2_score
 from threadpoolctl import threadpool_limits
 
 import skpuffer
-from benchmarks._regret_tables import LOADERS
+from benchmarks._regret_tables import LOADERS, SEEN
 from benchmarks._report import print_table, read_csv, renewed, versions, write_csv
 from benchmarks.additive_models import model_of
 from skpuffer.additive import _basis, _errors, _plan, _rounds, _run
@@ -100,13 +103,15 @@ def in_words(setting):
 
 def constants(setting):
     """Return the constants of a setting, as (module, name, value)."""
-    clips = tuple(setting["clip"] * c for c in _plan._CLIPS)
+    clips = [
+        (_plan, name, tuple(setting["clip"] * c for c in getattr(_plan, name)))
+        for name in ("_CLIPS", "_REGRESSION_CLIPS")
+    ]
     return [
         (_run, "HISTOGRAM_SHARE", setting["share"]),
         (_basis, "_RIDGE", setting["ridge"] * _basis._RIDGE),
         (_plan, "REACH", setting["reach"] * _plan.REACH),
-        (_plan, "_CLIPS", clips),
-        (_plan, "_REGRESSION_CLIP", setting["clip"] * _plan._REGRESSION_CLIP),
+        *clips,
         (_plan, "_FURTHEST", setting["furthest"]),
         (_plan, "_MOST_MOMENTUM", setting["momentum"]),
         *((module, "AVERAGE", setting["averaged"]) for module in (_rounds, _errors)),
@@ -166,7 +171,8 @@ def regrets(frame):
 
 def check(frame):
     """What must hold of the figures of all tables."""
-    mean = regrets(frame).groupby("epsilon")["regret"].mean()
+    fresh = frame[~frame["data"].isin(SEEN)]
+    mean = regrets(fresh).groupby("epsilon")["regret"].mean()
     assert (mean <= MOST).all(), mean
 
 
@@ -184,7 +190,7 @@ def show(frame):
         for r in found.itertuples()
     ]
     print_table(rows, ("table", "rule", "regret", "at most", "best of all seeds"))
-    for epsilon, group in found.groupby("epsilon"):
+    for epsilon, group in found[~found["data"].isin(SEEN)].groupby("epsilon"):
         means = group[["regret", "at most"]].mean()
         print(f"mean, epsilon {epsilon:g}: {means.round(2).to_dict()}")
 

@@ -134,3 +134,41 @@ def test_what_is_said_to_work_is_what_was_fitted(benchmark):
     assert len(both) > 900
     differ = both[fitted[both] != said[both]]
     assert not len(differ), list(differ)
+
+
+def test_regret_is_that_of_the_library_as_it_is(benchmark):
+    """What the rule of the additive models is compared with starts from the rule."""
+    regret = benchmark("additive_regret")
+    for module, name, value in regret.constants(regret.the_rule()):
+        assert getattr(module, name) == value, name
+    compared = [regret.in_words(setting) for setting in regret.settings()]
+    assert len({*compared, regret.RULE}) == 61
+    stored = regret.read_csv(regret.FILE, ())
+    for _, group in stored.groupby(["data", "epsilon"]):
+        assert set(group["setting"]) == {*compared, regret.RULE}
+    assert set(stored["data"]) == set(regret.LOADERS)
+    regret.check(stored)
+
+
+def test_regret_is_no_reward_for_noise(benchmark):
+    """Where all settings are alike, the best of those seen is no better."""
+    regret = benchmark("additive_regret")
+    scores = 5 * np.random.default_rng(0).normal(size=(20, 61, 2))
+    frame = pd.concat(
+        pd.DataFrame(
+            {
+                "data": f"table {k}",
+                "epsilon": 1.0,
+                "setting": [regret.RULE, *map(str, range(60))],
+                "first_half": halves[:, 0],
+                "other_half": halves[:, 1],
+                "score": halves.mean(axis=1),
+            }
+        )
+        for k, halves in enumerate(scores)
+    )
+    found = regret.regrets(frame)
+    assert abs(found["regret"].mean()) < 3
+    assert found["at most"].mean() > 6
+    with pytest.raises(AssertionError):
+        regret.check(frame.assign(first_half=np.arange(len(frame)) * 1.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,7 +22,8 @@ _FEWEST, _MOST = 50, 100
 _AFFORDABLE = 10**8  # cells read in all, beyond which more rounds are not worth it
 _FURTHEST = 10.0  # steps in the long run, in units of what is stable
 _CLIPS = (0.5, 0.75)  # within which the clip norm of residuals of classes lies
-_REGRESSION_CLIP, _REGRESSION_REACH = 0.2, 0.3
+# of numbers: from the first one, as the root of n * mu, where that is larger than this
+_REGRESSION_CLIPS, _MUCH, _REGRESSION_REACH = (0.2, 0.5), 800.0, 0.3
 _MOST_MOMENTUM = 0.9
 
 
@@ -111,7 +113,11 @@ def round_plan(
     if classification:
         clip = float(np.clip(reach / (rounds * furthest), *_CLIPS))
     else:
-        reach, clip = _REGRESSION_REACH * reach, _REGRESSION_CLIP
+        # what is clipped pulls skewed targets to their median: less where it costs less
+        least, most = _REGRESSION_CLIPS
+        growth = math.sqrt(n_records * mu / _MUCH)
+        clip = float(np.clip(least * growth, least, most))
+        reach = _REGRESSION_REACH * reach
     rate = min(reach / (clip * rounds), furthest)
     # steps longer than is stable are made of shorter ones that follow each other
     momentum = min(max(0.0, 1 - stable / rate), _MOST_MOMENTUM)
