@@ -73,7 +73,8 @@ class CodeBookMixin:
             wrong = "a category, and a regressor needs a number with bounds"
         if wrong is not None:
             raise ValueError(
-                f"The target {schema.target!r} of the parameter 'schema' is {wrong}."
+                f"The target {schema.target!r} of the parameter 'schema' is {wrong}. "
+                "Declare it so, or name another by schema.with_target(name)."
             )
 
     def _schema_map(self, scenario: Scenario, feature_map: Any) -> Any:

@@ -206,6 +206,10 @@ class PrivateAdditiveClassifier(
         # not as other classifiers, which refuse labels that they do not know
         return PrivateAdditiveModel._validate(self, X, y)
 
+    def _of_no_target(self) -> str | None:
+        # not as other classifiers: the histograms count records without a label too
+        return PrivateAdditiveModel._of_no_target(self)
+
     def _read_y(self, X: Any, y: Any) -> Any:
         codes = class_indices(self, X, y)
         self._check_outputs(self.classes_)

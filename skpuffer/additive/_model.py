@@ -97,7 +97,8 @@ class PrivateAdditiveModel(PrivateEstimatorMixin):
         return 1
 
     def _of_no_target(self) -> str | None:
-        return _NO_TARGET
+        # labels that are taken from the target are all known
+        return None if self._classes_from_data() else _NO_TARGET
 
     # -- fit ----------------------------------------------------------------------
 

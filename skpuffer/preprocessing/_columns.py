@@ -105,10 +105,11 @@ class PublicColumnTransformer(TransformerMixin, BaseEstimator):  # type: ignore[
         self._check_all()
         frame, names = read_columns(self, X, reset=reset)
         facts = self._facts(names)
+        said = self._parameter if self.schema is None else "schema"
         return [
             self._mapped(facts[i], frame.iloc[:, i].to_numpy(dtype=_plain(frame, i)))
             if i in facts
-            else as_number(frame.iloc[:, i], name, np.float64, self._parameter)
+            else as_number(frame.iloc[:, i], name, np.float64, said)
             for i, name in enumerate(names)
         ]
 
@@ -208,6 +209,8 @@ def as_number(
         remedy = f"say what it is, {parameter}={{{name!r}: ...}}"
         if parameter == "categories":
             remedy = f"give its public categories, categories={{{name!r}: [...]}}"
+        if parameter == "schema":
+            remedy = "the parameter 'schema' does not say what it is: add it there"
         raise ValueError(
             f"The column {name!r} is not numeric: {remedy}, or leave it out."
         )

@@ -68,7 +68,7 @@ def public_column(
     Raises
     ------
     ValueError
-        If there is no value, only one number, or too many levels.
+        If there is no value, an infinite one, or too many levels.
     """
     check_count(max_levels=max_levels)
     known = values[~(values.isna() | values.isin(missing))]
@@ -86,6 +86,9 @@ def public_column(
             shares=tuple(float(known.eq(level).mean()) for level in levels),
         )
     number = pd.to_numeric(known, errors="coerce")
+    if pd.api.types.is_numeric_dtype(number.dtype):
+        # types of other libraries lack some of the arithmetic
+        number = number.astype(float)
     numeric = not number.isna().any() and not pd.api.types.is_datetime64_any_dtype(
         values
     )

@@ -343,7 +343,7 @@ class Schema:
         Raises
         ------
         ValueError
-            If a column has no value, is constant, or has too many levels.
+            If a column has no value, an infinite one, or too many levels.
         """
         read = functools.partial(
             _public.public_column, max_levels=max_levels, missing=tuple(missing)

@@ -21,7 +21,7 @@ from skpuffer._raw_tables import (
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin, Task
 from skpuffer.exceptions import PrivacyWarning
-from skpuffer.releases import AdaptiveRelease, PublicContext, Sensitivity, Stage
+from skpuffer.releases import AdaptiveRelease, PublicContext
 from skpuffer.scenarios import AttributeScenario, RecordScenario, Scenario
 from skpuffer.schema import Schema
 from skpuffer.utils._checks import check_count, noise_generator
@@ -31,7 +31,7 @@ from skpuffer.utils._warn import warn
 from ._cells import TableCells
 from ._counts import joint_counts
 from ._plan import Plan, SynthesisContext
-from ._structure import Budget
+from ._structure import Budget, Structure
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -300,10 +300,11 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
             name="synthetic table",
             **layout._asdict(),
         )
-        # Of a release of sensitivity one, which every layout of stages is made to be:
-        # so the noise is known before the stages are.
-        one = Sensitivity(add_remove={1: 1, 2: 1}, replace={1: 1, 2: 1})
-        probe = make(context=context, stages=(Stage("count", 1, one, 1.0),))
+        # Every layout of stages is made to have sensitivity one, so the noise is known
+        # before the stages are. It is asked of tables nonetheless: of one count, an
+        # accountant that chooses among families would take another than of those.
+        tables = Structure(cells.n_cells).stages(tuple(self.shares), layout.norm)
+        probe = make(context=context, stages=tables)
         noise = task.accountant.calibrate(probe, task.scenario).noise
         budget = Budget(float(np.max(noise.std(1))), layout.relation, layout.norm)
         plan = Plan.within(cells, n, budget, tuple(self.shares))

@@ -352,6 +352,13 @@ def test_bad_tables(X, words):
     assert not [name for name in vars(model) if name.endswith("_")]
 
 
+def test_one_record_is_refused():
+    model = kmeans(1)
+    with pytest.raises(ValueError, match="minimum of 2"):
+        model.fit(np.ones((1, 2)))
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
 def test_weights_are_refused():
     with pytest.raises(TypeError, match="weighs more"):
         kmeans().fit(blobs(30), sample_weight=np.ones(30))

@@ -192,6 +192,7 @@ def test_steps_of_a_pipeline():
         (PublicImputer({"age": 1}, missing="?"), "'missing' must be a list"),
         (PublicImputer({"age": 1}, schema=SCHEMA), "'fill' and 'schema'"),
         (PublicImputer({"job": "x"}), "'age' is not numeric"),
+        (PublicImputer(schema=Schema({"job": ["x", "y"]})), "'age'.*'schema'.*add it"),
         (PublicBinner({"height": [0, 1]}), "'bins' names"),
         (PublicBinner({"age": [1, 0]}), "'age'"),
         (PublicBinner({"age": 5}), "'age' two edges"),

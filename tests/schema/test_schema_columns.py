@@ -255,6 +255,17 @@ def test_bad_public_tables(table, options, match):
         Schema.from_public(pd.DataFrame(table), **options)
 
 
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+def test_types_of_a_public_table_change_nothing(backend):
+    if backend == "pyarrow":
+        pytest.importorskip("pyarrow")
+    table = pd.DataFrame(
+        {"n": [1, 5, 3, 9], "x": [0.5, 2.5, 2.0, 1.0], "s": ["b", "a", None, "b"]}
+    )
+    held = table.convert_dtypes(dtype_backend=backend)
+    assert Schema.from_public(held) == Schema.from_public(table)
+
+
 def test_from_an_array_is_refused():
     with pytest.raises(TypeError, match="data frame of public rows"):
         Schema.from_public(np.zeros((3, 2)))

@@ -277,6 +277,14 @@ def test_structure_does_not_depend_on_the_data():
         assert one.noise_ == two.noise_
 
 
+def test_structure_is_of_the_noise_that_is_drawn():
+    # of one count Laplace noise would be the least, of these tables it is not
+    for epsilon, structure in ((1.5, "tree"), (0.8, "independent")):
+        for kind in (PrivacyLoss, Best):
+            model = synthesizer(kind(epsilon, delta=1e-5)).fit(people(1000))
+            assert model.structure_ == structure
+
+
 # -- scenarios and accountants ---------------------------------------------------------
 
 
