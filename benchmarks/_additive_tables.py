@@ -17,14 +17,10 @@ from sklearn.datasets import (
     load_wine,
     make_classification,
     make_friedman1,
-    make_friedman3,
-    make_gaussian_quantiles,
-    make_hastie_10_2,
 )
 from sklearn.model_selection import train_test_split
 
 from skpuffer.datasets import (
-    fetch_activity,
     fetch_adult,
     fetch_german_credit,
     fetch_heart,
@@ -215,7 +211,7 @@ def _of_classes(load):
     return _numeric(X, y, sorted({*y.tolist()}))
 
 
-def _student():
+def student():
     """Pass or fail in Portuguese, without the earlier grades."""
     X, y = _published(fetch_student, subject="portuguese")
     X = X.drop(columns=["G1", "G2"])
@@ -227,41 +223,6 @@ def _student():
     }
     return Table(X, (np.asarray(y) >= 12).astype(int), Schema(columns), [0, 1])
 
-
-def _activity():
-    """Which of four activities, from the room, the trial's sex and the time."""
-    X, y = _published(fetch_activity)
-    columns = {
-        "room": Category(("S1", "S2")),
-        "sex": Category(("F", "M")),
-        "time_s": Number(0, 2000, amount=True),
-    }
-    return Table(X[list(columns)], np.asarray(y) - 1, Schema(columns), [0, 1, 2, 3])
-
-
-def _hastie():
-    X, y = make_hastie_10_2(12_000, random_state=0)
-    return _numeric(X, (y > 0).astype(int), [0, 1])
-
-
-def _quantiles():
-    X, y = make_gaussian_quantiles(n_samples=5000, n_features=6, random_state=0)
-    return _numeric(X, y, [0, 1, 2])
-
-
-def _friedman3():
-    X, y = make_friedman3(8000, noise=0.1, random_state=0)
-    return _numeric(X, y, (-1.0, 2.0))
-
-
-#: Chosen before the rule had seen them, and for no other use.
-LOADERS_OF_REGRET = {
-    "activity": _activity,
-    "friedman3": _friedman3,
-    "gaussian_quantiles": _quantiles,
-    "hastie": _hastie,
-    "student": _student,
-}
 
 LOADERS = {
     "adult": adult,

@@ -1,7 +1,7 @@
 """Accuracy and time of additive models, beside InterpretML's, at the same promise.
 
     python -m benchmarks.additive_models [--quick] [--data NAME ...] [--seeds N]
-                                         [--only ours|peers|million|regret|beliefs]
+                                         [--only ours|peers|million]
 
 Library defaults, delta = 1e-5, one record added or removed; ``replace`` and all pairs
 (``interactions="all"``) are settings of their own. Means over splits with a quarter
@@ -16,12 +16,6 @@ has test rows. Code books are those of ``_additive_tables``.
 * ``--only million`` times a fit of a million rows with 14 features, beside DP-EBM's and
   beside the floor of a round: one gather and one sum over the joint codes.
 
-* ``--only regret`` compares the rule with the best of 60 settings of it, found by the
-  test rows, on five tables that it was not chosen on, at epsilon = 1: how far steps go,
-  how many rounds there are and how strong the ridge is.
-* ``--only beliefs`` is the census of ``benchmarks.beliefs`` (declared odds of race, two
-  for the rest) on raw columns.
-
 CPU times are of one thread, medians. ``--quick`` takes two small tables and two seeds,
 checks what must hold on every machine and stores nothing; any other run stores its
 figures in ``benchmarks/results``. Tables whose files SKPUFFER_TEST_DATA does not name
@@ -29,41 +23,29 @@ are skipped.
 """
 
 import argparse
-import itertools
 import time
 import warnings
-from unittest import mock
 
 import numpy as np
 import pandas as pd
-from sklearn.compose import make_column_transformer
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss, r2_score, roc_auc_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from threadpoolctl import threadpool_limits
 
 import skpuffer
-from benchmarks._additive_tables import LOADERS, LOADERS_OF_REGRET, Table, adult
+from benchmarks._additive_tables import LOADERS, Table
 from benchmarks._peers import DP_EBM
 from benchmarks._report import print_table, read_csv, renewed, versions, write_csv
-from benchmarks._rows import NAMES, NUMBERS, PLAIN
 from benchmarks._tables import Split
-from skpuffer.accountants import OverlapAmplification, PrivacyLoss
+from skpuffer.accountants import PrivacyLoss
 from skpuffer.additive import (
     PrivateAdditiveClassifier,
     PrivateAdditiveRegressor,
-    _basis,
-    _plan,
 )
 from skpuffer.additive._basis import make_basis
 from skpuffer.additive._codes import CodedRows
 from skpuffer.additive._rounds import ResidualSums
 from skpuffer.exceptions import PrivacyWarning
 from skpuffer.scenarios import (
-    AttributeScenario,
-    BoundedOdds,
-    DeclaredOdds,
     RecordScenario,
 )
 from skpuffer.schema import Number, Schema
@@ -78,7 +60,7 @@ SCORES = ["accuracy", "auc", "log_loss", "r2", "gain", "cpu_seconds"]
 PAIRS = ("make_classification", "friedman", "adult")
 MILLION = "a million rows"
 #: What may be measured alone.
-PARTS = ("ours", "peers", "million", "regret", "beliefs")
+PARTS = ("ours", "peers", "million")
 
 #: What must be met: (table, setting, epsilon) -> least accuracy or R2, AUC, and the
 #: largest log loss.
@@ -102,16 +84,6 @@ TARGETS = {
 
 #: Tables too small for epsilon = 0.1: `n * mu / sqrt(n_features)` is below 10.
 FEW = ("german_credit", "heart", "wine", "digits", "diabetes", "breast_cancer")
-
-#: Accuracy under a declared belief, by number of private rows and epsilon.
-BELIEFS = {
-    (1000, 0.1): 0.791,
-    (1000, 0.3): 0.825,
-    (1000, 1.0): 0.839,
-    (5000, 0.1): 0.838,
-    (5000, 0.3): 0.847,
-    (5000, 1.0): 0.856,
-}
 
 
 # -- measuring -----------------------------------------------------------------------
@@ -311,94 +283,6 @@ def measure_million(with_peer):
     return pd.concat(found, ignore_index=True)
 
 
-# -- regret --------------------------------------------------------------------------
-
-REACHES, ROUNDS, RIDGES = (0.25, 0.5, 1.0, 2.0, 4.0), (30, 50, 100, 200), (0.25, 1, 4)
-RULE = "the rule"
-
-
-def fresh_tables():
-    """Five tables that the rule was not chosen on."""
-    return {name: LOADERS_OF_REGRET[name]() for name in sorted(LOADERS_OF_REGRET)}
-
-
-def measure_regret(n_seeds=3):
-    """Return the mean score of each setting on each table."""
-    rows = []
-    for name, table in fresh_tables().items():
-        score = "r2" if table.is_regression else "accuracy"
-        for seed in range(n_seeds):
-            parts = table.split(seed)
-            found = _ours(table, parts, 1.0, seed)
-            rows.append((name, "ours", RULE, 1.0, {score: found[score]}))
-            for reach, ridge in itertools.product(REACHES, RIDGES):
-                for rounds in ROUNDS:
-                    with (
-                        mock.patch.object(_plan, "REACH", reach),
-                        mock.patch.object(_basis, "_RIDGE", 16.0 * ridge),
-                    ):
-                        found = _ours(table, parts, 1.0, seed, n_rounds=rounds)
-                    setting = f"reach {reach:g}, rounds {rounds}, ridge {ridge:g}"
-                    rows.append((name, "ours", setting, 1.0, {score: found[score]}))
-    return _mean(rows, versions("numpy", "scipy", "scikit-learn"))
-
-
-def regret(table):
-    """Return how far the rule is from the best setting, by table."""
-    found = table[table["data"].isin(LOADERS_OF_REGRET)]
-    if found.empty:
-        return None
-    score = found["accuracy"].fillna(found["r2"])
-    best = score.groupby(found["data"]).max()
-    rule = score[found["setting"] == RULE].groupby(found["data"]).first()
-    return best - rule
-
-
-# -- beliefs -------------------------------------------------------------------------
-
-
-def measure_beliefs(n_splits=5):
-    """Return accuracies on Adult where race is secret, by what is promised."""
-    table = adult()
-    X, y = table.X, table.y
-    white = (X["race"] == "White").to_numpy()
-    columns = NUMBERS + NAMES
-    rows = X[columns].copy()
-    for name in NAMES:
-        rows[name] = rows[name].astype(object).where(rows[name].notna(), "?")
-    schema = table.schema.select(columns)
-    found = []
-    for size, split in itertools.product((1000, 5000), range(n_splits)):
-        order = np.random.default_rng(split).permutation(len(y))
-        public, private, others = np.split(order, [16_000, 16_000 + size])
-        coder = make_column_transformer(
-            (OneHotEncoder(handle_unknown="ignore"), NAMES), (StandardScaler(), NUMBERS)
-        )
-        odds = make_pipeline(coder, LogisticRegression(max_iter=1000))
-        odds.fit(rows.iloc[public], white[public])
-        belief = DeclaredOdds(odds, rows.iloc[public], rest=BoundedOdds(2.0))
-        secret = AttributeScenario("race", level="record", prior=belief)
-        for epsilon in (0.1, 0.3, 1.0):
-            for promise, scenario in {**PLAIN, "declared odds": secret}.items():
-                kind = PrivacyLoss if promise in PLAIN else OverlapAmplification
-                model = PrivateAdditiveClassifier(
-                    scenario,
-                    kind(epsilon, delta=DELTA),
-                    schema=schema,
-                    classes=table.target,
-                    random_state=split,
-                ).fit(rows.iloc[private], y[private])
-                held = rows.iloc[others], y[others]
-                scores = {
-                    "accuracy": model.score(*held),
-                    "auc": roc_auc_score(held[1], model.decision_function(held[0])),
-                    "gain": model.certificate_.gain or np.nan,
-                }
-                name = f"adult, race secret, n={size}"
-                found.append((name, "ours", promise, epsilon, scores))
-    return _mean(found, versions("numpy", "scipy", "scikit-learn"))
-
-
 # -- what must hold ------------------------------------------------------------------
 
 
@@ -434,13 +318,6 @@ def check(table, slack=0.0):
         if row["model"] == "DP-EBM":
             score = "r2" if np.isnan(row["accuracy"]) else "accuracy"
             assert ours.loc[mine, score] > row[score], (mine, row)
-    far = regret(table)
-    if far is not None:
-        assert far.mean() <= 0.01, far
-    for (size, epsilon), least in BELIEFS.items():
-        key = (f"adult, race secret, n={size}", "ours", "declared odds", epsilon)
-        if key in found.index:
-            assert found.loc[key, "accuracy"] >= least - 0.005, (key, found.loc[key])
     for name in ("adult", MILLION):
         times = table[(table["data"] == name) & (table["epsilon"] == 1.0)]
         times = times.set_index(["model", "setting"])["cpu_seconds"]
@@ -501,19 +378,12 @@ def main(arguments=None):
             print(name, "done", flush=True)
         if options.only == "million" or not (options.quick or options.only):
             frames.append(measure_million(peers))
-        if options.only == "regret":
-            frames.append(measure_regret())
-        if options.only == "beliefs":
-            frames.append(measure_beliefs())
     found = pd.concat([f for f in frames if f is not None], ignore_index=True)
     if not options.quick:
         old = read_csv(FILE, found.columns)
         found = renewed(old, found, KEY)
         write_csv(found.round(dict.fromkeys(SCORES, 5)), FILE)
-    show(found[~found["data"].isin(LOADERS_OF_REGRET)])
-    far = regret(found)
-    if far is not None:
-        print(f"regret: {far.round(4).to_dict()}, mean {far.mean():.4f}")
+    show(found)
     check(found, slack=0.1 if options.quick else 0.0)
 
 

@@ -34,7 +34,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from threadpoolctl import threadpool_limits
 
-from benchmarks._additive_tables import LOADERS, LOADERS_OF_REGRET
+from benchmarks._additive_tables import LOADERS, student
 from benchmarks._report import print_table, read_csv, renewed, versions, write_csv
 from benchmarks.additive_models import model_of
 from skpuffer.accountants import PrivacyLoss
@@ -48,7 +48,7 @@ DELTA = 1e-5
 EPSILONS = (0.1, 0.3, 1.0)
 FILE = "other_models.csv"
 KEY = ["data", "model", "setting", "epsilon"]
-TABLES = LOADERS | {"student": LOADERS_OF_REGRET["student"]}
+TABLES = LOADERS | {"student": student}
 
 
 def with_moments(schema, X):
