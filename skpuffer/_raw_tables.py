@@ -12,6 +12,7 @@ from skpuffer.utils._reading import (
     column_names,
     is_frame,
     matching_names,
+    object_rows,
     read_table,
     row_count,
 )
@@ -93,7 +94,7 @@ def read_raw(estimator: Any, X: Table, *, reset: bool) -> Any:
             "categories={column: [levels]}, or a 'schema'; or pass a dense array, "
             "X.toarray()."
         )
-    X = read_table(X)
+    X = read_table(object_rows(X))
     if is_frame(X):
         # what a column may hold is the code book's to say, not scikit-learn's
         validate_data(estimator, X, "no_validation", reset=reset, skip_check_array=True)

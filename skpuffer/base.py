@@ -334,6 +334,9 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
             schema_map = feature_map = self._schema_map(scenario, feature_map)
             X = schema_map.schema.frame(X)
         target_name = _target_name(y)
+        if target_name is None and y is not None and self.schema is not None:
+            # so that a secret is found out there too, and a prior knows its column
+            target_name = self.schema.target
         if scenario.is_coded:
             # what nothing refuses later must be a record that the belief speaks of; a
             # step before the model may take missing values as well

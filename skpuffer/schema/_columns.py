@@ -327,13 +327,22 @@ def _from_dict(given: dict[str, Any]) -> Column:
 
 def level_text(value: Any) -> str:
     """Return a level as a table of texts has it."""
-    value = _plain(value)
+    value = real_part(_plain(value))
     # a whole number is written as one, whatever type a table has it in
     if isinstance(value, float | Decimal) and _is_whole(value):
         value = int(value)
     if isinstance(value, bytes):
         value = value.decode("utf-8", errors="replace")
     return str(value).strip()
+
+
+def real_part(value: Any) -> Any:
+    """Return a complex number without an imaginary part as a real one.
+
+    A single complex number makes such of all numbers of a column, which must not change
+    how the others are read.
+    """
+    return value.real if isinstance(value, complex) and value.imag == 0 else value
 
 
 def _is_whole(value: float | Decimal) -> bool:

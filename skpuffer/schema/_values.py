@@ -16,9 +16,9 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from skpuffer.utils._reading import is_frame, read_table
+from skpuffer.utils._reading import is_frame, object_rows, read_table
 
-from ._columns import Category, Number, is_missing, level_text
+from ._columns import Category, Number, is_missing, level_text, real_part
 
 if TYPE_CHECKING:
     from skpuffer.utils._types import Array, Booleans, Floats, Indices
@@ -48,6 +48,7 @@ def column_arrays(X: Any, names: Sequence[Hashable]) -> list[Array]:
     ValueError
         If a column is not there.
     """
+    X = object_rows(X)
     # an array of objects may hold anything: what it holds is read, and never refused
     if type(X) is not np.ndarray or X.dtype != object or X.ndim != 2:
         X = read_table(X)
@@ -84,7 +85,12 @@ def _array(X: Any, frame: Any, name: Hashable) -> Array:
         kind = object if isinstance(column.dtype, pd.CategoricalDtype) else None
         values: Array = column.to_numpy(dtype=kind)
         return values
-    return np.asarray(frame.get_column(name).to_numpy())
+    column = frame.get_column(name)
+    try:
+        return np.asarray(column.to_numpy())
+    # of a type that NumPy lacks, as of whole numbers beyond 64 bits
+    except Exception:
+        return np.array([*column.to_list(), None], dtype=object)[:-1]
 
 
 def numbers(column: Number, values: Array) -> tuple[Floats, Booleans]:
@@ -189,9 +195,7 @@ _TEXT = frozenset({str, type(None), type(pd.NA)})
 
 def _texts(values: Array) -> tuple[Indices, list[str]]:
     """Texts of a column, each once, and the position of each value's: -1 for none."""
-    values = np.asarray(values)
-    if values.dtype.kind != "O":
-        values = values.astype(object)
+    values = _objects(np.asarray(values))
     kinds = set(map(type, values))
     # a frame's usual gap among texts: a float, but no number
     if float in kinds and kinds <= _TEXT | {float}:
@@ -204,8 +208,22 @@ def _texts(values: Array) -> tuple[Indices, list[str]]:
     return positions, [level_text(value) for value in uniques.tolist()]
 
 
+def _objects(values: Array) -> Array:
+    """Values as a column of objects has them, which one text among them makes it."""
+    # NumPy makes whole numbers of dates this fine, and pandas' dates are them
+    fine = values.dtype.kind == "M" and np.datetime_data(values.dtype)[0] == "ns"
+    if fine or values.dtype.kind == "m":
+        dates: Array = pd.Series(values).astype(object).to_numpy()
+        return dates
+    return values if values.dtype.kind == "O" else values.astype(object)
+
+
 def _text(value: Any) -> str | None:
-    return None if is_missing(value) else level_text(value)
+    try:
+        return None if is_missing(value) else level_text(value)
+    # of a whole number of more digits than Python writes, or of a foreign object
+    except Exception:
+        return None
 
 
 #: Types of which pandas reads a whole column at once, each value by itself.
@@ -216,8 +234,11 @@ def _floats(values: Array) -> Floats:
     """Numbers of a column, NaN for what is none."""
     kind = values.dtype.kind
     if kind in "biuf":
-        return values.astype(float)
-    # dates and complex numbers are none
+        with np.errstate(over="ignore"):  # of more than double precision
+            return values.astype(float)
+    if kind == "c":
+        values, kind = values.astype(object), "O"
+    # dates are none
     if kind not in "OUS" and not _is_masked_number(values):
         return np.full(len(values), np.nan)
     held = np.asarray(values, dtype=object)
@@ -232,6 +253,7 @@ def _floats(values: Array) -> Floats:
 
 def _number(value: Any) -> Any:
     """One value as a float, a text that may be one, or None."""
+    value = real_part(value)
     if isinstance(value, bytes):
         return value.decode("utf-8", errors="replace")
     if isinstance(value, str):

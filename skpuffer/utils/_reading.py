@@ -30,6 +30,7 @@ __all__ = [
     "floats",
     "is_frame",
     "matching_names",
+    "object_rows",
     "ordered_labels",
     "read_groups",
     "read_labels",
@@ -60,6 +61,20 @@ def as_table(X: Any) -> Any:
     """
     refuse_mask(X, "X")
     return X if hasattr(X, "shape") or is_frame(X) else np.asarray(X, dtype=object)
+
+
+def object_rows(X: Any) -> Any:
+    """Return lists of rows as an array of objects, and anything else as it is.
+
+    An array of numbers would make numbers of the truth values that stand beside them,
+    in all rows as soon as a single one holds a number.
+    """
+    if not isinstance(X, list | tuple):
+        return X
+    try:
+        return np.asarray(X, dtype=object)
+    except Exception:  # refused later, where nothing of it is quoted
+        return X
 
 
 def refuse_mask(values: object, name: str) -> None:
@@ -235,7 +250,8 @@ def read_labels(y: Any, *, numeric: bool = False, missing: bool = False) -> Any:
             "The parameter 'y' is a sparse matrix. Give one target for each record, as "
             "y.toarray().ravel()."
         )
-    y = _as_array(y, "y")
+    # where what is no target counts as nothing, a complex number is none either
+    y = _as_array(y, "y", refuse_complex=not missing)
     if numeric:
         y = as_numbers(y, "The parameter 'y'")
     if missing:
@@ -402,7 +418,7 @@ def _missing(values: NDArray[Any]) -> Booleans:
         return np.zeros(values.shape, dtype=bool)
 
 
-def _as_array(values: Any, name: str) -> Any:
+def _as_array(values: Any, name: str, refuse_complex: bool = True) -> Any:
     """A plain array without a mask, or a sparse matrix, of real entries."""
     if sparse.issparse(values):
         _refuse_complex(values, f"The parameter {name!r}")
@@ -420,7 +436,8 @@ def _as_array(values: Any, name: str) -> Any:
             f"{type(values).__name__} could not be made one: see that all rows are of "
             "one length."
         )
-    _refuse_complex(array, f"The parameter {name!r}")
+    if refuse_complex:
+        _refuse_complex(array, f"The parameter {name!r}")
     return array
 
 

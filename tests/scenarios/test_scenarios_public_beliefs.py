@@ -3,6 +3,7 @@
 import copy
 import pickle
 import threading
+from decimal import Decimal
 
 import joblib
 import numpy as np
@@ -31,6 +32,7 @@ from skpuffer.scenarios import (
     ReferenceTable,
 )
 from skpuffer.scenarios.priors._coding import coding_of
+from skpuffer.schema import Number, Schema
 from skpuffer.summary import PrivateMean
 
 #: Two values of z, of masses .6 and .4 given one secret, .4 and .6 given the other.
@@ -594,3 +596,20 @@ def test_what_is_worked_out_of_public_rows_is_kept_by_clones_and_made_anew_for_o
     (other,) = twin._public_tables()
     assert other.frame()["age"].nunique() == 5
     assert scenario._public_tables()[0] is read
+
+
+@pytest.mark.parametrize("by", ["edges", "schema"])
+@pytest.mark.parametrize("other", [1j, 10**400, -1, 2**63, "x", None], ids=str)
+@pytest.mark.parametrize("value", ["x", "4", 2**63, 3, Decimal(3)], ids=str)
+def test_a_record_is_read_alike_whatever_stands_beside_it(by, value, other):
+    rows = pd.DataFrame({"secret": [0, 1] * 4, "u": [0.0, 1, 3, 4, 5, 6, 7, 8]})
+    bins = {"u": [2.0, 5.0]} if by == "edges" else Schema({"u": Number(0, 9, bins=3)})
+    prior = AttributeScenario(
+        "secret", level="record", prior=BinnedLaw(rows, bins=bins), prior_as="law"
+    )
+
+    def read(*values):
+        frame = pd.DataFrame({"u": pd.Series(list(values), dtype=object)})
+        return prior.coded_records(frame, None, None, fill_rows=True)[0]["u"].tolist()
+
+    assert read(value, other) == read(value) + read(other)

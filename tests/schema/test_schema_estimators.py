@@ -2,6 +2,7 @@
 
 import inspect
 import pickle
+from decimal import Decimal
 from unittest import mock
 
 import numpy as np
@@ -19,6 +20,7 @@ from skpuffer.accountants import GroupPrivacy, OverlapAmplification
 from skpuffer.base import PrivateEstimatorMixin
 from skpuffer.compose import OutputPerturbation, PublicPreprocessing
 from skpuffer.ensemble import PATEClassifier
+from skpuffer.exceptions import ScenarioError
 from skpuffer.inspection._twins import baselines_of
 from skpuffer.linear_model import (
     PrivateLogisticRegression,
@@ -196,6 +198,27 @@ def test_the_secret_is_no_feature(entry, seen):
         expected = answers(model, X.drop(columns="race", errors="ignore"))
         for other in (X, X.assign(race="B")):
             np.testing.assert_array_equal(answers(model, other), expected)
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_the_secret_is_not_the_target_of_the_code_book(named):
+    secret = AttributeScenario("y", level="record", prior=BoundedOdds(50.0))
+    y = labels() if named else labels().to_numpy()
+    with pytest.raises(ScenarioError, match="names the target 'y'"):
+        PrivateCategoricalNB(secret, schema=CLASSES).fit(table(), y)
+
+
+@pytest.mark.parametrize(
+    "strange", [1j, 2 + 0j, 10**5000, [1], Decimal("sNaN")], ids=type
+)
+def test_no_label_that_is_held_is_refused(strange):
+    y = labels().astype(object)
+    y[0] = "no"
+    other = y.copy()
+    other.iat[0] = strange
+    model = PrivateCategoricalNB(schema=CLASSES, random_state=0)
+    moved = model.fit(table(), other).certificate_
+    assert moved == model.fit(table(), y).certificate_
 
 
 @every

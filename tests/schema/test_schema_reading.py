@@ -1,6 +1,7 @@
 """How tables are read by a code book: cells, numbers, and whatever they hold."""
 
 import datetime
+import math
 from decimal import Decimal
 
 import numpy as np
@@ -28,6 +29,7 @@ STRANGE = [
     float("inf"), "inf", 1e300, "x", "?", -99, "-99", datetime.date(2020, 1, 1),
     pd.Timestamp("2020"), np.datetime64("2020-01-01"), 1 + 2j, [1, 2], [[1], [2, 3]],
     {}, np.float32(3), np.int8(7), object, "1e5", "1_0", "0x1", "nan", np.bool_(True),
+    10**5000, 3 + 0j,
 ]  # fmt: skip
 
 
@@ -152,6 +154,57 @@ def test_rows_are_read_one_by_one_and_nothing_raises(rows, order):
         np.testing.assert_array_equal(alone, together)
         np.testing.assert_array_equal(mapped(table[shuffled]), together[shuffled])
         assert np.all(np.isfinite(together))
+
+
+def rows_of(values):
+    return [[value] for value in values]
+
+
+def pandas_frame(values):
+    return pd.DataFrame({"c": values})
+
+
+def polars_frame(values):
+    return pl.DataFrame({"c": pl.Series(values, strict=False)})
+
+
+NUMBER = Number(0, 9, missing_level=True)
+
+
+@pytest.mark.parametrize(
+    "make, entry, value, other",
+    [
+        (pandas_frame, NUMBER, 3, 1 + 2j),
+        (pandas_frame, ["1", "2"], 1.0, 1 + 2j),
+        (pandas_frame, NUMBER, 3, 2**65),
+        (pandas_frame, ["3"], 3, None),
+        # as texts, which pandas makes objects of
+        (pandas_frame, ["2020-01-01 00:00:00"], pd.Timestamp("2020"), "unknown"),
+        (pandas_frame, ["1 days 00:00:00"], pd.Timedelta("1 days"), "unknown"),
+        (polars_frame, NUMBER, 3, 2**65),
+        (polars_frame, ["3"], 3, None),
+        (rows_of, ["True", "False"], True, 2.5),
+        (rows_of, ["True", "False"], True, math.nan),
+        (rows_of, ["3"], 3, 2.5),
+    ],
+    ids=lambda x: getattr(x, "__name__", str(x)),
+)
+def test_one_value_gives_a_column_another_type_and_no_other_value(
+    make, entry, value, other
+):
+    cells = Schema({"c": entry}).binning()
+    alone = cells(make([value]))[0, 0]
+    assert cells(make([value, other]))[0, 0] == alone
+    assert cells(make([value, value])).ravel().tolist() == [alone] * 2
+
+
+def test_dates_are_read_alike_however_fine():
+    book = Schema({"c": ["2020-01-01 00:00:00", "unknown"]})
+    for unit in ("s", "us", "ns"):
+        dates = pd.Series(pd.to_datetime(["2020-01-01", None])).astype(f"M8[{unit}]")
+        for column in (dates, pd.concat([dates, pd.Series(["unknown"])])):
+            codes = book.binning()(column.to_frame("c"))[:, 0].tolist()
+            assert codes == [0, 2, 1][: len(column)]
 
 
 # -- tables ----------------------------------------------------------------------------

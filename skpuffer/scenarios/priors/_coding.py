@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from skpuffer.exceptions import ScenarioError
 from skpuffer.schema import Binning, Schema
+from skpuffer.schema._values import plain_numbers
 from skpuffer.utils._types import Floats, Indices
 
 __all__ = ["Cells", "Coding", "Levels", "Numbers", "coding_of"]
@@ -126,6 +127,8 @@ class Cells:
     def codes(self, column: Any) -> Indices:
         """Index of the cell that each value is in."""
         values = np.asarray(column)[:, None]
+        if values.dtype.kind == "c":  # as objects, of which none is refused
+            values = values.astype(object)
         return self.binning(values)[:, 0].astype(np.intp)
 
     def read(self, column: Any) -> NDArray[Any]:
@@ -209,8 +212,9 @@ def _kind(dtype: Any) -> str | None:
 
 
 def _numbers(column: Any) -> Floats:
-    # text that is no number is missing: an error would quote it
-    return np.asarray(pd.to_numeric(pd.Series(column), errors="coerce"), dtype=float)
+    # Text that is no number is missing: an error would quote it. Each value by itself,
+    # whatever else a column holds.
+    return plain_numbers(np.asarray(column))
 
 
 def coding_of(
