@@ -10,7 +10,7 @@ from sklearn.base import is_classifier, is_regressor
 from sklearn.utils import get_tags
 
 from skpuffer.schema import Schema
-from skpuffer.schema._agreement import check_agreement
+from skpuffer.schema._agreement import check_agreement, check_same_book
 
 if TYPE_CHECKING:
     from skpuffer.scenarios import Scenario
@@ -92,6 +92,8 @@ class CodeBookMixin:
         position = scenario.secret_position(schema.names, len(schema))
         if position is not None:
             schema = schema.without(schema.names[position])
+        if scenario.code_book is not None:
+            check_same_book(schema, scenario.code_book)
         return self._read_by(schema)
 
     def _read_by(self, schema: Schema) -> Any:

@@ -93,6 +93,9 @@ class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc]
     #: Whether the data is read through a public coding of the scenario.
     is_coded: bool = False
 
+    #: Code book of that coding, a :class:`~skpuffer.schema.Schema`, where there is one.
+    code_book: Any = None
+
     def coded(self, X: Any) -> Any:
         """Return a table as the scenario's public coding reads it, row by row.
 

@@ -222,6 +222,11 @@ class BlocksScenario(Scenario):
         """Whether the data is read through a coding of the scenario of a block."""
         return self.scenario.is_coded
 
+    @property
+    def code_book(self) -> Any:
+        """Code book of the scenario of a block, or None."""
+        return self.scenario.code_book
+
     def coded(self, X: Any) -> Any:
         """Return a table as the scenario of a block reads it, row by row."""
         return self.scenario.coded(X)

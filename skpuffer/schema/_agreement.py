@@ -9,12 +9,12 @@ import numpy as np
 
 from skpuffer.utils._bounds import check_bounds
 
-from ._columns import Category, Number, is_missing
+from ._columns import Category, Number, is_missing, level_text
 
 if TYPE_CHECKING:
     from ._schema import Schema
 
-__all__ = ["check_agreement"]
+__all__ = ["check_agreement", "check_same_book"]
 
 
 def check_agreement(schema: Schema, parameters: Mapping[str, Any]) -> None:
@@ -42,6 +42,51 @@ def check_agreement(schema: Schema, parameters: Mapping[str, Any]) -> None:
     for name, check in checks.items():
         if parameters.get(name) is not None:
             check(schema, parameters[name])
+
+
+def check_same_book(schema: Schema, believed: Schema) -> None:
+    """Refuse a belief whose code book is that of another table.
+
+    Records are coded by the belief before an estimator reads them: what it may write,
+    the estimator must know.
+
+    Parameters
+    ----------
+    schema : Schema
+        Of the estimator, without the secret.
+    believed : Schema
+
+    Raises
+    ------
+    ValueError
+        Naming the column.
+    """
+    for name in (*schema.names, schema.target):
+        if name is None or name not in believed:
+            continue
+        own, other = schema[name], believed[name]
+        wrong = None
+        if type(own) is not type(other):
+            wrong = "a number in one of them and a category in the other"
+        elif None not in (own.unit, other.unit) and own.unit != other.unit:
+            wrong = f"in {own.unit!r} and in {other.unit!r}"
+        elif isinstance(own, Category) and isinstance(other, Category):
+            known = set(map(level_text, own.levels))
+            strange = [v for v in other.levels if level_text(v) not in known]
+            if strange:
+                wrong = f"of other levels, {strange!r}, in the latter"
+        elif (
+            isinstance(own, Number)
+            and isinstance(other, Number)
+            and (own.high <= other.low or other.high <= own.low)
+        ):
+            wrong = "of bounds that have nothing in common"
+        if wrong is not None:
+            raise ValueError(
+                "The parameter 'schema' and the code book 'bins' of the belief "
+                f"disagree: the column {name!r} is {wrong}. Write one code book, and "
+                "take the other from it."
+            )
 
 
 def _check_amounts(schema: Schema, given: Any) -> None:

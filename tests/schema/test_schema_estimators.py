@@ -506,6 +506,29 @@ def test_cells_of_a_belief_are_those_of_the_code_book():
         ).check()
 
 
+@pytest.mark.parametrize(
+    "name, entry, match",
+    [
+        ("job", ["X", "Y", "Z"], "'job' is of other levels.*'x', 'y', 'z'"),
+        ("job", (0, 9), "'job' is a number in one"),
+        ("age", (0.17, 0.9), "'age' is of bounds that have nothing in common"),
+        ("pay", ["low", "high"], "'pay' is of other levels"),
+    ],
+)
+def test_code_books_of_belief_and_model_that_disagree(name, entry, match):
+    # the belief's levels would all be read as missing ones, without a word
+    columns = {n: BELIEVED[n] for n in (*BELIEVED.names, "pay")} | {name: entry}
+    model = PrivateLogisticRegression(
+        attribute(),
+        OverlapAmplification(epsilon=0.3, delta=1e-5),
+        schema=Schema(columns, target="pay"),
+    )
+    private = people(100, 1)
+    with pytest.raises(ValueError, match=match):
+        model.fit(private, private["pay"])
+    assert not [held for held in vars(model) if held.endswith("_")]
+
+
 def test_records_without_a_target_are_ones_that_the_belief_speaks_of():
     scenario = attribute(("age", "job", "race", "pay"))
     private = people(200, 3).drop(columns="race")

@@ -28,6 +28,7 @@ from skpuffer.scenarios.priors._tables import (
     prior_arrays,
     secret_values,
 )
+from skpuffer.schema import Schema
 from skpuffer.utils._checks import (
     check_count,
     check_name,
@@ -453,6 +454,12 @@ class AttributeScenario(Scenario):
     def is_coded(self) -> bool:
         """Whether the data is read through the bins of a :class:`BinnedLaw`."""
         return self._binned() is not None
+
+    @property
+    def code_book(self) -> Any:
+        """Code book of those bins, or None."""
+        bins = getattr(self._binned(), "bins", None)
+        return bins if isinstance(bins, Schema) else None
 
     def coded(self, X: Any) -> Any:
         """Return a table as the declared bins read it; see :class:`Scenario`."""
