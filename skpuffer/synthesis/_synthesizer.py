@@ -237,8 +237,8 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         if named and scenario.secret_position(named, len(named)) is not None:
             raise ValueError(
                 "The parameter 'target' must not be the secret of the scenario, which "
-                "is left out of the synthetic table: name another column, or "
-                "schema.with_target(None)."
+                "is left out of the synthetic table, and neither must the target of "
+                "the schema: name another one by schema.with_target(...)."
             )
 
     def _read_by(self, schema: Schema) -> TableCells:
