@@ -10,9 +10,9 @@ soil and area: see ``_regret_tables``), named before any fit, it is compared wit
 others: each of its constants changed alone, and 38 of them changed together at random.
 A sixth, the heating of a house by the hour, stood for the charges at first. It had a
 regret of 2.8 and 4.8 points, by a clip norm of numbers that did not grow with the
-budget; as the rule was mended by it, it is shown and counts no more. Library defaults
-otherwise, delta = 1e-5, one record added or removed, epsilon = 0.3 and 1, a quarter
-held out.
+budget; as the rule was mended by it, it is shown and counts no more in what is checked
+(and would not break it). Library defaults otherwise, delta = 1e-5, one record added or
+removed, epsilon = 0.3 and 1, a quarter held out.
 
 Regret is in points of accuracy (100 R2 of the regression), between means over seeds,
 the splits of which are common to all settings:

@@ -22,8 +22,9 @@ _FEWEST, _MOST = 50, 100
 _AFFORDABLE = 10**8  # cells read in all, beyond which more rounds are not worth it
 _FURTHEST = 10.0  # steps in the long run, in units of what is stable
 _CLIPS = (0.5, 0.75)  # within which the clip norm of residuals of classes lies
-# of numbers: from the first one, as the root of n * mu, where that is larger than this
-_REGRESSION_CLIPS, _MUCH, _REGRESSION_REACH = (0.2, 0.5), 800.0, 0.3
+# of numbers: from the first one, as the root of n * mu over the steepest direction's
+# share, where that is larger than this
+_REGRESSION_CLIPS, _MUCH, _REGRESSION_REACH = (0.2, 0.5), 8000.0, 0.3
 _MOST_MOMENTUM = 0.9
 
 
@@ -107,7 +108,8 @@ def round_plan(
     >>> plan.clip, plan.momentum
     (0.5, 0.0)
     """
-    stable = 2 / (smoothness * float(np.clip(steepest, 0.1, 1.0)))
+    steepest = float(np.clip(steepest, 0.1, 1.0))
+    stable = 2 / (smoothness * steepest)
     furthest = _FURTHEST * stable
     reach = REACH * n_records * mu * min(1.0, 0.5 / smoothness)
     if classification:
@@ -115,7 +117,7 @@ def round_plan(
     else:
         # what is clipped pulls skewed targets to their median: less where it costs less
         least, most = _REGRESSION_CLIPS
-        growth = math.sqrt(n_records * mu / _MUCH)
+        growth = math.sqrt(n_records * mu / (_MUCH * steepest))
         clip = float(np.clip(least * growth, least, most))
         reach = _REGRESSION_REACH * reach
     rate = min(reach / (clip * rounds), furthest)

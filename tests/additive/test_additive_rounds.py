@@ -168,6 +168,16 @@ def test_the_plan_of_other_losses():
     assert _plan(steepest=0.01) == _plan(steepest=0.1)
 
 
+def test_numbers_are_clipped_less_where_noise_is_small():
+    """What is clipped pulls a skewed target to its median, at any budget."""
+    numbers = {"smoothness": 1.0, "classification": False, "steepest": 0.2}
+    # n mu / steepest is 4 times 8000: twice the least norm
+    assert _plan(**numbers, n_records=64_000, mu=0.1).clip == pytest.approx(0.4)
+    norms = [_plan(**numbers, mu=mu).clip for mu in (0.001, 0.05, 0.1, 0.2, 1.0, 5.0)]
+    assert norms == sorted(norms)
+    assert (norms[0], norms[-1]) == (0.2, 0.5)
+
+
 def test_without_noise_there_is_a_plan_all_the_same():
     plan = _plan(mu=float("inf"))
     assert np.isfinite(plan.step)
