@@ -202,7 +202,10 @@ def _values(X, place):
         values = frame.get_column(place).to_numpy()
     else:
         values = np.asarray(X)[:, place]
-    return values, pd.isna(values)
+    try:
+        return values, pd.isna(values)
+    except ArithmeticError:  # a signalling NaN: its code, and of no level, is the same
+        return values, np.zeros(len(values), dtype=bool)
 
 
 def _numbers(column, values, missing):
@@ -232,7 +235,7 @@ def _codes(column, values, missing, strict):
     index = {level: code for code, level in enumerate(column.levels)}
     codes = np.full(len(values), index.get(None, -1))
     present = np.asarray(values, dtype=object)[~missing].tolist()
-    found = [index.get(v) if isinstance(v, Hashable) else None for v in present]
+    found = [_found(index, value) for value in present]
     if strict and None in found:
         raise ValueError(
             f"The column {column.name!r} of the prior has values that the parameter "
@@ -241,6 +244,14 @@ def _codes(column, values, missing, strict):
     other = index.get(None, -1)
     codes[~missing] = [other if code is None else code for code in found]
     return codes.astype(float)
+
+
+def _found(index, value):
+    """Code of a value, or None: whatever a cell holds, nothing raises."""
+    try:
+        return index.get(value)
+    except (TypeError, ArithmeticError):  # what has no hash is no level
+        return None
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 import math
 import pickle
 import re
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -253,6 +254,16 @@ def test_missing_values_are_a_level_only_if_listed():
         found = summary(statistics="rate", columns=["region"], **listed)
         rate = found.fit(frame).result_.loc["rate[None]", "region"]
         assert rate == pytest.approx(2 / 300)
+
+
+@pytest.mark.parametrize("value", [(1, [2]), Decimal("sNaN"), [1], {}, 1j], ids=repr)
+def test_whatever_a_cell_holds_it_is_no_level_and_nothing_raises(value):
+    data = table()
+    values = data["region"].astype(object)
+    values.iat[0], values.iat[5] = value, None
+    options = {"statistics": "rate", "columns": ["region"], "bounds": None}
+    rates = summary(**options).fit(data.assign(region=values)).result_["region"]
+    assert rates.sum() == pytest.approx(298 / 300)
 
 
 # -- noise -----------------------------------------------------------------------------
