@@ -1,6 +1,6 @@
 """What a scenario buys each estimator: noise of plain DP over the noise of the fit.
 
-    python -m benchmarks.gains [--quick]
+    python -m benchmarks.gains [--quick] [--only ESTIMATOR ...]
 
 Every estimator is *fitted* by every recommended accountant under a scenario of every
 kind, on real tables, for the promise (1, 1e-5). A row says whether the fit works or
@@ -12,6 +12,8 @@ of computing, and the row says where it was stopped.
 
 Stores the figures with versions in ``benchmarks/results/gains.csv``, from which the
 documentation makes its tables; ``--quick`` fits small tables and stores nothing.
+``--only`` fits the estimators that are named, by the names of :func:`fits`, and keeps
+the stored figures of all others.
 """
 
 import argparse
@@ -28,7 +30,7 @@ import pandas as pd
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from benchmarks._report import print_table, versions, write_csv
+from benchmarks._report import print_table, read_csv, renewed, versions, write_csv
 from benchmarks._scenarios import cases
 from skpuffer.accountants._base import known_accountants
 from skpuffer.accountants._gain import gain_over_records
@@ -49,6 +51,11 @@ from skpuffer.naive_bayes import PrivateCategoricalNB, PrivateGaussianNB
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
 from skpuffer.svm import PrivateLinearSVC
+from skpuffer.synthesis import PrivateTableSynthesizer
+
+FILE = "gains.csv"
+#: What there is one row for.
+KEY = ["scenario", "estimator", "accountant"]
 
 EPSILON, DELTA = 1.0, 1e-5
 RECORDS, QUICK_RECORDS = 1000, 40
@@ -133,6 +140,7 @@ def fits(table):
             table.number,
             STAGES,
         ),
+        Fit(PrivateTableSynthesizer(bounds=table.bounds), None, STAGES),
         Fit(PATEClassifier(n_teachers=min(50, n // 8), **labels), table.label, VOTES),
         Fit(smooth, table.label, SMOOTH),
     ]
@@ -229,8 +237,10 @@ def outcome(model, target, case, accountant):
     }
 
 
-def measured(n, *, small=False, scenarios=None):
+def measured(n, *, small=False, scenarios=None, only=None):
     """Fit everything, and return a data frame with a row for each fit.
+
+    What is fitted can be told by the names of scenarios and of :func:`fits`.
 
     Small tables are fitted with one estimator of each kind of release, by `Best` alone,
     and without the one chain, whose quilts take longest; blocks of it stay.
@@ -247,6 +257,8 @@ def measured(n, *, small=False, scenarios=None):
             # the first of each
             first = {fit.release: name for name, fit in reversed(every.items())}
             every = {name: every[name] for name in first.values()}
+        if only is not None:
+            every = {name: every[name] for name in only}
         by_name = accountants()
         for name, fit in every.items():
             for by in ("Best",) if small else by_name:
@@ -282,12 +294,33 @@ def check(frame):
     assert households.loc["PATEClassifier", "gain"] > 3.9, households
 
 
+def _in_order(frame):
+    """Return rows in the order in which a run of everything makes them."""
+    asked = cases(QUICK_RECORDS)
+    order = list(asked), list(fits(asked["RecordScenario"].table)), list(accountants())
+    ranks = {
+        column: {name: i for i, name in enumerate(names)}
+        for column, names in zip(KEY, order, strict=True)
+    }
+    return frame.sort_values(
+        KEY, key=lambda names: names.map(ranks[names.name]), ignore_index=True
+    )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    parser.add_argument("--only", nargs="+", metavar="ESTIMATOR")
+    options = parser.parse_args()
+    quick = options.quick
+    n = QUICK_RECORDS if quick else RECORDS
     with threadpool_limits(1):
-        frame = measured(QUICK_RECORDS if quick else RECORDS, small=quick)
+        frame = measured(n, small=quick, only=options.only)
+    used = versions("numpy", "scipy", "scikit-learn")
+    figures = {"gain": 4, "gain_over_one": 4, "seconds": 2}
+    frame = frame.assign(**used).round(figures)
+    if options.only:
+        frame = _in_order(renewed(read_csv(FILE, frame.columns), frame, KEY))
     check(frame)
     shown = frame[frame["accountant"] == "Best"]
     print_table(
@@ -298,9 +331,7 @@ def main():
         ("scenario", "estimator", "gain", "accountant"),
     )
     if not quick:
-        used = versions("numpy", "scipy", "scikit-learn")
-        figures = {"gain": 4, "gain_over_one": 4, "seconds": 2}
-        write_csv(frame.assign(**used).round(figures), "gains.csv")
+        write_csv(frame, FILE)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ extensions = [
     "api_listing",
     "compatibility",
     "gains",
+    "table_models",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates", "**/GALLERY_HEADER.rst"]
@@ -103,5 +104,12 @@ html_show_sourcelink = False
 # pages without children need no list of them
 html_sidebars = {
     page: []
-    for page in ("user_guide", "certificate", "pitfalls", "compatibility", "changelog")
+    for page in (
+        "user_guide",
+        "models_for_tables",
+        "certificate",
+        "pitfalls",
+        "compatibility",
+        "changelog",
+    )
 }

@@ -13,13 +13,11 @@ from sklearn.base import (
     BaseEstimator,
     ClassifierMixin,
     clone,
-    is_classifier,
-    is_regressor,
 )
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length
 
+from skpuffer._code_book import CodeBookMixin
 from skpuffer._targets import counted, rows_and_labels
 from skpuffer.accountants import Accountant, Best, Calibration, PrivacyLoss
 from skpuffer.accountants._gain import gain_over_records
@@ -33,7 +31,6 @@ from skpuffer.exceptions import (
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios import BoundScenario, RecordScenario, Scenario
 from skpuffer.schema import Schema
-from skpuffer.schema._agreement import check_agreement
 from skpuffer.utils._checks import noise_generator
 from skpuffer.utils._reading import (
     as_table,
@@ -99,12 +96,6 @@ FLOATING_POINT = (
 NO_LABEL = (
     "a record whose label is missing, or none of the declared classes, counts as "
     "nothing"
-)
-
-#: Why there is no code book within public preprocessing.
-SCHEMA_BEHIND_PREPROCESSING = (
-    "The parameter 'schema' reads raw columns, and public preprocessing stands before "
-    "the estimator: give one of them."
 )
 
 #: What an estimator cannot see of the steps before it.
@@ -206,7 +197,7 @@ def all_or_nothing(
     return fit_or_forget
 
 
-class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
+class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):  # type: ignore[misc] # scikit-learn is untyped
     """Template of a private fit: validate, bind, calibrate, announce, run, publish.
 
     A subclass has the parameters `scenario`, `accountant` and `random_state` and
@@ -322,7 +313,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         scenario, accountant = scenario_and_accountant(self)
         rng, seeded = noise_generator(self.random_state)
         if self.schema is not None:
-            self._check_schema(y)
+            self._check_schema(_target_name(y))
         self._check_parameters(scenario)
         # what a parameter such as bounds='empirical' takes from the rows, in words
         leaks = self._leaks()
@@ -410,7 +401,7 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
         bound = scenario.bind(release.context)
         # rows that the scenario rules out are refused before anything is calibrated: no
         # promise would hold for them
-        task = replace(task, X=bound.check_rows(X))
+        task = replace(task, X=_cells_as_cells(bound.check_rows(X), X))
         leaks = (*leaks, *bound.leaks(task.X, secret))
         assumed = [] if y is None else [bound.target_assumption, of_no_target]
         assumed += [UNTOUCHED_ROWS, FLOATING_POINT]
@@ -560,80 +551,9 @@ class PrivateEstimatorMixin(CallbackSupportMixin, BaseEstimator):  # type: ignor
             secret = column if secret is None else secret
         return scenario.coded(X) if scenario.is_coded else X, secret
 
-    # -- a table with a code book -------------------------------------------------
-
-    #: Public code book of the table: a parameter of the estimators that read by it.
-    schema: Schema | None = None
-
-    #: How numbers of a code book reach the estimator; see :class:`Encoding`.
-    _schema_scale: str = "unit_ball"
-
-    def _reads_missing(self) -> bool:
-        """Whether missing values are read, and not refused."""
-        return bool(get_tags(self).input_tags.allow_nan)
-
     def _of_no_target(self) -> str | None:
         """Return what a certificate says of records without a target, or None."""
         return None
-
-    def _check_schema(self, y: Any) -> None:
-        """Check the code book against the other parameters and the target's name.
-
-        Before any row is read: what is refused here tells nothing of the data.
-        """
-        schema: Any = self.schema
-        if not isinstance(schema, Schema):
-            raise TypeError(
-                "The parameter 'schema' must be a skpuffer.schema.Schema or None. "
-                f"Got {type(schema).__name__}."
-            )
-        check_agreement(schema, self.get_params(deep=False))
-        name = _target_name(y)
-        if name in schema.names:
-            raise ValueError(
-                f"The target {name!r} is among the features of the parameter 'schema': "
-                f"name it as its target, Schema(..., target={name!r}), or leave it out "
-                f"by schema.without({name!r})."
-            )
-        wrong = None
-        if is_classifier(self) and schema.target_bounds is not None:
-            wrong = "a number, and a classifier needs a list of classes"
-        if is_regressor(self) and schema.classes is not None:
-            wrong = "a category, and a regressor needs a number with bounds"
-        if wrong is not None:
-            raise ValueError(
-                f"The target {schema.target!r} of the parameter 'schema' is {wrong}."
-            )
-
-    def _schema_map(self, scenario: Scenario, feature_map: Any) -> Any:
-        """Return the public map from raw columns to what the estimator reads.
-
-        Parameters
-        ----------
-        scenario : Scenario
-        feature_map : object or None
-            Other public preprocessing, beside which there is no code book.
-        """
-        schema: Any = self.schema
-        if feature_map is not None:
-            raise ValueError(SCHEMA_BEHIND_PREPROCESSING)
-        position = scenario.secret_position(schema.names, len(schema))
-        if position is not None:
-            schema = schema.without(schema.names[position])
-        return self._read_by(schema)
-
-    def _read_by(self, schema: Schema) -> Any:
-        """Return how a table is read by its code book, without the secret."""
-        return schema.encoding(self._schema_scale)
-
-    def _publish_schema(self, schema_map: Any) -> None:
-        """Set what is public of the raw columns."""
-        names = schema_map.schema.names
-        self.feature_map_ = schema_map
-        # of the raw columns, as scikit-learn has it for whatever takes a table
-        self.n_features_in_ = len(names)
-        if all(isinstance(name, str) for name in names):
-            self.feature_names_in_ = np.array(names, dtype=object)
 
     def _without_secret(self, X: Any, width: int | None = None) -> Any:
         """Drop the secret column from data to predict for, if it is there.
@@ -744,6 +664,15 @@ def _declares_classes(estimator: Any) -> bool:
     schema = estimator.schema
     of_schema = schema is not None and schema.classes is not None
     return estimator.classes is not None or of_schema
+
+
+def _cells_as_cells(rows: Any, X: Any) -> Any:
+    """Return rows as a scenario lists them; where those are cells, in their type."""
+    cells = isinstance(X, np.ndarray) and X.dtype.kind == "u" and rows is not X
+    # of other numbers a cell is only known to be equal up to rounding
+    if not cells or not np.array_equal(rows, np.trunc(rows)):
+        return rows
+    return rows.astype(X.dtype)
 
 
 def _target_name(y: Any) -> Any:

@@ -7,6 +7,7 @@ import sys
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
@@ -18,7 +19,8 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
+from skpuffer.additive import PrivateAdditiveRegressor
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.ensemble import PATEAggregator
 from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
@@ -36,7 +38,9 @@ from skpuffer.scenarios import (
     MarkovChainScenario,
     RecordScenario,
 )
+from skpuffer.schema import Schema
 from skpuffer.summary import PrivateMean
+from skpuffer.synthesis import PrivateTableSynthesizer
 from skpuffer.testing import all_estimators
 from skpuffer.testing._estimator_checks import _arguments
 
@@ -134,6 +138,27 @@ def test_targets_are_assumed_of_where_a_scenario_speaks_of_rows_alone():
         )
     ]
     assert said == [False, True, False]
+
+
+@pytest.mark.parametrize("with_schema", [False, True])
+@pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning")
+def test_cells_of_listed_states_are_counted(with_schema):
+    """What a scenario lists is read by the same map as the private rows, as cells."""
+    states = np.random.default_rng(0).integers(0, 2, 100)
+    # the whole series may differ with the secret, so that a promise is a loose one
+    chain = MarkovChainScenario([[0.6, 0.4], [0.4, 0.6]])
+    rows, common = pd.DataFrame({"s": 1.0 * states}), (chain, PrivacyLoss(1e5, 1e-5))
+    options = {"bounds": {"s": (0, 1)}, "n_bins": 4, "random_state": 0}
+    if with_schema:
+        options["schema"] = Schema({"s": options.pop("bounds")["s"]})
+    additive = PrivateAdditiveRegressor(*common, target_bounds=(0, 1), **options)
+    synthesizer = PrivateTableSynthesizer(*common, **options).fit(rows)
+    exact = np.bincount(states)
+    for counts in (
+        additive.fit(rows, states).histograms_["s"],
+        synthesizer.marginal("s").to_numpy(),
+    ):
+        np.testing.assert_allclose(counts, [exact[0], 0, 0, exact[1]], atol=10)
 
 
 def test_a_secret_of_another_length_is_refused():

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from skpuffer.datasets import load_adult
+
 DOCS = Path(__file__).parents[1] / "docs"
 BODY = r"\n\n((?:(?:   .*)?\n)+)"
 BLOCK = re.compile(
@@ -31,8 +33,15 @@ def _closed_figures():
     plt.close("all")
 
 
+@pytest.fixture
+def a_table_as_a_file(tmp_path, monkeypatch):
+    """The folder at hand holds adult.csv, as the pages say."""
+    monkeypatch.chdir(tmp_path)
+    load_adult().frame.to_csv("adult.csv", index=False)
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_the_blocks_of_a_page_run_in_order(page, capsys):
+def test_the_blocks_of_a_page_run_in_order(page, capsys, a_table_as_a_file):
     text = (DOCS / f"{page}.rst").read_text(encoding="utf-8") + "\n"
     blocks = list(BLOCK.finditer(text))
     # nothing is overlooked because it is written otherwise

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from skpuffer.datasets import load_adult
+
 README = Path(__file__).parents[1] / "README.md"
 
 
@@ -16,9 +18,18 @@ def readme():
     return README.read_text(encoding="utf-8")
 
 
-def test_the_example_runs_without_a_warning(readme, capsys):
-    (code,) = re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
-    assert len(code.strip().splitlines()) <= 14
+@pytest.fixture(scope="module")
+def examples(readme):
+    return re.findall(r"```python\n(.*?)```", readme, re.DOTALL)
+
+
+def test_the_examples_are_short(examples):
+    assert len(examples) == 2
+    assert all(len(code.strip().splitlines()) <= 14 for code in examples)
+
+
+def test_the_example_runs_without_a_warning(examples, capsys):
+    code = examples[0]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         exec(compile(code, str(README), "exec"), {})
@@ -26,6 +37,23 @@ def test_the_example_runs_without_a_warning(readme, capsys):
     assert "(ε, δ)-Pufferfish privacy: ε = 0.1, δ = 1e-05" in printed
     assert "3.13 times less noise" in printed and "fallback" in printed
     assert "assuming" in printed
+
+
+def test_a_file_becomes_a_certified_model_in_six_lines(
+    examples, capsys, tmp_path, monkeypatch
+):
+    lines = examples[1].partition("\n\n")[2].strip().splitlines()
+    assert len(lines) <= 6
+    monkeypatch.chdir(tmp_path)
+    load_adult().frame.to_csv("adult.csv")
+    names = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        exec(compile(examples[1], str(README), "exec"), names)
+    assert "(ε, δ)-differential privacy: ε = 1, δ = 1e-05" in capsys.readouterr().out
+    test = load_adult(subset="test")
+    # 0.76 have the frequent income
+    assert names["model"].score(test.data, test.target) > 0.79
 
 
 @pytest.mark.parametrize(

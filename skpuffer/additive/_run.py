@@ -230,8 +230,6 @@ def execute(
         Of noisy values and public facts alone.
     """
     binning, n = problem.binning, release.n_records
-    # a scenario that lists all records there may be returns them as floats
-    codes = np.asfortranarray(codes, dtype=np.min_scalar_type(max(binning.n_cells) - 1))
     exact = [
         np.bincount(codes[:, k], minlength=size)
         for k, size in enumerate(binning.n_cells)

@@ -34,6 +34,8 @@ class ShapeFunction:
         the sample's chance nor the smoothing is in it.
     masses : ndarray of shape (n_cells,)
         Noisy shares of the records by cell, of a pair those of both features.
+    merged : tuple of ndarray of int, default=None
+        Of a pair, the coarse cell of each cell of the code book.
 
     Examples
     --------
@@ -52,7 +54,6 @@ class ShapeFunction:
     scores: Floats
     standard_errors: Floats
     masses: Floats
-    # of a pair, the coarse cell of each cell of the code book
     merged: tuple[Indices, ...] | None = None
 
     def values(self, codes: NDArray[Any], positions: Sequence[int]) -> Floats:

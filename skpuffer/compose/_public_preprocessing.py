@@ -10,8 +10,8 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from skpuffer._code_book import SCHEMA_BEHIND_PREPROCESSING
 from skpuffer.base import (
-    SCHEMA_BEHIND_PREPROCESSING,
     PrivateEstimatorMixin,
     all_or_nothing,
     refuse_arguments,

@@ -82,6 +82,9 @@ class PrivateHuberRegressor(LinearRegressorMixin, PrivateEstimatorMixin):
         The noise that was added to the coefficients.
     accountant_ : Accountant
         The accountant that set it.
+    feature_map_ : Encoding
+        Public map from raw columns to those that are read, whose names are
+        ``feature_map_.names``; only with a `schema`.
     n_features_in_ : int
         Number of features, the secret column not counted.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

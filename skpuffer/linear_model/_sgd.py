@@ -142,6 +142,9 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         The noise that was added to each sum of clipped gradients.
     accountant_ : Accountant
         The accountant that set it.
+    feature_map_ : Encoding
+        Public map from raw columns to those that are read, whose names are
+        ``feature_map_.names``; only with a `schema`.
     n_features_in_ : int
         Number of features, the secret column not counted.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -384,6 +387,9 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         The noise that was added to each sum of clipped gradients.
     accountant_ : Accountant
         The accountant that set it.
+    feature_map_ : Encoding
+        Public map from raw columns to those that are read, whose names are
+        ``feature_map_.names``; only with a `schema`.
     n_features_in_ : int
         Number of features, the secret column not counted.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)

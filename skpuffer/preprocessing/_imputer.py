@@ -64,7 +64,8 @@ class PublicImputer(PublicColumnTransformer):
 
     Examples
     --------
-    >>>     >>> from skpuffer.preprocessing import PublicImputer
+    >>> import pandas as pd
+    >>> from skpuffer.preprocessing import PublicImputer
     >>> X = pd.DataFrame({"age": [30, None], "race": ["White", "?"]})
     >>> PublicImputer({"age": 40, "race": "Other"}, missing=["?"]).fit_transform(X)
     array([[30.0, 'White'],

@@ -116,6 +116,9 @@ class AdaptiveRelease(QueryRelease):
         The public facts of the table; made from `n_records` if None.
     assumptions : tuple of str
         What is taken as public or true, in sentences; written in the certificate.
+    query, dim, contribution, is_sum, is_integer, factor, units : optional
+    modulus, modulus_norm, shift_ceiling, sensitivity, slack, linear : optional
+        Of one vector, see :class:`QueryRelease`; refused here.
 
     Attributes
     ----------

@@ -373,6 +373,15 @@ class Schema:
 
         Bounds are written as ``{"bounds": [17, 90]}``, since a list is one of levels; a
         list of two numbers, which may be either, is refused.
+
+        Parameters
+        ----------
+        source : str or path-like
+            The text, or the path of a file.
+
+        Returns
+        -------
+        Schema
         """
         return cls.from_dict(_files.unambiguous(_files.read_json(source)))
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skpuffer.schema import Number
 from skpuffer.utils._bounds import (
     are_empirical,
     check_bounds,
@@ -21,6 +22,7 @@ from ._schema import check_levels
 if TYPE_CHECKING:
     from skpuffer.base import Task
     from skpuffer.releases import PublicContext
+    from skpuffer.schema import Schema
 
     from ._schema import Column
 
@@ -32,6 +34,7 @@ __all__ = [
     "public_bounds",
     "public_grid",
     "requested",
+    "schema_grids",
 ]
 
 #: Statistics of numeric columns, and those of them that others have as well.
@@ -229,6 +232,37 @@ def _edges(bins, column):
     """Edges given outright for a column, or None."""
     grid = bins.get(column.name) if isinstance(bins, dict) else bins
     return None if grid is None or np.ndim(grid) == 0 else grid
+
+
+def schema_grids(bins: Any, schema: Schema) -> dict[Hashable, Any]:
+    """Return the grid of each number of a code book, as `bins` has them.
+
+    Parameters
+    ----------
+    bins : int, array-like or dict
+        The parameter of a summary. What it says of a column by name goes first, then
+        what the code book does.
+    schema : Schema
+
+    Returns
+    -------
+    dict of {column: int or array-like}
+    """
+    named = bins if isinstance(bins, dict) else {}
+    usual = DEFAULT_BINS if isinstance(bins, dict) else bins
+    found: dict[Hashable, Any] = {}
+    for name in schema.names:
+        column = schema[name]
+        if not isinstance(column, Number):
+            continue
+        cut = column.bins is not None or column.amount
+        # edges are said outright, a number is what is usual
+        if name in named or np.ndim(usual) or not cut:
+            found[name] = named.get(name, usual)
+        else:
+            cells = schema.select([name]).binning(n_amount_bins=int(usual))
+            found[name] = cells.edges[0]
+    return found
 
 
 def public_grid(

@@ -28,6 +28,7 @@ from ._parameters import (
     public_bounds,
     public_grid,
     requested,
+    schema_grids,
 )
 from ._schema import (
     Column,
@@ -93,7 +94,8 @@ class PrivateSummary(PrivateEstimatorMixin):
         need none.
     bins : int, array-like or dict of {column: int or array-like}, default=20
         Public grid of histograms and quantiles: a number of bins of equal width within
-        the bounds, or edges, which need no bounds.
+        the bounds, or edges, which need no bounds. A `schema` that says how a number is
+        cut goes before a number for all, and amounts are cut by their logarithm.
     quantiles : tuple of float, default=(0.25, 0.5, 0.75)
         Levels of the statistic 'quantile', in (0, 1).
     schema : Schema, default=None
@@ -118,6 +120,8 @@ class PrivateSummary(PrivateEstimatorMixin):
         The noise that was added to the stacked moments and counts.
     accountant_ : Accountant
         The accountant that set it.
+    feature_map_ : callable
+        Public map from raw columns to numbers and codes; only with a `schema`.
     n_features_in_ : int
         Number of columns of the table, the secret column not counted.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -427,6 +431,9 @@ class PrivateSummary(PrivateEstimatorMixin):
                 f"The columns {left_out!r} have none of the 'statistics' asked: "
                 f"categorical ones have {', '.join(CATEGORICAL)}."
             )
+        grids = self.bins
+        if self.schema is not None:
+            grids = schema_grids(self.bins, task.context.feature_map.schema)
         requests = {}
         for position, column in enumerate(columns):
             if not wanted.get(column.name):
@@ -438,7 +445,7 @@ class PrivateSummary(PrivateEstimatorMixin):
                 statistics=wanted[column.name],
                 levels=column.levels,
                 bounds=pair,
-                edges=public_grid(self.bins, column, wanted[column.name], pair),
+                edges=public_grid(grids, column, wanted[column.name], pair),
                 boolean=column.boolean and column.levels is None,
             )
         places = {column.name: i for i, column in enumerate(columns)}

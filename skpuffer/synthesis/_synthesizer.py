@@ -12,7 +12,12 @@ import numpy as np
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from skpuffer._raw_tables import check_records, column_keys, read_raw
+from skpuffer._raw_tables import (
+    check_records,
+    column_keys,
+    mapped_context,
+    read_raw,
+)
 from skpuffer.accountants._layout import stage_layout
 from skpuffer.base import PrivateEstimatorMixin, Task
 from skpuffer.exceptions import PrivacyWarning
@@ -232,8 +237,8 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         if named and scenario.secret_position(named, len(named)) is not None:
             raise ValueError(
                 "The parameter 'target' must not be the secret of the scenario, which "
-                "is left out of the synthetic table: name another column, or "
-                "schema.with_target(None)."
+                "is left out of the synthetic table, and neither must the target of "
+                "the schema: name another one by schema.with_target(...)."
             )
 
     def _read_by(self, schema: Schema) -> TableCells:
@@ -283,7 +288,11 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
     # -- the release --------------------------------------------------------------
 
     def _release(self, task: Task) -> AdaptiveRelease:
-        cells, n = task.reading, task.context.n_records
+        cells, context = task.reading, task.context
+        n = context.n_records
+        if self.schema is None:
+            # what a scenario says of rows is read by the same cells
+            context = mapped_context(context, cells, len(cells.names))
         layout = stage_layout(task.accountant, task.scenario)
         make = partial(
             AdaptiveRelease,
@@ -294,11 +303,11 @@ class PrivateTableSynthesizer(PrivateEstimatorMixin):
         # Of a release of sensitivity one, which every layout of stages is made to be:
         # so the noise is known before the stages are.
         one = Sensitivity(add_remove={1: 1, 2: 1}, replace={1: 1, 2: 1})
-        probe = make(context=task.context, stages=(Stage("count", 1, one, 1.0),))
+        probe = make(context=context, stages=(Stage("count", 1, one, 1.0),))
         noise = task.accountant.calibrate(probe, task.scenario).noise
         budget = Budget(float(np.max(noise.std(1))), layout.relation, layout.norm)
         plan = Plan.within(cells, n, budget, tuple(self.shares))
-        facts = {f.name: getattr(task.context, f.name) for f in fields(PublicContext)}
+        facts = {f.name: getattr(context, f.name) for f in fields(PublicContext)}
         return make(
             context=SynthesisContext(**facts, plan=plan),
             stages=plan.structure.stages(tuple(self.shares), layout.norm),

@@ -211,13 +211,14 @@ BOOK = Schema({"job": [0, 1], "age": Category([0, 1, 2, 3]), "pay": [0, 1, 2]})
 @pytest.mark.parametrize(
     "prior",
     [
-        BinnedLaw(coded(4000, 1), rest=BoundedOdds(2.0)),
-        BoundedOdds(4.0),
+        # made in the test: what is remembered of a belief lives as long as it does
+        lambda: BinnedLaw(coded(4000, 1), rest=BoundedOdds(2.0)),
+        lambda: BoundedOdds(4.0),
     ],
     ids=["binned law", "bounded odds"],
 )
 def test_a_belief_gains_over_differential_privacy(prior):
-    frame = coded()
+    frame, prior = coded(), prior()
     y = np.random.default_rng(2).integers(0, 2, len(frame))
     scenario = AttributeScenario("race", level="record", prior=prior)
     found = PrivateCategoricalNB(

@@ -365,7 +365,7 @@ def test_in_a_grid_over_budgets():
         ({"clip_norm": 0.0}, "clip_norm"),
         ({"data_norm": np.inf}, "data_norm"),
         ({"n_steps": 0}, "n_steps"),
-        ({"classes": [0, 7]}, "classes"),
+        ({"classes": [0, np.nan]}, "classes"),
         ({"accountant": PrivacyLoss(delta=2.0)}, "delta"),
     ],
 )

@@ -335,6 +335,32 @@ def test_a_summary_by_the_code_book():
     assert rates["rate[None]"] == pytest.approx(1 - known.mean(), abs=1e-4)
 
 
+def test_grids_of_a_summary_are_those_of_the_code_book():
+    book = Schema(
+        {
+            "a": Number(0, 90, bins=(0, 30, 90)),
+            "b": Number(0, 999, amount=True),
+            "c": (0, 10),
+        }
+    )
+    X = pd.DataFrame({"a": [1.0, 40], "b": [3.0, 500], "c": [1.0, 9]})
+    quiet = GroupPrivacy(epsilon=1e8, alpha=2.0)
+    model = PrivateSummary(accountant=quiet, statistics=["histogram"], schema=book)
+    edges = {
+        name: [str(label) for label in found.dropna().index]
+        for name, found in model.set_params(bins=3).fit(X).result_.items()
+    }
+    assert edges["a"] == ["histogram[0, 30)", "histogram[30, 90]"]
+    assert edges["b"] == ["histogram[0, 9)", "histogram[9, 99)", "histogram[99, 999]"]
+    assert len(edges["c"]) == 3
+    # what is said by name goes first
+    named = model.set_params(bins={"a": [0, 50, 60, 90], "b": 2}).fit(X).result_
+    assert named["a"].notna().sum() == 3 and named["b"].notna().sum() == 2
+    assert named["c"].notna().sum() == 20
+    everywhere = model.set_params(bins=[0, 5, 10]).fit(X).result_
+    assert everywhere["b"].notna().sum() == everywhere["c"].notna().sum() == 2
+
+
 @pytest.mark.parametrize(
     "parameters, match",
     [

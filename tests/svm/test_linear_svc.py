@@ -328,7 +328,7 @@ def test_the_release_holds_no_data():
         ({"n_steps": 2.5}, "n_steps"),
         ({"batch_size": -3}, "batch_size"),
         ({"sampling": "all"}, "sampling"),
-        ({"classes": [0, 7]}, "classes"),
+        ({"classes": [0, np.nan]}, "classes"),
         ({"accountant": PrivacyLoss(delta=2.0)}, "delta"),
     ],
 )

@@ -21,6 +21,7 @@ from skpuffer.scenarios import (
     BinnedLaw,
     BoundedOdds,
     LawsScenario,
+    MarkovChainScenario,
     RecordScenario,
 )
 from skpuffer.schema import Category, Number, Schema
@@ -340,6 +341,17 @@ def test_a_belief_about_coded_records():
     ).fit(table)
     assert model.columns_ == ["grade", "ill"]
     assert model.certificate_.notion is Notion.APPROXIMATE_PUFFERFISH
+
+
+def test_a_chain_of_records():
+    """Its states are coded as the records are."""
+    rng = np.random.default_rng(0)
+    states = (np.cumsum(rng.random(300) < 0.2) % 2)[:, None]
+    chain = MarkovChainScenario([[0.8, 0.2], [0.2, 0.8]])
+    for public in ({"bounds": (0, 1)}, {"schema": Schema({0: (0, 1)})}):
+        model = PrivateTableSynthesizer(chain, n_bins=2, **public).fit(states)
+        assert model.certificate_.certified
+        assert len(model.sample(5)) == 5
 
 
 def test_scenarios_of_one_output_are_refused():

@@ -76,7 +76,9 @@ class BinnedLaw(RowBelief):
     bins : Schema, or dict of {column: int, list of numbers or list of values}, \
             default=None
         A public code book of the table, of which the cells are taken; then a number is
-        read as the middle of its cell, and what is missing as its code book says. Or,
+        read as the middle of its cell, and what is missing as its code book says. Let
+        it say how many cells a number has, ``Number(0, 99, bins=4)``: of a few dozen
+        each, no two people are alike. Or,
         of a column of numbers, how many bins of about equal mass or the edges between
         them; of any other its values, of which the first stands for all that are not
         declared. Columns that are not named keep the values the public rows have.
