@@ -255,7 +255,8 @@ def read_labels(y: Any, *, numeric: bool = False, missing: bool = False) -> Any:
     if numeric:
         y = as_numbers(y, "The parameter 'y'")
     if missing:
-        return y
+        # as objects, of which none is refused, and then quoted, by scikit-learn
+        return y.astype(object) if y.dtype.kind == "c" else y
     # infinity is missing as well: no loss of it is finite
     if np.any(~np.isfinite(y) if y.dtype.kind == "f" else _missing(y)):
         raise ValueError(
