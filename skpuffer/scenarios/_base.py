@@ -93,8 +93,10 @@ class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc]
     #: Whether the data is read through a public coding of the scenario.
     is_coded: bool = False
 
-    #: Code book of that coding, a :class:`~skpuffer.schema.Schema`, where there is one.
-    code_book: Any = None
+    @property
+    def code_book(self) -> Any:
+        """Code book of that coding, a :class:`~skpuffer.schema.Schema`, or None."""
+        return None
 
     def coded(self, X: Any) -> Any:
         """Return a table as the scenario's public coding reads it, row by row.
