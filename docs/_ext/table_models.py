@@ -32,6 +32,8 @@ ROWS = {
     "target named": "synthetic, the target named",
     "no target": "synthetic, no target",
     "independent": "synthetic, columns independent",
+    "opendp MST, 'sample'": "opendp's MST, sampled",
+    "opendp MST, 'round'": "opendp's MST, by its default",
 }
 PROMISES = ("DP, replace", "DP, add/remove", "declared odds")
 
