@@ -144,7 +144,6 @@ def test_a_canary_moves_all_stages_as_far_as_is_accounted_for(relation):
 
 
 @pytest.mark.slow
-@pytest.mark.slow
 def test_the_best_attacker_gets_what_is_promised_and_no_more():
     attacker = Attacker("add_remove")
     # so much that a few runs show it
