@@ -156,6 +156,10 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
     #: Whether to name it to users whose own choice does not do.
     recommended = True
 
+    #: Whether it accounts for runs of which nothing but the last iterate leaves, and
+    #: for no others: momentum and averages are off then, unless asked for.
+    last_iterate_only = False
+
     #: Whether a law of how many records differ is read: by means of trade-offs.
     _by_law = False
 

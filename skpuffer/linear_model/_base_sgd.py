@@ -102,6 +102,9 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
     # a parameter of linear models only
     radius: float | None = None
 
+    #: How the learning rate falls.
+    schedule: str | None = None
+
     #: Why a record may become any other though a scenario says how far it moves.
     _only_clipped = (
         "clipping alone bounds how far a record moves its gradient: that of a network "
@@ -255,6 +258,8 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             sampling=scheme,
             dim=None,
             record=probe.record,
+            # noisy sums stay inside of `fit`
+            published="result",
             name=self._release_name,
             context=context,
             assumptions=(
@@ -270,11 +275,16 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         # once more, for the steps and the norm that were decided, whoever decided them
         fitted = rule(n_steps=n_steps, clip_norm=release.total_clip_norm / width)
         # complete: calibrated as it is, and executed from this same object
-        optimiser = self._optimiser(fitted, l2, radius)
+        last = task.accountant.last_iterate_only
+        optimiser = self._optimiser(fitted, l2, radius, last)
         return replace(release, n_steps=n_steps, optimiser=optimiser)
 
     def _optimiser(
-        self, fitted: RunDefaults, l2: float, radius: float | None
+        self,
+        fitted: RunDefaults,
+        l2: float,
+        radius: float | None,
+        last_iterate_only: bool,
     ) -> Optimiser:
         """Return how noisy gradients become parameters: post-processing."""
         chosen: dict[str, Any] = {
@@ -283,11 +293,19 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             "momentum": fitted.momentum if self.learning_rate is None else 0.0,
             "average": fitted.average,
         }
+        if last_iterate_only:
+            # as short a step as without momentum, which would make longer ones
+            chosen |= {"momentum": 0.0, "average": 0.0}
         for name in chosen:
             if getattr(self, name) is not None:
                 chosen[name] = float(getattr(self, name))
-        ball = None if radius is None else float(radius)
-        return Optimiser(l2=l2, radius=ball, **chosen)
+        return Optimiser(
+            schedule="constant" if self.schedule is None else self.schedule,
+            l2=l2,
+            penalise_all=last_iterate_only,
+            radius=None if radius is None else float(radius),
+            **chosen,
+        )
 
     def _steps(self, release: GradientRelease, defaults: RunDefaults) -> int:
         if self.n_steps is not None:

@@ -53,6 +53,8 @@ class Notion:
     PURE_PUFFERFISH: ClassVar[Notion]
     RENYI_DP: ClassVar[Notion]
     RENYI_PUFFERFISH: ClassVar[Notion]
+    SA_AVERAGED_SLICED_RENYI_PUFFERFISH: ClassVar[Notion]
+    SA_JOINT_SLICED_RENYI_PUFFERFISH: ClassVar[Notion]
 
     #: The notions of this library, by name.
     known: ClassVar[dict[str, Notion]] = {}
@@ -143,6 +145,17 @@ def _known(name: str, title: str, *follows: Notion, **facts: bool) -> Notion:
 # are jointly convex: averaged over a prior of independent records, the bound holds for
 # secrets about one of them (Kifer and Machanavajjhala 2014).
 _known("estimated", "an estimate, no guarantee", certified=False)
+# Averages over subsamples. Nothing about the release itself follows from either: a loss
+# that is rare weighs little in a mean.
+_known(
+    "sa_averaged_sliced_renyi_pufferfish",
+    "subsampling-averaged, slice-averaged Rényi Pufferfish privacy",
+)
+_known(
+    "sa_joint_sliced_renyi_pufferfish",
+    "subsampling-averaged, jointly sliced Rényi Pufferfish privacy",
+    Notion.SA_AVERAGED_SLICED_RENYI_PUFFERFISH,
+)
 _known("approximate_pufferfish", "(ε, δ)-Pufferfish privacy")
 _known(
     "approximate_renyi_pufferfish",

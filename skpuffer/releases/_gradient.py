@@ -5,7 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from skpuffer.utils._checks import check_at_least_one, check_count, check_positive
+from skpuffer.utils._checks import (
+    check_at_least_one,
+    check_count,
+    check_option,
+    check_positive,
+)
 from skpuffer.utils._types import Floats
 
 from ._base import Release
@@ -60,6 +65,14 @@ class GradientRelease(Release):
         None clips the whole vector at once.
     dim : int, default=None
         Length of the parameter vector, where known.
+    noise_position : {'gradient', 'update'}, default='gradient'
+        Where the noise enters: each sum of clipped gradients, or each iterate after the
+        step, its penalty and its projection, in the unit of the parameters. Momentum
+        would carry gradients without noise on to later steps, so that it is for the
+        former only.
+    published : {'all', 'result'}, default='all'
+        What may be seen of the run: all noisy sums, with whatever is made of them, or
+        nothing but what `optimiser` returns at its end.
     noise_correlation : None
         Correlation of the noise across steps. None, independent noise, is all there is.
     optimiser : Optimiser, default=None
@@ -120,6 +133,8 @@ class GradientRelease(Release):
     clip_order: float = 2.0
     blocks: tuple[int, ...] | None = None
     dim: int | None = None
+    noise_position: str = "gradient"
+    published: str = "all"
     # a field though it has one value only: accountants must say that they read it
     noise_correlation: Any = None
     optimiser: Optimiser | None = None
@@ -141,6 +156,10 @@ class GradientRelease(Release):
                 "The parameter 'optimiser' must be an Optimiser of skpuffer.releases, "
                 f"or None. Got {self.optimiser!r}."
             )
+        check_option(("gradient", "update"), noise_position=self.noise_position)
+        check_option(("all", "result"), published=self.published)
+        if self.noise_position == "update":
+            self._check_update()
         scheme = sampling_scheme(self.sampling)
         n, size = self.n_records, scheme.batch_size(self.n_records, self.batch_size)
         norm, per_epoch = self.clip_norm, scheme.steps_per_epoch(n, size)
@@ -202,6 +221,16 @@ class GradientRelease(Release):
             raise ValueError(
                 f"The parameter 'blocks' must add up to dim={self.dim}. "
                 f"Got {self.blocks!r}."
+            )
+
+    def _check_update(self) -> None:
+        """Refuse a run of noisy updates that keeps more than the noisy iterate."""
+        # its velocity is made of gradients that no noise has hidden
+        if self.optimiser is not None and self.optimiser.momentum:
+            raise ValueError(
+                "The parameter 'noise_position' is 'update', under which momentum "
+                "would carry gradients without noise on. Use momentum=0, or "
+                "noise_position='gradient'."
             )
 
     def _state_moves(self) -> None:

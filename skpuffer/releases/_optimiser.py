@@ -18,6 +18,18 @@ from skpuffer.utils._checks import (
 
 __all__ = ["SCHEDULES", "Optimiser"]
 
+#: Share of a run that warms up, under the schedule of that name.
+_WARM_UP = 0.05
+
+
+def _warm_up_and_cosine(step: int, n_steps: int) -> float:
+    """Rise on a line for a twentieth of the run, then fall on half a cosine."""
+    warm = int(_WARM_UP * n_steps)
+    if step < warm:
+        return (step + 1) / warm
+    return (1 + math.cos(math.pi * (step - warm) / (n_steps - warm))) / 2
+
+
 #: Factor of the learning rate at a share ``t / n_steps`` of the run, or at step t, by
 #: name.
 SCHEDULES: dict[str, Callable[[int, int], float]] = {
@@ -25,6 +37,7 @@ SCHEDULES: dict[str, Callable[[int, int], float]] = {
     "invscaling": lambda step, n_steps: 1 / math.sqrt(step + 1),
     "linear": lambda step, n_steps: 1 - step / n_steps,
     "cosine": lambda step, n_steps: (1 + math.cos(math.pi * step / n_steps)) / 2,
+    "warmup_cosine": _warm_up_and_cosine,
 }
 
 
@@ -39,9 +52,11 @@ class Optimiser:
     ----------
     learning_rate : float
         Positive.
-    schedule : {'constant', 'invscaling', 'linear', 'cosine'}, default='constant'
+    schedule : {'constant', 'invscaling', 'linear', 'cosine', 'warmup_cosine'}, \
+default='constant'
         How the learning rate falls: not at all, as one over the square root of the
-        number of steps, on a line to zero at the end of the run, or on half a cosine.
+        number of steps, on a line to zero at the end of the run, or on half a cosine,
+        with or without a rise over the first twentieth of the run.
     momentum : float, default=0.0
         In [0, 1): share of the last direction that is kept, ``v = momentum v + g``.
     nesterov : bool, default=False
@@ -52,6 +67,8 @@ class Optimiser:
     l2 : float, default=0.0
         Coefficient of half the squared norm of the parameters, added to the objective.
         Its step is an implicit one, which is stable for any coefficient.
+    penalise_all : bool, default=False
+        Whether `l2` is for every parameter, intercepts and biases included.
     radius : float, default=None
         Parameters are projected onto the l2 ball of this radius after each step.
 
@@ -82,6 +99,7 @@ class Optimiser:
     nesterov: bool = False
     average: float = 0.0
     l2: float = 0.0
+    penalise_all: bool = False
     radius: float | None = None
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.noise import Noise
-    from skpuffer.releases import GradientRelease
+    from skpuffer.releases import GradientRelease, Optimiser
     from skpuffer.utils._types import Floats, Indices
 
     from ._base import Gradients
@@ -64,7 +64,8 @@ def train(
     release : GradientRelease
         What has been accounted for, with the optimiser that makes parameters of it.
     noise : Noise
-        Added to each sum of clipped gradients, in their unit.
+        Added to each sum of clipped gradients, in their unit; with
+        ``noise_position='update'`` to each iterate, in that of the parameters.
     rng : numpy.random.Generator
     initial : array-like of shape (dim,), default=None
         Starting parameters, which must be public or released before: None for those of
@@ -125,7 +126,10 @@ def train(
     if initial is None:
         initial = gradients.initial(start_rng)
     # post-processing: it sees nothing but noisy sums
-    run = OptimiserRun(release.optimiser, initial, release.n_steps, gradients.penalised)  # type: ignore[arg-type] # not None
+    optimiser: Optimiser = release.optimiser  # type: ignore[assignment] # not None
+    penalised = None if optimiser.penalise_all else gradients.penalised
+    run = OptimiserRun(optimiser, initial, release.n_steps, penalised)
+    on_update = release.noise_position == "update"
     # what overflows is looked for at the end
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         # public and fixed: never the size of the batch that was drawn, which tells of
@@ -141,8 +145,11 @@ def train(
             if record is not None:
                 record.append(Step(index, total, draw))
             # The optimiser sees the noisy sum alone. Whatever it makes of it is
-            # post-processing.
-            run.step((total + draw) / divisor)
+            # post-processing; an update is noisy before anything is made of it.
+            if on_update:
+                run.step(total / divisor, draw)
+            else:
+                run.step((total + draw) / divisor)
         parameters = run.result()
     # of noisy numbers alone, so the refusal tells no more than they do
     if not np.all(np.isfinite(parameters)):

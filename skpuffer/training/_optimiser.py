@@ -97,13 +97,15 @@ class OptimiserRun:
         self._sum = np.zeros_like(self.parameters)
         self._rates = optimiser.step_sizes(n_steps)
 
-    def step(self, gradient: Floats) -> Floats:
+    def step(self, gradient: Floats, noise: Floats | None = None) -> Floats:
         """Return the parameters after one more noisy mean gradient.
 
         Parameters
         ----------
         gradient : ndarray of shape (dim,)
             Not changed.
+        noise : ndarray of shape (dim,), default=None
+            Added to the updated parameters, where it is not in the gradient.
 
         Returns
         -------
@@ -127,6 +129,9 @@ class OptimiserRun:
             moved = moved / (1 + rate / (1 - optimiser.momentum) * self._l2)
         # after the penalty, so that the iterate is in the ball whatever came before
         self.parameters = self._project(moved)
+        # outside of it then, so that nothing but post-processing follows the noise
+        if noise is not None:
+            self.parameters = self.parameters + noise
         # added up as they come: no iterate has to be kept
         if self._done >= self._first_averaged:
             self._sum += self.parameters

@@ -377,6 +377,11 @@ class AccountantContract:
                 correlated = replace_fields(release, noise_correlation=correlation)
                 self.refused(correlated, scenario, "correlated")
 
+    def test_noise_of_the_updates(self):
+        for release, scenario in self._runs:
+            moved = replace_fields(release, noise_position="update")
+            self.refused(moved, scenario, "noise_position")
+
     @property
     def _runs(self):
         return [case for case in self.cases if type(case[0]) is GradientRelease]

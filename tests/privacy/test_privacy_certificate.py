@@ -217,6 +217,12 @@ IMPLIED = {
     },
     "approximate_pufferfish": {"approximate_pufferfish"},
     "estimated": {"estimated"},
+    # means over subsamples: nothing of the release follows
+    "sa_joint_sliced_renyi_pufferfish": {
+        "sa_joint_sliced_renyi_pufferfish",
+        "sa_averaged_sliced_renyi_pufferfish",
+    },
+    "sa_averaged_sliced_renyi_pufferfish": {"sa_averaged_sliced_renyi_pufferfish"},
 }
 
 

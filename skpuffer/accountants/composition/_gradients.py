@@ -49,12 +49,14 @@ GRADIENT_FIELDS = frozenset(
         "n_steps",
         "name",
         "noise_correlation",  # read, and refused where there is any
+        "noise_position",  # read, and refused where it is not the gradient
         "record",
         "sampling",
         # Immaterial: each noisy sum counts as released, whatever is made of it, and
         # blocks that are clipped apart have one norm together.
         "blocks",
         "optimiser",
+        "published",
     }
 )
 
@@ -138,7 +140,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
     )
 
     def check(self) -> None:
-        """Refuse unknown schemes and correlated noise; see :class:`StepsOfRelease`."""
+        """Refuse unknown schemes and other noise; see :class:`StepsOfRelease`."""
         scheme = self.release.sampling
         # fails closed, before any noise is looked at: an unknown scheme has no known
         # cost
@@ -151,6 +153,11 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             raise UnsupportedError(
                 "its noise is correlated across steps, and independent noise is what "
                 "is accounted for; use noise_correlation=None"
+            )
+        if self.release.noise_position != "gradient":
+            raise UnsupportedError(
+                "its noise is added to the updates, in the unit of the parameters, and "
+                "noise of the gradients is accounted for; use noise_position='gradient'"
             )
         if self.count == 1:
             return

@@ -35,7 +35,15 @@ _MAX_MEMORY = 500.0
 _RUNS = {"gradients": GradientRelease, "votes": VoteRelease}
 
 #: Fields that no cost depends on, or, of groups, no longer does.
-_LEFT_OUT = ("assumptions", "context", "groups", "name", "optimiser", "query")
+_LEFT_OUT = (
+    "assumptions",
+    "context",
+    "groups",
+    "name",
+    "optimiser",
+    "published",
+    "query",
+)
 
 #: Larger groups are rounded up to the next of a grid, whose steps are by this factor:
 #: each costs a composition of its own, and a larger group costs no less.
