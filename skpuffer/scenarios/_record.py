@@ -96,6 +96,7 @@ class _BoundRecord(BoundScenario):
                 move=float("inf"),
                 relation="replace",
                 relabelled=True,
+                settled=True,
                 coupling_id=self._relabelling(k),
                 assumptions=(public,),
             )
