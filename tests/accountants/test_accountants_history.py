@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from skpuffer.accountants import GroupPrivacy, HistoryUniformCap, RenyiDP
 from skpuffer.accountants.history._discrepancy import dealt_squares, discrepancy
@@ -16,6 +16,7 @@ from skpuffer.accountants.history._slices import layer_caps
 from skpuffer.exceptions import CompositionError, UncertifiedError, UnsupportedError
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy import Notion, compose
+from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.releases import GradientRelease, Optimiser, QueryRelease, Sensitivity
 from skpuffer.scenarios import (
     Adjacency,
@@ -511,9 +512,36 @@ def test_slices_of_unequal_caps_are_not_added_over_steps():
         # of both steps along any direction; a step each along its own is 9.0004
         assert found == pytest.approx(2 * 9.0004)
         assert found >= 5.7842121645
-    # the smallest case: a noisy number is copied to another coordinate
-    claimed, true, whole = (0.5, 0.0), (0.5 + 1.0) / 2, 1.0
-    assert np.mean([1.0, 0.0]) == claimed[0] < true < whole
+    # All records of the second layer follow the sign of what the first one showed, ten
+    # deviations either way: two worlds show it right with probability 0.933.
+    right = norm.cdf(1.5)
+    wrong = 1 - right
+    copied = math.log(right**2 / wrong + wrong**2 / right)
+    assert copied == pytest.approx(2.5680, abs=1e-4)
+    assert caps[1] < copied < 2.5684243291 < 9.0004
+    average = (9 + 2.5684243291) / 2
+    assert average == pytest.approx(5.7842121645)
+
+
+def test_what_is_copied_to_a_layer_that_reads_no_records():
+    """A noisy number is copied to another coordinate, whose own cap is zero."""
+    # each by one deviation or, of the sum of two noises, by one of a variance of two
+    slices = [GaussianCurve(1.0).renyi(2.0), GaussianCurve(math.sqrt(0.5)).renyi(2.0)]
+    assert slices == pytest.approx([1.0, 0.5])
+    # where half of the first is claimed
+    assert np.mean(slices) == pytest.approx(0.75)
+    release = GradientRelease(
+        n_records=10,
+        n_steps=2,
+        sampling="full_batch",
+        blocks=(1, 1),
+        clip_norm=(0.5, 1e-9),
+        dim=2,
+    )
+    for averaging in ("joint", "averaged"):
+        options = {"averaging": averaging, "slices": np.eye(2)}
+        found = cost(release, replaced(1), 1.0, 2.0, "mean_square", **options)
+        assert found >= 1.0
 
 
 def test_layers_with_noise_of_their_own():
