@@ -104,7 +104,7 @@ def monte_carlo_caps(
     if (
         values.ndim > 2
         or not values.size
-        or not np.all((0 <= values) & (values <= size))
+        or not np.all((values >= 0) & (values <= size))
     ):
         raise ValueError(
             "The parameter 'draws' must hold numbers of records of a batch, from 0 to "

@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, norm
+from sklearn.base import clone
 
 from skpuffer.accountants import GroupPrivacy, HistoryUniformCap, RenyiDP
 from skpuffer.accountants.history._discrepancy import dealt_squares, discrepancy
 from skpuffer.accountants.history._slices import layer_caps
 from skpuffer.exceptions import CompositionError, UncertifiedError, UnsupportedError
+from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy import Notion, compose
 from skpuffer.privacy_loss import GaussianCurve
@@ -82,6 +84,20 @@ def test_ten_of_four_thousand_records(subsampling, sampling, scales):
         assert found / release.divisor == pytest.approx(expected, abs=6e-6)
 
 
+@pytest.mark.parametrize(
+    "k, hidden, worst",
+    [(81, (1.61997, 0.404885), (32.4, 8.1)), (121, (2.41997, 0.604885), (48.4, 12.1))],
+)
+def test_large_groups_of_them(k, hidden, worst):
+    release = run(4000, 200, 200, "poisson")
+    for epsilon, least, most in zip((0.5, 8), hidden, worst, strict=True):
+        accountant = RenyiDP(epsilon, None, alpha=8.0)
+        found = accountant.calibrate(release, replaced(k)).noise.scale
+        assert found / 200 == pytest.approx(least, rel=1e-5)
+        capped = scale(release, replaced(k), epsilon, 8.0) / 200
+        assert capped == pytest.approx(most, rel=1e-12)
+
+
 def test_one_step_of_them():
     """The mean square is no bound of what the release tells."""
     release, noise = run(4000, 200, 1, "poisson"), GaussianNoise(2.0)
@@ -111,6 +127,8 @@ def test_the_papers_image_runs(size, steps, k, hidden, mean):
         found = accountant.calibrate(release, replaced(k)).noise.scale
         # given to four digits after the point
         assert found == pytest.approx(least, abs=1.5e-4)
+        for how in ("log_moment", "worst_case"):
+            assert scale(release, replaced(k), epsilon, 16.0, how) > found
         # and to three, for batches of fixed or random size
         by_mean = [
             scale(r, replaced(k), epsilon, 16.0, "mean_square")
@@ -717,6 +735,53 @@ def test_other_noise_and_other_norms():
     wide = run(50, 5, 20, clip_order=math.inf)
     with pytest.raises(UnsupportedError, match="clip_order=2"):
         scale(wide, replaced(1), 1.0, 2.0)
+
+
+@pytest.mark.parametrize("how", SUBSAMPLINGS)
+def test_where_nothing_differs_no_noise_is_needed(how):
+    release = run(50, 5, 4)
+    scenario = offering(release, count=0, settled=True)
+    found = HistoryUniformCap(1.0, 2.0, how).calibrate(release, scenario)
+    assert found.noise.scale == found.certificate.epsilon == 0
+    by_law = offering(
+        release,
+        count=0,
+        count_is_certain=False,
+        delta=0.1,
+        survival=np.array([0.1, 0.01]),
+    )
+    if how == "log_moment":
+        assert scale(release, by_law, 1.0, 2.0, how) > 0
+    no_noise = HistoryUniformCap(1.0, 2.0, how).certify(
+        GaussianNoise(0.0), release, replaced(2)
+    )
+    assert no_noise.epsilon == math.inf
+
+
+def test_what_is_estimated_is_no_promise():
+    release = run(50, 5, 4)
+    found = HistoryUniformCap().calibrate(release, offering(release, certified=False))
+    assert found.certificate.notion is Notion.ESTIMATED
+    assert found.certificate.rpp_epsilon == math.inf
+    assert not found.certificate.composable
+
+
+@pytest.mark.parametrize("how", SUBSAMPLINGS)
+def test_models_are_trained_under_it(how):
+    rng = np.random.default_rng(0)
+    X = np.clip(rng.normal(size=(200, 2)), -1, 1)
+    y = (X[:, 0] > 0).astype(int)
+    model = PrivateLogisticRegression(
+        scenario=replaced(2),
+        accountant=HistoryUniformCap(8.0, 4.0, how),
+        data_norm=2.0,
+        classes=[0, 1],
+    )
+    model.fit(X, y)
+    assert model.certificate_.epsilon == 8.0
+    assert model.certificate_.alpha == 4.0
+    again = clone(model).set_params(accountant__subsampling="worst_case").fit(X, y)
+    assert np.all(again.noise_.scale >= model.noise_.scale * (1 - 1e-9))
 
 
 # -- composition -----------------------------------------------------------------------

@@ -59,6 +59,10 @@ _ANY_NUMBER = (FullBatchSampling, PoissonSampling)
 _QUICKLY_HIDDEN = (FullBatchSampling, PoissonSampling, ShuffledEpochsSampling)
 
 
+#: Records for which it does.
+_QUICK_COUNT = 1000
+
+
 class HistoryUniformCap(Accountant):
     """Caps on how far each step moves, whatever the run has seen: of training runs.
 
@@ -312,11 +316,12 @@ class HistoryUniformCap(Accountant):
             return float(run.costs(order, length / scale)[0])
 
         scale = 0.0
-        if run.squares and length:
-            # enough in any case; on average the squares are no more, so that no scale
-            # below that of the mean square will do
-            most = math.sqrt(2 * epsilon / (self.alpha * run.squares))
+        if run.moves and length:
+            # the length that the worst case or the mean square takes, in closed form
+            squares = run.squares or float(np.sum(run.factors**2))
+            most = math.sqrt(2 * epsilon / (self.alpha * squares))
             if self.subsampling == "log_moment":
+                # at least that, and found from there
                 most = largest_argument(
                     lambda u: float(run.costs(order, u)[0]), epsilon, most
                 )
@@ -337,7 +342,8 @@ class HistoryUniformCap(Accountant):
 
     def _hidden_scale(self, run: CappedRun, bound: BoundScenario) -> float | None:
         """Scale of noise that keeps the promise if batches are hidden, if quick."""
-        if type(run.release.sampling) not in _QUICKLY_HIDDEN or run.law is not None:
+        quick = type(run.release.sampling) in _QUICKLY_HIDDEN
+        if not quick or run.count > _QUICK_COUNT or run.law is not None:
             return None
         hidden = RenyiDP(float(self.epsilon), None, alpha=float(self.alpha))
         try:
@@ -357,7 +363,7 @@ class HistoryUniformCap(Accountant):
         """Find what a given noise promises."""
         _only_gaussian(noise)
         release, alpha = run.release, float(self.alpha)
-        length = one_clipped(release, noise, profile)
+        length = one_clipped(release, noise, profile) if run.moves else 0.0
         mean, by_law = self.subsampling == "mean_square", run.law is not None
         orders = np.array(sorted({*map(float, ORDERS), alpha}))
         costs = run.costs(orders, length)
