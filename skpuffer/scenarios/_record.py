@@ -95,6 +95,7 @@ class _BoundRecord(BoundScenario):
                 move=float("inf"),
                 relation="replace",
                 relabelled=True,
+                settled=True,
                 coupling_id=relabelling(self.context, k),
                 assumptions=(public,),
             )

@@ -90,7 +90,10 @@ class PrevalenceScenario(Scenario):
     ``high - low`` records: go from the first to the second by relabelling as few as
     possible. Divergences are jointly convex, so a promise for each two tables that
     differ so is one for the two worlds, whatever else is believed of the records. No
-    coupling differs in fewer.
+    coupling differs in fewer. With ``law='fixed'`` the two worlds are two given tables,
+    and which records differ is not left to chance: of accountants that promise
+    divergences of each two such tables it makes no difference, but means over batches
+    (:class:`~skpuffer.accountants.HistoryUniformCap`, 'mean_square') rest on it.
 
     With ``law='binomial'``, :class:`~skpuffer.accountants.PrivacyLoss` takes the mean
     over the number of records that differ where that needs less noise than its
@@ -359,8 +362,9 @@ class _BoundPrevalence(BoundScenario):
             move=float("inf"),
             relation="replace",
             relabelled=relabel,
-            # two tables, and which records differ between them: nothing is by chance
-            any_records=certain and not relabel and scenario.law == "fixed",
+            # two given tables: which records differ between them is not by chance
+            any_records=not relabel and scenario.law == "fixed",
+            settled=scenario.law == "fixed",
             coupling_id=coupling,
             count_is_certain=certain,
             delta=event,
@@ -396,7 +400,9 @@ class _BoundPrevalence(BoundScenario):
                 f"the secret is how many records have {value} in {column}: exactly "
                 f"{low} or exactly {high} of {n}"
             )
-            differ = f"the two worlds differ in {count} records"
+            differ = (
+                f"the two worlds are two given tables that differ in {count} records"
+            )
         else:
             worlds = (
                 f"the secret is how likely a record has {value} in {column}, each "
