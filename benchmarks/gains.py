@@ -1,6 +1,6 @@
 """What a scenario buys each estimator: noise of plain DP over the noise of the fit.
 
-    python -m benchmarks.gains [--quick] [--only ESTIMATOR ...]
+    python -m benchmarks.gains [--quick] [--only ESTIMATOR ...] [--scenarios ...]
 
 Every estimator is *fitted* by every recommended accountant under a scenario of every
 kind, on real tables, for the promise (1, 1e-5). A row says whether the fit works or
@@ -12,8 +12,9 @@ of computing, and the row says where it was stopped.
 
 Stores the figures with versions in ``benchmarks/results/gains.csv``, from which the
 documentation makes its tables; ``--quick`` fits small tables and stores nothing.
-``--only`` fits the estimators that are named, by the names of :func:`fits`, and keeps
-the stored figures of all others.
+``--only`` fits the estimators that are named, by the names of :func:`fits`, and
+``--scenarios`` those under the scenarios of these names; the stored figures of all
+others are kept.
 """
 
 import argparse
@@ -311,15 +312,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", nargs="+", metavar="ESTIMATOR")
+    parser.add_argument("--scenarios", nargs="+", metavar="SCENARIO")
     options = parser.parse_args()
     quick = options.quick
     n = QUICK_RECORDS if quick else RECORDS
     with threadpool_limits(1):
-        frame = measured(n, small=quick, only=options.only)
+        frame = measured(n, small=quick, scenarios=options.scenarios, only=options.only)
     used = versions("numpy", "scipy", "scikit-learn")
     figures = {"gain": 4, "gain_over_one": 4, "seconds": 2}
     frame = frame.assign(**used).round(figures)
-    if options.only:
+    if options.only or options.scenarios:
         frame = _in_order(renewed(read_csv(FILE, frame.columns), frame, KEY))
     check(frame)
     shown = frame[frame["accountant"] == "Best"]
