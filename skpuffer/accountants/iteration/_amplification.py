@@ -15,7 +15,8 @@ from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.releases import GradientRelease
 from skpuffer.utils._checks import check_positive
 
-from ._steps import IteratedSteps
+from ._conditions import longest_step
+from ._steps import IteratedSteps, largest_batch
 
 __all__ = ["IterationAmplification"]
 
@@ -138,6 +139,23 @@ class IterationAmplification(_CompositionAccountant):
                 "The parameter 'alpha' must be finite: Gaussian noise keeps no pure "
                 "promise. Use a finite 'alpha', or 'delta'."
             )
+
+    def longest_step(self, release: GradientRelease) -> float:
+        """Longest step that brings no two runs apart, zero if none is known.
+
+        Parameters
+        ----------
+        release : GradientRelease
+            Its optimiser is not read.
+
+        Returns
+        -------
+        float
+        """
+        largest = largest_batch(release)
+        if largest is None or not hasattr(release.record, "curvature"):
+            return 0.0
+        return longest_step(release, largest)
 
     @property
     def _promised_order(self) -> float | None:
