@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 from skpuffer.accountants._target import check_order_or_delta
@@ -9,10 +10,11 @@ from skpuffer.accountants.composition._accounting import StepsOfRelease
 from skpuffer.accountants.composition._base import Reading, _CompositionAccountant
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
 from skpuffer.noise import Noise
-from skpuffer.privacy import Notion
+from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.releases import GradientRelease
+from skpuffer.scenarios import Adjacency, BoundScenario
 from skpuffer.utils._checks import check_positive
 
 from ._conditions import longest_step
@@ -159,11 +161,24 @@ class IterationAmplification(_CompositionAccountant):
 
     @property
     def _promised_order(self) -> float | None:
+        """Rényi order of the promise, None of one with a delta."""
         return check_order_or_delta(self.alpha, self.delta)
 
     @property
     def _composed_notion(self) -> Notion:
         return Notion.RENYI_DP if self.delta is None else Notion.APPROXIMATE_DP
+
+    def _certify_steps(
+        self,
+        steps: StepsOfRelease,
+        fact: Adjacency,
+        bound: BoundScenario,
+        noise: Noise,
+    ) -> Certificate:
+        """Find what a given noise of each step promises."""
+        certificate = super()._certify_steps(steps, fact, bound, noise)
+        # the one that is promised where none is named
+        return replace(certificate, alpha=self._promised_order)
 
     def _read(
         self, curve: GaussianCurve | PrivacyLossCurve, delta: float | None
