@@ -68,7 +68,7 @@ def mu_of_moves(release, *, count=1, scale=1.0, **facts):
 
 
 @pytest.mark.parametrize(
-    ("c", "n_steps", "cost"),
+    "c, n_steps, cost",
     [
         (0.9, 10, 9.1757303077),
         (0.9, 100, 18.9989906937),
@@ -89,7 +89,7 @@ def test_constant_steps_that_contract(c, n_steps, cost):
 
 
 @pytest.mark.parametrize(
-    ("c", "cost"), [(1.0, 1.45), (0.9, 1.0044932566), (0.99, 1.2943258240)]
+    "c, cost", [(1.0, 1.45), (0.9, 1.0044932566), (0.99, 1.2943258240)]
 )
 def test_shuffled_epochs(c, cost):
     release = last_iterate(
@@ -345,9 +345,7 @@ def test_no_deal_of_the_records_costs_more(release, k, seed):
 
 # -- refusals: each names the setting that would do ------------------------------------
 
-LABELLED = RecordGradient(
-    loss=Multinomial(), data_norm=1.0, intercept=0.0, n_classes=3
-)
+LABELLED = RecordGradient(loss=Multinomial(), data_norm=1.0, intercept=0.0, n_classes=3)
 ANY_RECORD = {"record": None}
 
 
