@@ -13,6 +13,7 @@ from .additive import (
 from .best import Best
 from .composition import PrivacyLoss, RenyiDP
 from .history import HistoryUniformCap
+from .iteration import IterationAmplification
 from .overlap import OverlapAmplification
 from .quilts import MarkovQuilt
 
@@ -26,6 +27,7 @@ __all__ = [
     "GeneralWasserstein",
     "GroupPrivacy",
     "HistoryUniformCap",
+    "IterationAmplification",
     "Kantorovich",
     "MarkovQuilt",
     "OverlapAmplification",
