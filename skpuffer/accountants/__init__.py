@@ -12,6 +12,7 @@ from .additive import (
 )
 from .best import Best
 from .composition import PrivacyLoss, RenyiDP
+from .iteration import IterationAmplification
 from .overlap import OverlapAmplification
 from .quilts import MarkovQuilt
 
@@ -24,6 +25,7 @@ __all__ = [
     "DistributionAwareWasserstein",
     "GeneralWasserstein",
     "GroupPrivacy",
+    "IterationAmplification",
     "Kantorovich",
     "MarkovQuilt",
     "OverlapAmplification",

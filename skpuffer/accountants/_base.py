@@ -1,5 +1,6 @@
 """Base of accountants: from a release and a scenario to noise and a certificate."""
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
@@ -19,7 +20,7 @@ from skpuffer.noise import (
     Noise,
 )
 from skpuffer.privacy import Certificate
-from skpuffer.releases import QueryRelease, VoteRelease
+from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
 from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency, BoundScenario, RecordBelief, Scenario
 from skpuffer.utils._checks import check_option
@@ -171,6 +172,20 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
     def clip_order(self) -> float:
         """Order of the norm by which its noise wants gradients clipped."""
         return 2.0
+
+    def longest_step(self, release: GradientRelease) -> float:
+        """Longest step of an optimiser that it accounts for; infinite if any is.
+
+        Parameters
+        ----------
+        release : GradientRelease
+            Its optimiser is not read.
+
+        Returns
+        -------
+        float
+        """
+        return math.inf
 
     def check(self) -> None:
         """Check the parameters by plain code; an error names the parameter."""
@@ -402,6 +417,8 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
             kind.__name__
             for kind in known_accountants()
             if kind.recommended
+            # the settings that one of these needs are its own to name
+            and not kind.last_iterate_only
             and unread_fields(kind.reads, release) is None
             and any(need in provided for need in kind.needs)
         ]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from skpuffer.scenarios import BoundScenario
     from skpuffer.training import Loss, RecordGradient
 
-__all__ = ["Look", "least_noise", "refuse_corner"]
+__all__ = ["Look", "least_clip_norm", "least_noise", "refuse_corner"]
 
 # The largest score in each of the balls to choose from, times the curvature of the
 # loss; and how many times its radius the noise must let parameters travel. Found on
@@ -60,7 +60,7 @@ def least_noise(
     Parameters
     ----------
     probe : GradientRelease
-        Of a single step, at clip norm one.
+        Of a single step, at any clip norm.
     record : RecordGradient
     accountant : Accountant
     bound : BoundScenario
@@ -77,9 +77,12 @@ def least_noise(
         kept in a ball.
     """
     loss = record.loss
+    usual = probe.optimiser or Optimiser(learning_rate=1.0)
 
     def look(default: float, ball: float | None) -> Look:
-        optimiser = None if ball is None else Optimiser(learning_rate=1.0, radius=ball)
+        optimiser = probe.optimiser
+        if ball is not None:
+            optimiser = replace(usual, radius=ball)
         norm = default if clip_norm is None else float(clip_norm)
         release = replace(probe, record=record, clip_norm=norm, optimiser=optimiser)
         noise = accountant.calibrate(release, bound).noise
@@ -88,11 +91,12 @@ def least_noise(
     def in_ball(ball: float) -> Look:
         # the noise follows the record's own move, whatever is clipped, so nothing has
         # to be
-        return look(record.longest(ball), ball)
+        return look(max(least, record.longest(ball)), ball)
 
+    least = least_clip_norm(record, accountant)
     if radius is not None:
         return in_ball(float(radius))
-    best = look(LEAST_CLIP_NORM, None)
+    best = look(max(least, LEAST_CLIP_NORM), None)
     scores, room = _CLASSIFICATION if loss.classification else _REGRESSION
     # no ball bounds how far gradients move at a corner
     if math.isinf(loss.smoothness):
@@ -100,7 +104,7 @@ def least_noise(
     unit = 1 / (loss.smoothness * record.row_norm)
     radii = [score * unit for score in scores if score * unit >= start] or [start]
     # a ball that spares no noise is not asked for: calibration may take seconds
-    ball = Optimiser(learning_rate=1.0, radius=radii[0])
+    ball = replace(usual, radius=radii[0])
     if not _reads_moves(bound, replace(best.release, optimiser=ball)):
         return best
     for ball_radius in radii:
@@ -113,6 +117,25 @@ def least_noise(
         if far >= room * ball_radius:
             break
     return best
+
+
+def least_clip_norm(record: RecordGradient, accountant: Accountant) -> float:
+    """Return the clip norm below which an accountant takes no such gradients.
+
+    Parameters
+    ----------
+    record : RecordGradient
+    accountant : Accountant
+
+    Returns
+    -------
+    float
+        Zero where any will do.
+    """
+    # scores of several classes are not to be clipped where steps have to contract
+    if accountant.last_iterate_only and record.loss.indexed:
+        return record.unclipped_norm
+    return 0.0
 
 
 def refuse_corner(loss: Loss) -> None:

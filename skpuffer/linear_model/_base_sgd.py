@@ -31,7 +31,7 @@ from skpuffer.utils._checks import check_count, check_option, check_positive
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 
-from ._ball import Look, least_noise, refuse_corner
+from ._ball import Look, least_clip_norm, least_noise, refuse_corner
 from ._start import (
     Start,
     checked_array,
@@ -194,14 +194,36 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
 
     def _probe(self, task: Task) -> GradientRelease:
         """Return the release of a single sum of all gradients, at clip norm one."""
-        return GradientRelease(
+        accountant = task.accountant
+        probe = GradientRelease(
             n_records=task.context.n_records,
             n_steps=1,
             sampling="full_batch",
-            clip_order=task.accountant.clip_order,
+            clip_order=accountant.clip_order,
             context=task.context,
             name=self._release_name,
         )
+        if not accountant.last_iterate_only:
+            return probe
+        # an accountant that reads the steps is asked about such as it takes, if any
+        record = self._record(probe.clip_order)
+        norm = 1.0 if record is None else least_clip_norm(record, accountant)
+        probe = replace(
+            probe, published="result", record=record, clip_norm=max(1.0, norm)
+        )
+        step = min(1.0, accountant.longest_step(probe)) or 1.0
+        return replace(probe, optimiser=Optimiser(learning_rate=step))
+
+    def _last_iterate(self, task: Task) -> bool:
+        """Whether only the last iterate leaves, and an accountant is asked of that."""
+        if task.accountant.last_iterate_only:
+            return True
+        # asked for, and not by default: rows take float64 for it
+        if self.momentum is None or self.average is None:
+            return False
+        asked = task.accountant._asked(GradientRelease)
+        hidden = not self.momentum and not self.average
+        return hidden and any(other.last_iterate_only for other in asked)
 
     def _record(self, order: float) -> RecordGradient | None:
         """Return how far a record moves its gradient, clipped in a norm, if known."""
@@ -224,7 +246,8 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
                     probe, known, task.accountant, bound, start=length, **decided
                 )
             # coded records are few, and may be told apart pair by pair
-            norm = LEAST_CLIP_NORM if self.clip_norm is None else float(self.clip_norm)
+            norm = max(LEAST_CLIP_NORM, least_clip_norm(known, task.accountant))
+            norm = norm if self.clip_norm is None else float(self.clip_norm)
             probe = replace(probe, record=known, clip_norm=norm)
         noise = task.accountant.calibrate(probe, bound).noise
         return Look(release=probe, deviation=float(np.max(noise.std())))
@@ -242,15 +265,26 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         multiplier = look.deviation / probe.total_clip_norm * width
         if task.start is not None:
             multiplier *= _CARE
-        # the rule for what was not said
-        rule = partial(run_defaults, context.n_records, multiplier, loss.smoothness)
         radius, clip = self.radius, None
-        if probe.optimiser is not None:
+        if probe.optimiser is not None and probe.optimiser.radius is not None:
             # what is in a ball already is clipped by what was probed
             radius, clip = probe.optimiser.radius, probe.total_clip_norm
+        last, record = self._last_iterate(task), probe.record
+        if last and record is None:
+            record = self._record(order)
+        if record is not None and least_clip_norm(record, task.accountant) > 0:
+            clip = probe.total_clip_norm
+        # the rule for what was not said
+        rule = partial(run_defaults, context.n_records, multiplier, loss.smoothness)
+        if last and record is not None:
+            step = task.accountant.longest_step(replace(probe, record=record))
+            rule = partial(rule, longest_step=step or None)
         defaults = rule(clip_norm=clip)
         # a batch size is asked for by whoever wants smaller steps
         default = "full_batch" if self.batch_size is None else "poisson"
+        if task.accountant.last_iterate_only and self.batch_size is not None:
+            # a Poisson batch may hold all records, at a divisor of few
+            default = "shuffled_epochs"
         scheme = sampling_scheme(default if self.sampling is None else self.sampling)
         unmoved = probe.record is None and not task.scenario.any_records
         release = GradientRelease(
@@ -260,7 +294,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             batch_size=scheme.usual_batch_size(context.n_records, self.batch_size),
             sampling=scheme,
             dim=None,
-            record=probe.record,
+            record=record,
             # noisy sums stay inside of `fit`
             published="result",
             name=self._release_name,
@@ -276,14 +310,17 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         # that
         n_steps = self._steps(release, defaults)
         # once more, for the steps and the norm that were decided, whoever decided them
+        if last and record is not None:
+            step = task.accountant.longest_step(release)
+            rule = partial(rule, longest_step=step or None)
         fitted = rule(
             n_steps=n_steps,
             clip_norm=release.total_clip_norm / width,
             schedule=self.schedule,
         )
         # complete: calibrated as it is, and executed from this same object
-        last = task.accountant.last_iterate_only
-        optimiser = self._optimiser(fitted, l2, radius, last)
+        whole = task.accountant.last_iterate_only
+        optimiser = self._optimiser(fitted, l2, radius, whole)
         return replace(release, n_steps=n_steps, optimiser=optimiser)
 
     def _optimiser(

@@ -22,9 +22,14 @@ from skpuffer.utils._checks import (
     check_positive,
     check_real,
 )
-from skpuffer.utils._types import Floats
+from skpuffer.utils._types import Floats, Indices
 
-__all__ = ["allocate_shifts", "gaussian_prior_shifts", "iteration_cost"]
+__all__ = [
+    "allocate_shifts",
+    "gaussian_prior_shifts",
+    "iteration_cost",
+    "last_iterate_mu",
+]
 
 #: Steps whose shift contracts by more than this until the last are given nothing to
 #: cover. Its square is a weight, and must not underflow.
@@ -37,7 +42,7 @@ _Price = Callable[[float, Floats, Floats], float]
 
 
 def allocate_shifts(
-    shifts: ArrayLike, scales: ArrayLike = 1.0, *, contraction: float = 1.0
+    shifts: ArrayLike, scales: ArrayLike = 1.0, *, contraction: ArrayLike = 1.0
 ) -> Floats:
     """Allocate the shifts of an iteration to the noise of its steps.
 
@@ -53,8 +58,8 @@ def allocate_shifts(
         most. In the unit of the iterate; non-negative and finite.
     scales : float or array-like of shape (n_steps,), default=1.0
         Scale of each step's noise, in the same unit; positive.
-    contraction : float, default=1.0
-        Lipschitz constant of every step in the iterate, in [0, 1].
+    contraction : float or array-like of shape (n_steps,), default=1.0
+        Lipschitz constant of every step in the iterate, or of each one; in [0, 1].
 
     Returns
     -------
@@ -96,7 +101,7 @@ def allocate_shifts(
     [1.0, 2.0, 3.0]
     """
     given, noise = _check_steps(shifts, scales)
-    return _allocated(given, noise, _check_contraction(contraction))
+    return _allocated(given, noise, _check_contraction(contraction, given))
 
 
 def iteration_cost(
@@ -105,7 +110,7 @@ def iteration_cost(
     alpha: float,
     *,
     coupling: str,
-    contraction: float = 1.0,
+    contraction: ArrayLike = 1.0,
     diameter: float | None = None,
     noise_cost: Callable[[float, float, float], float] | None = None,
 ) -> float:
@@ -114,8 +119,8 @@ def iteration_cost(
     For iterations ``w[t] = psi[t](w[t-1], data) + noise[t]`` that start from the same
     point, whose steps are Lipschitz in the iterate with a constant of at most one, and
     whose noise is drawn afresh at each step. Only the last iterate may leave: every
-    iterate that is seen adds to what is lost. Estimators here are accounted for as if
-    all were seen, so this does not lower the cost that their certificates state.
+    iterate that is seen adds to what is lost. Training runs of estimators are accounted
+    for in this way by :class:`~skpuffer.accountants.IterationAmplification`.
 
     Parameters
     ----------
@@ -137,9 +142,9 @@ def iteration_cost(
           **only if** the data of each step is independent of that of all other steps
           given the secret. For records that depend on each other it promises less
           than is lost, by any amount; a `PrivacyWarning` says so.
-    contraction : float, default=1.0
-        Lipschitz constant of every step in the iterate, in [0, 1]. A gradient step of
-        size h on a loss whose curvature is between m and b has
+    contraction : float or array-like of shape (n_steps,), default=1.0
+        Lipschitz constant of every step in the iterate, or of each one; in [0, 1]. A
+        gradient step of size h on a loss whose curvature is between m and b has
         ``max(abs(1 - h * m), abs(1 - h * b))``.
     diameter : float or None, default=None
         Of a convex set that every iterate, its noise included, is projected on before
@@ -182,8 +187,11 @@ def iteration_cost(
     one, so the word "independent" is rarely needed.
 
     With a `diameter`, two iterates are never further apart than that, so all that came
-    before any step may be replaced by a shift of the diameter there. Restarts are tried
-    at every step up to 256 steps, and at many beyond; each gives a valid bound.
+    before any step may be replaced by a shift of the diameter there. For Gaussian noise
+    the best such restart is found wherever all that is left by then is covered evenly,
+    as where shifts and noise are the same at each step. Otherwise, and for other noise,
+    restarts are tried at every step up to 256 steps, and at many beyond; each gives a
+    valid bound.
 
     Other noise is paid for at the shifts that are best for Gaussian noise, which is
     sound, and the best there is for convex costs with equal scales and no contraction.
@@ -216,7 +224,7 @@ def iteration_cost(
     """
     given, noise = _check_steps(shifts, scales)
     alpha = check_order(alpha=alpha)
-    contraction = _check_contraction(contraction)
+    factors = _check_contraction(contraction, given)
     check_option(("joint", "independent"), coupling=coupling)
     if diameter is not None:
         diameter = check_positive(diameter=diameter)
@@ -228,28 +236,82 @@ def iteration_cost(
             PrivacyWarning,
             stacklevel=2,
         )
-    price = _gaussian_cost if noise_cost is None else _by_step(noise_cost)
+    if noise_cost is None:
+        squares = _least_squares(given, noise, factors, diameter)
+        # what costs nothing does so at any order, infinity too
+        return alpha / 2 * squares if squares else 0.0
+    price = _by_step(noise_cost)
 
-    def cost(shifts: Floats, scales: Floats) -> float:
-        spent = _allocated(shifts, scales, contraction)
-        # Rounded up: sums and means of non-negative numbers are off by an ulp a step at
-        # most.
-        spent = spent * (1 + 8 * (spent.size + 8) * np.finfo(float).eps)
-        return price(alpha, spent, scales)
+    def cost(shifts: Floats, scales: Floats, contraction: Floats) -> float:
+        return price(alpha, _rounded_up(shifts, scales, contraction), scales)
 
-    best = cost(given, noise)
+    best = cost(given, noise, factors)
     if diameter is None:
         return best
-    start = contraction * diameter
-
-    def restarted(n_last: int) -> float:
-        # Altschuler and Talwar (2022): two iterates of a set are at most its diameter
-        # apart, whatever came before, and a step contracts that
-        rest = given[-n_last:].copy()
-        rest[0] += start
-        return cost(rest, noise[-n_last:])
-
+    restarted = _restarts(cost, given, noise, factors, diameter)
     return min(best, _least(restarted, given.size))
+
+
+def last_iterate_mu(
+    shifts: ArrayLike,
+    scales: ArrayLike,
+    *,
+    contraction: ArrayLike = 1.0,
+    diameter: float | None = None,
+) -> float:
+    """Distance of two unit Gaussians no harder to tell apart than the last iterates.
+
+    Of iterations as for :func:`iteration_cost`, with Gaussian noise and shifts under a
+    joint coupling: the last iterate is mu-Gaussian private, which says more than its
+    Rényi costs ``alpha * mu**2 / 2``, that follow from it.
+
+    Parameters
+    ----------
+    shifts, scales : array-like of shape (n_steps,), or float for `scales`
+    contraction : float or array-like of shape (n_steps,), default=1.0
+    diameter : float or None, default=None
+
+    Returns
+    -------
+    float
+        Rounded up.
+
+    Raises
+    ------
+    ValueError
+        If an input is out of range or shapes do not agree.
+
+    Notes
+    -----
+    *For two fixed tables.* Let ``w`` and ``w'`` be their iterations, and put between
+    them one that shares its noise with w: it starts as w', and its next iterate is the
+    projection of ``b psi(w) + (1 - b) psi'(v) + noise`` at its own iterate v. With b
+    the share a / (c z + s) of the distance there that is paid for, it stays within z of
+    w, so that it ends as w where z ends at zero. Given v, it differs from a step of w'
+    from v by at most a before the noise, which makes of the trade-off of v and w' by
+    adaptive composition at least that with one more Gaussian of distance a / scale; to
+    project is post-processing. The squares add up. A restart begins the iteration
+    between as w' at a later step, where it is within the diameter of w.
+
+    One of the two tables' steps has to be Lipschitz, as only ``psi(w) - psi'(v)`` is
+    bounded, by ``psi(w) - psi(v)`` and a shift, or by ``psi'(w) - psi'(v)`` and one.
+
+    *For tables that are coupled*, and for batches drawn without a look at them, the
+    last iterates are mixtures, with equal weights, of those of fixed tables and
+    batches; divergences are jointly convex, and each pair's is at most the Gaussians'.
+
+    References
+    ----------
+    Bok, Su and Altschuler (2024), Shifted interpolation for differential privacy,
+    Theorems 3.1 and 4.2 to 4.6; Dong, Roth and Su (2022), Gaussian differential
+    privacy, for the composition.
+    """
+    given, noise = _check_steps(shifts, scales)
+    factors = _check_contraction(contraction, given)
+    if diameter is not None:
+        diameter = check_positive(diameter=diameter)
+    squares = _least_squares(given, noise, factors, diameter)
+    return math.sqrt(squares) * (1 + 2 * np.finfo(float).eps)
 
 
 def gaussian_prior_shifts(
@@ -336,7 +398,22 @@ def gaussian_prior_shifts(
 # -- the allocation ------------------------------------------------------------------
 
 
-def _allocated(shifts: Floats, scales: Floats, contraction: float) -> Floats:
+def _fading(contraction: Floats) -> Floats:
+    """Factors by which what is left at each step contracts until the last."""
+    n, c = contraction.size, float(contraction[0])
+    if (contraction == c).all():
+        # one power is off by an ulp, a long product by many; those that are lost in any
+        # case are not computed, as numbers near the smallest one are slow
+        seen = n if c in (0, 1) else min(n, int(2 * math.log(_FADED) / math.log(c)) + 1)
+        fade = np.zeros(n)
+        fade[n - seen :] = c ** np.arange(seen - 1.0, -1.0, -1.0)
+        return fade
+    fade = np.ones(n)
+    np.cumprod(contraction[:0:-1], out=fade[-2::-1])
+    return fade
+
+
+def _allocated(shifts: Floats, scales: Floats, contraction: Floats) -> Floats:
     """Solve the isotonic regression; see :func:`allocate_shifts`."""
     # Seen from the last step, with S = fade * shifts and A = fade * a, what is carried
     # forward at t is the sum of S up to t less that of A: never negative, and zero at
@@ -348,16 +425,17 @@ def _allocated(shifts: Floats, scales: Floats, contraction: float) -> Floats:
     if top == 0:
         return np.zeros_like(shifts)
     shifts, scales = shifts / top, scales / scales.max()
-    # factor by which what is left at a step contracts until the last
-    fade = contraction ** np.arange(shifts.size - 1.0, -1.0, -1.0)
+    fade = _fading(contraction)
     start = int(np.argmax(fade > _FADED))
     left = shifts[start:].copy()
-    # steps before `start` leave their whole shift to it
-    powers = contraction ** np.arange(start, 0.0, -1.0)
-    if contraction > 0:
-        # a floor, so that no positive shift is rounded to zero
-        powers = np.maximum(powers, _FADED)
-    left[0] += powers @ shifts[:start]
+    if start:
+        # steps before `start` leave their whole shift to it
+        powers = _fading(contraction[: start + 1])[:-1]
+        # a floor, so that no positive shift is rounded to zero, unless it is forgotten
+        forgets = np.flatnonzero(contraction[1 : start + 1] == 0)
+        since = int(forgets[-1]) + 1 if forgets.size else 0
+        powers[since:] = np.maximum(powers[since:], _FADED)
+        left[0] += powers @ shifts[:start]
     fade = fade[start:]
     # any positive weights respect the constraints; the floor is against underflow
     weights = np.maximum((scales[start:] * fade) ** 2, _FADED**2)
@@ -368,34 +446,117 @@ def _allocated(shifts: Floats, scales: Floats, contraction: float) -> Floats:
     return allocated
 
 
-def _least(cost: Callable[[int], float], n_steps: int) -> float:
-    """Smallest cost over the numbers of last steps that are tried."""
+def _rounded_up(shifts: Floats, scales: Floats, contraction: Floats) -> Floats:
+    """Return what each step pays for, rounded up."""
+    spent = _allocated(shifts, scales, contraction)
+    # sums, products and means of non-negative numbers are off by an ulp a step at most
+    return spent * (1 + 8 * (spent.size + 8) * np.finfo(float).eps)
+
+
+def _restarts(
+    cost: Callable[[Floats, Floats, Floats], float],
+    shifts: Floats,
+    scales: Floats,
+    contraction: Floats,
+    diameter: float,
+) -> Callable[[int], float]:
+    """Return the cost of a run as a function of how many last steps are looked at."""
+
+    def restarted(n_last: int) -> float:
+        # Altschuler and Talwar (2022): two iterates of a set are at most its diameter
+        # apart, whatever came before, and a step contracts that
+        rest = shifts[-n_last:].copy()
+        rest[0] += contraction[-n_last] * diameter
+        return cost(rest, scales[-n_last:], contraction[-n_last:])
+
+    return restarted
+
+
+def _least(
+    cost: Callable[[int], float],
+    n_steps: int,
+    floors: Floats | None = None,
+    best: float = math.inf,
+) -> float:
+    """Smallest cost over the numbers of last steps that are tried.
+
+    Those whose entry in `floors`, a lower bound of their cost, is above the best that
+    is known are not.
+    """
+
+    def tried(counts: Indices) -> list[tuple[float, int]]:
+        worth = counts if floors is None else counts[floors[counts - 1] < best]
+        return [(cost(int(n)), int(n)) for n in worth]
+
     # all if they are few; else a geometric grid, and evenly between the neighbours of
     # the best
     few = min(n_steps, _RESTARTS)
     grid = np.unique(np.geomspace(1, n_steps, few).astype(int))
     if n_steps <= _RESTARTS:
         grid = np.arange(1, n_steps + 1)
-    costs = [cost(int(n)) for n in grid]
-    at = int(np.argmin(costs))
-    low, high = grid[max(at - 1, 0)], grid[min(at + 1, grid.size - 1)]
+    costs = tried(grid)
+    if not costs:
+        return best
+    least, at = min(costs)
+    place = int(np.searchsorted(grid, at))
+    low, high = grid[max(place - 1, 0)], grid[min(place + 1, grid.size - 1)]
+    best = min(best, least)
     finer = np.unique(np.linspace(low, high, few).astype(int))
     finer = np.setdiff1d(finer, grid)
-    return min([costs[at], *(cost(int(n)) for n in finer)])
+    return min([best, *(found for found, _ in tried(finer))])
 
 
 # -- what a shift costs --------------------------------------------------------------
 
 
-def _gaussian_cost(alpha: float, shifts: Floats, scales: Floats) -> float:
-    """Rényi divergence of Gaussian steps: alpha / 2 times the sum of squared ratios."""
-    if not shifts.any():
+def _squares(shifts: Floats, scales: Floats, contraction: Floats) -> float:
+    """Least sum of squared ratios of what is paid for to the noise."""
+    spent = _rounded_up(shifts, scales, contraction)
+    if not spent.any():
         return 0.0
     with np.errstate(over="ignore"):
-        ratios = shifts / scales
+        ratios = spent / scales
         squares = float(ratios @ ratios)
     # a sum of squares that underflows is not zero
-    return alpha / 2 * max(squares, np.finfo(float).tiny)
+    return max(squares, np.finfo(float).tiny)
+
+
+def _least_squares(
+    shifts: Floats, scales: Floats, contraction: Floats, diameter: float | None
+) -> float:
+    """Return the least of the sums over the whole run and over its restarts."""
+    if diameter is None:
+        return _squares(shifts, scales, contraction)
+    n_steps = shifts.size
+    # Cauchy-Schwarz: to cover a sum of S in all costs its square over the sum of the
+    # weights, at least, and no more where every step can pay its share.
+    fade = _fading(contraction)
+    known = fade > _FADED
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        mass = np.cumsum((fade * shifts)[::-1])
+        weight = np.cumsum(((fade * scales) ** 2)[::-1])
+        edge = (fade * contraction)[::-1] * diameter
+        floors = (mass + edge) ** 2 / weight
+        whole = mass[-1] ** 2 / weight[-1]
+    # what was before a step that has faded makes no difference: no restart is tried
+    # there, and one where a floor is not known is
+    floors = np.where(np.isnan(floors), 0.0, floors) * (1 - 1e-9)
+    floors[~known[::-1]] = math.inf
+    restarted = _restarts(_squares, shifts, scales, contraction, diameter)
+    likely = int(np.argmin(floors))
+    both = [(whole * (1 - 1e-9), 0), (float(floors[likely]), likely + 1)]
+    best = math.inf
+    # the likelier one first, which may save the other
+    for floor, n_last in sorted(both):
+        if not floor >= best:
+            found = (
+                restarted(n_last) if n_last else _squares(shifts, scales, contraction)
+            )
+            best = min(best, found)
+    # nothing is left to find, up to rounding, if no floor is below
+    if best * (1 - 1e-7) <= floors.min():
+        return best
+    return _least(restarted, n_steps, floors, best)
 
 
 def _by_step(noise_cost: Callable[[float, float, float], float]) -> _Price:
@@ -446,15 +607,23 @@ def _check_steps(shifts: ArrayLike, scales: ArrayLike) -> tuple[Floats, Floats]:
     return shifts, np.broadcast_to(scales, shifts.shape)
 
 
-def _check_contraction(contraction: float) -> float:
-    value = float(check_real(contraction=contraction))
-    if not 0 <= value <= 1:
+def _check_contraction(contraction: ArrayLike, shifts: Floats) -> Floats:
+    """Return the Lipschitz constant of each step."""
+    if np.ndim(contraction) == 0:
+        check_real(contraction=contraction)
+    factors = np.asarray(contraction, dtype=float)
+    if factors.shape not in ((), shifts.shape):
+        raise ValueError(
+            "The parameter 'contraction' must be a number or one for each step, of "
+            f"shape {shifts.shape}. Got shape {factors.shape}."
+        )
+    if not np.all((factors >= 0) & (factors <= 1)):
         raise ValueError(
             "The parameter 'contraction' must be in the range [0, 1]: steps that "
             "expand do not forget. Use a smaller step size (at most 2 over the "
             f"smoothness of the loss). Got {contraction!r}."
         )
-    return value
+    return np.broadcast_to(factors, shifts.shape)
 
 
 def _check_covariance(covariance: ArrayLike) -> Floats:

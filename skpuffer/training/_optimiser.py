@@ -190,6 +190,7 @@ def run_defaults(
     n_steps: int | None = None,
     clip_norm: float | None = None,
     schedule: str | None = None,
+    longest_step: float | None = None,
 ) -> RunDefaults:
     """Hyperparameters from public facts, so that noise and signal are in balance.
 
@@ -206,6 +207,9 @@ def run_defaults(
         Values that were decided already; the rest is fitted to them.
     schedule : str, default=None
         As in :class:`~skpuffer.releases.Optimiser`; None is 'constant'.
+    longest_step : float, default=None
+        Of a run without momentum and averages, of which only the last iterate leaves;
+        None is any other run.
 
     Returns
     -------
@@ -255,11 +259,14 @@ def run_defaults(
     distance = travel(n_records, multiplier, smoothness)
     # momentum m makes steps 1 / (1 - m) times as long in the long run
     stable = 2 / smoothness
-    longest = stable / (1 - _MOST_MOMENTUM)
+    usual, longest = stable / (1 - _USUAL_MOMENTUM), stable / (1 - _MOST_MOMENTUM)
+    average = _AVERAGE
+    if longest_step is not None:
+        stable = usual = longest = min(stable, longest_step)
+        average = 0.0
     if n_steps is None:
         # no further in more steps than in few: more only make each a calmer one
         distance = min(distance, _LARGEST_CLIP_NORM * longest * _MANY_STEPS)
-        usual = stable / (1 - _USUAL_MOMENTUM)
         most = max(_MANY_STEPS, min(_AFFORDABLE // n_records, _MOST_STEPS))
         wanted = min(distance / (LEAST_CLIP_NORM * usual), most)
         n_steps = max(_FEWEST_STEPS, math.ceil(wanted))
@@ -281,5 +288,5 @@ def run_defaults(
         clip_norm=clip_norm,
         learning_rate=(1 - momentum) * rate,
         momentum=momentum,
-        average=_AVERAGE,
+        average=average,
     )

@@ -15,6 +15,7 @@ from skpuffer.utils._clipping import clip_rows
 
 from ._corner_costs import corner_costs
 from ._linear import LinearGradients
+from ._losses import Huber, HuberHinge, Logistic, Multinomial, Squared
 
 if TYPE_CHECKING:
     from skpuffer.releases import GradientRelease
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from ._losses import Loss
 
 __all__ = ["ClippedGradient", "RecordGradient", "RecordPoint"]
+
+#: Losses that are convex and smooth.
+_CONVEX = (Huber, HuberHinge, Logistic, Multinomial, Squared)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +96,68 @@ class RecordGradient:
     def row_norm(self) -> float:
         """Largest l2 norm of a row, the intercept's constant included."""
         return math.hypot(1.0, self.intercept)
+
+    @property
+    def unclipped_norm(self) -> float:
+        """Clip norm to which no gradient has to be scaled down; infinite if none."""
+        # what is taken off a clip norm for roundings is less than is added here
+        return self.loss.lipschitz * self.row_norm * (1 + 2.0**-9)
+
+    @property
+    def curvature(self) -> float:
+        """Largest curvature of a record's loss in the parameters, inf at a corner."""
+        return self.loss.smoothness * self.row_norm**2
+
+    def step_obstacle(self, clip_norm: float) -> str | None:
+        """Return what keeps clipped gradients from being those of a convex loss.
+
+        Of one that is smooth, no more curved than the loss itself. Then a short step of
+        gradient descent brings no two iterates further apart.
+
+        Parameters
+        ----------
+        clip_norm : float
+            Of l2 clipping of the whole gradient.
+
+        Returns
+        -------
+        str or None
+            A clause with the remedy; None if they are.
+
+        Notes
+        -----
+        With one score s a clipped gradient is a multiple of the row, by the derivative
+        cut off at both sides: a slope that does not fall with s, and no faster than the
+        derivative rises. With more scores the projection of the derivative has a
+        Jacobian that is not symmetric, so that it is no gradient at all.
+
+        Examples
+        --------
+        >>> from skpuffer.training import Hinge, Logistic, RecordGradient
+        >>> facts = {"data_norm": 1.0, "intercept": 0.0, "n_classes": 2}
+        >>> RecordGradient(loss=Logistic(), **facts).step_obstacle(0.3) is None
+        True
+        >>> RecordGradient(loss=Hinge(), **facts).step_obstacle(0.3) is None
+        False
+        """
+        # by exact type: what a subclass makes of a derivative is not known
+        if math.isinf(self.loss.smoothness):
+            return (
+                f"{self.loss!r} has a corner, at which gradients jump; use a smooth "
+                "loss ('huber_hinge' for two classes, or 'log_loss')"
+            )
+        if type(self.loss) not in _CONVEX:
+            return (
+                f"{self.loss!r} is not known to be convex; use a loss of "
+                "skpuffer.training"
+            )
+        if self.loss.indexed and clip_norm < self.unclipped_norm:
+            return (
+                "records have several scores, whose gradients are those of no convex "
+                "loss once they are scaled down; use "
+                f"clip_norm={self.unclipped_norm * 1.001:.4g}, which scales none down"
+            )
+        return None
 
     def longest(self, radius: float) -> float:
         """Largest l2 norm of a gradient at parameters in the ball of a radius."""

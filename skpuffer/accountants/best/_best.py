@@ -184,6 +184,21 @@ class Best(Accountant):
             )
         return orders.pop() if orders else 2.0
 
+    def longest_step(self, release: GradientRelease) -> float:
+        """Longest step of an optimiser that every candidate accounts for.
+
+        Parameters
+        ----------
+        release : GradientRelease
+            Its optimiser is not read.
+
+        Returns
+        -------
+        float
+        """
+        asked = self._asked(GradientRelease)
+        return min((c.longest_step(release) for c in asked), default=math.inf)
+
     # -- the protocol -------------------------------------------------------------
 
     def calibrate(

@@ -48,7 +48,8 @@ class StepsOfRelease(ABC):
     """Dominating pairs of one release's steps, between neighbouring tables.
 
     A subclass is registered for the one kind of release it reads, by exact type: what a
-    subclass of that kind may add is not known to be covered.
+    subclass of that kind may add is not known to be covered. One of ``kind=None`` is
+    for accountants that ask for it by name.
 
     Parameters
     ----------
@@ -88,9 +89,10 @@ class StepsOfRelease(ABC):
     # filled by `__init_subclass__`, so that accountants need no list of releases
     kinds: ClassVar[dict[type, type["StepsOfRelease"]]] = {}
 
-    def __init_subclass__(cls, kind: type, **kwargs: Any) -> None:
+    def __init_subclass__(cls, kind: type | None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        StepsOfRelease.kinds[kind] = cls
+        if kind is not None:
+            StepsOfRelease.kinds[kind] = cls
 
     @classmethod
     def known_moves(

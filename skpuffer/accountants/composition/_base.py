@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Mapping
 from dataclasses import replace as replace_fields
 from functools import lru_cache, partial
 from typing import Any, ClassVar
@@ -43,13 +44,20 @@ from ._votes import VOTE_FIELDS
 Reading = tuple[float, float | None, Curve, tuple[str, ...]]
 
 
-def steps_of(release: Release, adjacency: Adjacency) -> StepsOfRelease:
+def steps_of(
+    release: Release,
+    adjacency: Adjacency,
+    kinds: Mapping[type, type[StepsOfRelease]] = StepsOfRelease.kinds,
+) -> StepsOfRelease:
     """Return the dominating pairs of a release's steps between neighbouring tables.
 
     Parameters
     ----------
     release : GradientRelease or VoteRelease
     adjacency : Adjacency
+    kinds : mapping of {type: type}, optional
+        Which steps those of a kind of release are. By default each one counts as
+        released.
 
     Returns
     -------
@@ -61,7 +69,7 @@ def steps_of(release: Release, adjacency: Adjacency) -> StepsOfRelease:
         If nothing is known of such steps, with a clause that says why.
     """
     # by exact type: what a subclass of a release adds may cost more
-    kind = StepsOfRelease.kinds.get(type(release))
+    kind = kinds.get(type(release))
     if kind is None:
         raise UnsupportedError(
             f"nothing is known of the steps of a {type(release).__name__}"
@@ -103,6 +111,9 @@ class _CompositionAccountant(_AdditiveAccountant):
     }
     _composable = True
     _source = "group privacy under one coupling (Pierquin et al. 2024, Cor 3.1)"
+
+    #: Which steps those of a kind of release are.
+    _kinds: ClassVar[Mapping[type, type[StepsOfRelease]]] = StepsOfRelease.kinds
 
     # -- the protocol -------------------------------------------------------------
 
@@ -147,7 +158,7 @@ class _CompositionAccountant(_AdditiveAccountant):
     ) -> StepsOfRelease:
         """Dominating pairs of a release's steps, between tables adjacent by a fact."""
         try:
-            steps = steps_of(release, fact)
+            steps = steps_of(release, fact, self._kinds)
             if steps.event and self.delta is None:
                 raise UnsupportedError(
                     f"only with probability 1 - {steps.event:g} do no more than "
@@ -184,6 +195,11 @@ class _CompositionAccountant(_AdditiveAccountant):
     def _accuracy(self) -> float:
         """Relative accuracy of epsilon to which a scale is searched for."""
         return TOLERANCE
+
+    @property
+    def _promised_order(self) -> float | None:
+        """Rényi order of the promise, None of one with a delta."""
+        return getattr(self, "alpha", None)
 
     @property
     @abstractmethod
@@ -339,7 +355,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         return Certificate(
             notion=notion if fact.certified else Notion.ESTIMATED,
             epsilon=epsilon,
-            alpha=getattr(self, "alpha", None),
+            alpha=self._promised_order,
             delta=0.0 if self.delta is None else float(self.delta),
             event_delta=event,
             relation=steps.relation,

@@ -199,27 +199,30 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             given = np.full(adjacency.count, move)
         clip = release.total_clip_norm
         moves = sorted((bound(b) / clip for b in given.tolist()), reverse=True)
-        # what holds for any records, in each batch or drawn by chance, may be less
-        scheme, k = type(release.sampling), adjacency.count
-        if scheme in _PLAIN:
-            less = math.fsum(moves) < 2 * k
-        elif scheme not in _MIXED:
-            # one that is new reads no moves
-            less = False
-        elif k <= _MIXED[scheme]:
-            # about where the worst pair of any records, which is no mixture's, is less
-            less = moves[0] < (1 if scheme is PoissonSampling else 2)
-        else:
-            # every batch is charged for all of them, which none may hold twice
-            once = scheme is not WithReplacementSampling
-            less = once and math.fsum(moves) < 2 * k * release.sampling_rate
-        if not less:
+        if not cls._worth(release, moves):
             return None
         # Sums of float64 are rounded, in two tables apart from each other. What that
         # comes to is taken off the clip norm, of which it may be no small part here.
         size = max(release.n_records, release.batch_size or 0)
         moves[0] += size * _ROUNDED
         return tuple(moves)
+
+    @classmethod
+    def _worth(cls, release: GradientRelease, moves: list[float]) -> bool:
+        """Whether less noise is needed for such moves than for those of any records."""
+        # what holds for any records, in each batch or drawn by chance, may be less
+        scheme, k = type(release.sampling), len(moves)
+        if scheme in _PLAIN:
+            return math.fsum(moves) < 2 * k
+        # one that is new reads no moves
+        if scheme not in _MIXED:
+            return False
+        if k <= _MIXED[scheme]:
+            # about where the worst pair of any records, which is no mixture's, is less
+            return moves[0] < (1 if scheme is PoissonSampling else 2)
+        # every batch is charged for all of them, which none may hold twice
+        once = scheme is not WithReplacementSampling
+        return once and math.fsum(moves) < 2 * k * release.sampling_rate
 
     def statements(self, move: float) -> tuple[str, ...]:
         """Return how the moves were found, in sentences; see the base class."""
