@@ -171,7 +171,7 @@ def with_share_of_noise(runs, noise):
     """
 
     def worlds(less):
-        share = less.scale / noise.scale
+        share = np.divide(less.scale, noise.scale)
         return [
             lambda n, rng, sums=sums, noises=noises: sums + share * noises
             for sums, noises in runs

@@ -133,6 +133,26 @@ REFUSED = {
         "'radius' is for gradients",
         "public 'data_norm'",
     ),
+    "a schedule of the output": (
+        lambda: PrivateLogisticRegression(solver="output", schedule="cosine"),
+        "'schedule' is for gradients",
+        "schedule=None",
+    ),
+    "norms of layers that are clipped together": (
+        lambda: PrivateMLPClassifier(clip_norm=(0.5, 0.5)),
+        "'clip_norm' has a norm for each layer",
+        "clip_by='layer'",
+    ),
+    "norms of other layers": (
+        lambda: PrivateMLPClassifier(clip_norm=(0.5,) * 3, clip_by="layer"),
+        "'clip_norm' must be one norm or a pair",
+        "hidden and the output layer",
+    ),
+    "noise of layers that are clipped together": (
+        lambda: PrivateMLPClassifier(noise_by="layer"),
+        "'noise_by' is 'layer'",
+        "clip_by='layer'",
+    ),
     "start outside of the ball": (
         partial(started, radius=1.0),
         "'init'.*outside of the ball",

@@ -120,6 +120,7 @@ def minimiser_release(
 OF_GRADIENTS = {
     "init": "does not depend on where it is searched from",
     "radius": "is not projected",
+    "schedule": "does not depend on the steps of a search",
 }
 
 

@@ -22,11 +22,12 @@ from skpuffer.releases import (
     QueryRelease,
     SamplingScheme,
 )
+from skpuffer.releases._optimiser import SCHEDULES
 from skpuffer.releases._sampling import sampling_scheme
 from skpuffer.scenarios import RecordScenario
 from skpuffer.training import LinearGradients, RecordGradient, run_defaults, train
 from skpuffer.training._optimiser import LEAST_CLIP_NORM
-from skpuffer.utils._checks import check_count, check_positive
+from skpuffer.utils._checks import check_count, check_option, check_positive
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 
@@ -90,20 +91,15 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "n_steps": [Interval(Integral, 1, None, closed="left"), None],
         "clip_norm": [Interval(Real, 0, None, closed="neither"), None],
+        "radius": [Interval(Real, 0, None, closed="neither"), None],
         "learning_rate": [Interval(Real, 0, None, closed="neither"), None],
+        "schedule": [StrOptions(set(SCHEDULES)), None],
         "momentum": [Interval(Real, 0, 1, closed="left"), None],
         "average": [Interval(Real, 0, 1, closed="both"), "boolean", None],
         "init": [HasMethods(["fit"]), tuple, None],
         "warm_start": ["boolean"],
         "verbose": ["verbose"],
     }
-
-    #: Radius of the ball the parameters are projected onto; None is by the rule.
-    # a parameter of linear models only
-    radius: float | None = None
-
-    #: How the learning rate falls.
-    schedule: str | None = None
 
     #: Why a record may become any other though a scenario says how far it moves.
     _only_clipped = (
@@ -183,11 +179,18 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         # by plain code as well, since scikit-learn's own validation can be switched off
         for check, names in (
             (check_count, ("batch_size", "n_steps", "max_iter")),
-            (check_positive, ("clip_norm", "learning_rate", "radius")),
+            (check_positive, ("learning_rate", "radius")),
         ):
             for name in names:
                 if getattr(self, name) is not None:
                     check(**{name: getattr(self, name)})
+        self._check_clip_norm()
+        if self.schedule is not None:
+            check_option(tuple(SCHEDULES), schedule=self.schedule)
+
+    def _check_clip_norm(self) -> None:
+        if self.clip_norm is not None:
+            check_positive(clip_norm=self.clip_norm)
 
     def _probe(self, task: Task) -> GradientRelease:
         """Return the release of a single sum of all gradients, at clip norm one."""
@@ -303,7 +306,11 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         if last and record is not None:
             step = task.accountant.longest_step(release)
             rule = partial(rule, longest_step=step or None)
-        fitted = rule(n_steps=n_steps, clip_norm=release.total_clip_norm / width)
+        fitted = rule(
+            n_steps=n_steps,
+            clip_norm=release.total_clip_norm / width,
+            schedule=self.schedule,
+        )
         # complete: calibrated as it is, and executed from this same object
         whole = task.accountant.last_iterate_only
         optimiser = self._optimiser(fitted, l2, radius, whole)
@@ -404,7 +411,6 @@ class LinearTraining(PrivateTrainingMixin):
         "data_norm": [Interval(Real, 0, None, closed="neither")],
         "fit_intercept": ["boolean"],
         "intercept_scaling": [Interval(Real, 0, None, closed="neither")],
-        "radius": [Interval(Real, 0, None, closed="neither"), None],
     }
 
     _only_clipped = (

@@ -93,6 +93,12 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         the rule, if that takes less noise.
     learning_rate : float, default=None
         Step size for the mean gradient. None is by the rule.
+    schedule : str, default=None
+        How the learning rate, that of the longest step, changes over the run:
+        'constant' (None), 'invscaling', 'linear', 'cosine' or 'warmup_cosine', as in
+        :class:`~skpuffer.releases.Optimiser`. It costs no privacy. The rule raises the
+        rate so that the run goes as far, where steps stay stable; constant steps, which
+        it averages, were about as good or better on the tables that were tried.
     momentum : float, default=None
         Heavy-ball momentum: share of the last step that is taken again, in [0, 1).
         None is by the rule.
@@ -211,6 +217,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         clip_norm: float | None = None,
         radius: float | None = None,
         learning_rate: float | None = None,
+        schedule: str | None = None,
         momentum: float | None = None,
         average: float | None = None,
         init: Any = None,
@@ -236,6 +243,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         self.clip_norm = clip_norm
         self.radius = radius
         self.learning_rate = learning_rate
+        self.schedule = schedule
         self.momentum = momentum
         self.average = average
         self.init = init
@@ -340,6 +348,12 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         the rule, if that takes less noise.
     learning_rate : float, default=None
         Step size for the mean gradient. None is by the rule.
+    schedule : str, default=None
+        How the learning rate, that of the longest step, changes over the run:
+        'constant' (None), 'invscaling', 'linear', 'cosine' or 'warmup_cosine', as in
+        :class:`~skpuffer.releases.Optimiser`. It costs no privacy. The rule raises the
+        rate so that the run goes as far, where steps stay stable; constant steps, which
+        it averages, were about as good or better on the tables that were tried.
     momentum : float, default=None
         Heavy-ball momentum: share of the last step that is taken again, in [0, 1).
         None is by the rule.
@@ -452,6 +466,7 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         clip_norm: float | None = None,
         radius: float | None = None,
         learning_rate: float | None = None,
+        schedule: str | None = None,
         momentum: float | None = None,
         average: float | None = None,
         init: Any = None,
@@ -477,6 +492,7 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         self.clip_norm = clip_norm
         self.radius = radius
         self.learning_rate = learning_rate
+        self.schedule = schedule
         self.momentum = momentum
         self.average = average
         self.init = init

@@ -15,7 +15,12 @@ from skpuffer.linear_model._base_sgd import PrivateTrainingMixin
 from skpuffer.linear_model._start import checked_array
 from skpuffer.training import PerceptronGradients, make_loss
 from skpuffer.training._perceptron import ACTIVATIONS
-from skpuffer.utils._checks import check_count, check_non_negative, check_positive
+from skpuffer.utils._checks import (
+    check_count,
+    check_non_negative,
+    check_option,
+    check_positive,
+)
 from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._reading import validate_rows
 from skpuffer.utils._sklearn import Interval, StrOptions
@@ -60,7 +65,12 @@ class PrivateMLPClassifier(
         Weight of ``|w|**2 / 2`` next to the mean loss. It costs no privacy.
     clip_by : {'all', 'layer'}, default='all'
         Whether a record's gradient is scaled down as a whole, or each layer's part
-        apart, each to ``clip_norm / sqrt(2)`` (in l2).
+        apart: to its own norm where `clip_norm` names two, else each to
+        ``clip_norm / sqrt(2)`` (in l2). Noise of one scale costs what the norm of both
+        does.
+    noise_by : {'all', 'layer'}, default='all'
+        Whether the noise has one scale, or each layer's is in proportion to its clip
+        norm, under which both layers pay alike; for ``clip_by='layer'``.
     data_norm : float, default=1.0
         Public bound of the l2 norm of a row; longer rows are scaled down to it.
     classes : array-like, default=None
@@ -76,12 +86,25 @@ class PrivateMLPClassifier(
         Number of epochs. None leaves the number of steps to the rule in the notes.
     n_steps : int, default=None
         Number of steps; takes precedence over `max_iter`.
-    clip_norm : float, default=None
+    clip_norm : float or tuple of float, default=None
         Norm to which each record's gradient is scaled down, for rows in units of
         `data_norm`; of the order that the accountant's noise measures in, l2 for
-        Gaussian noise. None is by the rule.
+        Gaussian noise. A pair is of the two layers, with ``clip_by='layer'``. None is
+        by the rule.
+    radius : float, default=None
+        Radius of the l2 ball that all parameters, biases included and for rows in units
+        of `data_norm`, are projected onto at the start and after each step. It costs no
+        privacy. The random weights of the start are of a norm near ``sqrt(2 n_features
+        hidden_size / (n_features + hidden_size))`` and are scaled down to a shorter
+        radius. None is no projection.
     learning_rate : float, default=None
         Step size for the mean gradient. None is by the rule.
+    schedule : str, default=None
+        How the learning rate, that of the longest step, changes over the run:
+        'constant' (None), 'invscaling', 'linear', 'cosine' or 'warmup_cosine', as in
+        :class:`~skpuffer.releases.Optimiser`. It costs no privacy. The rule raises the
+        rate so that the run goes as far, where steps stay stable; constant steps, which
+        it averages, were about as good or better on the tables that were tried.
     momentum : float, default=None
         Heavy-ball momentum: share of the last step that is taken again, in [0, 1).
         None is by the rule.
@@ -168,6 +191,8 @@ class PrivateMLPClassifier(
         "activation": [StrOptions({"relu", "tanh", "logistic", "identity"})],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "clip_by": [StrOptions({"all", "layer"})],
+        "noise_by": [StrOptions({"all", "layer"})],
+        "clip_norm": [Interval(Real, 0, None, closed="neither"), tuple, None],
         "data_norm": [Interval(Real, 0, None, closed="neither")],
         "classes": ["array-like", None],
     }
@@ -181,6 +206,7 @@ class PrivateMLPClassifier(
         activation: str = "tanh",
         alpha: float = 0.0,
         clip_by: str = "all",
+        noise_by: str = "all",
         data_norm: float = 1.0,
         classes: ArrayLike | None = None,
         sampling: str | SamplingScheme | None = None,
@@ -188,7 +214,9 @@ class PrivateMLPClassifier(
         max_iter: int | None = None,
         n_steps: int | None = None,
         clip_norm: float | tuple[float, float] | None = None,
+        radius: float | None = None,
         learning_rate: float | None = None,
+        schedule: str | None = None,
         momentum: float | None = None,
         average: float | None = None,
         init: Any = None,
@@ -203,6 +231,7 @@ class PrivateMLPClassifier(
         self.activation = activation
         self.alpha = alpha
         self.clip_by = clip_by
+        self.noise_by = noise_by
         self.data_norm = data_norm
         self.classes = classes
         self.sampling = sampling
@@ -210,7 +239,9 @@ class PrivateMLPClassifier(
         self.max_iter = max_iter
         self.n_steps = n_steps
         self.clip_norm = clip_norm
+        self.radius = radius
         self.learning_rate = learning_rate
+        self.schedule = schedule
         self.momentum = momentum
         self.average = average
         self.init = init
@@ -225,6 +256,32 @@ class PrivateMLPClassifier(
         check_count(hidden_size=self.hidden_size)
         check_non_negative(alpha=self.alpha)
         check_positive(data_norm=self.data_norm)
+        for name in ("clip_by", "noise_by"):
+            check_option(("all", "layer"), **{name: getattr(self, name)})
+        if self.noise_by == "layer" and self.clip_by != "layer":
+            raise ValueError(
+                "The parameter 'noise_by' is 'layer', but only layers that are clipped "
+                "apart have norms to set their noise by. Use clip_by='layer', or "
+                "noise_by='all'."
+            )
+
+    def _check_clip_norm(self) -> None:
+        norms = self.clip_norm
+        if not isinstance(norms, tuple):
+            super()._check_clip_norm()
+            return
+        if self.clip_by != "layer":
+            raise ValueError(
+                "The parameter 'clip_norm' has a norm for each layer, which are "
+                "clipped together by clip_by='all'. Use clip_by='layer', or one norm."
+            )
+        if len(norms) != 2:
+            raise ValueError(
+                "The parameter 'clip_norm' must be one norm or a pair of them, for the "
+                f"hidden and the output layer. Got {norms!r}."
+            )
+        for norm in norms:
+            check_positive(clip_norm=norm)
 
     def _loss(self) -> Loss:
         return make_loss("log_loss", len(self.classes_))
@@ -242,17 +299,24 @@ class PrivateMLPClassifier(
         return rows / self.data_norm
 
     def _clipping(self, default: float, order: float) -> dict[str, Any]:
-        """One clip norm for all parameters, or an equal share for each layer."""
-        whole = super()._clipping(default, order)
-        if self.clip_by == "all":
-            return whole
-        # Weights and biases of the two layers. Two parts of norm c / 2^(1/p) each, in
-        # the p-norm, make a gradient of norm c at most: the sensitivity is that of one
-        # clip.
+        """One clip norm for all parameters, or one for each layer."""
+        norms = self.clip_norm
+        if not isinstance(norms, tuple):
+            whole = super()._clipping(default, order)
+            if self.clip_by == "all":
+                return whole
+            # Two parts of norm c / 2^(1/p) each, in the p-norm, make a gradient of norm
+            # c at most: the sensitivity is that of one clip.
+            norms = (whole["clip_norm"] / 2 ** (1 / order),) * 2
+        # weights and biases of the two layers
         hidden = (self.n_features_in_ + 1) * self.hidden_size
         output = (self.hidden_size + 1) * self._n_outputs()
-        each = whole["clip_norm"] / 2 ** (1 / order)
-        return {**whole, "clip_norm": (each, each), "blocks": (hidden, output)}
+        return {
+            "clip_norm": norms,
+            "clip_order": order,
+            "blocks": (hidden, output),
+            "noise_proportions": norms if self.noise_by == "layer" else None,
+        }
 
     _init_names = ("coefs_", "intercepts_")
 

@@ -65,6 +65,10 @@ class GradientRelease(Release):
         None clips the whole vector at once.
     dim : int, default=None
         Length of the parameter vector, where known.
+    noise_proportions : tuple of float, default=None
+        Scale of the noise of each of the `blocks`, in proportion to each other: what
+        calibration multiplies. None is one scale for all. In proportion to the clip
+        norms each block pays alike.
     noise_position : {'gradient', 'update'}, default='gradient'
         Where the noise enters: each sum of clipped gradients, or each iterate after the
         step, its penalty and its projection, in the unit of the parameters. Momentum
@@ -105,6 +109,8 @@ class GradientRelease(Release):
         Number of epochs begun: participations of a record in 'shuffled_epochs'.
     total_clip_norm : float
         Largest norm of one example's gradient over all blocks.
+    units : tuple of float or None
+        Proportion of the noise of each coordinate, by `noise_proportions`.
     sampling_statement : str
         What the sampling scheme takes for granted.
     clipped : object or None
@@ -133,6 +139,7 @@ class GradientRelease(Release):
     clip_order: float = 2.0
     blocks: tuple[int, ...] | None = None
     dim: int | None = None
+    noise_proportions: tuple[float, ...] | None = None
     noise_position: str = "gradient"
     published: str = "all"
     # a field though it has one value only: accountants must say that they read it
@@ -151,6 +158,8 @@ class GradientRelease(Release):
         check_count(n_records=self.n_records)
         check_count(n_steps=self.n_steps)
         self._check_clipping()
+        if self.noise_proportions is not None:
+            self._spread_noise()
         if not isinstance(self.optimiser, Optimiser | None):
             raise TypeError(
                 "The parameter 'optimiser' must be an Optimiser of skpuffer.releases, "
@@ -222,6 +231,56 @@ class GradientRelease(Release):
                 f"The parameter 'blocks' must add up to dim={self.dim}. "
                 f"Got {self.blocks!r}."
             )
+
+    def _spread_noise(self) -> None:
+        """Set the proportion of the noise of each coordinate, by its block's."""
+        given, blocks = self.noise_proportions, self.blocks
+        if blocks is None or not isinstance(given, tuple) or len(given) != len(blocks):
+            raise ValueError(
+                "The parameter 'noise_proportions' must be a tuple with one number for "
+                f"each of the 'blocks'. Got {given!r} and blocks={blocks!r}."
+            )
+        # positive: a block without noise would leave exactly
+        each = tuple(check_positive(noise_proportions=p) for p in given)
+        units = tuple(np.repeat(each, blocks).tolist())
+        object.__setattr__(self, "noise_proportions", each)
+        object.__setattr__(self, "units", units)
+
+    def clip_norm_in(self, scales: Floats) -> float:
+        """Bound an example's gradient whose coordinates are divided by scales.
+
+        Parameters
+        ----------
+        scales : ndarray of shape (dim,)
+            Not negative.
+
+        Returns
+        -------
+        float
+            Of the order `clip_order`; infinite where a scale is zero.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many as the `blocks`, or `dim`, say.
+
+        Notes
+        -----
+        Blocks are clipped apart, so their norms may all be as long as they can be at
+        once: the norm of ``clip_norm / scale`` over the blocks, each by its least
+        scale. It is attained where scales are equal within blocks.
+        """
+        blocks = (len(scales),) if self.blocks is None else self.blocks
+        dim = sum(blocks) if self.dim is None else self.dim
+        if len(scales) != dim:
+            raise ValueError(
+                f"The release {self.name!r} is of {dim} coordinates, and the noise of "
+                f"{len(scales)}. Give it as many scales, or a single one."
+            )
+        starts = np.cumsum((0, *blocks[:-1]))
+        with np.errstate(divide="ignore"):  # a scale of zero
+            lengths = np.divide(self.clip_norm, np.minimum.reduceat(scales, starts))
+        return float(np.linalg.norm(np.atleast_1d(lengths), ord=self.clip_order))
 
     def _check_update(self) -> None:
         """Refuse a run of noisy updates that keeps more than the noisy iterate."""

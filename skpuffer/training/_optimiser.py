@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skpuffer.utils._checks import check_count, check_positive
+from skpuffer.releases._optimiser import SCHEDULES
+from skpuffer.utils._checks import check_count, check_option, check_positive
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -188,6 +189,7 @@ def run_defaults(
     *,
     n_steps: int | None = None,
     clip_norm: float | None = None,
+    schedule: str | None = None,
     longest_step: float | None = None,
 ) -> RunDefaults:
     """Hyperparameters from public facts, so that noise and signal are in balance.
@@ -203,6 +205,8 @@ def run_defaults(
         Lipschitz constant of the loss's derivative; infinity counts as one.
     n_steps, clip_norm : optional
         Values that were decided already; the rest is fitted to them.
+    schedule : str, default=None
+        As in :class:`~skpuffer.releases.Optimiser`; None is 'constant'.
     longest_step : float, default=None
         Of a run without momentum and averages, of which only the last iterate leaves;
         None is any other run.
@@ -233,6 +237,10 @@ def run_defaults(
     no more than a million records, as many as keep the momentum at 0.5; where that many
     do not, it may grow to 0.95. The number of steps costs no privacy, as that of full
     batches is exact. The mean of the last third of the iterates is released.
+
+    *Schedule.* Where steps are shorter than the longest one for a part of the run, that
+    one is made longer, so that they go as far together; but not beyond what is stable
+    with a momentum of 0.95.
 
     Examples
     --------
@@ -267,7 +275,12 @@ def run_defaults(
         least = max(LEAST_CLIP_NORM, distance / (n_steps * longest))
         clip_norm = min(_LARGEST_CLIP_NORM, least)
     # R = C * rate * n_steps of the notes, solved for the rate
-    rate = min(distance / (clip_norm * n_steps), longest)
+    rate = distance / (clip_norm * n_steps)
+    if schedule is not None:
+        factor = SCHEDULES[check_option(tuple(SCHEDULES), schedule=schedule)]
+        # with the mean step of the run in the place of the rate
+        rate /= sum(factor(step, n_steps) for step in range(n_steps)) / n_steps
+    rate = min(rate, longest)
     # steps longer than is stable are made of shorter ones that follow each other
     momentum = max(0.0, 1 - stable / rate)
     return RunDefaults(

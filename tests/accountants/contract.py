@@ -382,6 +382,27 @@ class AccountantContract:
             moved = replace_fields(release, noise_position="update")
             self.refused(moved, scenario, "noise_position")
 
+    def test_noise_of_blocks_is_in_the_proportions_asked_for_or_refused(self):
+        for release, scenario in self._runs:
+            if release.record is not None:
+                continue
+            dim, norm = release.dim or 5, release.total_clip_norm
+            sizes = (1, dim - 1) if dim > 1 else (1,)
+            asked = tuple(2.0**i for i in range(len(sizes)))
+            split = replace_fields(
+                release,
+                dim=dim,
+                blocks=sizes,
+                clip_norm=(norm,) * len(sizes),
+                noise_proportions=asked,
+            )
+            for mode in self.modes:
+                accountant = self.make(mode)
+                if accountant.supports(split, scenario):
+                    found = accountant.calibrate(split, scenario, random_state=0).noise
+                    each = np.broadcast_to(found.scale, (dim,)) / split.units
+                    assert np.ptp(each) <= 1e-9 * each.max()
+
     @property
     def _runs(self):
         return [case for case in self.cases if type(case[0]) is GradientRelease]

@@ -264,6 +264,8 @@ def test_in_a_grid_over_budgets(cancer):
         ({"sampling": "full_batch", "batch_size": 0}, "batch_size"),
         ({"learning_rate": 0.0}, "learning_rate"),
         ({"momentum": 1.0}, "momentum"),
+        ({"schedule": "annealed"}, "schedule"),
+        ({"schedule": 1}, "schedule"),
         ({"data_norm": 0.0}, "data_norm"),
         ({"alpha": -1.0}, "alpha"),
     ],

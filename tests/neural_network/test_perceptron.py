@@ -163,6 +163,29 @@ def test_the_certificate_is_what_the_release_accounts_for(clip_by):
     assert delta == pytest.approx(1e-5, rel=1e-2)
 
 
+def test_layers_have_clip_norms_and_noise_of_their_own():
+    X, y = table(3)
+    make = PrivateMLPClassifier(
+        accountant=RenyiDP(2.0, alpha=4.0, delta=None),
+        clip_by="layer",
+        clip_norm=(0.3, 0.9),
+        n_steps=20,
+    )
+    one, each = clone(make).fit(X, y), clone(make).set_params(noise_by="layer")
+    each.fit(X, y)
+    assert one.release_.clip_norm == each.release_.clip_norm == (0.3, 0.9)
+    assert one.release_.total_clip_norm == pytest.approx(np.hypot(0.3, 0.9))
+    # a Gaussian of 20 steps costs 4 / 2 * 20 * (clip / scale)^2
+    assert one.noise_.scale == pytest.approx(np.sqrt(20 * 0.9))
+    hidden, output = one.release_.blocks
+    scales = np.array(each.noise_.scale)
+    assert scales.shape == (hidden + output,)
+    np.testing.assert_allclose(scales[:hidden], 0.3 * np.sqrt(2 * 20))
+    np.testing.assert_allclose(scales[hidden:], 0.9 * np.sqrt(2 * 20))
+    assert each.release_.noise_proportions == (0.3, 0.9)
+    assert each.certificate_.epsilon == one.certificate_.epsilon == 2.0
+
+
 @pytest.mark.parametrize("clip_by", ["all", "layer"])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -216,14 +239,39 @@ def test_more_budget_is_less_noise_and_a_better_fit():
 # -- noise ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("clip_by", ["all", "layer"])
-def test_the_noise_drawn_is_the_noise_named(clip_by):
-    model = Recording(hidden_size=2, n_steps=200, clip_by=clip_by).fit(*table())
+@pytest.mark.parametrize(
+    "clipping",
+    [
+        {},
+        {"clip_by": "layer"},
+        {"clip_by": "layer", "noise_by": "layer", "clip_norm": (0.1, 2.0)},
+    ],
+    ids=["all", "layer", "noise"],
+)
+def test_the_noise_drawn_is_the_noise_named(clipping):
+    model = Recording(hidden_size=2, n_steps=200, **clipping).fit(*table())
     draws = np.array([step.noise for step in model.steps]) / model.noise_.scale
     assert draws.shape == (200, 4 * 2 + 3)
     assert stats.kstest(draws.ravel(), stats.norm.cdf).pvalue > 1e-4
     assert np.abs(np.corrcoef(draws.T)[np.triu_indices(11, 1)]).max() < 0.35
     assert np.abs(np.corrcoef(draws[1:].ravel(), draws[:-1].ravel())[0, 1]) < 0.15
+
+
+@pytest.mark.parametrize("radius", [0.5, 50.0])
+def test_all_parameters_stay_in_the_ball(radius):
+    X, y = table()
+    model = PrivateMLPClassifier(
+        hidden_size=8, radius=radius, average=False, random_state=0
+    ).fit(X, y)
+    parts = [*model.coefs_, *model.intercepts_]
+    length = np.linalg.norm(np.concatenate([part.ravel() for part in parts]))
+    assert length == pytest.approx(0.5) if radius == 0.5 else length < 50
+    free = clone(model).set_params(radius=None).fit(X, y)
+    assert np.array_equal(free.coefs_[0], model.coefs_[0]) == (radius == 50.0)
+    # whatever is made of noisy sums costs nothing
+    assert free.certificate_ == model.certificate_
+    with pytest.raises(ValueError, match="outside of the ball of radius=0.5"):
+        PrivateMLPClassifier(hidden_size=8, radius=0.5, init=free).fit(X, y)
 
 
 def test_the_parameters_are_made_of_noisy_sums_alone():
@@ -250,16 +298,23 @@ def test_the_parameters_are_made_of_noisy_sums_alone():
         np.testing.assert_allclose(ours, theirs)
 
 
-@pytest.mark.parametrize("clip_by", ["all", "layer"])
-def test_no_canary_beats_the_certificate(clip_by):
+@pytest.mark.parametrize(
+    "clipping",
+    [
+        {"clip_norm": 0.05},
+        {"clip_norm": 0.05, "clip_by": "layer"},
+        {"clip_norm": (0.02, 0.06), "clip_by": "layer", "noise_by": "layer"},
+    ],
+    ids=["all", "layer", "noise"],
+)
+def test_no_canary_beats_the_certificate(clipping):
     X, y = table(n=6)
     X[-1] = [0.0, 0.0, 1.0]
     # small steps, so that the attacker knows where the canary pulls at each of them
     model = Recording(
         accountant=PrivacyLoss(epsilon=8.0, delta=1e-5),
         hidden_size=3,
-        clip_by=clip_by,
-        clip_norm=0.05,
+        **clipping,
         learning_rate=1e-9,
         n_steps=2,
     ).fit(X, y)
@@ -286,7 +341,8 @@ def test_no_canary_beats_the_certificate(clip_by):
         model.certificate_,
         noise,
         with_share_of_noise(worlds, noise),
-        score=lambda noise: lambda sums: sums @ pull,
+        # how far they are pulled, in standard deviations of each coordinate
+        score=lambda noise: lambda sums: sums @ (pull / np.square(noise.scale)),
         seed=0,
         n_draws=n_draws,
     )
@@ -363,6 +419,14 @@ def test_in_a_grid_over_budgets():
         ({"alpha": np.nan}, "alpha"),
         ({"clip_by": "row"}, "clip_by"),
         ({"clip_norm": 0.0}, "clip_norm"),
+        ({"clip_norm": (1.0, 1.0)}, "clip_norm"),
+        ({"clip_norm": (1.0, 0.0), "clip_by": "layer"}, "clip_norm"),
+        ({"clip_norm": (1.0,) * 3, "clip_by": "layer"}, "clip_norm"),
+        ({"clip_norm": [1.0, 1.0], "clip_by": "layer"}, "clip_norm"),
+        ({"noise_by": "row"}, "noise_by"),
+        ({"noise_by": "layer"}, "noise_by"),
+        ({"radius": 0.0}, "radius"),
+        ({"schedule": "annealed"}, "schedule"),
         ({"data_norm": np.inf}, "data_norm"),
         ({"n_steps": 0}, "n_steps"),
         ({"classes": [0, np.nan]}, "classes"),

@@ -1,9 +1,11 @@
 """The rule for what was not said: it follows its own explanation."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skpuffer.releases._optimiser import SCHEDULES
 from skpuffer.training import run_defaults
 
 records = st.integers(1, 10**7)
@@ -51,6 +53,26 @@ def test_more_records_or_budget_go_as_far(n, z):
     assert distance(run_defaults(2 * n, 2 * z, 0.25)) == pytest.approx(here)
 
 
+@given(
+    n=st.integers(10, 10**6),
+    z=st.floats(0.1, 100),
+    steps=st.integers(1, 300),
+    schedule=st.sampled_from(sorted(SCHEDULES)),
+)
+def test_a_schedule_goes_as_far_while_steps_are_stable(n, z, steps, schedule):
+    plain = run_defaults(n, z, 0.25, n_steps=steps, clip_norm=0.5)
+    chosen = run_defaults(n, z, 0.25, n_steps=steps, clip_norm=0.5, schedule=schedule)
+
+    def rate(run):
+        return run.learning_rate / (1 - run.momentum)
+
+    mean = np.mean([SCHEDULES[schedule](t, steps) for t in range(steps)])
+    longest = 2 / 0.25 / (1 - 0.95)
+    assert rate(chosen) == pytest.approx(min(rate(plain) / mean, longest))
+    assert chosen.learning_rate <= 8 * (1 + 1e-9)
+    assert chosen.n_steps == plain.n_steps
+
+
 def test_what_was_decided_is_kept():
     chosen = run_defaults(400, 4.0, 0.25, n_steps=7, clip_norm=0.6)
     assert chosen.n_steps == 7
@@ -65,6 +87,7 @@ def test_what_was_decided_is_kept():
         ({"n_records": 0}, "n_records"),
         ({"multiplier": 0.0}, "multiplier"),
         ({"smoothness": -1.0}, "smoothness"),
+        ({"schedule": "annealed"}, "schedule"),
     ],
 )
 def test_bad_input_is_named(changes, match):

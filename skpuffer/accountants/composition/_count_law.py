@@ -1,6 +1,7 @@
 """Accounts of a run whose number of differing records follows a known law."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -68,7 +69,7 @@ def law_account(
 
 def law_scale(
     steps: StepsOfRelease,
-    noise: Noise,
+    scaled: Callable[[float], Noise],
     epsilon: float,
     delta: float,
     enough: float,
@@ -80,8 +81,8 @@ def law_scale(
     ----------
     steps : StepsOfRelease
         With a law.
-    noise : Noise
-        Of any scale.
+    scaled : callable
+        Returns the noise of a scale.
     epsilon, delta : float
         The promise.
     enough : float
@@ -94,8 +95,8 @@ def law_scale(
     """
 
     def excess(log_scale: float) -> float:
-        scaled = noise.with_scale(math.exp(log_scale))
-        curve, _ = law_account(steps, scaled, delta, max_memory)
+        noise = scaled(math.exp(log_scale))
+        curve, _ = law_account(steps, noise, delta, max_memory)
         return math.log(max(curve.epsilon(delta) / epsilon, 1e-300))
 
     high = math.log(enough)

@@ -49,12 +49,12 @@ GRADIENT_FIELDS = frozenset(
         "n_steps",
         "name",
         "noise_correlation",  # read, and refused where there is any
+        "noise_proportions",  # read as the release's units
         "noise_position",  # read, and refused where it is not the gradient
         "record",
         "sampling",
-        # Immaterial: each noisy sum counts as released, whatever is made of it, and
-        # blocks that are clipped apart have one norm together.
         "blocks",
+        # Immaterial: each noisy sum counts as released, whatever is made of it.
         "optimiser",
         "published",
     }
@@ -306,9 +306,28 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         """
         return self.schemes[type(self.release.sampling)](self, noise)
 
-    def _shift(self, noise: Noise, *moves: float) -> Shift:
+    def _in_one_scale(self, noise: Noise) -> tuple[Noise, float]:
+        """Noise of one scale, and the clip norm that costs as much under it.
+
+        Divided by their scales the coordinates have noise of one scale, under which
+        each block has a clip norm of its own, and what these come to together is exact
+        for noise of a scale for each block.
+        """
+        scales, blocks = noise.scale, self.release.blocks
+        if blocks is None or not isinstance(scales, tuple):
+            return noise, self.release.total_clip_norm
+        # in the unit of the largest, so that equal ones are one
+        most = max(scales)
+        if most == 0:
+            return noise.with_scale(0.0), self.release.total_clip_norm
+        clip = self.release.clip_norm_in(np.array(scales) / most)
+        return noise.with_scale(most), clip
+
+    def _shift(self, noise: Noise, clip: float, *moves: float) -> Shift:
         """Shift of the stacked sums of batches, each moved by so many clip norms."""
         order, dim = self.release.clip_order, self.release.dim
+        if dim is None and self.release.blocks is not None:
+            dim = sum(self.release.blocks)
         if len(moves) > 1:
             # The sums of several batches are one stacked vector. Its p-norm is that of
             # the batches' p-norms, each at most the norm of a lower order.
@@ -316,13 +335,14 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             dim = None if dim is None else len(moves) * dim
         # each step's sum moves by so many clipped gradients, each no longer than this
         # norm
-        radius = float(np.linalg.norm(moves, ord=order)) * self.release.total_clip_norm
+        radius = float(np.linalg.norm(moves, ord=order)) * clip
         return Shift(radius, norm=order, dim=dim)
 
     def _curve(self, noise: Noise, *moves: float) -> ShiftCurve:
         """Curve of the noise against that shift; see :meth:`dominated` for refusals."""
+        noise, clip = self._in_one_scale(noise)
         try:
-            return noise.curve(self._shift(noise, *moves))
+            return noise.curve(self._shift(noise, clip, *moves))
         except ValueError as error:
             raise UnsupportedError(
                 f"The gradients are clipped in the {self.release.clip_order:g}-norm, "
@@ -350,7 +370,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         if self.moves is not None:
             moves = self._dealt(noise)
         # two batches, stacked, have twice the coordinates that such a noise has scales
-        if noise.dim is not None and len(moves) > 1:
+        if self._in_one_scale(noise)[0].dim is not None and len(moves) > 1:
             raise UnsupportedError(
                 f"The release {self.release.name!r}: batches that are dealt take noise "
                 "of one scale for all coordinates where records are added or removed. "

@@ -250,7 +250,7 @@ class MarkovQuilt(Accountant):
         part = self._part(unit, fact, release)
         # scales of coordinates keep the proportions of their units, so that one
         # multiplier is searched for
-        if isinstance(release, QueryRelease) and release.units is not None:
+        if release.units is not None:
             unit = unit.with_scale(release.units)
         proportions = np.asarray(unit.scale) if np.ndim(unit.scale) else 1.0
 
