@@ -330,6 +330,28 @@ def test_hidden_batches_need_no_more_than_log_moments():
         assert any(said in text for text in certificate.assumptions)
 
 
+@pytest.mark.parametrize(
+    "sampling, size, k, relation",
+    [
+        ("poisson", 20, 40, "replace"),
+        ("poisson", 20, 40, "add_remove"),
+        ("fixed_size", 60, 10, "replace"),
+        ("fixed_size", 95, 10, "replace"),
+        ("with_replacement", 60, 10, "replace"),
+    ],
+)
+def test_hidden_batches_of_every_kind(sampling, size, k, relation):
+    release, scenario = (
+        run(100, size, 50, sampling),
+        RecordScenario(k=k, relation=relation),
+    )
+    for epsilon, alpha in ((0.5, 2.0), (8.0, 8.0)):
+        seen = scale(release, scenario, epsilon, alpha, "log_moment")
+        hidden = RenyiDP(epsilon, None, alpha=alpha).calibrate(release, scenario)
+        # rounded up to nine digits
+        assert hidden.noise.scale <= seen * (1 + 1e-8)
+
+
 def test_the_worst_case_is_group_privacy():
     """Without amplification both are one bound, and the certificate says so."""
     release = run(30, 30, 7, "full_batch")
