@@ -59,6 +59,8 @@ _ANY_NUMBER = (FullBatchSampling, PoissonSampling)
 _QUICKLY_HIDDEN = (FullBatchSampling, PoissonSampling, ShuffledEpochsSampling)
 
 
+_SEEN = "they need not stay secret for this bound, which holds if they are revealed"
+
 #: Records for which it does.
 _QUICK_COUNT = 1000
 
@@ -70,7 +72,8 @@ class HistoryUniformCap(Accountant):
     it holds. Gradients are clipped, so a batch in which K records differ moves its sum
     by 2 K clip norms at most, at every history. How K is dealt with is `subsampling`;
     batches may be revealed. :class:`RenyiDP` at the same order, which keeps batches
-    hidden, needs less noise for the same promise: this one is here to be compared with.
+    hidden, needs no more noise for the same promise, and mostly far less: this one is
+    here to be compared with.
 
     Parameters
     ----------
@@ -103,7 +106,7 @@ class HistoryUniformCap(Accountant):
 
     See Also
     --------
-    RenyiDP : The same promise for less noise, by batches that stay hidden.
+    RenyiDP : The same promise for no more noise, by batches that stay hidden.
     PrivacyLoss : For an (epsilon, delta) promise.
 
     Notes
@@ -337,7 +340,7 @@ class HistoryUniformCap(Accountant):
         what = "RenyiDP at this order, if batches and their sizes stay hidden, "
         least = self._hidden_scale(run, bound)
         if least is None:
-            return f"{what}answers for some runs with less noise: not compared here"
+            return f"{what}may need less noise: it was not asked here"
         return f"{what}would need noise of scale {least:.4g} for the full Rényi promise"
 
     def _hidden_scale(self, run: CappedRun, bound: BoundScenario) -> float | None:
@@ -429,7 +432,7 @@ class HistoryUniformCap(Accountant):
         if self.subsampling == "worst_case":
             return (
                 f"{as_good}, and group privacy without amplification by sampling is "
-                "the same bound; batches may be revealed",
+                f"the same bound; batches: {_SEEN}",
             )
         if self.subsampling == "log_moment":
             law = (
@@ -438,7 +441,7 @@ class HistoryUniformCap(Accountant):
             )
             batches = (
                 "the batches of all steps are drawn independently of each other and of "
-                "the data; they may be revealed"
+                f"the data; {_SEEN}"
             )
             return (law if run.law is not None else as_good, batches)
         about = (
