@@ -219,6 +219,13 @@ def test_contraction_step_by_step(n, seed):
         z = factor * z + shift - paid
         assert z >= -1e-9
     assert abs(z) < 1e-9
+    # no other way to pay for them is cheaper
+    best, z, squares = sum((spent / scales) ** 2), 0.0, 0.0
+    for at, (shift, factor) in enumerate(zip(shifts, factors, strict=True)):
+        due = factor * z + shift
+        paid = due if at == n - 1 else due * rng.random() ** 2
+        z, squares = due - paid, squares + (paid / scales[at]) ** 2
+    assert best <= squares * (1 + 1e-9)
 
 
 def test_what_is_forgotten_at_a_step_is_not_carried():
