@@ -50,6 +50,12 @@ class CappedRun:
         return float(most * self.factors.max())
 
     @property
+    def moves(self) -> bool:
+        """Whether any step moves at all."""
+        differ = self.count if self.law is None else max(self.law, default=0.0)
+        return bool(differ and self.factors.max())
+
+    @property
     def squares(self) -> float:
         """Sum over all steps of the squared move, in clip norms: largest, or mean.
 
@@ -93,6 +99,10 @@ class CappedRun:
         ndarray of shape (n_orders,)
             In nats.
         """
+        if not (length and self.moves):
+            return np.zeros(len(orders))
+        if math.isinf(length):
+            return np.full(len(orders), math.inf)
         if self.law is not None:
             return self._by_law(orders, length)
         if self.subsampling != "log_moment":
@@ -118,8 +128,6 @@ class CappedRun:
         found = [
             replace(self, count=int(k), law=None).costs(orders, length) for k in counts
         ]
-        if not found:
-            return np.zeros(len(orders))
         exponent = rest * np.array(found)
         with np.errstate(divide="ignore"):
             logs = exponent + np.log(-np.expm1(-exponent)) + log_weights[:, None]
@@ -135,8 +143,6 @@ def _binned(law: tuple[float, ...]) -> tuple[Floats, Floats]:
     # bounds of a tail: no more than one, and falling
     tail = np.minimum.accumulate(np.clip(np.asarray(law, float), 0.0, 1.0))
     masses = tail - np.append(tail[1:], 0.0)
-    if len(tail) == 0:
-        return np.zeros(0), np.zeros(0)
     top = len(tail)
     kept = np.arange(1, min(top, _ONE_BY_ONE) + 1)
     if top > _ONE_BY_ONE:
