@@ -113,6 +113,33 @@ def allowed_deltas(
     return found
 
 
+def promises_at(
+    certificate: Certificate, relation: str, n_records: int
+) -> list[tuple[float, float]]:
+    """(epsilon, delta) that a certificate promises about one record, at small deltas.
+
+    Parameters
+    ----------
+    certificate : Certificate
+    relation : {'replace', 'add_remove'}
+    n_records : int
+        Deltas are small against one over their number.
+
+    Returns
+    -------
+    list of (float, float)
+    """
+    fpr, tpr = allowed_roc(certificate, relation=relation)
+    # TPR <= e^eps FPR + delta along the line through two corners, where it is steep
+    rise, run = np.diff(tpr), np.diff(fpr)
+    kept = (run > 0) & (rise >= run)
+    slopes = rise[kept] / run[kept]
+    deltas = np.maximum(tpr[:-1][kept] - slopes * fpr[:-1][kept], 0.0)
+    small = deltas < 1 / n_records
+    points = zip(np.log(slopes[small]), deltas[small], strict=True)
+    return [(float(epsilon), float(delta)) for epsilon, delta in points]
+
+
 def allowed_roc(
     certificate: Certificate,
     whole_curve: bool = True,

@@ -18,14 +18,16 @@ from skpuffer.utils._reading import (
     row_count,
 )
 
-from ._allowed import RELATIONS
+from ._allowed import RELATIONS, promises_at
 from ._lira import likelihood_ratios, stacked
+from ._one_run import one_run_p_value
 from ._scored import ScoredAttack
 from ._scores import kind_of, losses, refuse_unknown
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from skpuffer.privacy import Certificate
     from skpuffer.utils._types import Array, Floats, RandomState, Table
 
     #: Of a fitted model, records and their targets: a number for each record.
@@ -94,6 +96,79 @@ class MembershipAttack(ScoredAttack):
     @property
     def _relation(self) -> str | None:
         return self.relation
+
+    def one_run_p_value(
+        self, certificate: Certificate, n_guesses: int | None = None
+    ) -> float:
+        """How likely a run that keeps a promise is to be attacked as well as this one.
+
+        Of many records in one run, without a word on how their scores depend on each
+        other: a fair coin must have decided for each record, apart from all others,
+        whether it is a member. Those of the largest scores are guessed to be members,
+        those of the least to be none, and the right guesses are counted. Fewer fits
+        than :meth:`exceeds` needs for the same certainty, and less power.
+
+        Parameters
+        ----------
+        certificate : Certificate
+            A promise about one record that comes or goes.
+        n_guesses : int, default=None
+            Even; half of the guesses are of either kind. To be chosen before looking.
+            None is a tenth of the records.
+
+        Returns
+        -------
+        p_value : float
+            In [0, 1]: at most this is the probability of as many right guesses, if the
+            certificate holds.
+
+        Raises
+        ------
+        UncertifiedError
+            As :func:`largest_auc`.
+        ValueError
+            If members were not drawn by coins (``relation='add_remove'``), the
+            certificate is not about that, or there are fewer records than guesses.
+
+        References
+        ----------
+        Steinke, Nasr and Jagielski (2023), Privacy auditing with one (1) training run,
+        Theorem 5.2, at the best point of the certificate's curve: each of them bounds
+        the same probability.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skpuffer.audit import MembershipAttack
+        >>> from skpuffer.privacy import Certificate
+        >>> rng = np.random.default_rng(0)
+        >>> member = rng.random(1000) < 0.5
+        >>> told = rng.random(1000) < 0.9
+        >>> scores = np.where(told, member, ~member) + rng.normal(0, 0.1, 1000)
+        >>> attack = MembershipAttack(scores, member, relation="add_remove")
+        >>> promise = Certificate(notion="pure_dp", epsilon=1.0, relation="add_remove")
+        >>> bool(attack.one_run_p_value(promise) < 0.001)
+        True
+        """
+        if self.relation != "add_remove":
+            raise ValueError(
+                "One run tells of a promise only where a coin decided for each record "
+                "whether it is a member: relation='add_remove'."
+            )
+        n = len(self.scores)
+        if n_guesses is None:
+            n_guesses = max(2, n // 20 * 2)
+        n_guesses = check_count(n_guesses=n_guesses, least=2)
+        if n_guesses % 2 or n_guesses > n:
+            raise ValueError(
+                "The parameter 'n_guesses' must be even and at most the number of "
+                f"records, {n}. Got {n_guesses}."
+            )
+        order = np.argsort(self.scores, kind="stable")
+        half = n_guesses // 2
+        right = self.labels[order[-half:]].sum() + (~self.labels[order[:half]]).sum()
+        points = promises_at(certificate, "add_remove", n)
+        return one_run_p_value(int(right), n_guesses, n, points)
 
 
 def membership_attack(

@@ -78,8 +78,9 @@ def losses(model: Any, X: Any, y: Array) -> Floats:
         return -_squared_errors(model, X, y)
     if kind == "margin":
         return _margins(model, X, y)
-    proba, at = _probabilities(model, X), _positions(model, y)
-    logs: Floats = np.log(np.maximum(_of_label(proba, at), _TINY))
+    mine, rest = _chances(model, X, y)
+    # log(p / (p + rest)): a probability rounds to one long before its rest is zero
+    logs: Floats = -np.log1p(rest / mine)
     return logs
 
 
@@ -109,12 +110,8 @@ def likelihoods(model: Any, X: Any, y: Array) -> Floats:
         return -np.sqrt(_squared_errors(model, X, y))
     if kind == "margin":
         return _margins(model, X, y)
-    proba, at = _probabilities(model, X), _positions(model, y)
-    mine = _of_label(proba, at)
-    # the sum of the others: one minus the probability is zero long before it is
-    others = np.where(np.arange(proba.shape[1]) == at[:, np.newaxis], 0.0, proba)
-    rest = others.sum(axis=1)
-    logit: Floats = np.log(np.maximum(mine, _TINY)) - np.log(np.maximum(rest, _TINY))
+    mine, rest = _chances(model, X, y)
+    logit: Floats = np.log(mine) - np.log(np.maximum(rest, _TINY))
     return logit
 
 
@@ -130,8 +127,15 @@ def _positions(model: Any, y: Array) -> Array:
         return np.full(len(y), -1)
 
 
-def _probabilities(model: Any, X: Any) -> Floats:
-    return _by_class(model, _numbers(model.predict_proba(X)))
+def _chances(model: Any, X: Any, y: Array) -> tuple[Floats, Floats]:
+    """Probability of each record's label, above zero, and of all others together."""
+    proba = _by_class(model, _numbers(model.predict_proba(X)))
+    at = _positions(model, y)
+    own = np.arange(proba.shape[1]) == at[:, np.newaxis]
+    # a label that is not known has none
+    mine: Floats = np.where(own, proba, 0.0).sum(axis=1)
+    rest: Floats = np.where(own, 0.0, proba).sum(axis=1)
+    return np.maximum(mine, _TINY), rest
 
 
 def _by_class(model: Any, found: Floats) -> Floats:
@@ -142,12 +146,6 @@ def _by_class(model: Any, found: Floats) -> Floats:
             f"each of its {n_classes} classes. Use decision_function_shape='ovr', or "
             "score=<callable of model, X, y>."
         )
-    return found
-
-
-def _of_label(proba: Floats, at: Array) -> Floats:
-    found: Floats = proba[np.arange(len(at)), np.maximum(at, 0)]
-    found[at < 0] = 0.0
     return found
 
 
