@@ -7,8 +7,9 @@ instead of images, after its section 6.2 and appendix W. The secret is how commo
 class or an attribute is: two worlds that differ in ten records. The parts:
 
 * ``learning``: accuracy of three models on three tables at 22 budgets of Rényi order 8,
-  by five ways of accounting; and at the noise of one of them (``log-moment``, which
-  promises what it says), how well the two worlds are told apart by the fitted model.
+  by five ways of accounting.
+* ``attacks``: how well the two worlds are told apart by the fitted model, at the noise
+  of one of these (``log-moment``, which promises what it says).
 * ``overfitted``: a perceptron that reads 1000 records 200 times, at nine budgets of
   order 16 and without noise; who was a member, out of 1000 members and 1000 others?
 * ``table``: 4000 records, ten of which differ, 200 batches of 200, at three budgets.
@@ -85,7 +86,7 @@ EPSILONS = (
 EPSILONS += (50, 55, 60)
 
 #: Fits in each world that are told apart, and fits of which the accuracy is the mean.
-RUNS, FITS = 40, 4
+RUNS, FITS = 30, 3
 
 #: Public rows at which a perceptron's answers are looked at.
 PROBES = 200
@@ -93,7 +94,7 @@ PROBES = 200
 OVERFITTED = (2, 8, 20, 50, 70, 100, 200, 300, 500)
 #: Members, and as many others; records of a batch; steps, which are 200 epochs.
 MEMBERS, MEMBER_BATCH, MEMBER_STEPS, MEMBER_ALPHA = 1000, 256, 782, 16.0
-SPLITS = 5
+SPLITS = 4
 
 TABLE = (0.5, 8.0, 64.0)
 
@@ -124,43 +125,48 @@ def direction(task, name, n_seeds=3):
     return np.diff(np.mean(apart, axis=0), axis=0)[0]
 
 
-def told_apart(model, task, towards, n_runs):
-    """Statistics of `n_runs` fits in each world."""
-    return np.array(
-        [
-            [released(model.fit(X, y), task) @ towards for _ in range(n_runs)]
-            for X, y in task.worlds
-        ]
-    )
-
-
-def learning_cell(table, name, way, epsilon, n_runs, n_fits, towards):
-    """Row of one model at one budget by one way of accounting, and statistics."""
+def _at_budget(table, name, way, epsilon):
+    """Return a task, and a model for it at one budget by one way of accounting."""
     warnings.simplefilter("ignore", PrivacyWarning)
     task = TASKS[table]()
-    model = accounted(models(task)[name], way, epsilon, task.scenario)
+    return task, accounted(models(task)[name], way, epsilon, task.scenario)
+
+
+def learning_cell(table, name, way, epsilon, n_fits):
+    """Row of one model at one budget by one way of accounting."""
+    task, model = _at_budget(table, name, way, epsilon)
     X, y = task.worlds[0]
     scores = [model.fit(X, y).score(task.X, task.y) for _ in range(n_fits)]
-    row = {
+    return {
         "table": table,
         "model": name,
         "accounting": way,
-        "epsilon": epsilon,
+        "epsilon": float(epsilon),
         # of the noise on a batch's mean gradient
         "sigma": float(model.noise_.scale) / model.release_.divisor,
         "accuracy": np.mean(scores),
         "spread": np.std(scores, ddof=1),
         "fits": n_fits,
     }
-    if way != LOG or not n_runs:
-        return row
-    # the second world first, as scores grow towards it
-    low, high = told_apart(model, task, towards, n_runs)
+
+
+def attack_cell(table, name, epsilon, n_runs, towards):
+    """Row of an attack on one model at one budget, accounted for by log-moments."""
+    task, model = _at_budget(table, name, LOG, epsilon)
+    low, high = (
+        np.array([released(model.fit(X, y), task) @ towards for _ in range(n_runs)])
+        for X, y in task.worlds
+    )
+    # the direction was found elsewhere: one output of each world is all that is spent
     attack = distinguishing_attack(
         high, low, score=lambda statistic: statistic[:, 0], share=1.5 / n_runs
     )
     interval = attack.auc_interval()
-    return row | {
+    return {
+        "table": table,
+        "model": name,
+        "epsilon": float(epsilon),
+        "sigma": float(model.noise_.scale) / model.release_.divisor,
         "runs": n_runs,
         "auc": attack.auc,
         "auc_low": interval[0],
@@ -169,41 +175,49 @@ def learning_cell(table, name, way, epsilon, n_runs, n_fits, towards):
     }
 
 
-def learning(quick, jobs):
-    """Accuracy and attacks at all budgets."""
+def _asked(quick):
     tables = list(TASKS)[1:2] if quick else list(TASKS)
     names = ["logistic regression"] if quick else list(models(race_task()))
     budgets = (0.05, 8, 60) if quick else EPSILONS
-    n_runs, n_fits = (6, 2) if quick else (RUNS, FITS)
+    return [(table, name) for table in tables for name in names], budgets
+
+
+def learning(quick, jobs):
+    """Accuracy at all budgets."""
+    pairs, budgets = _asked(quick)
+    for pair in pairs:
+        cells = [(way, epsilon) for way in WAYS for epsilon in budgets]
+        rows = Parallel(jobs)(
+            delayed(learning_cell)(*pair, *cell, 2 if quick else FITS) for cell in cells
+        )
+        yield pd.DataFrame(rows)
+
+
+def attacks(quick, jobs):
+    """The two worlds told apart, at all budgets."""
     warnings.simplefilter("ignore", PrivacyWarning)
-    towards = {
-        (table, name): direction(TASKS[table](), name)
-        for table in tables
-        for name in names
-    }
-    cells = [
-        (table, name, way, epsilon)
-        for table in tables
-        for name in names
-        for way in WAYS
-        for epsilon in budgets
-    ]
-    rows = Parallel(jobs, batch_size=1)(
-        delayed(learning_cell)(*cell, n_runs, n_fits, towards[cell[:2]])
-        for cell in cells
+    pairs, budgets = _asked(quick)
+    found = Parallel(jobs)(
+        delayed(direction)(TASKS[table](), name) for table, name in pairs
     )
-    return pd.DataFrame(rows)
+    towards = dict(zip(pairs, found, strict=True))
+    # budget by budget, far apart ones first: whoever stops early has some of all
+    order = [epsilon for first in (0, 2, 1, 3) for epsilon in budgets[first::4]]
+    for epsilon in order:
+        rows = Parallel(jobs)(
+            delayed(attack_cell)(*pair, epsilon, 6 if quick else RUNS, towards[pair])
+            for pair in pairs
+        )
+        yield pd.DataFrame(rows)
 
 
 def check_learning(frame):
-    """What must hold of accuracy, noise and attacks."""
-    attacked = frame.dropna(subset="auc")
-    assert (attacked["auc_low"] <= attacked["auc_allowed"]).all(), attacked
+    """What must hold of accuracy and noise."""
     sigma = frame.pivot_table(
         index=["table", "model", "epsilon"], columns="accounting", values="sigma"
     )
-    assert (sigma[SQUARE] <= sigma[LOG] * (1 + 1e-9)).all()
-    assert (sigma[LOG] <= sigma[WORST] * (1 + 1e-9)).all()
+    assert (sigma[SQUARE] <= sigma[LOG] * (1 + 1e-4)).all()
+    assert (sigma[LOG] <= sigma[WORST] * (1 + 1e-4)).all()
     # hidden batches promise more than either and cost less
     assert (sigma[HIDDEN] < sigma[SQUARE]).all()
     assert (sigma[RECORD] < sigma[HIDDEN]).all()
@@ -212,6 +226,12 @@ def check_learning(frame):
         index=["table", "model"], columns="accounting", values="accuracy"
     )
     assert (accuracy[HIDDEN] > accuracy[WORST]).all(), accuracy
+
+
+def check_attacks(frame):
+    """What must hold of attacks: no certificate is broken."""
+    broken = frame[frame["auc_low"] > frame["auc_allowed"]]
+    assert broken.empty, broken
 
 
 # -- a model that reads few records often ----------------------------------------------
@@ -285,7 +305,7 @@ def overfitted(quick, jobs):
     ]
     cells += [("none", math.inf, split) for split in range(n_splits)]
     rows = Parallel(jobs)(delayed(overfitted_cell)(*cell) for cell in cells)
-    return pd.DataFrame(rows)
+    yield pd.DataFrame(rows)
 
 
 def check_overfitted(frame):
@@ -335,7 +355,7 @@ def table(quick, jobs):
     rows = Parallel(jobs)(
         delayed(table_cell)(*cell, 2 if quick else 20) for cell in cells
     )
-    return pd.DataFrame(rows)
+    yield pd.DataFrame(rows)
 
 
 #: Noise over the clip norm and the batch, as sections of the library's own.
@@ -356,6 +376,7 @@ def check_table(frame):
 
 PARTS = {
     "learning": (learning, check_learning),
+    "attacks": (attacks, check_attacks),
     "overfitted": (overfitted, check_overfitted),
     "table": (table, check_table),
 }
@@ -370,14 +391,17 @@ def main():
     used = versions("numpy", "scipy", "scikit-learn")
     for part in options.only or PARTS:
         measure, check = PARTS[part]
+        found = []
         with threadpool_limits(1):
-            frame = measure(options.quick, options.jobs)
-        shown = frame.select_dtypes("number").columns
-        rounded = frame.round(dict.fromkeys(shown, 5))
-        print_table(rounded.astype(str).to_numpy().tolist(), list(rounded))
-        if not options.quick:
-            write_csv(rounded.assign(alpha=_order(part), **used), f"sliced_{part}.csv")
-        check(frame)
+            for frame in measure(options.quick, options.jobs):
+                shown = frame.round(dict.fromkeys(frame.select_dtypes("number"), 5))
+                print_table(shown.astype(str).to_numpy().tolist(), list(shown))
+                found.append(shown)
+                if not options.quick:
+                    # as far as it went: the parts take long
+                    frame = pd.concat(found).assign(alpha=_order(part), **used)
+                    write_csv(frame, f"sliced_{part}.csv")
+        check(pd.concat(found))
 
 
 def _order(part):
