@@ -214,17 +214,6 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         step = min(1.0, accountant.longest_step(probe)) or 1.0
         return replace(probe, optimiser=Optimiser(learning_rate=step))
 
-    def _last_iterate(self, task: Task) -> bool:
-        """Whether only the last iterate leaves, and an accountant is asked of that."""
-        if task.accountant.last_iterate_only:
-            return True
-        # asked for, and not by default: rows take float64 for it
-        if self.momentum is None or self.average is None:
-            return False
-        asked = task.accountant._asked(GradientRelease)
-        hidden = not self.momentum and not self.average
-        return hidden and any(other.last_iterate_only for other in asked)
-
     def _record(self, order: float) -> RecordGradient | None:
         """Return how far a record moves its gradient, clipped in a norm, if known."""
         return None
@@ -269,7 +258,11 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         if probe.optimiser is not None and probe.optimiser.radius is not None:
             # what is in a ball already is clipped by what was probed
             radius, clip = probe.optimiser.radius, probe.total_clip_norm
-        last, record = self._last_iterate(task), probe.record
+        last, record = task.accountant.last_iterate_only, probe.record
+        # as asked for, and not by default: rows take float64 for it
+        if self.momentum == 0 and self.average == 0:
+            asked = task.accountant._asked(GradientRelease)
+            last = last or any(other.last_iterate_only for other in asked)
         if last and record is None:
             record = self._record(order)
         if record is not None and least_clip_norm(record, task.accountant) > 0:

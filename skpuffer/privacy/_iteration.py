@@ -302,9 +302,8 @@ def last_iterate_mu(
 
     References
     ----------
-    Bok, Su and Altschuler (2024), Shifted interpolation for differential privacy,
-    Theorems 3.1 and 4.2 to 4.6; Dong, Roth and Su (2022), Gaussian differential
-    privacy, for the composition.
+    Bok, Su and Altschuler (2024), Shifted interpolation for differential privacy; Dong,
+    Roth and Su (2022), Gaussian differential privacy, for the composition.
     """
     given, noise = _check_steps(shifts, scales)
     factors = _check_contraction(contraction, given)

@@ -89,7 +89,9 @@ class GradientRelease(Release):
         norm and for the radius of `optimiser`'s projection and returns what is known
         or None, with ``label_move(clip_norm)``, if it is known how far a gradient moves
         with the target alone, and with ``check(gradients)``, by which an execution
-        refuses other gradients. None is no such bound: a record may become any other.
+        refuses other gradients. What accounts for the last iterate asks it for its
+        `curvature`, its `intercept` and ``step_obstacle(clip_norm)`` too. None is no
+        such bound: a record may become any other.
         See :class:`~skpuffer.training.RecordGradient`.
     name : str, default='gradients'
     context : PublicContext, default=None

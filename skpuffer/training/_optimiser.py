@@ -236,7 +236,8 @@ def run_defaults(
     momentum makes it longer. Between 50 and 100 steps are taken, or 200 where they read
     no more than a million records, as many as keep the momentum at 0.5; where that many
     do not, it may grow to 0.95. The number of steps costs no privacy, as that of full
-    batches is exact. The mean of the last third of the iterates is released.
+    batches is exact. The mean of the last third of the iterates is released. Where only
+    the last one may be, 200 short steps do as well.
 
     *Schedule.* Where steps are shorter than the longest one for a part of the run, that
     one is made longer, so that they go as far together; but not beyond what is stable
@@ -260,16 +261,17 @@ def run_defaults(
     # momentum m makes steps 1 / (1 - m) times as long in the long run
     stable = 2 / smoothness
     usual, longest = stable / (1 - _USUAL_MOMENTUM), stable / (1 - _MOST_MOMENTUM)
-    average = _AVERAGE
+    average, fewest = _AVERAGE, _FEWEST_STEPS
     if longest_step is not None:
         stable = usual = longest = min(stable, longest_step)
-        average = 0.0
+        # short steps take the place of the average: what one adds, the next ones calm
+        average, fewest = 0.0, _MOST_STEPS
     if n_steps is None:
         # no further in more steps than in few: more only make each a calmer one
         distance = min(distance, _LARGEST_CLIP_NORM * longest * _MANY_STEPS)
         most = max(_MANY_STEPS, min(_AFFORDABLE // n_records, _MOST_STEPS))
         wanted = min(distance / (LEAST_CLIP_NORM * usual), most)
-        n_steps = max(_FEWEST_STEPS, math.ceil(wanted))
+        n_steps = max(fewest, math.ceil(wanted))
     # what the distance needs at the longest step, within the two norms of the notes
     if clip_norm is None:
         least = max(LEAST_CLIP_NORM, distance / (n_steps * longest))

@@ -9,6 +9,7 @@ from skpuffer.accountants import (
     DistributionAwareWasserstein,
     GeneralWasserstein,
     GroupPrivacy,
+    IterationAmplification,
     Kantorovich,
     MarkovQuilt,
     OverlapAmplification,
@@ -37,6 +38,7 @@ from skpuffer.scenarios import (
 )
 
 from .contract import AccountantContract, N, import_all, query, unread
+from .last_iterates import last_iterate
 
 
 def test_every_accountant_has_its_contract():
@@ -427,3 +429,28 @@ class TestSampledPrivacyLoss(_OfManySteps):
     # a root of a function that samples make a little rough
     above = left = 1e-3
     precision = 1e-4
+
+
+class TestIterationAmplification(AccountantContract):
+    kind = IterationAmplification
+    modes = ({}, {"alpha": 4.0}, {"delta": 1e-5})
+    growths = ("records", "replaced", "steps", "ball", "dealt")
+    measured = ("records", "replaced", "dealt")
+
+    def case(self, growth, size=1, unit=1.0):
+        records = RecordScenario(k=size, relation="replace")
+        if growth == "records":
+            return last_iterate(clip_norm=unit, dim=1), RecordScenario(k=size)
+        if growth == "replaced":
+            return last_iterate(clip_norm=unit, l2=0.1, dim=1), records
+        if growth == "steps":
+            run = last_iterate(n_steps=4 * size, schedule="cosine", dim=1)
+            return run, RecordScenario()
+        if growth == "ball":
+            run = last_iterate(n_steps=500, radius=float(size), dim=1)
+            return run, RecordScenario()
+        assert growth == "dealt"
+        run = last_iterate(
+            sampling="shuffled_epochs", batch_size=20, clip_norm=unit, dim=1
+        )
+        return run, records

@@ -22,6 +22,7 @@ from skpuffer.privacy import (
     gaussian_prior_shifts,
     iteration_cost,
 )
+from skpuffer.privacy._iteration import last_iterate_mu
 from skpuffer.privacy_loss import gaussian_renyi_divergence
 
 from ..attack import assert_beaten, assert_tight, assert_within
@@ -158,6 +159,96 @@ def test_diameter():
     # many steps cost no more than some do, and the search finds nearly as much
     many = joint(np.full(20_000, case["shift"]), 1, diameter=case["diameter"])
     assert many == pytest.approx(case["cost"], rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_best_restart_is_found_among_all(seed):
+    """Whatever shifts, noise and contraction are at each step."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 200))
+    shifts = rng.random(n) * rng.choice([0.0, 1.0, 1.0, 5.0], size=n)
+    scales = rng.uniform(0.2, 2.0, size=n)
+    factors = rng.uniform(rng.uniform(), 1.0, size=n)
+    diameter = float(rng.choice([0.01, 0.3, 3.0, 30.0]))
+    found = joint(shifts, scales, contraction=factors, diameter=diameter)
+
+    def restarted(start):
+        rest = shifts[start:].copy()
+        rest[0] += factors[start] * diameter
+        return joint(rest, scales[start:], contraction=factors[start:])
+
+    whole = joint(shifts, scales, contraction=factors)
+    least = min([whole, *map(restarted, range(n))])
+    assert found == pytest.approx(least, rel=1e-6)
+    assert found >= least * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_long_runs_of_any_steps_are_searched_well(seed):
+    rng = np.random.default_rng(seed)
+    n = 2_000
+    shifts = np.cumsum(rng.normal(size=n)) ** 2 * rng.random(n)
+    scales = np.exp(np.cumsum(rng.normal(size=n)) / 30)
+    diameter = float(rng.choice([1.0, 100.0, 3000.0]))
+    found = joint(shifts, scales, diameter=diameter)
+    best = min(
+        joint(np.append(shifts[i] + diameter, shifts[i + 1 :]), scales[i:])
+        for i in range(0, n, 5)
+    )
+    assert found <= best * 1.01
+
+
+@given(st.integers(1, 40), st.integers(0, 2**32 - 1))
+def test_contraction_step_by_step(n, seed):
+    """Is that of one number where all are alike, and never more than its largest."""
+    rng = np.random.default_rng(seed)
+    shifts, scales = rng.random(n), rng.uniform(0.1, 2.0, size=n)
+    factors = rng.uniform(0.5, 1.0, size=n)
+    options = {"coupling": "joint", "diameter": 2.0}
+    alike = iteration_cost(
+        shifts, scales, 2, contraction=np.full(n, factors[0]), **options
+    )
+    one = iteration_cost(shifts, scales, 2, contraction=factors[0], **options)
+    assert alike == pytest.approx(one, rel=1e-12)
+    each = iteration_cost(shifts, scales, 2, contraction=factors, **options)
+    largest = iteration_cost(shifts, scales, 2, contraction=factors.max(), **options)
+    assert each <= largest * (1 + 1e-9)
+    spent = allocate_shifts(shifts, scales, contraction=factors)
+    z = 0.0
+    for shift, paid, factor in zip(shifts, spent, factors, strict=True):
+        z = factor * z + shift - paid
+        assert z >= -1e-9
+    assert abs(z) < 1e-9
+    # no other way to pay for them is cheaper
+    best, z, squares = sum((spent / scales) ** 2), 0.0, 0.0
+    for at, (shift, factor) in enumerate(zip(shifts, factors, strict=True)):
+        due = factor * z + shift
+        paid = due if at == n - 1 else due * rng.random() ** 2
+        z, squares = due - paid, squares + (paid / scales[at]) ** 2
+    assert best <= squares * (1 + 1e-9)
+
+
+def test_what_is_forgotten_at_a_step_is_not_carried():
+    factors = np.ones(400)
+    factors[300] = 0.0
+    # the last step whose shift is seen
+    assert joint(np.ones(400), 1.0, contraction=factors) == pytest.approx(100.0)
+    spent = allocate_shifts(np.ones(400), contraction=factors)
+    np.testing.assert_allclose(spent[300:], 1.0)
+
+
+@pytest.mark.parametrize("diameter", [None, 0.7])
+def test_the_last_iterate_is_gaussian_private(diameter):
+    """The Rényi costs at all orders are those of one Gaussian of that distance."""
+    rng = np.random.default_rng(3)
+    shifts, scales = rng.random(30), rng.uniform(0.5, 1.0, size=30)
+    options = {"contraction": rng.uniform(0.8, 1.0, size=30), "diameter": diameter}
+    mu = last_iterate_mu(shifts, scales, **options)
+    for alpha in (1.5, 2.0, 30.0):
+        assert joint(shifts, scales, alpha, **options) == pytest.approx(
+            alpha * mu**2 / 2, rel=1e-12
+        )
+    assert last_iterate_mu(np.zeros(3), 1.0) == 0.0
 
 
 def test_many_steps_are_searched_well():
@@ -654,6 +745,8 @@ def test_dependence_lies_between_one_record_and_all(rho, gap):
         ({"scales": [1.0]}, "one for each step"),
         ({"contraction": 1.01}, "'contraction' must be in the range"),
         ({"contraction": -0.1}, "'contraction' must be in the range"),
+        ({"contraction": [0.9]}, "one for each step"),
+        ({"contraction": [0.9, math.nan]}, "'contraction' must be in the range"),
         ({"alpha": 1.0}, "'alpha' must be in the range"),
         ({"diameter": 0.0}, "'diameter' must be in the range"),
         ({"diameter": math.inf}, "'diameter' must be in the range"),

@@ -247,6 +247,48 @@ def test_a_record_that_is_none_of_the_loss_is_refused(facts):
         RecordGradient(**known | facts)
 
 
+@pytest.mark.parametrize("name", LOSSES)
+def test_what_short_steps_need(name):
+    loss, n_classes = LOSSES[name]
+    record = RecordGradient(
+        loss=loss, data_norm=3.0, intercept=0.75, n_classes=n_classes
+    )
+    assert record.curvature == loss.smoothness * 1.5625
+    obstacles = [record.step_obstacle(norm) for norm in (0.1, record.unclipped_norm)]
+    expected = {
+        "hinge": ["corner", "corner"],
+        "multiclass_hinge": ["corner", "corner"],
+        "multinomial": ["clip_norm=1.77", None],
+    }
+    for found, word in zip(obstacles, expected.get(name, [None, None]), strict=True):
+        assert (found is None) if word is None else word in found
+
+
+def test_a_norm_that_clips_nothing():
+    """Gradients at it are those of no clipping, to the last digit."""
+    rng = np.random.default_rng(0)
+    record = RecordGradient(
+        loss=Multinomial(), data_norm=1.0, intercept=0.5, n_classes=3
+    )
+    X = rng.normal(size=(50, 2))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    gradients = LinearGradients(
+        Multinomial(), X, rng.integers(3, size=50), n_classes=3, intercept_scale=0.5
+    )
+    for w in (np.zeros(9), 1e3 * rng.normal(size=9)):
+        sums = [
+            gradients.clipped_sum(
+                w,
+                None,
+                GradientRelease(
+                    n_records=50, n_steps=1, sampling="full_batch", clip_norm=norm
+                ),
+            )
+            for norm in (record.unclipped_norm, 1e6)
+        ]
+        np.testing.assert_array_equal(*sums)
+
+
 def test_the_release_takes_the_radius_it_is_executed_with():
     record = RecordGradient(loss=Logistic(), data_norm=1.0, intercept=0.0, n_classes=2)
 

@@ -94,3 +94,23 @@ def test_bad_input_is_named(changes, match):
     given_ = {"n_records": 10, "multiplier": 1.0, "smoothness": 0.25} | changes
     with pytest.raises((TypeError, ValueError), match=match):
         run_defaults(**given_)
+
+
+@pytest.mark.parametrize("smoothness", [0.25, 0.5, 1.0])
+@pytest.mark.parametrize("multiplier", [0.5, 10.0, 300.0])
+@pytest.mark.parametrize("n_records", [150, 20_000])
+def test_runs_of_the_last_iterate(n_records, multiplier, smoothness):
+    """No momentum and no average, no step longer than allowed, and the same way."""
+    usual = run_defaults(n_records, multiplier, smoothness)
+    longest = 1.6 / smoothness
+    found = run_defaults(n_records, multiplier, smoothness, longest_step=longest)
+    assert found.momentum == found.average == 0
+    assert 0 < found.learning_rate <= longest
+    assert found.n_steps == 200
+    ways = [
+        run.n_steps * run.clip_norm * run.learning_rate / (1 - run.momentum)
+        for run in (usual, found)
+    ]
+    # or as far as a hundred of them go at the longest clip norm
+    most = 0.75 * longest * 100
+    assert ways[1] == pytest.approx(min(ways[0], most), rel=1e-9)

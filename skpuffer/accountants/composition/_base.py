@@ -197,11 +197,6 @@ class _CompositionAccountant(_AdditiveAccountant):
         return TOLERANCE
 
     @property
-    def _promised_order(self) -> float | None:
-        """Rényi order of the promise, None of one with a delta."""
-        return getattr(self, "alpha", None)
-
-    @property
     @abstractmethod
     def _composed_notion(self) -> Notion:
         """Notion of the promise for many steps."""
@@ -355,7 +350,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         return Certificate(
             notion=notion if fact.certified else Notion.ESTIMATED,
             epsilon=epsilon,
-            alpha=self._promised_order,
+            alpha=getattr(self, "alpha", None),
             delta=0.0 if self.delta is None else float(self.delta),
             event_delta=event,
             relation=steps.relation,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 from skpuffer.accountants._target import check_order_or_delta
@@ -9,10 +10,11 @@ from skpuffer.accountants.composition._accounting import StepsOfRelease
 from skpuffer.accountants.composition._base import Reading, _CompositionAccountant
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
 from skpuffer.noise import Noise
-from skpuffer.privacy import Notion
+from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 from skpuffer.privacy_loss._gaussian import gaussian_mu
 from skpuffer.releases import GradientRelease
+from skpuffer.scenarios import Adjacency, BoundScenario
 from skpuffer.utils._checks import check_positive
 
 from ._conditions import longest_step
@@ -24,24 +26,25 @@ __all__ = ["IterationAmplification"]
 class IterationAmplification(_CompositionAccountant):
     """Noise for a training run of which nothing but its last iterate leaves.
 
-    A step of gradient descent on a smooth convex loss brings two iterates no further
-    apart, and one with a penalty brings them nearer. So the noise of later steps covers
-    what was done at earlier ones too, and a long run costs less than its steps added
-    up: with a penalty on every parameter, or a projection onto a ball, no more than
-    some number of steps, however long it is. With neither there is nothing to gain by a
-    run of full batches; by one of shuffled epochs there is.
+    A short step of gradient descent on a smooth convex loss brings two iterates no
+    further apart, and one with a penalty brings them nearer. So the noise of later
+    steps covers what was done at earlier ones too, and a long run costs less than its
+    steps added up: with a penalty on every parameter, or a projection onto a ball, no
+    more than some number of steps, however long it is. With neither, runs of shuffled
+    epochs gain, and runs of full batches cost what their steps add up to.
 
-    It answers for gradient releases with Gaussian noise that say so of themselves, and
-    names the setting that would do of any other:
+    It reads off a gradient release whether this is so, and names the setting that would
+    do where it is not:
 
-    - ``published='result'`` and an optimiser without momentum and averages;
-    - gradients of a linear model with a smooth loss, clipped whole in l2, no two of
-      which a step can bring apart: with one score a record (two classes, regression)
-      at any clip norm, with more of them at one that clips nothing;
-    - no step longer than two over the curvature of the mean loss in the largest batch
-      there may be. Poisson batches may hold all records, whatever they are divided by.
+    - ``published='result'``, and an optimiser without momentum and averages;
+    - gradients of a linear model with a smooth loss, clipped whole in l2: with one
+      score a record (two classes, regression) at any clip norm, with one for each class
+      at a norm that clips nothing;
+    - no step longer than two over the curvature of the mean loss, in the largest batch
+      there may be. A Poisson batch may hold all records, whatever it is divided by.
 
-    Estimators take their runs so under this accountant.
+    Under this accountant, the linear models trained by gradients make such releases by
+    default, and their penalty is for the intercept as well.
 
     Parameters
     ----------
@@ -159,11 +162,24 @@ class IterationAmplification(_CompositionAccountant):
 
     @property
     def _promised_order(self) -> float | None:
+        """Rényi order of the promise, None of one with a delta."""
         return check_order_or_delta(self.alpha, self.delta)
 
     @property
     def _composed_notion(self) -> Notion:
         return Notion.RENYI_DP if self.delta is None else Notion.APPROXIMATE_DP
+
+    def _certify_steps(
+        self,
+        steps: StepsOfRelease,
+        fact: Adjacency,
+        bound: BoundScenario,
+        noise: Noise,
+    ) -> Certificate:
+        """Find what a given noise of each step promises."""
+        certificate = super()._certify_steps(steps, fact, bound, noise)
+        # the one that is promised where none is named
+        return replace(certificate, alpha=self._promised_order)
 
     def _read(
         self, curve: GaussianCurve | PrivacyLossCurve, delta: float | None

@@ -176,7 +176,8 @@ class IteratedSteps(GradientSteps, kind=None):
         # Steps that shrink to nothing have little noise for what is carried to them.
         # So the last epochs may also pay for what is theirs at once, whichever batch
         # it is in, and the ones before for theirs until then.
-        at_once = math.fsum(part**2 for part in self._parts)
+        clip = release.total_clip_norm
+        at_once = math.fsum((part * clip) ** 2 for part in self._parts)
         for n_late in {2**i for i in range(len(ends).bit_length())} | {len(ends)}:
             early, squares = len(ends) - n_late, n_late * at_once
             if early > 0:
