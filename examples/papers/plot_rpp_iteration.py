@@ -1,26 +1,28 @@
 """
-What the last iterate forgets
-=============================
+What the last iterate forgets, and of whom
+==========================================
 
 Noisy descent that reads one record a step, and of which only the end is released: the
-noise of later steps hides what earlier records moved. How much of that is left when
-records depend on each other?
+noise of later steps hides what earlier records moved. How much of that is left for each
+record, and what may be said of records that depend on each other?
 
 After Pierquin, Bellet, Tommasi and Boussard, *Rényi Pufferfish privacy: general
-additive noise mechanisms and privacy amplification by iteration* (2024), Section 6.4,
-Figures 5 and 6, and Appendix F. The paper bounds each step by the distance of its own
-distributions; the last section shows why that is not enough. Every figure holds plain
-differential privacy too, the loss of one record on which no other depends.
+additive noise mechanisms and privacy amplification by iteration* (2024), Section 6.4
+and Appendix F; Figures 5 and 6 are in
+:ref:`sphx_glr_auto_examples_papers_plot_renyi_pufferfish.py`. The paper bounds each
+step by the distance of its own distributions; the last section shows why that is not
+enough.
 """
 
 # %%
-# Constant correlation
-# --------------------
-# The first record is secret, all others have the same correlation with it, and all are
-# jointly Gaussian. The loss is drawn in units of the loss when one step is taken and
-# its iterate released. Hiding one record gets easier with every step (differential
-# privacy, no correlation); hiding all, harder (a group). Any correlation, however
-# small, ends up growing like the group: from nine steps on at a correlation of 0.1.
+# The last record
+# ---------------
+# Figures 5 and 6 are about the first record. A promise is about all, and the last one
+# has no later noise to hide in. In a series (correlation 0.5 between neighbours) the
+# loss of each record is between that of one record and that of a group. If steps
+# contract, as on strongly convex losses, early records are forgotten fast. If iterates
+# are projected on a bounded set, not even a group loses more than a constant. The loss
+# is drawn in units of the loss when one step is taken and its iterate released.
 import math
 import os
 import warnings
@@ -32,74 +34,8 @@ from skpuffer.exceptions import PrivacyWarning
 from skpuffer.privacy import gaussian_prior_shifts, iteration_cost
 
 small = os.environ.get("SKPUFFER_EXAMPLE_SIZE") == "small"
-lengths = np.unique(np.geomspace(1, 1000, 12 if small else 60).astype(int))
 alpha, scale = 2.0, 1.0
 unit = iteration_cost([1.0], scale, alpha, coupling="joint")
-
-
-def correlated(rho, n_steps):
-    """Shifts of the steps when the first record is secret, in units of its own."""
-    t = np.arange(1, n_steps + 1)
-    return np.where(t == 1, 1.0, rho(t))
-
-
-def relative_loss(rho, n_steps):
-    """Loss of the last iterate over that of a single step."""
-    shifts = correlated(rho, n_steps)
-    return iteration_cost(shifts, scale, alpha, coupling="joint") / unit
-
-
-def constant(value):
-    return lambda t: value + 0 * t
-
-
-correlations = {
-    "ρ = 1 (a group)": (constant(1.0), "C0-"),
-    "ρ = 0.8": (constant(0.8), "C1-"),
-    "ρ = 0.2": (constant(0.2), "C2-"),
-    "ρ = 0.1": (constant(0.1), "C3-"),
-    "ρ = 1/t": (lambda t: 1 / t, "C4--"),
-    "ρ = 1/t²": (lambda t: 1 / t**2, "C5--"),
-    "ρ = 0 (plain DP)": (constant(0.0), "k:"),
-}
-
-
-def draw(*labels):
-    """Loss against the number of steps."""
-    _, ax = plt.subplots(figsize=(6, 4), layout="constrained")
-    for label in labels:
-        rho, style = correlations[label]
-        losses = [relative_loss(rho, int(n)) for n in lengths]
-        ax.loglog(lengths, losses, style, label=label)
-    ax.set(xlabel="Steps T, one record each", ylabel="Loss, over that of one step")
-    ax.legend()
-    plt.show()
-
-
-draw("ρ = 1 (a group)", "ρ = 0.8", "ρ = 0.2", "ρ = 0.1", "ρ = 0 (plain DP)")
-
-# %%
-# Correlation that fades
-# ----------------------
-# If what a record tells of the t-th one after it fades like 1/t or faster, the loss of
-# the first record goes to zero with the number of steps all the same.
-draw("ρ = 0.1", "ρ = 1/t", "ρ = 1/t²", "ρ = 0 (plain DP)")
-
-# %%
-# The numbers behind both figures:
-print(f"{'':>20}" + "".join(f"{f'T = {n}':>12}" for n in (10, 100, 1000)))
-for label, (rho, _) in correlations.items():
-    row = "".join(f"{relative_loss(rho, n):12.6f}" for n in (10, 100, 1000))
-    print(f"{label:>20}{row}")
-
-# %%
-# The last record
-# ---------------
-# The figures above are about the first record. A promise is about all, and the last
-# one has no later noise to hide in. In a series (correlation 0.5 between neighbours)
-# the loss of each record is between that of one record and that of a group. If steps
-# contract, as on strongly convex losses, early records are forgotten fast. If iterates
-# are projected on a bounded set, not even a group loses more than a constant.
 n_steps = 20 if small else 60
 t = np.arange(n_steps)
 series = gaussian_prior_shifts(0.5 ** np.abs(t[:, None] - t), gap=1.0)

@@ -323,8 +323,9 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         clip = self.release.clip_norm_in(np.array(scales) / most)
         return noise.with_scale(most), clip
 
-    def _shift(self, noise: Noise, clip: float, *moves: float) -> Shift:
+    def _shift(self, noise: Noise, *moves: float, clip: float | None = None) -> Shift:
         """Shift of the stacked sums of batches, each moved by so many clip norms."""
+        clip = self.release.total_clip_norm if clip is None else clip
         order, dim = self.release.clip_order, self.release.dim
         if dim is None and self.release.blocks is not None:
             dim = sum(self.release.blocks)
@@ -342,7 +343,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         """Curve of the noise against that shift; see :meth:`dominated` for refusals."""
         noise, clip = self._in_one_scale(noise)
         try:
-            return noise.curve(self._shift(noise, clip, *moves))
+            return noise.curve(self._shift(noise, *moves, clip=clip))
         except ValueError as error:
             raise UnsupportedError(
                 f"The gradients are clipped in the {self.release.clip_order:g}-norm, "
