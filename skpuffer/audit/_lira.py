@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse, stats
-from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
-from skpuffer.exceptions import PrivacyWarning
 from skpuffer.utils._reading import is_frame, to_pandas
+from skpuffer.utils._silence import muted, silence
+from skpuffer.utils._sklearn import safe_indexing
 
 from ._scores import likelihoods
 
@@ -98,7 +96,8 @@ def _balanced(
 
 
 def _of_shadow(shadow: Any, X: Any, y: Array, rows: Booleans, seed: int) -> Floats:
-    fresh = clone(shadow)
+    # no callback hears of it, as a ledger would: what an attacker fits is no release
+    fresh = muted(shadow)
     # a seed that all shadows share would give all of them the same noise
     states = {
         name: seed
@@ -106,11 +105,10 @@ def _of_shadow(shadow: Any, X: Any, y: Array, rows: Booleans, seed: int) -> Floa
         if name == "random_state" or name.endswith("__random_state")
     }
     fresh.set_params(**states)
-    with warnings.catch_warnings():
-        # what an attacker fits for himself is not released
-        warnings.simplefilter("ignore", PrivacyWarning)
+    # nor does anyone need to hear, a hundred times, that its noise is seeded
+    with silence():
         at = np.flatnonzero(rows)
-        fresh.fit(_safe_indexing(X, at), y[at])
+        fresh.fit(safe_indexing(X, at), y[at])
     return likelihoods(fresh, X, y)
 
 

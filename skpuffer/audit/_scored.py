@@ -267,7 +267,8 @@ class ScoredAttack:
         -------
         bool
             Wrongly True with probability ``1 - confidence`` at most, for one question;
-            whoever asks several takes a higher confidence.
+            whoever asks several takes a higher confidence. A certificate that itself
+            holds at a confidence below one may be wrong besides.
         """
         if fpr is None:
             most = largest_auc(certificate, relation=self._relation)

@@ -306,6 +306,29 @@ def test_shadow_models_have_noise_of_their_own():
     assert np.abs(attack.scores).max() < 50
 
 
+def test_no_callback_hears_of_shadow_models():
+    class Ledger:
+        heard = 0
+
+        def setup(self, estimator, context):
+            Ledger.heard += 1
+
+        def teardown(self, estimator, context): ...
+
+        def on_fit_task_begin(self, estimator, context): ...
+
+        def on_fit_task_end(self, estimator, context): ...
+
+    parts = halves(*table(60, 3))
+    model = LogisticRegression().set_callbacks(Ledger()).fit(*parts[:2])
+    assert Ledger.heard == 1
+    membership_attack(model, *parts, score="lira", n_shadows=3, random_state=0)
+    assert Ledger.heard == 1
+    # and the user's own model keeps it
+    model.fit(*parts[:2])
+    assert Ledger.heard == 2
+
+
 def test_a_label_that_a_shadow_never_saw_has_no_chance():
     X, y = table(60, 3)
     y[-1] = 2
