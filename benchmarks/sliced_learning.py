@@ -113,6 +113,7 @@ def released(model, task):
 
 def direction(task, name, n_seeds=3):
     """How what is released differs between the worlds, where there is no noise."""
+    warnings.simplefilter("ignore", PrivacyWarning)
     plain = accounted(models(task)[name], RECORD, 1e8, task.scenario)
     plain.set_params(sampling="full_batch", batch_size=None)
     apart = [
