@@ -133,7 +133,7 @@ class MembershipAttack(ScoredAttack):
         References
         ----------
         Steinke, Nasr and Jagielski (2023), Privacy auditing with one (1) training run,
-        Theorem 5.2, at the best point of the certificate's curve: each of them bounds
+        Theorem 5.2 and appendix D, at the best point of the certificate's curve: each of them bounds
         the same probability.
 
         Examples
