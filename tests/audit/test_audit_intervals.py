@@ -134,7 +134,7 @@ def test_one_run_of_randomised_response_is_told_from_a_weaker_one(rng):
 
 
 def test_one_run_by_the_numbers_of_the_paper():
-    # oracle: Steinke, Nasr and Jagielski (2023), appendix D: 75 of 100 guesses are right
+    # oracle: Steinke, Nasr and Jagielski (2023), appendix D: 75 of 100 guesses right
     # about 1000 records; at delta = 1e-4 every epsilon below 0.673 is rejected at 0.05
     for epsilon, rejected in ((0.6725, True), (0.6735, False)):
         value = one_run_p_value(75, 100, 1000, [(epsilon, 1e-4)])
