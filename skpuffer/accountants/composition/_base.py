@@ -144,7 +144,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         # a budget too small for the event is refused before any scale is searched for
         self._delta_left(steps)
         scale = _memoised_scale(self, steps)
-        noise = _scaled(noise, steps.release, scale)
+        noise = scaled(noise, steps.release, scale)
         certificate = self._certify_steps(steps, fact, bound, noise)
         if steps.moves is not None and steps.count == 1:
             # exact for mixtures too, whose noise is not in proportion to their shifts
@@ -250,9 +250,9 @@ class _CompositionAccountant(_AdditiveAccountant):
         if steps.law is None or not self._by_law:
             return scale
         assert self.delta is not None  # of an accountant that reads laws
-        scaled = partial(_scaled, self._chosen_noise(), steps.release)
+        at_scale = partial(scaled, self._chosen_noise(), steps.release)
         target = float(self.epsilon), float(self.delta)
-        return law_scale(steps, scaled, *target, scale, self.max_memory)
+        return law_scale(steps, at_scale, *target, scale, self.max_memory)
 
     def _scale_of_count(self, steps: StepsOfRelease) -> float:
         """Scale of the least noise for as many records as may differ."""
@@ -260,7 +260,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         unit, delta = self._chosen_noise(), self._delta_left(steps)
 
         def under(scale: float) -> Accounting:
-            return steps.under(_scaled(unit, steps.release, scale), self.max_memory)
+            return steps.under(scaled(unit, steps.release, scale), self.max_memory)
 
         def loss(scale: float, tolerance: float) -> float:
             return self._loss(under(scale).curve, delta, tolerance)
@@ -385,7 +385,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         return curve.epsilon(delta), curve, found
 
 
-def _scaled(unit: Noise, release: Release, scale: float) -> Noise:
+def scaled(unit: Noise, release: Release, scale: float) -> Noise:
     """Noise of a scale, in the proportions that a release asks for."""
     if release.units is None:
         return unit.with_scale(scale)

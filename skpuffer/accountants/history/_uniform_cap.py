@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from skpuffer.accountants._base import Account, Accountant, Calibration, accounts_for
 from skpuffer.accountants.composition import RenyiDP
+from skpuffer.accountants.composition._base import scaled
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import GaussianNoise, Noise
@@ -310,8 +311,8 @@ class HistoryUniformCap(Accountant):
         rng: Any,
     ) -> Calibration:
         """Set the scale of each step's noise to the least that keeps the promise."""
-        unit = noise.with_scale(1.0)
-        length = one_clipped(run.release, unit, profile)
+        release = run.release
+        length = one_clipped(release, scaled(noise, release, 1.0), profile)
         order = np.array([float(self.alpha)])
         epsilon = float(self.epsilon)
 
@@ -329,7 +330,7 @@ class HistoryUniformCap(Accountant):
                     lambda u: float(run.costs(order, u)[0]), epsilon, most
                 )
             scale = raise_until(lambda s: cost(s) <= epsilon, length / most)
-        noise = noise.with_scale(scale)
+        noise = scaled(noise, release, scale)
         certificate = certify(noise)
         return Calibration(
             noise, certificate.assuming(self._with_hidden_batches(run, bound))
