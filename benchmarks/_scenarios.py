@@ -23,6 +23,7 @@ from skpuffer.scenarios import (
     JointTableScenario,
     LawsScenario,
     MarkovChainScenario,
+    PrevalenceScenario,
     RecordScenario,
     Scenario,
     SimulatorScenario,
@@ -224,6 +225,11 @@ def cases(n):
             RecordScenario(relation="replace"),
             adult,
             "all of one record, as in differential privacy",
+        ),
+        "PrevalenceScenario": (
+            PrevalenceScenario("race", n // 10, n // 10 + MEMBERS),
+            adult,
+            "whether four more people are of one race",
         ),
         "AttributeScenario, a small move": (
             AttributeScenario(

@@ -12,22 +12,13 @@ one is made twice, by `assert_tight`: with the noise that was certified, and wit
 share of it, which the same attacker must catch.
 """
 
-import math
-from dataclasses import dataclass, replace
-from types import SimpleNamespace
+from dataclasses import replace
 
 import numpy as np
-from scipy import special
 from scipy.spatial.distance import cdist
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from skpuffer.privacy import Notion
-from skpuffer.privacy_loss import renyi_to_delta
-
-#: Where an attacker looks, unless told: from "guess better at all" to rare certainty.
-EPSILONS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0)
+from skpuffer.audit import EPSILONS, distinguishing_attack
+from skpuffer.privacy import Certificate, Notion
 
 #: The part of the certified noise that every attacker must find to be too little.
 SHARE = 0.7
@@ -38,98 +29,6 @@ _GRID = 2**11
 #: Scales of noise around the atoms: further out no Gaussian draw is, and the odds of
 #: Laplace noise are the same.
 _REACH = 9
-
-_PURE = (Notion.PURE_DP, Notion.PURE_PUFFERFISH)
-_RENYI = (
-    Notion.RENYI_DP,
-    Notion.RENYI_PUFFERFISH,
-    Notion.APPROXIMATE_RENYI_PUFFERFISH,
-)
-
-
-def clopper_pearson(successes, trials, failure):
-    """Lower and upper bound of a rate, each wrong with probability `failure`."""
-    low, high = 0.0, 1.0
-    if successes > 0:
-        low = special.betaincinv(successes, trials - successes + 1, failure)
-    if successes < trials:
-        high = special.betainccinv(successes + 1, trials - successes, failure)
-    return float(low), float(high)
-
-
-def allowed_delta(certificate, epsilon, whole_curve=True):
-    """Largest ``TPR - e^epsilon * FPR`` that a certificate allows.
-
-    Parameters
-    ----------
-    certificate : Certificate
-        A promise, not an estimate.
-    epsilon : float
-        In nats, at least zero.
-    whole_curve : bool, default=True
-        Whether the curve behind the stated numbers may be used as well. The numbers
-        alone allow more.
-    """
-    if certificate.notion is Notion.ESTIMATED:
-        raise ValueError("An estimate promises nothing to attack.")
-    bounds = [1.0, _stated_delta(certificate, epsilon)]
-    if whole_curve and certificate.curve is not None:
-        bounds.append(float(certificate.curve.delta(epsilon)) + certificate.event_delta)
-    return min(bounds)
-
-
-def _stated_delta(certificate, epsilon):
-    if certificate.notion in _RENYI:
-        on_event = renyi_to_delta(certificate.alpha, certificate.epsilon, epsilon)
-        return on_event + certificate.event_delta
-    assert certificate.notion in _PURE or certificate.alpha is None
-    if epsilon >= certificate.epsilon:
-        return certificate.delta
-    # the extreme pair of laws of an (eps, delta) promise: randomised response
-    rest = math.exp(epsilon) - math.exp(certificate.epsilon)
-    rest /= -(1 + math.exp(certificate.epsilon))
-    return certificate.delta + (1 - certificate.delta) * rest
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What one attacker achieved at one epsilon.
-
-    `lower` bounds ``TPR - e^epsilon * FPR`` from below; `allowed` is the promise.
-    """
-
-    epsilon: float
-    direction: str
-    tpr: float
-    fpr: float
-    lower: float
-    allowed: float
-
-    @property
-    def broken(self):
-        return self.lower > self.allowed
-
-
-@dataclass(frozen=True)
-class Report:
-    """All findings of an attack; `broken` if any exceeds what was allowed."""
-
-    findings: tuple
-
-    @property
-    def worst(self):
-        return max(self.findings, key=lambda f: f.lower - f.allowed)
-
-    @property
-    def broken(self):
-        return self.worst.broken
-
-    def __str__(self):
-        w = self.worst
-        return (
-            f"at eps={w.epsilon:g} ({w.direction}): TPR {w.tpr:.4f}, FPR {w.fpr:.4f}, "
-            f"advantage at least {w.lower:.4g}, allowed {w.allowed:.4g}"
-        )
 
 
 def attack(
@@ -163,43 +62,18 @@ def attack(
     confidence : float, default=1 - 1e-6
         That no finding of the report is wrong.
     whole_curve : bool, default=True
-        As in `allowed_delta`.
+        As in :func:`skpuffer.audit.allowed_delta`.
 
     Returns
     -------
-    Report
+    Comparison
     """
-    p, q = (
+    outputs = (
         np.asarray(draw(n_draws, rng), dtype=float).reshape(n_draws, -1)
         for draw in (first, second)
     )
-    head = n_draws // 5
-    if score is None:
-        score = _learned(p[:head], q[:head])
-    # The promise is about real arithmetic: the last bits of a double can give a value
-    # away (Mironov, 2012), and an optimal rule finds them.
-    p, q = np.round(score(p), 9), np.round(score(q), 9)
-    epsilons = sorted({*epsilons, *_stated(certificate)})
-    failure = (1 - confidence) / (4 * len(epsilons))  # two rates, two directions
-    findings = []
-    for direction, a, b in (("first", p, q), ("second", -q, -p)):
-        cuts = _best_cuts(a[:head], b[:head], epsilons)
-        for epsilon, cut in zip(epsilons, cuts, strict=True):
-            hits, false = int((a[head:] > cut).sum()), int((b[head:] > cut).sum())
-            trials = n_draws - head
-            low, _ = clopper_pearson(hits, trials, failure)
-            _, high = clopper_pearson(false, trials, failure)
-            findings.append(
-                Finding(
-                    epsilon=epsilon,
-                    direction=direction,
-                    tpr=hits / trials,
-                    fpr=false / trials,
-                    lower=low - math.exp(epsilon) * high,
-                    allowed=allowed_delta(certificate, epsilon, whole_curve),
-                )
-            )
-    return Report(tuple(findings))
+    attacked = distinguishing_attack(*outputs, score=score, confidence=confidence)
+    return attacked.against(certificate, epsilons=epsilons, whole_curve=whole_curve)
 
 
 def assert_within(certificate, first, second, **options):
@@ -306,40 +180,6 @@ def with_share_of_noise(runs, noise):
     return worlds
 
 
-def _stated(certificate):
-    epsilon = certificate.epsilon
-    return (epsilon,) if epsilon is not None and epsilon < 20 else ()
-
-
-def _best_cuts(a, b, epsilons):
-    """For each epsilon the threshold above which ``P_a - e^epsilon P_b`` is largest."""
-    values = np.concatenate([a, b])
-    order = np.argsort(-values, kind="stable")
-    values = values[order]
-    ends = np.flatnonzero(np.append(values[:-1] > values[1:], True))  # of equal scores
-    hits = np.cumsum(order < len(a))[ends]
-    false = ends + 1 - hits
-    following = np.append(values[1:], values[-1] - 1)[ends]  # the least has none
-    cuts = []
-    for epsilon in epsilons:
-        gains = hits / len(a) - math.exp(epsilon) * false / len(b)
-        best = np.argmax(gains)
-        middle = (values[ends[best]] + following[best]) / 2
-        cuts.append(middle if gains[best] > 0 else math.inf)
-    return cuts
-
-
-def _learned(p, q):
-    if p.shape[1] == 1:
-        sign = 1.0 if np.median(p) >= np.median(q) else -1.0
-        return lambda outputs: sign * outputs[:, 0]
-    model = make_pipeline(
-        StandardScaler(), PolynomialFeatures(2), LogisticRegression(max_iter=500)
-    )
-    model.fit(np.concatenate([p, q]), np.repeat([1, 0], [len(p), len(q)]))
-    return model.decision_function
-
-
 def bayes_score(noise, points_p, masses_p, points_q, masses_q):
     """Log-likelihood ratio of "atoms plus noise" in two worlds: the best rule there is.
 
@@ -393,13 +233,8 @@ def promise_of(curve):
     ----------
     curve : PrivacyCurve
     """
-    return SimpleNamespace(
-        notion=Notion.APPROXIMATE_DP,
-        epsilon=0.0,
-        delta=1.0,
-        alpha=None,
-        event_delta=0.0,
-        curve=curve,
+    return Certificate(
+        notion=Notion.APPROXIMATE_DP, epsilon=0.0, delta=1.0, curve=curve
     )
 
 

@@ -136,6 +136,26 @@ def test_what_is_said_to_work_is_what_was_fitted(benchmark):
     assert not len(differ), list(differ)
 
 
+@pytest.mark.parametrize("part", ["learning", "attacks", "overfitted", "table"])
+def test_sliced_learning_is_stored_whole(benchmark, part):
+    """Every budget that the page of the paper draws, within what is allowed."""
+    sliced = benchmark("sliced_learning")
+    stored = pd.read_csv(benchmark("_report").RESULTS / f"sliced_{part}.csv")
+    key = [
+        column
+        for column in ("table", "model", "accounting", "epsilon", "split")
+        if column in stored
+    ]
+    assert not stored.duplicated(key).any()
+    every = [stored[column].unique() for column in key]
+    if part != "overfitted":
+        # of the last there is one more, without any budget
+        assert len(stored) == np.prod([len(values) for values in every])
+    budgets = {"overfitted": (*sliced.OVERFITTED, np.inf), "table": sliced.TABLE}
+    assert set(stored["epsilon"]) == set(budgets.get(part, sliced.EPSILONS))
+    sliced.PARTS[part][1](stored)
+
+
 def test_regret_is_that_of_the_library_as_it_is(benchmark):
     """What the rule of the additive models is compared with starts from the rule."""
     regret = benchmark("additive_regret")

@@ -243,6 +243,10 @@ SOUND = {
     ],
     scenarios.LawsScenario: [{"laws": [(PointMass(0), PointMass(1))]}],
     scenarios.MarkovChainScenario: [{**CHAIN, "initial": HALF}],
+    scenarios.PrevalenceScenario: [
+        {"column": 0, "low": 1, "high": 2},
+        {"column": "x", "low": 0.25, "high": 0.5, "law": "binomial"},
+    ],
     scenarios.RecordScenario: [{}],
     scenarios.SimulatorScenario: [
         {

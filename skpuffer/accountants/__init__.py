@@ -12,6 +12,7 @@ from .additive import (
 )
 from .best import Best
 from .composition import PrivacyLoss, RenyiDP
+from .history import HistoryUniformCap
 from .iteration import IterationAmplification
 from .overlap import OverlapAmplification
 from .quilts import MarkovQuilt
@@ -25,6 +26,7 @@ __all__ = [
     "DistributionAwareWasserstein",
     "GeneralWasserstein",
     "GroupPrivacy",
+    "HistoryUniformCap",
     "IterationAmplification",
     "Kantorovich",
     "MarkovQuilt",

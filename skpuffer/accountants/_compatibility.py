@@ -30,6 +30,7 @@ from skpuffer.scenarios import (
     JointTableScenario,
     LawsScenario,
     MarkovChainScenario,
+    PrevalenceScenario,
     RecordScenario,
     Scenario,
     SimulatorScenario,
@@ -158,6 +159,7 @@ def _scenarios(n: int = 2) -> dict[str, Scenario]:
     pair = JointTableScenario([[0, 0], [1, 1]], [0.5, 0.5])
     return {
         "RecordScenario": RecordScenario(),
+        "PrevalenceScenario": PrevalenceScenario(None, n // 2 - 1, n // 2),
         "AttributeScenario, level='record'": attribute("record"),
         "AttributeScenario, level='dataset'": attribute("dataset"),
         "AttributeScenario, a declared belief": AttributeScenario(

@@ -78,12 +78,16 @@ def gain_over_records(
 
     Notes
     -----
-    None where there is nothing to compare: an estimate, or a noise without a variance.
+    None where there is nothing to compare: an estimate, an average over subsamples, or
+    a noise without a variance.
     """
     certificate = found.certificate
     alpha, delta = certificate.alpha, certificate.delta
     stated = certificate.epsilon is not None and (alpha is not None or delta > 0)
     if not (certificate.certified and stated):
+        return None
+    # noise for a promise from which no other follows compares with none
+    if certificate.notion.approximate is None:
         return None
     count = count or records_that_differ(release, bound)
     # stated by accountants that compare with one record, or under a belief with those

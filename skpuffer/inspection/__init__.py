@@ -1,5 +1,6 @@
 """Displays: what privacy costs, drawn; and the numbers behind them."""
 
+from ._audit_display import AuditDisplay
 from ._belief_audit import BeliefAudit, audit_belief
 from ._belief_display import BeliefDisplay
 from ._equivalent_noise import EquivalentNoiseDisplay
@@ -9,6 +10,7 @@ from ._shape_display import ShapeDisplay
 from ._utility import PrivacyUtilityDisplay
 
 __all__ = [
+    "AuditDisplay",
     "BeliefAudit",
     "BeliefDisplay",
     "EquivalentNoiseDisplay",

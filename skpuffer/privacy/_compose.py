@@ -11,6 +11,7 @@ from skpuffer.utils._checks import check_order
 from ._certificate import Certificate
 from ._notions import Notion
 from ._shared_coupling import amplified, beside_beliefs, on_one_coupling
+from ._subsampling_averages import SUBSAMPLING_AVERAGES, sum_of_averages
 
 __all__ = ["compose"]
 
@@ -39,6 +40,9 @@ def compose(
     one named table are added as what they promise without it, and amplified once; any
     other counts at its fallback, the differential privacy of one replaced record, and
     the result says so. In the Rényi notion there is the fallback only.
+
+    Averages over subsamples add up with their own kind only: of one order, coupling and
+    slice profile.
 
     Parameters
     ----------
@@ -98,6 +102,10 @@ def compose(
                 f"{certificate!r} is an estimate: estimates cannot be added to a "
                 "promise."
             )
+    if any(c.notion in SUBSAMPLING_AVERAGES for c in certificates):
+        _refuse_other_tables(certificates)
+        return sum_of_averages(certificates, alpha, delta)
+    for certificate in certificates:
         if not certificate.composable:
             raise CompositionError(
                 f"{certificate!r} is not composable: it bounds each output "

@@ -22,6 +22,7 @@ from .attribute import AttributeScenario
 from .bayesian_network import BayesianNetworkScenario
 from .gaussian import DiffusionScenario, GaussianScenario
 from .markov import MarkovChainScenario
+from .prevalence import PrevalenceScenario
 from .priors import (
     BinnedLaw,
     BoundedInference,
@@ -52,6 +53,7 @@ __all__ = [
     "OutputDistributions",
     "OutputSamples",
     "OutputSensitivity",
+    "PrevalenceScenario",
     "RecordBelief",
     "RecordDistributions",
     "RecordScenario",

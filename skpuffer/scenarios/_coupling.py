@@ -4,9 +4,32 @@ from typing import Any
 
 import joblib
 
+from skpuffer.releases import PublicContext
+
 from ._base import BoundScenario
 
-__all__ = ["coupling_in_table", "same_table"]
+__all__ = ["coupling_in_table", "relabelling", "same_table"]
+
+
+def relabelling(context: PublicContext, count: int) -> str | None:
+    """Name of the coupling of tables in which so many targets differ, or None.
+
+    The target of one release may be a feature of another, which hides it from nobody:
+    only releases of equal columns rest on one coupling.
+
+    Parameters
+    ----------
+    context : PublicContext
+    count : int
+
+    Returns
+    -------
+    str or None
+    """
+    columns = context.feature_names, context.target_name
+    if None in columns:
+        return None
+    return f"relabel:{count}:{joblib.hash(columns)}"
 
 
 def coupling_in_table(bound: BoundScenario, kind: str, *key: Any) -> str | None:

@@ -270,6 +270,9 @@ class Adjacency(Fact):
     survival : ndarray of shape (n,) or None
         Bounds of the probability that more than 0, 1, ... records differ, under a
         coupling that need not be that of the other fields.
+    settled : bool
+        Whether the pair of secrets alone says which records differ, or of which `count`
+        records those are some: they are not drawn with the tables.
     certified, delta, confidence, assumptions, reads_private_rows : optional
         As in :class:`Fact`.
     """
@@ -293,6 +296,8 @@ class Adjacency(Fact):
     moves: Floats | None = field(default=None, repr=False)
     # whole runs may be weighed by it, never their steps
     survival: Floats | None = field(default=None, repr=False)
+    # means over batches rest on it
+    settled: bool = False
 
     def __post_init__(self) -> None:
         # a mean number of records, say, would be cut off to a smaller group of them

@@ -1,12 +1,11 @@
 """Differential privacy and group privacy as a scenario."""
 
-import joblib
-
 from skpuffer.releases import PublicContext
 from skpuffer.utils._checks import check_count, check_option
 from skpuffer.utils._types import Indices
 
 from ._base import AnyRelease, BoundScenario, Scenario, offers, refuse_repeated
+from ._coupling import relabelling
 from ._facts import Adjacency, Fact
 
 __all__ = ["RecordScenario"]
@@ -96,20 +95,10 @@ class _BoundRecord(BoundScenario):
                 move=float("inf"),
                 relation="replace",
                 relabelled=True,
-                coupling_id=self._relabelling(k),
+                settled=True,
+                coupling_id=relabelling(self.context, k),
                 assumptions=(public,),
             )
         # a record may become any other: only the release's own sensitivity bounds the
         # move
         return Adjacency.arbitrary(k, (public,), relation, any_records=True)
-
-    def _relabelling(self, count: int) -> str | None:
-        """Name of the coupling of tables in which so many targets differ, or None.
-
-        The target of one release may be a feature of another, which hides it from
-        nobody: only releases of equal columns rest on one coupling.
-        """
-        columns = self.context.feature_names, self.context.target_name
-        if None in columns:
-            return None
-        return f"relabel:{count}:{joblib.hash(columns)}"

@@ -6,6 +6,7 @@ file to change.
 
 # under public names here, so that a search for the private ones finds this file alone
 from sklearn.base import _fit_context as fit_context
+from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
     HasMethods,
     Interval,
@@ -31,4 +32,5 @@ __all__ = [
     "StrOptions",
     "VisualBlock",
     "fit_context",
+    "safe_indexing",
 ]

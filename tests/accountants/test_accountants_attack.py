@@ -18,11 +18,9 @@ from skpuffer.scenarios import (
 
 from ..attack import (
     SHARE,
-    allowed_delta,
     assert_beaten,
     assert_tight,
     assert_within,
-    clopper_pearson,
     noisy_laws,
 )
 from .oracle_distributions import ALL_MOVES, pair
@@ -246,34 +244,3 @@ def test_paired_worlds_outside_a_rare_event(far_moves):
         seed=1,
         n_draws=N_DRAWS,
     )
-
-
-# -- the attacker himself --------------------------------------------------------------
-
-
-def test_bounds_of_a_rate_cover(rng):
-    rate, trials = 0.03, 500
-    found = rng.binomial(trials, rate, size=2000)
-    bounds = np.array([clopper_pearson(k, trials, 0.01) for k in found])
-    assert np.mean(bounds[:, 0] > rate) <= 0.02
-    assert np.mean(bounds[:, 1] < rate) <= 0.02
-    assert clopper_pearson(0, 10, 0.01)[0] == 0.0
-    assert clopper_pearson(10, 10, 0.01)[1] == 1.0
-
-
-def test_what_a_certificate_allows():
-    release = QueryRelease(query=lambda X, y: X.sum(), n_records=4, dim=1)
-    scenario = LawsScenario([(PointMass(0.0), PointMass(1.0))])
-
-    def certificate(budget):
-        return GeneralWasserstein(**budget).calibrate(release, scenario).certificate
-
-    pure, approximate, renyi = map(certificate, (PURE, APPROXIMATE, GAUSSIAN))
-    assert allowed_delta(pure, 0.6) == 0.0
-    assert allowed_delta(pure, 0.0) == pytest.approx(1 - math.exp(-0.3))
-    assert allowed_delta(pure, 0.0, whole_curve=False) == pytest.approx(math.tanh(0.3))
-    assert allowed_delta(approximate, 0.5) == pytest.approx(0.02, rel=1e-6)
-    assert allowed_delta(approximate, 0.5, whole_curve=False) == 0.02
-    assert allowed_delta(renyi, 0.5) < allowed_delta(renyi, 0.5, whole_curve=False)
-    with pytest.raises(ValueError, match="estimate"):
-        allowed_delta(pure.as_estimate("peeked"), 0.0)

@@ -9,6 +9,7 @@ from skpuffer.accountants import (
     DistributionAwareWasserstein,
     GeneralWasserstein,
     GroupPrivacy,
+    HistoryUniformCap,
     IterationAmplification,
     Kantorovich,
     MarkovQuilt,
@@ -409,6 +410,47 @@ class TestRenyiDPWithReplacement(_OfManySteps):
     modes = ({"delta": None, "alpha": 4.0},)
     growths = ("with_replacement",)
     measured = ()
+
+
+class TestHistoryUniformCap(AccountantContract):
+    """Asked about runs only, under every scheme that takes no more than its mode."""
+
+    kind = HistoryUniformCap
+    modes = (
+        {},
+        {"alpha": 8.0, "subsampling": "log_moment"},
+        {"subsampling": "mean_square", "averaging": "averaged"},
+        {"subsampling": "mean_square", "slices": ((1.0,),), "slice_weights": (1.0,)},
+    )
+    growths = ("group", "clip", "come_and_go", "steps", "fixed_size", "repeats")
+    measured = ("clip",)
+
+    def case(self, growth, size=1, unit=1.0):
+        options, scenario = {
+            "group": ({"sampling": "full_batch", "batch_size": None}, {"k": size}),
+            "clip": ({"clip_norm": unit * size}, {}),
+            "come_and_go": ({}, {"k": size, "relation": "add_remove"}),
+            "steps": ({"n_steps": 3 * size}, {}),
+            # caps are of as many as differ, whatever the batch
+            "fixed_size": ({"sampling": "fixed_size"}, {"k": 2 * size}),
+            "repeats": (
+                {"sampling": "with_replacement", "batch_size": 3 * size},
+                {},
+            ),
+        }[growth]
+        return run(**options), RecordScenario(**{"relation": "replace"} | scenario)
+
+
+class TestHistoryUniformCapOfEpochs(TestHistoryUniformCap):
+    """Batches that are dealt depend on each other, which log-moments do not take."""
+
+    modes = ({}, {"subsampling": "mean_square"})
+    growths = ("epochs",)
+    measured = growths
+
+    def case(self, growth, size=1, unit=1.0):
+        dealt = run(sampling="shuffled_epochs", n_steps=10, clip_norm=unit)
+        return dealt, RecordScenario(k=size, relation="replace")
 
 
 class TestSampledPrivacyLoss(_OfManySteps):

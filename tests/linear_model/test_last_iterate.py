@@ -146,7 +146,7 @@ def test_small_moves_are_all_that_is_paid_for(cancer):
         "s", level="record", prior=prior, prior_as="law", target="y"
     )
     model = clone(MODELS["logistic"]).set_params(
-        accountant=LAST, scenario=scenario, random_state=0, solver="gradient"
+        accountant=LAST, scenario=scenario, random_state=0
     )
     model.fit(table, target)
     certificate = model.certificate_

@@ -4,7 +4,6 @@ import json
 import math
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +16,7 @@ from scipy.special import logsumexp
 from skpuffer.exceptions import PrivacyWarning
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy import (
+    Certificate,
     Notion,
     allocate_shifts,
     gaussian_prior_shifts,
@@ -352,13 +352,7 @@ def test_independent_is_the_same_number_where_it_holds():
 
 
 def promise(epsilon, alpha):
-    return SimpleNamespace(
-        notion=Notion.RENYI_PUFFERFISH,
-        alpha=alpha,
-        epsilon=epsilon,
-        event_delta=0.0,
-        curve=None,
-    )
+    return Certificate(notion=Notion.RENYI_PUFFERFISH, alpha=alpha, epsilon=epsilon)
 
 
 def test_an_attacker_breaks_the_marginal_promise_and_not_the_joint_one():

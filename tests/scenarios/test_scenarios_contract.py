@@ -27,6 +27,7 @@ from skpuffer.scenarios import (
     OutputDistributions,
     OutputSamples,
     OutputSensitivity,
+    PrevalenceScenario,
     RecordBelief,
     RecordScenario,
     Scenario,
@@ -61,6 +62,43 @@ class TestRecordScenario(ScenarioContract):
         ({"relation": "swap"}, "relation"),
         ({"relation": None}, "relation"),
     )
+
+
+class TestPrevalenceScenario(ScenarioContract):
+    kind = PrevalenceScenario
+    offered = frozenset({Adjacency})
+    growing = ({}, {"low": 0}, {"low": 0, "high": 3})
+    bad = (
+        ({"column": 0.5}, "column"),
+        ({"low": 2}, "low"),
+        ({"low": -1}, "low"),
+        ({"low": 0.5}, "low"),
+        ({"high": 2.0}, "high"),
+        ({"high": True}, "high"),
+        ({"relation": "add_remove"}, "relation"),
+        ({"law": "normal"}, "law"),
+        ({"law": "binomial"}, "law"),
+        ({"event_delta": -1.0}, "event_delta"),
+    )
+
+    @staticmethod
+    def params():
+        return {"column": "x", "low": 1, "high": 2}
+
+    def test_counts_are_of_the_table(self):
+        with pytest.raises(ScenarioError, match="'high' counts 4 records"):
+            self.bound(high=4)
+
+
+class TestPrevalenceByChance(ScenarioContract):
+    kind = PrevalenceScenario
+    offered = frozenset({Adjacency})
+    growing = ({}, {"low": 0.1}, {"low": 0.1, "high": 0.9}, {"event_delta": 0})
+    bad = (({"low": 0.6}, "low"), ({"low": 1, "high": 2}, "low"))
+
+    @staticmethod
+    def params():
+        return {"column": "x", "low": 0.4, "high": 0.5, "law": "binomial"}
 
 
 PRIOR = pd.DataFrame({"secret": [0, 0, 0, 1, 1, 1], "x": [0.0, 1, 2, 1, 2, 4]})

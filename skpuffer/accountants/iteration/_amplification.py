@@ -119,7 +119,7 @@ class IterationAmplification(_CompositionAccountant):
     }
     last_iterate_only = True
 
-    #: The one noise whose shifts at many steps are those of one Gaussian.
+    # the one noise whose shifts at many steps are those of one Gaussian.
     noise: str = "gaussian"
     beta: None = None
 

@@ -1,7 +1,7 @@
 """Facts of an attribute scenario bound to a table."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import joblib
@@ -404,6 +404,8 @@ class BoundAttribute(BoundScenario):
             move=move,
             relation="replace",
             coupling_id=coupling,
+            # a secret about one record is about a given one
+            settled=count == 1,
             **trust,
         )
 
@@ -438,7 +440,8 @@ class BoundAttribute(BoundScenario):
             f"the number of records ({self.context.n_records}) is public",
             *((_LEAK,) if self._empirical else ()),
         )
-        return Adjacency.arbitrary(count, assumptions)
+        found = Adjacency.arbitrary(count, assumptions)
+        return replace(found, settled=count == 1)
 
     @offers(CoupledSamples)
     def _coupled_samples(self, release: AnyRelease, norm: float) -> CoupledSamples:

@@ -1,0 +1,155 @@
+"""Rényi cost of a run by caps on its moves, whatever the history."""
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.special import logsumexp
+
+from skpuffer.privacy_loss._quadrature import seen_excess
+from skpuffer.releases import GradientRelease
+from skpuffer.utils._types import Floats
+
+from ._discrepancy import DISCREPANCIES, dealt_squares, discrepancy
+
+__all__ = ["CappedRun"]
+
+#: Numbers of differing records that a law is read at one by one; beyond, in steps.
+_ONE_BY_ONE = 64
+
+
+@dataclass(frozen=True)
+class CappedRun:
+    """A run, and how many records differ in it at most or by which law.
+
+    Parameters
+    ----------
+    release : GradientRelease
+    subsampling : {'worst_case', 'log_moment', 'mean_square'}
+    count : int
+        How many records differ, at most.
+    factors : ndarray of shape (n_steps,)
+        How far one of them moves each step, in clip norms.
+    law : tuple of float or None
+        Bounds of the probability that more than 0, 1, ... records differ.
+    """
+
+    release: GradientRelease
+    subsampling: str
+    count: int
+    factors: Floats = field(repr=False)
+    law: tuple[float, ...] | None = None
+
+    @property
+    def largest(self) -> float:
+        """Largest move of a step, in clip norms."""
+        if type(self.release.sampling) in DISCREPANCIES:
+            most = discrepancy(self.release, self.count).largest
+        else:
+            most = min(self.count, self._dealt_size)
+        return float(most * self.factors.max())
+
+    @property
+    def moves(self) -> bool:
+        """Whether any step moves at all."""
+        differ = self.count if self.law is None else max(self.law, default=0.0)
+        return bool(differ and self.factors.max())
+
+    @property
+    def squares(self) -> float:
+        """Sum over all steps of the squared move, in clip norms: largest, or mean.
+
+        References
+        ----------
+        Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Propositions 5.1 and
+        5.2.
+        """
+        weights = self.factors**2
+        if type(self.release.sampling) not in DISCREPANCIES:
+            return math.fsum(
+                dealt_squares(self.count, self._dealt_size, epoch)
+                for epoch in np.split(weights, self._epoch_ends)
+            )
+        found = discrepancy(self.release, self.count)
+        mean = self.subsampling == "mean_square"
+        each = found.mean_square if mean else float(found.largest) ** 2
+        return each * math.fsum(weights)
+
+    @property
+    def _epoch_ends(self) -> range:
+        per_epoch = self.release.steps_per_epoch
+        return range(per_epoch, self.release.n_steps, per_epoch)
+
+    @property
+    def _dealt_size(self) -> int:
+        """Records of the largest batch that is dealt."""
+        return -(-self.release.n_records // self.release.steps_per_epoch)
+
+    def costs(self, orders: Floats, length: float) -> Floats:
+        """Return the Rényi costs of the whole run.
+
+        Parameters
+        ----------
+        orders : ndarray of shape (n_orders,)
+        length : float
+            Of the longest clipped gradient, in standard deviations of the noise.
+
+        Returns
+        -------
+        ndarray of shape (n_orders,)
+            In nats.
+        """
+        if not (length and self.moves):
+            return np.zeros(len(orders))
+        if math.isinf(length):
+            return np.full(len(orders), math.inf)
+        if self.law is not None:
+            return self._by_law(orders, length)
+        if self.subsampling != "log_moment":
+            # alpha / 2 times the squared distance of two Gaussians, step by step
+            return orders / 2 * (length**2 * self.squares)
+        found = discrepancy(self.release, self.count)
+        total = np.zeros(len(orders))
+        # Given the batch the two outputs are Gaussians so far apart. The divergence of
+        # the mixtures is no more than that with the batch seen, whose moment of order
+        # alpha - 1 is the mean of those of all batches.
+        for factor, times in zip(
+            *np.unique(self.factors, return_counts=True), strict=True
+        ):
+            shifts = length * factor * found.times
+            excess = seen_excess(orders, shifts, found.log_weights)
+            total += times * np.logaddexp(0.0, excess) / (orders - 1)
+        return total
+
+    def _by_law(self, orders: Floats, length: float) -> Floats:
+        """Costs by the mean over how many records differ: of whole runs, once."""
+        counts, log_weights = _binned(self.law or ())
+        rest = orders - 1
+        found = [
+            replace(self, count=int(k), law=None).costs(orders, length) for k in counts
+        ]
+        exponent = rest * np.array(found)
+        with np.errstate(divide="ignore"):
+            logs = exponent + np.log(-np.expm1(-exponent)) + log_weights[:, None]
+        costs: Floats = np.logaddexp(0.0, logsumexp(logs, axis=0)) / rest
+        return costs
+
+
+def _binned(law: tuple[float, ...]) -> tuple[Floats, Floats]:
+    """Numbers of records from one, and log-masses, each moved up to the next kept.
+
+    The cost grows with the number, and so does its mean if mass is moved upwards.
+    """
+    # bounds of a tail: no more than one, and falling
+    tail = np.minimum.accumulate(np.clip(np.asarray(law, float), 0.0, 1.0))
+    masses = tail - np.append(tail[1:], 0.0)
+    top = len(tail)
+    kept = np.arange(1, min(top, _ONE_BY_ONE) + 1)
+    if top > _ONE_BY_ONE:
+        further = np.ceil(np.geomspace(_ONE_BY_ONE, top, _ONE_BY_ONE))
+        kept = np.unique(np.append(kept, np.minimum(further, top)))
+    # mass number j is of j + 1 records
+    bins = np.searchsorted(kept, np.arange(1, top + 1))
+    total = np.bincount(bins, weights=masses, minlength=len(kept))
+    some = total > 0
+    return kept[some].astype(float), np.log(total[some])

@@ -1,0 +1,167 @@
+"""Moves of each step of a run for one record that differs, at any history."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.noise import Noise, Shift
+from skpuffer.releases import GradientRelease
+from skpuffer.utils._types import Floats
+
+from ._slices import SliceProfile
+
+__all__ = ["StepMoves", "one_clipped", "step_moves"]
+
+
+class StepMoves(NamedTuple):
+    """How far one record moves each step's release, in clip norms.
+
+    Parameters
+    ----------
+    factors : ndarray of shape (n_steps,)
+    assumptions : tuple of str
+    """
+
+    factors: Floats
+    assumptions: tuple[str, ...]
+
+
+def step_moves(
+    release: GradientRelease, relation: str, lipschitz: ArrayLike | None
+) -> StepMoves:
+    """Return how far one record moves each step, wherever the noise enters.
+
+    Parameters
+    ----------
+    release : GradientRelease
+    relation : {'add_remove', 'replace'}
+    lipschitz : float, array-like of shape (n_steps,) or None
+        Declared Lipschitz constants of the updates in the mean gradient.
+
+    Returns
+    -------
+    StepMoves
+
+    Raises
+    ------
+    UnsupportedError
+        With a clause that gives the reason and the remedy.
+    """
+    # a replaced record takes one clipped gradient out of a sum and puts another in
+    each = 1.0 if relation == "add_remove" else 2.0
+    if release.noise_position == "gradient":
+        # What is released is the noisy sum, of which an update is made afterwards. A
+        # step size here would count noise that was never divided by it.
+        if lipschitz is not None:
+            raise UnsupportedError(
+                "its noise is added to the sums of gradients, so that updates are "
+                "post-processing, and no step size makes a sum move less; use "
+                "lipschitz=None, or a release with noise_position='update'"
+            )
+        return StepMoves(np.full(release.n_steps, each), ())
+    constants, source = _update_constants(release, lipschitz)
+    text = (
+        "noise of the given scale is added to each update, in the unit of the "
+        f"parameters, and an update is {source}-Lipschitz in the mean gradient"
+    )
+    return StepMoves(each * constants / release.divisor, (text,))
+
+
+def _update_constants(
+    release: GradientRelease, lipschitz: ArrayLike | None
+) -> tuple[Floats, str]:
+    """Lipschitz constants of the updates in the mean gradient, and in words."""
+    n_steps, optimiser = release.n_steps, release.optimiser
+    least = np.zeros(n_steps)
+    if optimiser is not None:
+        steps = np.array(optimiser.step_sizes(n_steps))
+        # A projection is 1-Lipschitz, and an implicit penalty divides: of everything,
+        # only if it is on all parameters.
+        shrink = optimiser.l2 if optimiser.penalise_all else 0.0
+        least = steps / (1 + steps * shrink)
+    elif lipschitz is None:
+        raise UnsupportedError(
+            "its noise is added to the updates (noise_position='update'), and how far "
+            "a gradient moves these is not known; give the release its optimiser, or "
+            "state the Lipschitz constants of its updates as lipschitz="
+        )
+    if lipschitz is None:
+        return least, _range(least)
+    given = np.asarray(lipschitz, float)
+    if given.ndim and given.shape != (n_steps,):
+        raise UnsupportedError(
+            f"the parameter 'lipschitz' has {given.size} constants and the run "
+            f"{n_steps} steps; give one for each step, or one for all"
+        )
+    given = np.broadcast_to(given, (n_steps,))
+    # what is executed counts, whatever is declared
+    if np.any(given < least * (1 - 1e-12)):
+        raise UnsupportedError(
+            "the parameter 'lipschitz' declares less than the steps of the release's "
+            f"optimiser ({_range(least)}); declare no less, or leave it out"
+        )
+    return given, f"{_range(given)} (declared)"
+
+
+def _range(constants: Floats) -> str:
+    low, high = float(constants.min()), float(constants.max())
+    return f"{high:.4g}" if low == high else f"{low:.4g} to {high:.4g}"
+
+
+def one_clipped(
+    release: GradientRelease, noise: Noise, profile: SliceProfile | None
+) -> float:
+    """Length of the longest clipped gradient, in standard deviations of the noise.
+
+    Parameters
+    ----------
+    release : GradientRelease
+    noise : Noise
+        Gaussian.
+    profile : SliceProfile or None
+        Slices that each are looked at by themselves. None is the whole vector, which
+        is the largest over all directions.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    UnsupportedError
+        If the norm of the clipping bounds no l2 norm.
+
+    References
+    ----------
+    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Appendix F; over all
+    directions by the Cauchy-Schwarz inequality.
+    """
+    blocks, scale = release.blocks, np.asarray(noise.scale, float)
+    if blocks is not None and release.clip_order <= 2:
+        # an l2 norm is no larger than one of a lower order
+        clips = np.array(release.clip_norm, float)
+        if profile is not None and not scale.ndim:
+            return math.sqrt(profile.squared(clips, blocks)) / float(scale)
+        return float(np.linalg.norm(clips / _block_scales(scale, blocks)))
+    order = release.clip_order
+    try:
+        shift = Shift(release.total_clip_norm, norm=order, dim=release.dim)
+        mu = noise.curve(shift).gaussian_mu
+    except ValueError as error:
+        raise UnsupportedError(
+            f"the gradients are clipped in the {order:g}-norm, which is not enough for "
+            f"Gaussian noise; use clip_order=2 or less ({error})"
+        ) from error
+    assert mu is not None  # of Gaussian noise
+    return mu
+
+
+def _block_scales(scale: Floats, blocks: tuple[int, ...]) -> Floats:
+    """Least standard deviation of each block's coordinates."""
+    if scale.ndim and scale.size == sum(blocks):
+        starts = np.cumsum((0, *blocks[:-1]))
+        return np.minimum.reduceat(scale, starts)
+    return np.full(len(blocks), scale.min())

@@ -1,0 +1,366 @@
+"""Guessing who was among the records that a model learned from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skpuffer.utils._checks import check_count, check_option, check_probability
+from skpuffer.utils._reading import (
+    as_table,
+    column_names,
+    is_frame,
+    read_labels,
+    row_count,
+)
+
+from ._allowed import RELATIONS, promises_at
+from ._lira import likelihood_ratios, stacked
+from ._one_run import one_run_p_value
+from ._scored import ScoredAttack
+from ._scores import kind_of, losses, refuse_unknown
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.privacy import Certificate
+    from skpuffer.utils._types import Array, Floats, RandomState, Table
+
+    #: Of a fitted model, records and their targets: a number for each record.
+    Score = Callable[[Any, Any, Array], Floats]
+
+__all__ = ["MembershipAttack", "membership_attack"]
+
+_SCORES = ("loss", "lira")
+_VARIANTS = ("online", "offline")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MembershipAttack(ScoredAttack):
+    """Scores of members and of others, and how far they tell them apart.
+
+    :func:`membership_attack` makes one. To report on an experiment of one's own, such
+    as one record in many fits with it and without it, make one of the scores.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_records,)
+        Grow with the odds that the record is a member.
+    labels : ndarray of bool of shape (n_records,)
+        Whether it is.
+    confidence : float, default=0.95
+        Of intervals and of comparisons.
+    relation : {'replace', 'add_remove'}, default='replace'
+        How members were drawn, for what a certificate allows. 'replace': as a sample of
+        fixed size, in which another record stands in the place of one that is no
+        member. 'add_remove': a coin for each record, which is just absent.
+
+    Notes
+    -----
+    What a certificate allows bounds rates on average over who is a member, and over
+    fits. It does so for rates that are averaged over records, each with a rule of its
+    own, since the bound is concave. Members must have been drawn at random from those
+    that are attacked: older members and younger others differ without any leak.
+
+    The intervals take scores as independent. They are where each comes of a fit of its
+    own. Scores of many records by one model share its noise: the interval then speaks
+    of this model, and of others of which records matter little to each other. What is
+    broken on one model only is broken beyond doubt if it is so on several.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.audit import MembershipAttack
+    >>> rng = np.random.default_rng(0)
+    >>> scores = np.concatenate([rng.normal(1, 1, 500), rng.normal(0, 1, 500)])
+    >>> attack = MembershipAttack(scores, np.repeat([True, False], 500))
+    >>> attack
+    MembershipAttack(n_members=500, n_others=500, auc=0.77...)
+    >>> low, high = attack.tpr_at(0.1).tpr_interval
+    >>> bool(low < 0.389 < high)
+    True
+    """
+
+    relation: str = "replace"
+
+    _kinds: ClassVar[tuple[str, str]] = ("members", "others")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_option(RELATIONS, relation=self.relation)
+
+    @property
+    def _relation(self) -> str | None:
+        return self.relation
+
+    def one_run_p_value(
+        self, certificate: Certificate, n_guesses: int | None = None
+    ) -> float:
+        """How likely a run that keeps a promise is to be attacked as well as this one.
+
+        Of many records in one run, without a word on how their scores depend on each
+        other: a fair coin must have decided for each record, apart from all others,
+        whether it is a member. Those of the largest scores are guessed to be members,
+        those of the least to be none, and the right guesses are counted. Fewer fits
+        than :meth:`exceeds` needs for the same certainty, and less power.
+
+        Parameters
+        ----------
+        certificate : Certificate
+            A promise about one record that comes or goes.
+        n_guesses : int, default=None
+            Even; half of the guesses are of either kind. To be chosen before looking.
+            None is a tenth of the records.
+
+        Returns
+        -------
+        p_value : float
+            In [0, 1]: at most this is the probability of as many right guesses, if the
+            certificate holds.
+
+        Raises
+        ------
+        UncertifiedError
+            As :func:`largest_auc`.
+        ValueError
+            If members were not drawn by coins (``relation='add_remove'``), the
+            certificate is not about that, or there are fewer records than guesses.
+
+        References
+        ----------
+        Steinke, Nasr and Jagielski (2023), Privacy auditing with one (1) training run,
+        Theorem 5.2 and appendix D, at the best point of the certificate's curve: each
+        of them bounds the same probability.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skpuffer.audit import MembershipAttack
+        >>> from skpuffer.privacy import Certificate
+        >>> rng = np.random.default_rng(0)
+        >>> member = rng.random(1000) < 0.5
+        >>> told = rng.random(1000) < 0.9
+        >>> scores = np.where(told, member, ~member) + rng.normal(0, 0.1, 1000)
+        >>> attack = MembershipAttack(scores, member, relation="add_remove")
+        >>> promise = Certificate(notion="pure_dp", epsilon=1.0, relation="add_remove")
+        >>> bool(attack.one_run_p_value(promise) < 0.001)
+        True
+        """
+        if self.relation != "add_remove":
+            raise ValueError(
+                "One run tells of a promise only where a coin decided for each record "
+                "whether it is a member: relation='add_remove'."
+            )
+        n = len(self.scores)
+        if n_guesses is None:
+            n_guesses = max(2, n // 20 * 2)
+        n_guesses = check_count(n_guesses=n_guesses, least=2)
+        if n_guesses % 2 or n_guesses > n:
+            raise ValueError(
+                "The parameter 'n_guesses' must be even and at most the number of "
+                f"records, {n}. Got {n_guesses}."
+            )
+        order = np.argsort(self.scores, kind="stable")
+        half = n_guesses // 2
+        right = self.labels[order[-half:]].sum() + (~self.labels[order[:half]]).sum()
+        points = promises_at(certificate, "add_remove", n)
+        return one_run_p_value(int(right), n_guesses, n, points)
+
+
+def membership_attack(
+    model: Any,
+    X_members: Table,
+    y_members: ArrayLike,
+    X_others: Table,
+    y_others: ArrayLike,
+    *,
+    score: str | Score = "loss",
+    shadow: Any = None,
+    n_shadows: int = 16,
+    variant: str = "online",
+    relation: str = "replace",
+    confidence: float = 0.95,
+    random_state: RandomState = None,
+    n_jobs: int | None = None,
+) -> MembershipAttack:
+    """Guess which records a fitted model has learned from.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted, private or not: any classifier or regressor of scikit-learn's API, or a
+        pipeline that ends in one.
+    X_members : {array-like, sparse matrix, data frame} of shape (n_members, n_features)
+        Records it was fitted to, as it takes them.
+    y_members : array-like of shape (n_members,)
+        Their targets.
+    X_others : {array-like, sparse matrix, data frame} of shape (n_others, n_features)
+        Records it was not fitted to, of the same population: chance must have decided
+        which are members, or what is found is no leak.
+    y_others : array-like of shape (n_others,)
+        Their targets.
+    score : {'loss', 'lira'} or callable, default='loss'
+        What an attacker looks at, larger for members.
+
+        - 'loss': minus the loss of each record: the log of its label's probability, its
+          margin where a classifier has no probabilities, minus the squared error of a
+          regressor.
+        - 'lira': the likelihood ratio of being a member, by shadow models fitted to
+          random parts of all records, of the size of the members. Better at few false
+          alarms, and as many fits as there are shadow models.
+        - callable of (model, X, y): a number for each record.
+    shadow : estimator, default=None
+        For 'lira': what an attacker fits. None clones `model`.
+    n_shadows : int, default=16
+        For 'lira': number of shadow models. Below 64 one variance is taken for all
+        records.
+    variant : {'online', 'offline'}, default='online'
+        For 'lira': whether a record is compared with shadow models that saw it as well,
+        or only with those that did not.
+    relation : {'replace', 'add_remove'}, default='replace'
+        How members were drawn, for what a certificate allows: as a sample of fixed
+        size, or by a coin for each record. See :class:`MembershipAttack`.
+    confidence : float, default=0.95
+        Of intervals and of comparisons.
+    random_state : int, Generator, RandomState or None, default=None
+        For 'lira': of the parts, and of the shadow models. The scores of a seed are the
+        same whatever `n_jobs`.
+    n_jobs : int, default=None
+        For 'lira': shadow models are fitted in parallel; as in joblib.
+
+    Returns
+    -------
+    MembershipAttack
+        Computed from private records: it is not covered by the model's certificate.
+
+    Raises
+    ------
+    ValueError
+        If tables and targets differ in length or in columns, are empty, hold labels
+        that the model does not know, or if a score is not finite.
+    TypeError
+        If the model is none that has a loss.
+    sklearn.exceptions.NotFittedError
+        If it was not fitted.
+
+    See Also
+    --------
+    largest_auc : What a certificate allows.
+    skpuffer.inspection.AuditDisplay : The attack, drawn.
+    distinguishing_attack : Of other secrets than membership.
+
+    References
+    ----------
+    Yeom et al. (2018), Privacy risk in machine learning: analyzing the connection to
+    overfitting; Carlini et al. (2022), Membership inference attacks from first
+    principles.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from skpuffer.audit import membership_attack
+    >>> X, y = make_classification(600, flip_y=0.2, random_state=0)
+    >>> model = DecisionTreeClassifier(random_state=0).fit(X[:300], y[:300])
+    >>> membership_attack(model, X[:300], y[:300], X[300:], y[300:])
+    MembershipAttack(n_members=300, n_others=300, auc=0.6...)
+    """
+    confidence = check_probability(confidence=confidence)
+    check_option(RELATIONS, relation=relation)
+    if not callable(score):
+        check_option(_SCORES, score=score)
+    check_option(_VARIANTS, variant=variant)
+    n_shadows = check_count(n_shadows=n_shadows, least=2)
+    check_is_fitted(model)
+    kind = None if callable(score) else kind_of(model)
+    X_members, y_members = _records(X_members, y_members, "members")
+    X_others, y_others = _records(X_others, y_others, "others")
+    _refuse_other_columns(X_members, X_others)
+    if kind in ("probability", "margin"):
+        refuse_unknown(model, y_members, "y_members")
+        refuse_unknown(model, y_others, "y_others")
+    n, m = len(y_members), len(y_others)
+    if score == "lira":
+        scores = likelihood_ratios(
+            model,
+            stacked(X_members, X_others),
+            np.concatenate([y_members, y_others]),
+            share=n / (n + m),
+            shadow=model if shadow is None else shadow,
+            n_shadows=n_shadows,
+            online=variant == "online",
+            rng=_generator(random_state),
+            n_jobs=n_jobs,
+        )
+    else:
+        rule = score if callable(score) else losses
+        parts = [
+            _checked(rule(model, X, y), len(y))
+            for X, y in ((X_members, y_members), (X_others, y_others))
+        ]
+        scores = np.concatenate(parts)
+    return MembershipAttack(
+        scores=scores,
+        labels=np.repeat([True, False], [n, m]),
+        confidence=confidence,
+        relation=relation,
+    )
+
+
+def _generator(random_state: RandomState) -> np.random.Generator:
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31 - 1, size=4))
+    return np.random.default_rng(random_state)
+
+
+def _records(X: Any, y: Any, name: str) -> tuple[Any, Array]:
+    """Records and their targets, as many of each."""
+    X = as_table(X)
+    try:
+        targets = read_labels(y)
+    except (TypeError, ValueError) as error:
+        message = str(error).replace("'y'", f"'y_{name}'")
+        raise type(error)(message) from None
+    if targets is None or targets.ndim not in (1, 2):
+        raise ValueError(
+            f"The parameter 'y_{name}' must hold a target for each record."
+        )
+    if row_count(X) != len(targets):
+        raise ValueError(
+            f"The parameters 'X_{name}' and 'y_{name}' must have the same length. Got "
+            f"{row_count(X)} records and {len(targets)} targets."
+        )
+    if not len(targets):
+        raise ValueError(
+            f"The parameter 'X_{name}' must have a record at least: an attack compares "
+            "members with others."
+        )
+    return X, targets
+
+
+def _refuse_other_columns(members: Any, others: Any) -> None:
+    names = column_names(members), column_names(others)
+    if is_frame(members) != is_frame(others) or names[0] != names[1]:
+        raise ValueError(
+            "The parameters 'X_members' and 'X_others' must be tables of one kind with "
+            "the same columns in the same order."
+        )
+    if members.shape[1:] != others.shape[1:]:
+        raise ValueError(
+            "The parameters 'X_members' and 'X_others' must have as many columns. Got "
+            f"shapes {members.shape} and {others.shape}."
+        )
+
+
+def _checked(scores: Any, n: int) -> Floats:
+    found = np.asarray(scores)
+    if found.shape != (n,) or found.dtype.kind not in "biuf":
+        raise ValueError(
+            "The parameter 'score' must return one number for each record. Got shape "
+            f"{found.shape} and dtype {found.dtype} for {n} records."
+        )
+    return found.astype(float)

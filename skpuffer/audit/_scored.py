@@ -1,0 +1,397 @@
+"""What every attack ends in: scores in two worlds, and how far they tell them apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+from sklearn.metrics import roc_curve
+
+from skpuffer.utils._checks import check_non_negative, check_option, check_probability
+from skpuffer.utils._reading import refuse_mask
+
+from ._allowed import allowed_deltas, largest_auc, largest_tpr
+from ._intervals import area, area_interval, clopper_pearson
+
+if TYPE_CHECKING:
+    from skpuffer.privacy import Certificate
+    from skpuffer.utils._types import Array, Booleans, Floats
+
+__all__ = ["EPSILONS", "Comparison", "Finding", "OperatingPoint", "ScoredAttack"]
+
+#: Where an attacker looks, unless told: from "guess better at all" to rare certainty.
+EPSILONS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0)
+
+_METHODS = ("delong", "pairs")
+
+
+class OperatingPoint(NamedTuple):
+    """Rates of one rule, "the score exceeds the threshold", each with its interval.
+
+    Parameters
+    ----------
+    threshold : float
+        Chosen on scores that are not measured here.
+    tpr, fpr : float
+        True and false positive rate, as measured.
+    tpr_interval, fpr_interval : tuple of (float, float)
+        Clopper-Pearson intervals, each at the confidence that was asked for.
+    """
+
+    threshold: float
+    tpr: float
+    fpr: float
+    tpr_interval: tuple[float, float]
+    fpr_interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one attacker achieved at one epsilon.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats.
+    direction : {'first', 'second'}
+        Which of the two worlds the rule names.
+    tpr, fpr : float
+        True and false positive rate, as measured.
+    lower : float
+        Bounds ``TPR - e^epsilon * FPR`` from below.
+    allowed : float
+        The most that is promised of it.
+    """
+
+    epsilon: float
+    direction: str
+    tpr: float
+    fpr: float
+    lower: float
+    allowed: float
+
+    @property
+    def broken(self) -> bool:
+        """Whether more was achieved than is promised."""
+        return self.lower > self.allowed
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """All findings of an attack beside what a certificate allows.
+
+    Parameters
+    ----------
+    findings : tuple of Finding
+    """
+
+    findings: tuple[Finding, ...]
+
+    @property
+    def worst(self) -> Finding:
+        """The finding that is furthest above what is allowed, or least below it."""
+        return max(self.findings, key=lambda f: f.lower - f.allowed)
+
+    @property
+    def broken(self) -> bool:
+        """Whether any finding exceeds what is allowed."""
+        return self.worst.broken
+
+    def __str__(self) -> str:
+        w = self.worst
+        return (
+            f"at eps={w.epsilon:g} ({w.direction}): TPR {w.tpr:.4f}, FPR {w.fpr:.4f}, "
+            f"advantage at least {w.lower:.4g}, allowed {w.allowed:.4g}"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoredAttack:
+    """Scores in two worlds, and what can be said of them.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_scores,)
+        Grow with the odds of the first world: of a member, say.
+    labels : ndarray of bool of shape (n_scores,)
+        Whether a score is of the first world.
+    confidence : float
+        Of intervals and of comparisons.
+    """
+
+    scores: Floats
+    labels: Booleans
+    confidence: float = 0.95
+
+    # names of the two kinds of scores, for messages
+    _kinds: ClassVar[tuple[str, str]] = ("first", "second")
+
+    def __post_init__(self) -> None:
+        scores, labels = _read(self.scores, "scores"), _read(self.labels, "labels")
+        if scores.shape != labels.shape or not np.all((labels == 0) | (labels == 1)):
+            raise ValueError(
+                "The parameter 'labels' must hold one truth value for each of the "
+                f"{len(scores)} scores. Got shape {labels.shape}."
+            )
+        labels = labels.astype(bool)
+        if labels.all() or not labels.any():
+            raise ValueError(
+                "The parameter 'labels' must have both kinds: scores of the "
+                f"{self._kinds[0]} world and of the {self._kinds[1]} one."
+            )
+        # NaN compares with nothing, and two infinities are as good as equal
+        if not np.all(np.isfinite(scores)):
+            raise ValueError(
+                "The parameter 'scores' must be finite; clip what is not, such as the "
+                "logarithm of a probability of zero."
+            )
+        object.__setattr__(self, "scores", scores.astype(float))
+        object.__setattr__(self, "labels", labels)
+        check_probability(confidence=self.confidence)
+
+    @property
+    def _relation(self) -> str | None:
+        """How tables differ, where a certificate about records is asked."""
+        return None
+
+    @property
+    def _split(self) -> tuple[Floats, Floats]:
+        return self.scores[self.labels], self.scores[~self.labels]
+
+    @property
+    def auc(self) -> float:
+        """Area under the ROC curve; 1/2 is chance."""
+        return area(*self._split)
+
+    def auc_interval(self, method: str = "delong") -> tuple[float, float]:
+        """Two-sided confidence interval of the area under the ROC curve.
+
+        Parameters
+        ----------
+        method : {'delong', 'pairs'}, default='delong'
+            'delong' is asymptotic, on the scale of the logit. 'pairs' holds at every
+            size, by as many pairs as there are scores of the rarer kind; it is taken
+            as well where the scores of the two kinds do not overlap, or are all equal.
+
+        Returns
+        -------
+        low, high : float
+        """
+        check_option(_METHODS, method=method)
+        return area_interval(*self._split, self.confidence, method)
+
+    def roc(self) -> tuple[Floats, Floats]:
+        """Return the ROC curve.
+
+        Returns
+        -------
+        fpr, tpr : ndarray of shape (n_thresholds,)
+            From (0, 0) to (1, 1).
+        """
+        fpr, tpr, _ = roc_curve(self.labels, self.scores, drop_intermediate=False)
+        return fpr, tpr
+
+    @property
+    def advantage(self) -> float:
+        """Largest difference of the true and the false positive rate.
+
+        Of the best threshold in hindsight, hence more than is there: for a bound see
+        :meth:`against`.
+        """
+        fpr, tpr = self.roc()
+        return float(np.max(tpr - fpr))
+
+    def tpr_at(self, fpr: float) -> OperatingPoint:
+        """Measure the rates of the rule that should have a false positive rate.
+
+        Half of the scores of the second world choose the threshold; all of the first
+        and the other half of the second, which are not involved, measure the rates. So
+        the intervals are honest, and the rate found need not be the one asked for.
+
+        Parameters
+        ----------
+        fpr : float
+            In (0, 1).
+
+        Returns
+        -------
+        OperatingPoint
+        """
+        fpr = check_probability(fpr=fpr)
+        mine, others = self._split
+        if len(others) < 2:
+            raise ValueError(
+                f"There is one score of the {self._kinds[1]} world only: a threshold "
+                "cannot be chosen by one and measured by another. Give more."
+            )
+        # not every other one: they may come in any order
+        shuffled = np.random.default_rng(0).permutation(others)
+        half = len(others) // 2
+        chosen, measured = np.sort(shuffled[:half]), shuffled[half:]
+        beyond = math.floor(fpr * half)
+        threshold = float(chosen[half - 1 - beyond])
+        failure = (1 - self.confidence) / 2
+        hits, false = int((mine > threshold).sum()), int((measured > threshold).sum())
+        return OperatingPoint(
+            threshold=threshold,
+            tpr=hits / len(mine),
+            fpr=false / len(measured),
+            tpr_interval=clopper_pearson(hits, len(mine), failure),
+            fpr_interval=clopper_pearson(false, len(measured), failure),
+        )
+
+    def exceeds(
+        self,
+        certificate: Certificate,
+        fpr: float | None = None,
+        *,
+        method: str = "delong",
+    ) -> bool:
+        """Whether more was measured than a certificate allows, beyond the interval.
+
+        Parameters
+        ----------
+        certificate : Certificate
+            A promise, not an estimate.
+        fpr : float, default=None
+            None compares areas under the ROC curve: the lower end of the interval with
+            :func:`largest_auc`. A rate compares the lower bound of the true positive
+            rate there with what is allowed at the upper bound of the false one.
+        method : {'delong', 'pairs'}, default='delong'
+            Of the interval of an area.
+
+        Returns
+        -------
+        bool
+            Wrongly True with probability ``1 - confidence`` at most, for one question;
+            whoever asks several takes a higher confidence. A certificate that itself
+            holds at a confidence below one may be wrong besides.
+        """
+        if fpr is None:
+            most = largest_auc(certificate, relation=self._relation)
+            return self.auc_interval(method)[0] > most
+        point = self.tpr_at(fpr)
+        at = point.fpr_interval[1]
+        allowed = largest_tpr(certificate, at, relation=self._relation)
+        return bool(point.tpr_interval[0] > allowed)
+
+    def against(
+        self,
+        certificate: Certificate,
+        *,
+        epsilons: Sequence[float] = EPSILONS,
+        whole_curve: bool = True,
+    ) -> Comparison:
+        """Bound ``TPR - e^eps FPR`` from below, beside what a certificate allows.
+
+        For each epsilon and either world as the one to be named, the best threshold is
+        chosen on a part of the scores and measured on the others.
+
+        Parameters
+        ----------
+        certificate : Certificate
+            A promise, not an estimate.
+        epsilons : sequence of float, default=(0, 0.25, 0.5, 1, 1.5, 2, 3)
+            Where to compare, besides the stated one; the confidence is shared out over
+            all comparisons.
+        whole_curve : bool, default=True
+            Whether what the curve behind the stated numbers promises counts as well.
+
+        Returns
+        -------
+        Comparison
+            In which no finding is wrong with probability `confidence`.
+        """
+        given = {check_non_negative(epsilons=epsilon) for epsilon in epsilons}
+        looked = sorted({*given, *_stated(certificate)})
+        allowed = allowed_deltas(certificate, looked, whole_curve, self._relation)
+        # two rates, two directions
+        failure = (1 - self.confidence) / (4 * len(looked))
+        (first, second), (chosen_1, chosen_2) = self._measured, self._chosen
+        sides = (
+            ("first", first, second, chosen_1, chosen_2),
+            ("second", -second, -first, -chosen_2, -chosen_1),
+        )
+        findings = []
+        for direction, p, q, p_chosen, q_chosen in sides:
+            cuts = _best_cuts(p_chosen, q_chosen, looked)
+            for epsilon, cut, most in zip(looked, cuts, allowed, strict=True):
+                hits, false = int((p > cut).sum()), int((q > cut).sum())
+                low, _ = clopper_pearson(hits, len(p), failure)
+                _, high = clopper_pearson(false, len(q), failure)
+                findings.append(
+                    Finding(
+                        epsilon=epsilon,
+                        direction=direction,
+                        tpr=hits / len(p),
+                        fpr=false / len(q),
+                        lower=low - math.exp(min(epsilon, 700.0)) * high,
+                        allowed=most,
+                    )
+                )
+        return Comparison(tuple(findings))
+
+    @property
+    def _chosen(self) -> tuple[Floats, Floats]:
+        """Scores that choose thresholds for `against`: a fifth of each kind."""
+        return self._fifths[0]
+
+    @property
+    def _measured(self) -> tuple[Floats, Floats]:
+        return self._fifths[1]
+
+    @property
+    def _fifths(self) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+        rng = np.random.default_rng(0)
+        first, second = (rng.permutation(scores) for scores in self._split)
+        if min(len(first), len(second)) < 5:
+            raise ValueError(
+                "At least five scores of each world are needed, as a fifth of them "
+                "chooses the rule."
+            )
+        n, m = len(first) // 5, len(second) // 5
+        return (first[:n], second[:m]), (first[n:], second[m:])
+
+    def __repr__(self) -> str:
+        first, second = self._kinds
+        return (
+            f"{type(self).__name__}(n_{first}={int(self.labels.sum())}, "
+            f"n_{second}={int((~self.labels).sum())}, auc={self.auc:.4f})"
+        )
+
+
+def _read(values: Any, name: str) -> Array:
+    refuse_mask(values, name)
+    array = np.asarray(values)
+    if array.ndim != 1 or array.dtype.kind not in "biuf" or not array.size:
+        raise ValueError(
+            f"The parameter {name!r} must be a list of numbers, one for each record or "
+            f"draw. Got an array of shape {array.shape} and dtype {array.dtype}."
+        )
+    return array
+
+
+def _stated(certificate: Certificate) -> tuple[float, ...]:
+    epsilon = certificate.epsilon
+    return (epsilon,) if epsilon is not None and epsilon < 20 else ()
+
+
+def _best_cuts(a: Floats, b: Floats, epsilons: Sequence[float]) -> list[float]:
+    """For each epsilon the threshold above which ``P_a - e^epsilon P_b`` is largest."""
+    values = np.concatenate([a, b])
+    order = np.argsort(-values, kind="stable")
+    values = values[order]
+    ends = np.flatnonzero(np.append(values[:-1] > values[1:], True))  # of equal scores
+    hits = np.cumsum(order < len(a))[ends]
+    false = ends + 1 - hits
+    following = np.append(values[1:], values[-1] - 1)[ends]  # the least has none
+    cuts = []
+    for epsilon in epsilons:
+        gains = hits / len(a) - math.exp(min(epsilon, 700.0)) * false / len(b)
+        best = np.argmax(gains)
+        middle = (values[ends[best]] + following[best]) / 2
+        cuts.append(float(middle) if gains[best] > 0 else math.inf)
+    return cuts

@@ -1,0 +1,178 @@
+"""How well a model does on each record: what tells members from others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+
+from skpuffer.utils._reading import floats
+
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Array, Floats
+
+__all__ = ["classes_of", "kind_of", "likelihoods", "losses", "refuse_unknown"]
+
+#: What a probability that is zero in floats is taken for.
+_TINY = 1e-30
+
+
+def kind_of(model: Any) -> str:
+    """What a model predicts: 'probability', 'margin' or 'number'.
+
+    Raises
+    ------
+    TypeError
+        If it has none of these to judge a record by.
+    """
+    if is_regressor(model):
+        return "number"
+    # which a pipeline or a search has if its last step does
+    if is_classifier(model) or hasattr(model, "classes_"):
+        if hasattr(model, "predict_proba"):
+            return "probability"
+        if hasattr(model, "decision_function"):
+            return "margin"
+    raise TypeError(
+        f"The parameter 'model' of type {type(model).__name__} is neither a regressor "
+        "nor a classifier with predict_proba or decision_function. Say how it judges a "
+        "record: score=<callable of model, X, y>."
+    )
+
+
+def classes_of(model: Any) -> Array:
+    """Labels that a classifier knows, in the order of its outputs."""
+    return np.asarray(model.classes_)
+
+
+def refuse_unknown(model: Any, y: Array, name: str) -> None:
+    """Refuse labels that a classifier does not know."""
+    if np.any(_positions(model, y) < 0):
+        raise ValueError(
+            f"The parameter {name!r} has labels that are not among the "
+            f"{len(classes_of(model))} classes of the model. Leave those records out; "
+            "see that labels are of the type that the model was fitted to."
+        )
+
+
+def losses(model: Any, X: Any, y: Array) -> Floats:
+    """Minus the loss of each record.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted.
+    X : table of shape (n, n_features)
+    y : ndarray of shape (n,) or (n, n_targets)
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Log of the probability of the label; the margin by which its decision exceeds
+        the largest other one, where there are no probabilities; minus the squared
+        error of a number.
+    """
+    kind = kind_of(model)
+    if kind == "number":
+        return -_squared_errors(model, X, y)
+    if kind == "margin":
+        return _margins(model, X, y)
+    mine, rest = _chances(model, X, y)
+    # log(p / (p + rest)): a probability rounds to one long before its rest is zero
+    logs: Floats = -np.log1p(rest / mine)
+    return logs
+
+
+def likelihoods(model: Any, X: Any, y: Array) -> Floats:
+    """How sure a model is of each record, on a scale on which noise is about normal.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted. A label that it does not know has the probability zero.
+    X : table of shape (n, n_features)
+    y : ndarray of shape (n,) or (n, n_targets)
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        The logit of the label's probability; its margin; minus the absolute error of a
+        number.
+
+    References
+    ----------
+    Carlini et al. (2022), Membership inference attacks from first principles, section
+    IV-C.
+    """
+    kind = kind_of(model)
+    if kind == "number":
+        return -np.sqrt(_squared_errors(model, X, y))
+    if kind == "margin":
+        return _margins(model, X, y)
+    mine, rest = _chances(model, X, y)
+    logit: Floats = np.log(mine) - np.log(np.maximum(rest, _TINY))
+    return logit
+
+
+def _positions(model: Any, y: Array) -> Array:
+    """Position of each label among those the model knows, or -1."""
+    classes = classes_of(model)
+    order = np.argsort(classes)
+    try:
+        at = np.searchsorted(classes, y, sorter=order)
+        at = order[np.minimum(at, len(classes) - 1)]
+        return np.where(classes[at] == y, at, -1)
+    except TypeError:  # texts and numbers have no order, and are not equal either
+        return np.full(len(y), -1)
+
+
+def _chances(model: Any, X: Any, y: Array) -> tuple[Floats, Floats]:
+    """Probability of each record's label, above zero, and of all others together."""
+    proba = _by_class(model, _numbers(model.predict_proba(X)))
+    at = _positions(model, y)
+    own = np.arange(proba.shape[1]) == at[:, np.newaxis]
+    # a label that is not known has none
+    mine: Floats = np.where(own, proba, 0.0).sum(axis=1)
+    rest: Floats = np.where(own, 0.0, proba).sum(axis=1)
+    return np.maximum(mine, _TINY), rest
+
+
+def _by_class(model: Any, found: Floats) -> Floats:
+    n_classes = len(classes_of(model))
+    if found.ndim != 2 or found.shape[1] != n_classes:
+        raise ValueError(
+            f"The model's predictions of shape {found.shape} do not have a column for "
+            f"each of its {n_classes} classes. Use decision_function_shape='ovr', or "
+            "score=<callable of model, X, y>."
+        )
+    return found
+
+
+def _margins(model: Any, X: Any, y: Array) -> Floats:
+    decided, at = _numbers(model.decision_function(X)), _positions(model, y)
+    if decided.ndim == 1:
+        decided = np.column_stack([-decided, decided]) / 2
+    decided = _by_class(model, decided)
+    own = np.arange(decided.shape[1]) == at[:, np.newaxis]
+    others = np.where(own, -np.inf, decided).max(axis=1)
+    # a label that is not known loses by the most that there is
+    mine = decided[np.arange(len(at)), np.maximum(at, 0)]
+    margins: Floats = np.where(at < 0, decided.min(axis=1), mine) - others
+    return margins
+
+
+def _squared_errors(model: Any, X: Any, y: Array) -> Floats:
+    predicted = _numbers(model.predict(X))
+    errors = (predicted.reshape(len(y), -1) - y.reshape(len(y), -1)) ** 2
+    total: Floats = errors.sum(axis=1)
+    return total
+
+
+def _numbers(predicted: Any) -> Floats:
+    found = floats(predicted)
+    if found is None:
+        raise ValueError(
+            "The model's predictions are no numbers. Use score=<callable>."
+        )
+    return found

@@ -1,0 +1,279 @@
+"""Display of an attack beside what a certificate allows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from skpuffer.audit import (
+    DistinguishingAttack,
+    MembershipAttack,
+    allowed_roc,
+    membership_attack,
+)
+from skpuffer.audit._intervals import clopper_pearson
+
+from ._drawing import line_options, pyplot
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+    from numpy.typing import ArrayLike
+
+    from skpuffer.privacy import Certificate
+    from skpuffer.utils._types import Floats, Table
+
+__all__ = ["AuditDisplay"]
+
+#: Rates at which a curve is drawn, for each power of ten of an axis.
+_PER_DECADE = 40
+
+_CHANCE = "chance"
+
+
+class AuditDisplay:
+    """ROC curve of an attack, beside the largest one that a certificate allows.
+
+    On logarithmic axes, as what matters is whether an attacker is sure of a few. It is
+    recommended to make one by :meth:`from_estimator`, :meth:`from_attack` or
+    :meth:`from_predictions`. All parameters are stored as attributes.
+
+    Parameters
+    ----------
+    attack : MembershipAttack or DistinguishingAttack
+        Scores in two worlds.
+    certificate : Certificate, default=None
+        What was promised. None draws no bound.
+    name : str, default=None
+        Of the curve, for the legend.
+
+    Attributes
+    ----------
+    line_ : matplotlib Line2D
+        The attack's ROC curve.
+    bound_ : matplotlib Line2D or None
+        What is allowed.
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+
+    See Also
+    --------
+    skpuffer.audit.membership_attack : The attack, not drawn.
+    skpuffer.audit.allowed_roc : The bound.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.inspection import AuditDisplay
+    >>> from skpuffer.linear_model import PrivateLogisticRegression
+    >>> X = np.random.default_rng(0).normal(size=(400, 3))
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> model = PrivateLogisticRegression().fit(X[:200], y[:200])
+    >>> display = AuditDisplay.from_estimator(model, X[:200], y[:200], X[200:], y[200:])
+    >>> display.ax_.get_xlabel()
+    'False positive rate'
+    """
+
+    def __init__(
+        self,
+        *,
+        attack: MembershipAttack | DistinguishingAttack,
+        certificate: Certificate | None = None,
+        name: str | None = None,
+    ):
+        self.attack = attack
+        self.certificate = certificate
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X_members: Table,
+        y_members: ArrayLike,
+        X_others: Table,
+        y_others: ArrayLike,
+        *,
+        certificate: Certificate | None = None,
+        name: str | None = None,
+        ax: Axes | None = None,
+        **options: Any,
+    ) -> Self:
+        """Attack a fitted model, and draw how well.
+
+        Parameters
+        ----------
+        estimator : estimator
+            Fitted, private or not.
+        X_members, X_others : table of shape (n, n_features)
+            Records it was fitted to, and others of the same population.
+        y_members, y_others : array-like of shape (n,)
+            Their targets.
+        certificate : Certificate, default=None
+            None takes that of the model, if it has one.
+        name : str, default=None
+            Of the curve. None takes the name of the estimator's class.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes a figure.
+        **options : dict
+            Of :func:`skpuffer.audit.membership_attack`.
+
+        Returns
+        -------
+        display : AuditDisplay
+        """
+        pyplot(f"{cls.__name__}.from_estimator")
+        attack = membership_attack(
+            estimator, X_members, y_members, X_others, y_others, **options
+        )
+        if certificate is None:
+            certificate = getattr(estimator, "certificate_", None)
+        name = type(estimator).__name__ if name is None else name
+        return cls(attack=attack, certificate=certificate, name=name).plot(ax)
+
+    @classmethod
+    def from_attack(
+        cls,
+        attack: MembershipAttack | DistinguishingAttack,
+        certificate: Certificate | None = None,
+        *,
+        name: str | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw an attack that was made.
+
+        Parameters
+        ----------
+        attack : MembershipAttack or DistinguishingAttack
+        certificate : Certificate, default=None
+            What was promised. None draws no bound.
+        name : str, default=None
+            Of the curve.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes a figure.
+
+        Returns
+        -------
+        display : AuditDisplay
+        """
+        return cls(attack=attack, certificate=certificate, name=name).plot(ax)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        labels: ArrayLike,
+        scores: ArrayLike,
+        certificate: Certificate | None = None,
+        *,
+        relation: str = "replace",
+        confidence: float = 0.95,
+        name: str | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw a membership attack by its scores.
+
+        Parameters
+        ----------
+        labels : array-like of bool of shape (n_records,)
+            Whether each record is a member.
+        scores : array-like of shape (n_records,)
+            Grow with the odds that it is.
+        certificate : Certificate, default=None
+            What was promised. None draws no bound.
+        relation : {'replace', 'add_remove'}, default='replace'
+            How members were drawn, as in :class:`skpuffer.audit.MembershipAttack`.
+        confidence : float, default=0.95
+            Of intervals.
+        name : str, default=None
+            Of the curve.
+        ax : matplotlib Axes, default=None
+            Axes to draw on. None makes a figure.
+
+        Returns
+        -------
+        display : AuditDisplay
+        """
+        attack = MembershipAttack(
+            np.asarray(scores), np.asarray(labels), confidence, relation
+        )
+        return cls.from_attack(attack, certificate, name=name, ax=ax)
+
+    def plot(
+        self,
+        ax: Axes | None = None,
+        *,
+        plot_chance_level: bool = True,
+        line_kw: dict[str, Any] | None = None,
+    ) -> Self:
+        """Draw the curve, its interval at each rate, and what is allowed.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, default=None
+            Axes to draw on, to which several attacks may go. None makes a figure.
+        plot_chance_level : bool, default=True
+            Whether the line of guessing is drawn.
+        line_kw : dict, default=None
+            Options of the attack's line, for matplotlib.
+
+        Returns
+        -------
+        display : AuditDisplay
+            The object itself.
+        """
+        plt = pyplot(f"{type(self).__name__}.plot")
+        bound = None
+        if self.certificate is not None:
+            # before anything is drawn: a certificate may bound no attack
+            relation = getattr(self.attack, "relation", None)
+            bound = allowed_roc(self.certificate, relation=relation)
+        if ax is None:
+            _, ax = plt.subplots()
+        # axes with another attack keep what they show
+        shared = (ax.get_xlim()[0], ax.get_ylim()[0]) if ax.lines else None
+        labels = self.attack.labels
+        n, m = int(labels.sum()), int((~labels).sum())
+        # below one false alarm nothing was measured
+        rates = _rates(1 / m)
+        fpr, tpr = self.attack.roc()
+        # a step function: the best rule with at most this rate
+        measured = tpr[np.searchsorted(fpr, rates * (1 + 1e-9), side="right") - 1]
+        options: dict[str, Any] = {"label": self._label(), "drawstyle": "steps-post"}
+        self.line_: Line2D
+        (self.line_,) = ax.plot(rates, measured, **options | line_options(line_kw))
+        failure = (1 - self.attack.confidence) / 2
+        hits = np.rint(measured * n).astype(int)
+        low, high = np.array([clopper_pearson(int(k), n, failure) for k in hits]).T
+        colour = self.line_.get_color()
+        ax.fill_between(rates, low, high, color=colour, alpha=0.2, step="post", lw=0)
+        self.bound_: Line2D | None = None
+        if bound is not None:
+            most = np.interp(rates, *bound)
+            area = float(np.trapezoid(bound[1], bound[0]))
+            (self.bound_,) = ax.plot(
+                rates, most, color=colour, ls="--", label=f"allowed (AUC {area:.3f})"
+            )
+        # once, however many attacks share the axes
+        if plot_chance_level and all(line.get_label() != _CHANCE for line in ax.lines):
+            ax.plot(rates, rates, color="0.5", ls=":", label=_CHANCE)
+        ax.set(xscale="log", yscale="log")
+        left, low_end = 1 / m, min(1 / m, 1 / n)
+        if shared:
+            left, low_end = min(left, shared[0]), min(low_end, shared[1])
+        ax.set(xlim=(left, 1), ylim=(low_end, 1.2))
+        ax.set_xlabel("False positive rate")
+        ax.set_ylabel("True positive rate")
+        ax.legend(loc="lower right")
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _label(self) -> str:
+        low, high = self.attack.auc_interval()
+        area = f"AUC {self.attack.auc:.3f} [{low:.3f}, {high:.3f}]"
+        return area if self.name is None else f"{self.name} ({area})"
+
+
+def _rates(least: float) -> Floats:
+    decades = max(1.0, -float(np.log10(least)))
+    return np.geomspace(least, 1.0, int(_PER_DECADE * decades))

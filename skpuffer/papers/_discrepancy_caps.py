@@ -1,0 +1,292 @@
+"""Caps of the discrepancy by draws and tails, which no certificate rests on."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.stats import binom
+
+from skpuffer.utils._checks import (
+    check_count,
+    check_order,
+    check_positive,
+    check_probability,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+__all__ = [
+    "mismatch_mean_square",
+    "monte_carlo_caps",
+    "realised_mean_square",
+    "tail_cap",
+    "tail_route_epsilon",
+]
+
+
+class MonteCarloCaps(NamedTuple):
+    """Caps of a batch's discrepancy from draws.
+
+    Parameters
+    ----------
+    mean_square : float
+    tail : int
+    slack : float
+        By which a mean or a probability of the draws may be off.
+    confidence : float
+    """
+
+    mean_square: float
+    tail: int
+    slack: float
+    confidence: float
+
+
+def monte_carlo_caps(
+    draws: ArrayLike,
+    batch_size: int,
+    *,
+    tail: float,
+    failure: float = 0.05,
+    n_instances: int = 1,
+) -> MonteCarloCaps:
+    """Return caps of a batch's discrepancy from draws of coupled tables and batches.
+
+    Parameters
+    ----------
+    draws : array-like of shape (n_draws,) or (n_pairs, n_draws)
+        How many of a batch's records differ, at each draw; for several pairs of
+        secrets, one in each row, the largest cap counts.
+    batch_size : int
+    tail : float
+        Probability by which the discrepancy may exceed the second cap; in (0, 1).
+    failure : float, default=0.05
+        Probability that a cap does not hold, by the draws.
+    n_instances : int, default=1
+        Pairs and priors for which it is to hold at once.
+
+    Returns
+    -------
+    MonteCarloCaps
+        A named tuple: `mean_square`, the cap of the mean of its square, no more than
+        the square of the batch size; `tail`, the number that it exceeds with
+        probability `tail` at most; `slack`, by which either was raised; `confidence`,
+        one less the failure.
+
+    Notes
+    -----
+    A diagnostic: draws average over the coupling, and a promise is about its worst
+    pair of tables. What exceeds a tail counts against a delta, never at a Rényi order;
+    see :func:`tail_route_epsilon`.
+
+    References
+    ----------
+    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Lemmas D.1 and D.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.papers import monte_carlo_caps
+    >>> draws = np.repeat([0, 1, 2], [700, 200, 100])
+    >>> found = monte_carlo_caps(draws, batch_size=20, tail=0.1)
+    >>> round(found.mean_square, 2), found.tail
+    (17.78, 2)
+    """
+    size, count = (
+        check_count(batch_size=batch_size),
+        check_count(n_instances=n_instances),
+    )
+    tail, failure = check_probability(tail=tail), check_probability(failure=failure)
+    values = np.atleast_2d(np.asarray(draws, float))
+    if (
+        values.ndim > 2
+        or not values.size
+        or not np.all((values >= 0) & (values <= size))
+    ):
+        raise ValueError(
+            "The parameter 'draws' must hold numbers of records of a batch, from 0 to "
+            f"'batch_size' ({size})."
+        )
+    n_draws = values.shape[1]
+    # Hoeffding's inequality, both ways and for all instances at once
+    slack = math.sqrt(math.log(2 * count / failure) / (2 * n_draws))
+    square = np.max(np.mean(values**2, axis=1)) + size**2 * slack
+    most = size
+    if tail > slack:
+        rank = math.ceil((1 - (tail - slack)) * n_draws)
+        most = int(np.sort(values, axis=1)[:, rank - 1].max())
+    return MonteCarloCaps(min(float(square), float(size**2)), most, slack, 1 - failure)
+
+
+def tail_cap(
+    batch_size: int, chance: float, tail: float, *, exact: bool = True
+) -> float:
+    """Return the number of independent mismatches that few batches exceed.
+
+    Parameters
+    ----------
+    batch_size : int
+    chance : float
+        That one record differs; in (0, 1).
+    tail : float
+        Probability of more than the cap; in (0, 1).
+    exact : bool, default=True
+        The binomial quantile. False is the published bound, by Hoeffding's inequality.
+
+    Returns
+    -------
+    float
+
+    References
+    ----------
+    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, eq. 41.
+
+    Examples
+    --------
+    >>> from skpuffer.papers import tail_cap
+    >>> tail_cap(512, 4e-4, 1e-5), round(tail_cap(512, 4e-4, 1e-5, exact=False), 2)
+    (4.0, 54.49)
+    """
+    size = check_count(batch_size=batch_size)
+    chance, tail = check_probability(chance=chance), check_probability(tail=tail)
+    if exact:
+        return float(binom.isf(tail, size, chance))
+    return size * chance + math.sqrt(size / 2 * math.log(1 / tail))
+
+
+def mismatch_mean_square(
+    batch_size: int, chance: float, n_records: int | None = None
+) -> float:
+    """Return the mean squared discrepancy of records that differ independently.
+
+    Parameters
+    ----------
+    batch_size : int
+    chance : float
+        That one record differs; in (0, 1).
+    n_records : int, default=None
+        Of the table that batches are drawn from with replacement: a record that is
+        drawn again differs again. None is a batch of different records.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    A diagnostic: the mean is over the tables too, and a promise is about the worst pair
+    of these. The published formula is that of different records, and given for draws
+    with replacement.
+
+    References
+    ----------
+    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, eq. 40.
+
+    Examples
+    --------
+    >>> from skpuffer.papers import mismatch_mean_square
+    >>> round(mismatch_mean_square(20, 0.1), 3)
+    5.8
+    >>> round(mismatch_mean_square(20, 0.1, n_records=100), 3)
+    6.142
+    """
+    size, chance = check_count(batch_size=batch_size), check_probability(chance=chance)
+    both = chance**2
+    if n_records is not None:
+        # two draws meet in one record with this chance
+        again = 1 / check_count(n_records=n_records)
+        both = again * chance + (1 - again) * chance**2
+    return size * chance + size * (size - 1) * both
+
+
+def realised_mean_square(n_records: int, count: int, rate: float) -> float:
+    """Return the mean squared share of a Poisson batch that differs, by its own size.
+
+    Parameters
+    ----------
+    n_records : int
+    count : int
+        Of the table's records that differ.
+    rate : float
+        Probability that a record is in a batch; in (0, 1).
+
+    Returns
+    -------
+    float
+        Empty batches count as nothing. Divide by the probability of one that is not
+        empty where those are drawn again.
+
+    Notes
+    -----
+    A formula only: no run here divides by the size that was drawn, which tells of the
+    table.
+
+    References
+    ----------
+    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Appendix E.
+
+    Examples
+    --------
+    >>> from skpuffer.papers import realised_mean_square
+    >>> round(realised_mean_square(100, 10, 0.2), 7)
+    0.0138373
+    """
+    n = check_count(n_records=n_records)
+    count, rate = check_count(count=count), check_probability(rate=rate)
+    if count > n:
+        raise ValueError(
+            f"The parameter 'count' must be at most 'n_records' ({n}). Got {count}."
+        )
+    differ, same = np.arange(count + 1)[:, None], np.arange(n - count + 1)
+    masses = binom.pmf(differ, count, rate) * binom.pmf(same, n - count, rate)
+    shares = differ / np.maximum(1, differ + same)
+    return float(np.sum(masses * shares**2))
+
+
+def tail_route_epsilon(
+    epsilon: float, alpha: float, delta: float, exceeded: float
+) -> float:
+    """Return the epsilon at a delta of a Rényi cost by caps that may be exceeded.
+
+    Parameters
+    ----------
+    epsilon : float
+        Rényi cost while all caps hold, in nats.
+    alpha : float
+        Its order.
+    delta : float
+        In (0, 1).
+    exceeded : float
+        Probability that a cap is exceeded, summed over the steps; less than `delta`.
+
+    Returns
+    -------
+    float
+        Of an (epsilon, delta) Pufferfish promise, if the caps are right: those of draws
+        are with their confidence only.
+
+    References
+    ----------
+    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Appendix D, with the event
+    of a cap exceeded taken off delta, and Mironov (2017), Proposition 3, for the rest.
+
+    Examples
+    --------
+    >>> from skpuffer.papers import tail_route_epsilon
+    >>> round(tail_route_epsilon(1.0, 16.0, 1e-5, 1e-6), 4)
+    1.7746
+    """
+    epsilon, alpha = check_positive(epsilon=epsilon), check_order(alpha=alpha)
+    delta, exceeded = (
+        check_probability(delta=delta),
+        check_probability(exceeded=exceeded),
+    )
+    if exceeded >= delta:
+        raise ValueError(
+            "The parameter 'delta' must be more than 'exceeded', the probability that "
+            f"a cap does not hold. Got {delta:g} and {exceeded:g}."
+        )
+    return epsilon + math.log(1 / (delta - exceeded)) / (alpha - 1)

@@ -1,0 +1,99 @@
+"""Composition of promises that are averages over subsamples, with their own kind."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from skpuffer.exceptions import CompositionError
+
+from ._certificate import Certificate
+from ._notions import Notion
+
+__all__ = ["SUBSAMPLING_AVERAGES", "sum_of_averages"]
+
+#: Notions in which divergences are averaged over subsamples after they were taken.
+SUBSAMPLING_AVERAGES = (
+    Notion.SA_JOINT_SLICED_RENYI_PUFFERFISH,
+    Notion.SA_AVERAGED_SLICED_RENYI_PUFFERFISH,
+)
+
+
+def sum_of_averages(
+    certificates: Sequence[Certificate], alpha: float | None, delta: float | None
+) -> Certificate:
+    """Return the sum of promises that are averages over subsamples.
+
+    Given all batches the runs are mechanisms on fixed tables, whose costs along any
+    direction add up, and so do their means over the batches.
+
+    Parameters
+    ----------
+    certificates : sequence of Certificate
+        Not empty, at least one in such a notion.
+    alpha, delta : float or None
+        As in :func:`compose`.
+
+    Returns
+    -------
+    Certificate
+
+    Raises
+    ------
+    CompositionError
+        If one of them is in another notion, of another order, under another coupling or
+        slice profile, or may not be added at all; if another order or a delta is asked.
+
+    References
+    ----------
+    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Theorem 5.8, for a fixed set
+    of records that differ and caps that are the same along all directions.
+    """
+    first = next(c for c in certificates if c.notion in SUBSAMPLING_AVERAGES)
+    notions = {c.notion for c in certificates}
+    if len(notions) > 1:
+        others = ", ".join(sorted(n.title for n in notions - {first.notion}))
+        raise CompositionError(
+            f"{first!r} is an average over subsamples, from which nothing follows "
+            f"about what is released, so it adds up with no promise of another kind "
+            f"({others}). Account for all of them with subsampling='log_moment'."
+        )
+    if delta is not None or alpha not in (None, first.alpha):
+        raise CompositionError(
+            f"From {first.notion.title} neither a promise at another order nor an "
+            "(epsilon, delta) one follows: leave out 'alpha' and 'delta', or use "
+            "subsampling='log_moment'."
+        )
+    if len(certificates) == 1:
+        return first
+    if not all(c.composable for c in certificates):
+        raise CompositionError(
+            "A certificate rests on caps that differ from slice to slice, which hold "
+            "for one step by itself: what it tells along one direction another release "
+            "may copy to another. Leave out 'slices'."
+        )
+    if len({c.alpha for c in certificates}) > 1:
+        orders = sorted({c.alpha for c in certificates if c.alpha is not None})
+        raise CompositionError(
+            f"The certificates are of the orders {orders}, and averages over "
+            "subsamples are promised at one order each. Use one 'alpha'."
+        )
+    if len({c.coupling_id for c in certificates}) > 1 or first.coupling_id is None:
+        ids = ", ".join(sorted(str(c.coupling_id) for c in certificates))
+        raise CompositionError(
+            "The certificates rest on different couplings or slice profiles "
+            f"({ids}), so their averages are not of the same divergence. Use one "
+            "scenario, and equal 'slices' and 'slice_weights'."
+        )
+    return replace(
+        first,
+        epsilon=math.fsum(c.epsilon for c in certificates if c.epsilon is not None),
+        assumptions=tuple(
+            dict.fromkeys(a for c in certificates for a in c.assumptions)
+        ),
+        sensitivity=None,
+        norm=None,
+        source="sums over fixed batches, averaged; " + first.source,
+        accountant=" + ".join(dict.fromkeys(c.accountant for c in certificates)),
+        release=" + ".join(c.release for c in certificates),
+        n_releases=sum(c.n_releases for c in certificates),
+    )

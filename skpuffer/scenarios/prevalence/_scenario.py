@@ -1,0 +1,434 @@
+"""The secret of how common a value is in a table."""
+
+from functools import cached_property
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.scenarios._base import (
+    AnyRelease,
+    BoundScenario,
+    Scenario,
+    offers,
+    refuse_repeated,
+)
+from skpuffer.scenarios._coupling import relabelling
+from skpuffer.scenarios._facts import Adjacency, Fact, arbitrary_coupling
+from skpuffer.utils._checks import (
+    check_count,
+    check_option,
+    check_real,
+    check_share,
+    noise_generator,
+)
+from skpuffer.utils._reading import row_count
+from skpuffer.utils._types import Floats, Indices
+
+from ._worlds import ranking, relabelled
+
+__all__ = ["PrevalenceScenario"]
+
+#: Rates of whole counts are read as such within this share of the number of records: a
+#: product of floats is a few of these off.
+_ROUNDING = 2.0**-50
+
+Count = tuple[int, int]
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value is an integer, as truth values are not."""
+    return isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+
+
+class PrevalenceScenario(Scenario):
+    """The secret is how common a class or an attribute is: one of two counts or rates.
+
+    The two worlds are tables of as many records, of which `low` or `high` have the
+    value. They differ in ``high - low`` records. So what is promised is what group
+    privacy of that many records promises, and no more: the certificate says so. What
+    the scenario adds are the worlds themselves, for attacks and figures, and the law of
+    the number of records that differ where the value comes by chance.
+
+    Parameters
+    ----------
+    column : str, int or None
+        The column whose value it is; a position for arrays. None is the target. With
+        ``relation='replace'`` it may stay among the features, or be no column of the
+        data at all: whatever else goes with the value may change with it.
+    low, high : int or float
+        Integers count the records with the value. Floats are rates: of `n` records
+        these are the whole number below ``rate * n``, which the certificate states,
+        or with ``law='binomial'`` the chance of each record. Both of one kind.
+    relation : {'replace', 'relabel'}, default='replace'
+        Whether the records that differ are others altogether, or keep all but their
+        target. 'relabel' hides no feature, and takes a `column` that is the target.
+    value : object, default=None
+        The value. None is the second of two, in their order.
+    law : {'fixed', 'binomial'}, default='fixed'
+        'fixed' is exactly so many records with the value in either world. 'binomial'
+        is a value that each record has by chance, with the rate of its world and
+        independently of the other records. Then the number of records that differ is
+        itself binomial, when records are coupled one by one to agree as often as they
+        can.
+    event_delta : float, default=1e-9
+        With ``law='binomial'``, the mass of the event that may be left out to bound
+        that number. Zero leaves all records.
+
+    See Also
+    --------
+    RecordScenario : Group privacy, with all priors under which fewer records depend on
+        the secret.
+    AttributeScenario : The secret is the value of one record, or one that all share.
+
+    Notes
+    -----
+    The pair of worlds has a coupling under which they differ in exactly
+    ``high - low`` records: go from the first to the second by relabelling as few as
+    possible. Divergences are jointly convex, so a promise for each two tables that
+    differ so is one for the two worlds, whatever else is believed of the records. No
+    coupling differs in fewer. With ``law='fixed'`` the two worlds are two given tables,
+    and which records differ is not left to chance: of accountants that promise
+    divergences of each two such tables it makes no difference, but means over batches
+    (:class:`~skpuffer.accountants.HistoryUniformCap`, 'mean_square') rest on it.
+
+    With ``law='binomial'``, :class:`~skpuffer.accountants.PrivacyLoss` takes the mean
+    over the number of records that differ where that needs less noise than its
+    quantile does.
+
+    References
+    ----------
+    Kifer and Machanavajjhala (2014), Pufferfish: a framework for mathematical privacy
+    definitions, section 3. Lindvall (2002), Lectures on the coupling method, section
+    I.5 (maximal couplings).
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import RenyiDP
+    >>> from skpuffer.releases import GradientRelease
+    >>> from skpuffer.scenarios import PrevalenceScenario
+    >>> scenario = PrevalenceScenario(None, 0.10000, 0.10004)
+    >>> scenario.counts(50_000)
+    (5000, 5002)
+    >>> run = GradientRelease(n_records=50_000, n_steps=10, sampling="full_batch")
+    >>> found = RenyiDP(alpha=16.0, delta=None).calibrate(run, scenario)
+    >>> found.certificate.coupling_count
+    2
+    """
+
+    def __init__(
+        self,
+        column: str | int | None,
+        low: float,
+        high: float,
+        *,
+        relation: str = "replace",
+        value: Any = None,
+        law: str = "fixed",
+        event_delta: float = 1e-9,
+    ) -> None:
+        self.column = column
+        self.low = low
+        self.high = high
+        self.relation = relation
+        self.value = value
+        self.law = law
+        self.event_delta = event_delta
+
+    @property
+    def any_records(self) -> bool:  # type: ignore[override] # read, never assigned
+        """Whether a record may become any other, and not its target alone."""
+        return self.relation != "relabel"
+
+    @property
+    def is_rate(self) -> bool:
+        """Whether `low` and `high` are rates, and not counts."""
+        return not _is_whole(self.low)
+
+    def check(self) -> None:
+        """Check the parameters; see the class."""
+        column: Any = self.column
+        named = column is None or isinstance(column, str) or _is_whole(column)
+        if not named:
+            raise TypeError(
+                "The parameter 'column' must be the name of a column, its position, or "
+                f"None for the target. Got {column!r}."
+            )
+        # it is compared with cells and classes, one by one
+        if type(self.value).__hash__ is None:
+            raise TypeError(
+                "The parameter 'value' must be a number, a text or another value that "
+                f"can be compared. Got a {type(self.value).__name__}."
+            )
+        check_option(("replace", "relabel"), relation=self.relation)
+        check_option(("fixed", "binomial"), law=self.law)
+        check_share(event_delta=self.event_delta)
+        for name in ("low", "high"):
+            self._check_end(name, getattr(self, name))
+        if _is_whole(self.high) == self.is_rate:
+            raise ScenarioError(
+                "The parameters 'low' and 'high' must be of one kind: integers, which "
+                "count records, or floats, which are rates. "
+                f"Got {self.low!r} and {self.high!r}."
+            )
+        if self.low >= self.high:
+            raise ScenarioError(
+                "The parameter 'high' must exceed 'low': otherwise the two worlds "
+                f"coincide, or change places. Got {self.low!r} and {self.high!r}."
+            )
+        if self.law == "binomial" and not self.is_rate:
+            raise ScenarioError(
+                "The parameter law='binomial' takes rates: a chance of each record, as "
+                "floats in [0, 1], for the parameters 'low' and 'high'. Got "
+                f"{self.low!r} and {self.high!r}; divide them by the number of records."
+            )
+
+    def _check_end(self, name: str, end: Any) -> None:
+        """Refuse what is neither a count nor a rate."""
+        if _is_whole(end):
+            check_count(**{name: end}, least=0)
+        elif not 0 <= check_real(**{name: end}) <= 1:
+            raise ScenarioError(
+                f"The parameter {name!r} is a float, so it is a rate and must be in "
+                f"the range [0, 1]. Got {end!r}; a count is an integer."
+            )
+
+    def check_groups(self, groups: Indices) -> None:
+        """Refuse ids that repeat: counted are records, of any groups."""
+        refuse_repeated(groups, self)
+
+    def bind(self, context: PublicContext) -> BoundScenario:
+        """Bind to the public facts of a table; see :class:`Scenario`."""
+        self.check()
+        if self.relation == "relabel":
+            self._check_target(context)
+        if self._of_target(context):
+            self._check_value(context)
+        bound = _BoundPrevalence(self, context)
+        if self.law == "fixed":
+            self._check_counts(bound.counts, context.n_records)
+        return bound
+
+    def counts(self, n_records: int) -> Count:
+        """Return how many records of a table have the value, in either world.
+
+        Parameters
+        ----------
+        n_records : int
+
+        Returns
+        -------
+        low, high : int
+            With ``law='binomial'``, those that are expected, rounded down.
+        """
+        low, high = (self._count(end, n_records) for end in (self.low, self.high))
+        return low, high
+
+    def _count(self, end: float, n: int) -> int:
+        if not self.is_rate:
+            return int(end)
+        # 0.29 * 100 is below 29, and meant is 29
+        exact = float(end) * n
+        nearest = round(exact)
+        near = abs(exact - nearest) <= n * _ROUNDING
+        return nearest if near else int(np.floor(exact))
+
+    def _check_counts(self, counts: Count, n: int) -> None:
+        """Refuse counts of a table that has fewer records, or that coincide."""
+        low, high = counts
+        if high > n:
+            raise ScenarioError(
+                f"The parameter 'high' counts {high} records, and the table has {n}."
+            )
+        if low == high:
+            raise ScenarioError(
+                f"The parameters 'low' ({self.low!r}) and 'high' ({self.high!r}) are "
+                f"the same count of {n} records, {low}: the two worlds coincide, and "
+                "there is no secret. Give rates that are further apart, or counts."
+            )
+
+    def _of_target(self, context: PublicContext) -> bool:
+        """Whether the value is known to be one of the target."""
+        if self.column is None:
+            return True
+        return context.target_name is not None and self.column == context.target_name
+
+    def _check_target(self, context: PublicContext) -> None:
+        if not self._of_target(context):
+            raise ScenarioError(
+                "The parameter relation='relabel' is for a value of the target, which "
+                f"the column {self.column!r} is not known to be: use column=None for "
+                "the target, or relation='replace'."
+            )
+
+    def _check_value(self, context: PublicContext) -> None:
+        """Refuse a value that is no public class, or none where there are several."""
+        classes = context.classes
+        if classes is None:
+            return
+        if self.value is None:
+            if len(classes) != 2:
+                raise ScenarioError(
+                    "The parameter 'value' must name the class that is more or less "
+                    f"common, as there are {len(classes)}: one of {list(classes)!r}."
+                )
+        elif not any(bool(self.value == label) for label in classes):
+            raise ScenarioError(
+                f"The parameter 'value' must be one of the classes {list(classes)!r}. "
+                f"Got {self.value!r}."
+            )
+
+    def worlds(
+        self, X: Any, y: Any = None, *, random_state: Any = None
+    ) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+        """Make a table of either world by relabelling as few records as possible.
+
+        For attacks and figures, from public, simulated or test tables: nothing here is
+        private. The column alone is rewritten, at random positions.
+
+        Parameters
+        ----------
+        X : {array-like, data frame} of shape (n_records, n_columns)
+        y : array-like of shape (n_records,), default=None
+            The target; needed where it is what is relabelled.
+        random_state : int, RandomState instance, Generator or None, default=None
+            Which records are relabelled, and with ``law='binomial'`` how many.
+
+        Returns
+        -------
+        low : tuple of (X, y)
+        high : tuple of (X, y)
+            The two differ in so many records as have the value in the second and not in
+            the first: ``high - low`` with ``law='fixed'``. All that have it in the
+            first have it in the second.
+
+        Raises
+        ------
+        ScenarioError
+            If the column or the value is not there, or counts leave the table.
+        """
+        self.check()
+        n = row_count(X)
+        low, high = counts = self.counts(n)
+        rng, _ = noise_generator(random_state)
+        if self.law == "fixed":
+            self._check_counts(counts, n)
+        else:
+            # coupled record by record: who has the value at the lower rate keeps it
+            low = int(rng.binomial(n, self.low))
+            more = (self.high - self.low) / (1 - self.low)
+            high = low + int(rng.binomial(n - low, min(1.0, more)))
+        column = self.column
+        of_target = column is None or (
+            y is not None and column == getattr(y, "name", None)
+        )
+        rank = ranking(X, y, None if of_target else column, self.value, rng)
+        first, second = (relabelled(X, y, rank, count) for count in (low, high))
+        return first, second
+
+
+class _BoundPrevalence(BoundScenario):
+    @cached_property
+    def counts(self) -> Count:
+        """How many records have the value in either world."""
+        counts: Count = self.scenario.counts(self.context.n_records)
+        return counts
+
+    def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
+        # where nothing bounds one record's influence, no noise hides it
+        return frozenset({Adjacency} if release.is_bounded else ())
+
+    @offers(Adjacency)
+    def _adjacency(self, release: AnyRelease, norm: float) -> Adjacency:
+        scenario = self.scenario
+        count, event, survival = self._differ
+        certain = event == 0
+        relabel = scenario.relation == "relabel"
+        coupling = None
+        if certain:
+            # it holds for any so many records, wherever they are
+            known = relabelling(self.context, count)
+            coupling = known if relabel else arbitrary_coupling("replace", count)
+        # of a query nobody asks for it
+        if isinstance(release, QueryRelease):
+            survival = None
+        return Adjacency(
+            count=count,
+            # a record may become any other: only the release's own sensitivity bounds
+            # the move
+            move=float("inf"),
+            relation="replace",
+            relabelled=relabel,
+            # two given tables: which records differ between them is not by chance
+            any_records=not relabel and scenario.law == "fixed",
+            settled=scenario.law == "fixed",
+            coupling_id=coupling,
+            count_is_certain=certain,
+            delta=event,
+            survival=survival,
+            assumptions=self.statements(count),
+        )
+
+    @cached_property
+    def _differ(self) -> tuple[int, float, Floats | None]:
+        """Number of records that differ, the mass of the event of more, and its law."""
+        low, high = self.counts
+        if self.scenario.law == "fixed":
+            return high - low, 0.0, None
+        n, scenario = self.context.n_records, self.scenario
+        # Total variation of a record's two laws: whatever goes with the value has the
+        # same law given it. Rounded up, as a difference of floats may be too small.
+        gap = float(np.nextafter(float(scenario.high) - float(scenario.low), 2.0))
+        survival = stats.binom.sf(np.arange(n), n, min(gap, 1.0))
+        # the least number that is exceeded rarely enough; none so small that there is
+        # nothing to hide
+        rare = survival <= float(scenario.event_delta)
+        count = max(1, int(np.append(rare, True).argmax()))
+        return count, float(survival[count]) if count < n else 0.0, survival
+
+    def statements(self, count: int) -> tuple[str, ...]:
+        """Assumptions on the data and the attacker, in sentences."""
+        scenario, n = self.scenario, self.context.n_records
+        column = "the target" if scenario.column is None else repr(scenario.column)
+        value = "its value" if scenario.value is None else repr(scenario.value)
+        low, high = self.counts
+        if scenario.law == "fixed":
+            worlds = (
+                f"the secret is how many records have {value} in {column}: exactly "
+                f"{low} or exactly {high} of {n}"
+            )
+            differ = (
+                f"the two worlds are two given tables that differ in {count} records"
+            )
+        else:
+            worlds = (
+                f"the secret is how likely a record has {value} in {column}, each "
+                f"independently of the others: {scenario.low:g} or {scenario.high:g}"
+            )
+            differ = (
+                f"coupled record by record the two worlds differ in {count} records at "
+                "most, except for the stated event"
+            )
+            if count == n:
+                differ = "all records may differ"
+        what = "which become any others"
+        if scenario.relation == "relabel":
+            what = "in their targets alone, and features are not hidden"
+        return (
+            worlds,
+            f"{differ}, {what}; the number of records ({n}), of features, the class "
+            "labels and every divisor are public",
+            f"no more is promised than by RecordScenario(k={count}, "
+            f"relation={scenario.relation!r})",
+        )
+
+    def describe(self) -> str:
+        low, high = self.counts
+        n = self.context.n_records
+        shown = f"{low} or {high} of {n} records"
+        if self.scenario.law == "binomial":
+            shown = f"about {shown}"
+        return f"{super().describe()}: {shown}"
