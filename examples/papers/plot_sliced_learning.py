@@ -488,7 +488,7 @@ run = GradientRelease(
 )
 noise = GaussianNoise(12.0)
 figure, axes = plt.subplots(
-    1, 2, figsize=(9, 4.8), subplot_kw={"projection": "polar"}, layout="constrained"
+    1, 2, figsize=(9, 5.6), subplot_kw={"projection": "polar"}, layout="constrained"
 )
 for ax, m in zip(axes, (15, 48), strict=True):
     angles = 2 * np.pi * np.arange(m) / m
