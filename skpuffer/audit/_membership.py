@@ -133,8 +133,8 @@ class MembershipAttack(ScoredAttack):
         References
         ----------
         Steinke, Nasr and Jagielski (2023), Privacy auditing with one (1) training run,
-        Theorem 5.2, at the best point of the certificate's curve: each of them bounds
-        the same probability.
+        Theorem 5.2 and appendix D, at the best point of the certificate's curve: each
+        of them bounds the same probability.
 
         Examples
         --------

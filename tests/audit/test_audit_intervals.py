@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from skpuffer.audit import MembershipAttack, clopper_pearson, distinguishing_attack
+from skpuffer.audit._one_run import one_run_p_value
 from skpuffer.privacy import Certificate
 
 
@@ -130,6 +131,17 @@ def test_one_run_of_randomised_response_is_told_from_a_weaker_one(rng):
         assert np.mean(np.array(values) <= level) <= level + 3 * math.sqrt(level / 300)
     # 1 / 0.7 of the epsilon, and a few more guesses
     assert coins(rng, 1 / 0.7).one_run_p_value(pure, n_guesses=2000) < 1e-4
+
+
+def test_one_run_by_the_numbers_of_the_paper():
+    # oracle: Steinke, Nasr and Jagielski (2023), appendix D: 75 of 100 guesses right
+    # about 1000 records; at delta = 1e-4 every epsilon below 0.673 is rejected at 0.05
+    for epsilon, rejected in ((0.6725, True), (0.6735, False)):
+        value = one_run_p_value(75, 100, 1000, [(epsilon, 1e-4)])
+        assert (value < 0.05) == rejected
+    # the least of several bounds
+    both = one_run_p_value(75, 100, 1000, [(0.6, 1e-4), (3.0, 1e-4)])
+    assert both == one_run_p_value(75, 100, 1000, [(0.6, 1e-4)])
 
 
 def test_one_run_counts_delta_for_every_record(rng):
