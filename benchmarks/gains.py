@@ -1,6 +1,7 @@
 """What a scenario buys each estimator: noise of plain DP over the noise of the fit.
 
     python -m benchmarks.gains [--quick] [--only ESTIMATOR ...] [--scenarios ...]
+                               [--accountants ...]
 
 Every estimator is *fitted* by every recommended accountant under a scenario of every
 kind, on real tables, for the promise (1, 1e-5). A row says whether the fit works or
@@ -12,9 +13,9 @@ of computing, and the row says where it was stopped.
 
 Stores the figures with versions in ``benchmarks/results/gains.csv``, from which the
 documentation makes its tables; ``--quick`` fits small tables and stores nothing.
-``--only`` fits the estimators that are named, by the names of :func:`fits`, and
-``--scenarios`` those under the scenarios of these names; the stored figures of all
-others are kept.
+``--only`` fits the estimators that are named, by the names of :func:`fits`,
+``--scenarios`` those under the scenarios of these names, and ``--accountants`` by these
+accountants; the stored figures of all others are kept.
 """
 
 import argparse
@@ -238,10 +239,11 @@ def outcome(model, target, case, accountant):
     }
 
 
-def measured(n, *, small=False, scenarios=None, only=None):
+def measured(n, *, small=False, scenarios=None, only=None, by_accountants=None):
     """Fit everything, and return a data frame with a row for each fit.
 
-    What is fitted can be told by the names of scenarios and of :func:`fits`.
+    What is fitted can be told by the names of scenarios, of :func:`fits` and of
+    :func:`accountants`.
 
     Small tables are fitted with one estimator of each kind of release, by `Best` alone,
     and without the one chain, whose quilts take longest; blocks of it stay.
@@ -261,8 +263,9 @@ def measured(n, *, small=False, scenarios=None, only=None):
         if only is not None:
             every = {name: every[name] for name in only}
         by_name = accountants()
+        kinds = by_accountants or (("Best",) if small else by_name)
         for name, fit in every.items():
-            for by in ("Best",) if small else by_name:
+            for by in kinds:
                 found = outcome(fit.model, fit.target, case, by_name[by])
                 row = {
                     "scenario": scenario,
@@ -313,15 +316,21 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", nargs="+", metavar="ESTIMATOR")
     parser.add_argument("--scenarios", nargs="+", metavar="SCENARIO")
+    parser.add_argument("--accountants", nargs="+", metavar="ACCOUNTANT")
     options = parser.parse_args()
     quick = options.quick
     n = QUICK_RECORDS if quick else RECORDS
+    part = {
+        "scenarios": options.scenarios,
+        "only": options.only,
+        "by_accountants": options.accountants,
+    }
     with threadpool_limits(1):
-        frame = measured(n, small=quick, scenarios=options.scenarios, only=options.only)
+        frame = measured(n, small=quick, **part)
     used = versions("numpy", "scipy", "scikit-learn")
     figures = {"gain": 4, "gain_over_one": 4, "seconds": 2}
     frame = frame.assign(**used).round(figures)
-    if options.only or options.scenarios:
+    if any(part.values()):
         frame = _in_order(renewed(read_csv(FILE, frame.columns), frame, KEY))
     check(frame)
     shown = frame[frame["accountant"] == "Best"]
