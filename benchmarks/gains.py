@@ -13,9 +13,9 @@ of computing, and the row says where it was stopped.
 
 Stores the figures with versions in ``benchmarks/results/gains.csv``, from which the
 documentation makes its tables; ``--quick`` fits small tables and stores nothing.
-``--only`` fits the estimators that are named, by the names of :func:`fits`,
-``--scenarios`` those under the scenarios of these names, and ``--accountants`` by these
-accountants; the stored figures of all others are kept.
+``--only`` fits the estimators that are named, by the names of :func:`fits`, and
+``--scenarios`` those under the scenarios of these names, ``--accountants`` by the
+accountants of these; the stored figures of all others are kept.
 """
 
 import argparse
@@ -250,11 +250,11 @@ def outcome(model, target, case, accountant):
     }
 
 
-def measured(n, *, small=False, scenarios=None, only=None, by_accountants=None):
+def measured(n, *, small=False, scenarios=None, only=None, by=None):
     """Fit everything, and return a data frame with a row for each fit.
 
     What is fitted can be told by the names of scenarios, of :func:`fits` and of
-    :func:`accountants`.
+    accountants.
 
     Small tables are fitted with one estimator of each kind of release, by `Best` alone,
     and without the one chain, whose quilts take longest; blocks of it stay.
@@ -274,18 +274,17 @@ def measured(n, *, small=False, scenarios=None, only=None, by_accountants=None):
         if only is not None:
             every = {name: every[name] for name in only}
         by_name = accountants()
-        kinds = by_accountants or (("Best",) if small else by_name)
         for name, fit in every.items():
-            for by in kinds:
-                found = outcome(fit.model, fit.target, case, by_name[by])
+            for accountant in by or (("Best",) if small else by_name):
+                found = outcome(fit.model, fit.target, case, by_name[accountant])
                 row = {
                     "scenario": scenario,
                     "secret": case.in_words,
                     "table": case.table.name,
                     "n": len(case.table.X),
                     "estimator": name,
-                    "release": _release_under(by_name[by], fit),
-                    "accountant": by,
+                    "release": _release_under(by_name[accountant], fit),
+                    "accountant": accountant,
                 }
                 rows.append(row | found)
     return pd.DataFrame(rows)
@@ -331,17 +330,18 @@ def main():
     options = parser.parse_args()
     quick = options.quick
     n = QUICK_RECORDS if quick else RECORDS
-    part = {
-        "scenarios": options.scenarios,
-        "only": options.only,
-        "by_accountants": options.accountants,
-    }
     with threadpool_limits(1):
-        frame = measured(n, small=quick, **part)
+        frame = measured(
+            n,
+            small=quick,
+            scenarios=options.scenarios,
+            only=options.only,
+            by=options.accountants,
+        )
     used = versions("numpy", "scipy", "scikit-learn")
     figures = {"gain": 4, "gain_over_one": 4, "seconds": 2}
     frame = frame.assign(**used).round(figures)
-    if any(part.values()):
+    if options.only or options.scenarios or options.accountants:
         frame = _in_order(renewed(read_csv(FILE, frame.columns), frame, KEY))
     check(frame)
     shown = frame[frame["accountant"] == "Best"]

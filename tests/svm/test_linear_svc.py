@@ -307,6 +307,7 @@ def test_the_release_holds_no_data():
         n_steps=3,
         sampling="full_batch",
         clip_norm=0.5,
+        published="result",
         name=model.release_.name,
         optimiser=model.release_.optimiser,
     )

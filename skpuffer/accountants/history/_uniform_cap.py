@@ -310,7 +310,7 @@ class HistoryUniformCap(Accountant):
         rng: Any,
     ) -> Calibration:
         """Set the scale of each step's noise to the least that keeps the promise."""
-        unit = noise.with_scale(1.0)
+        unit = noise.with_scale(1.0 * run.release.unit_array)
         length = one_clipped(run.release, unit, profile)
         order = np.array([float(self.alpha)])
         epsilon = float(self.epsilon)
@@ -329,7 +329,7 @@ class HistoryUniformCap(Accountant):
                     lambda u: float(run.costs(order, u)[0]), epsilon, most
                 )
             scale = raise_until(lambda s: cost(s) <= epsilon, length / most)
-        noise = noise.with_scale(scale)
+        noise = noise.with_scale(scale * run.release.unit_array)
         certificate = certify(noise)
         return Calibration(
             noise, certificate.assuming(self._with_hidden_batches(run, bound))
