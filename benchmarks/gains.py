@@ -49,6 +49,7 @@ from skpuffer.linear_model import (
     PrivateSGDClassifier,
     PrivateSGDRegressor,
 )
+from skpuffer.linear_model._base_sgd import LinearTraining
 from skpuffer.naive_bayes import PrivateCategoricalNB, PrivateGaussianNB
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
@@ -71,6 +72,7 @@ BOUNDED, UNBOUNDED = "any query, with a sensitivity", "any query, without one"
 FULL_BATCH, POISSON = (
     f"gradients, sampling={by!r}" for by in ("full_batch", "poisson")
 )
+LAST_ITERATE = "gradients of a linear model, whose last iterate leaves"
 STAGES = "several sums in turn, each after the noisy ones before"
 VOTES = "votes of teachers"
 #: How a refusal says that the release, whatever the scenario, is none to account for.
@@ -162,6 +164,15 @@ def accountants():
     """Return each recommended accountant at the target, by name."""
     kinds = [k for k in known_accountants() if k.recommended]
     return {kind.__name__: kind(EPSILON, delta=DELTA) for kind in kinds}
+
+
+def _release_under(accountant, fit):
+    """Return which kind of release an estimator makes under an accountant."""
+    trained = fit.release in (FULL_BATCH, POISSON, EITHER)
+    linear = isinstance(fit.model, LinearTraining)
+    if accountant.last_iterate_only and trained and linear:
+        return LAST_ITERATE
+    return fit.release
 
 
 def _why(error):
@@ -272,7 +283,7 @@ def measured(n, *, small=False, scenarios=None, only=None, by=None):
                     "table": case.table.name,
                     "n": len(case.table.X),
                     "estimator": name,
-                    "release": fit.release,
+                    "release": _release_under(by_name[accountant], fit),
                     "accountant": accountant,
                 }
                 rows.append(row | found)
