@@ -148,10 +148,14 @@ class _CompositionAccountant(_AdditiveAccountant):
         certificate = self._certify_steps(steps, fact, bound, noise)
         if steps.moves is not None and steps.count == 1:
             # exact for mixtures too, whose noise is not in proportion to their shifts
-            any_record = replace_fields(steps, moves=None)
-            gain = _memoised_scale(self._of_records, any_record) / scale
+            gain = self._scale_of_any_record(steps) / scale
             certificate = replace_fields(certificate, noise_gain=gain)
         return Calibration(noise, certificate)
+
+    def _scale_of_any_record(self, steps: StepsOfRelease) -> float:
+        """Scale of the least noise if a record that differs may become any other."""
+        any_record = replace_fields(steps, moves=None)
+        return _memoised_scale(self._of_records, any_record)
 
     def _steps(
         self, fact: Adjacency, release: Any, bound: BoundScenario
