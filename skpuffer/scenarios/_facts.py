@@ -269,7 +269,8 @@ class Adjacency(Fact):
         Whether the records that differ do so in their targets alone.
     survival : ndarray of shape (n,) or None
         Bounds of the probability that more than 0, 1, ... records differ, under a
-        coupling that need not be that of the other fields.
+        coupling that need not be that of the other fields. Zero only where it cannot
+        happen, and not where it is rarer than any float.
     settled : bool
         Whether the pair of secrets alone says which records differ, or of which `count`
         records those are some: they are not drawn with the tables.

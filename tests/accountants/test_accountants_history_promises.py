@@ -21,6 +21,7 @@ from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import (
     AttributeScenario,
     JointTableScenario,
+    PrevalenceScenario,
     RecordScenario,
 )
 
@@ -435,3 +436,21 @@ def test_unequal_weights_are_another_profile():
     second = certified(slices=AXES, slice_weights=[3, 1, 1, 1])
     with pytest.raises(CompositionError, match="slice profiles"):
         compose([first, second])
+
+
+def test_numbers_of_records_beyond_floats_count_in_a_moment():
+    """Each is rare, but a moment may be made of the rarest: where all records differ.
+
+    All of 400 do with probability 1e-1600, at which the loss is large enough. Outputs
+    are N(2 K, scale^2) with K binomial in one world, and K = 0 in the other.
+    """
+    n, rate, alpha = 400, 1e-4, 2.0
+    scenario = PrevalenceScenario(None, 0.0, rate, law="binomial")
+    release = GradientRelease(n_records=n, n_steps=1, sampling="full_batch")
+    found = HistoryUniformCap(1.0, alpha, "log_moment").calibrate(release, scenario)
+    # of the mixture no less than of its last part
+    squared = (2 * n / found.noise.scale) ** 2
+    least = (alpha * n * math.log(rate) + alpha * (alpha - 1) / 2 * squared) / (
+        alpha - 1
+    )
+    assert least <= found.certificate.epsilon <= 1

@@ -4,11 +4,15 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import binom, norm
 
+from skpuffer.accountants import PrivacyLoss
 from skpuffer.audit import MembershipAttack, clopper_pearson, distinguishing_attack
 from skpuffer.audit._one_run import one_run_p_value
+from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Certificate
+from skpuffer.releases import GradientRelease
+from skpuffer.scenarios import RecordScenario
 
 
 @pytest.fixture
@@ -156,6 +160,22 @@ def test_one_run_counts_delta_for_every_record(rng):
         for d in (1e-12, 1e-6, 1e-5)
     ]
     assert values[0] < values[1] < values[2] <= 1
+
+
+def test_few_members_do_not_break_what_is_kept(rng):
+    """An asymptotic interval of ten members would say so three times too often."""
+    distance = 2.5
+    release = GradientRelease(n_records=10, n_steps=1, sampling="full_batch")
+    promise = PrivacyLoss(epsilon=1.0, delta=1e-5).certify(
+        GaussianNoise(2 / distance), release, RecordScenario(relation="replace")
+    )
+    # the best attacker there is, at the limit of what is allowed
+    attacks = [normals(rng, 10, 200, distance) for _ in range(200)]
+    wrong = sum(attack.exceeds(promise) for attack in attacks)
+    assert wrong <= binom.isf(1e-6, 200, 0.05)
+    # that the other interval is off is why it has to be asked for
+    asymptotic = sum(attack.exceeds(promise, method="delong") for attack in attacks)
+    assert wrong < asymptotic
 
 
 def test_one_run_does_not_rest_on_independence():

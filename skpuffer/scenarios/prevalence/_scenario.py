@@ -36,6 +36,10 @@ __all__ = ["PrevalenceScenario"]
 #: product of floats is a few of these off.
 _ROUNDING = 2.0**-50
 
+#: Relative error of a binomial tail, and what stands for one that is smaller still.
+_SURVIVAL_ROUNDING = 1e-9
+_LEAST = float(np.finfo(float).tiny)
+
 Count = tuple[int, int]
 
 
@@ -383,6 +387,9 @@ class _BoundPrevalence(BoundScenario):
         # same law given it. Rounded up, as a difference of floats may be too small.
         gap = float(np.nextafter(float(scenario.high) - float(scenario.low), 2.0))
         survival = stats.binom.sf(np.arange(n), n, min(gap, 1.0))
+        # Rounded up, and never zero where it may happen: in a moment a number of
+        # records that is rarer than any float counts if their cost is large enough.
+        survival = np.clip(survival * (1 + _SURVIVAL_ROUNDING), _LEAST, 1.0)
         # the least number that is exceeded rarely enough; none so small that there is
         # nothing to hide
         rare = survival <= float(scenario.event_delta)
