@@ -1,6 +1,7 @@
 """What a scenario buys each estimator: noise of plain DP over the noise of the fit.
 
     python -m benchmarks.gains [--quick] [--only ESTIMATOR ...] [--scenarios ...]
+                               [--accountants ...]
 
 Every estimator is *fitted* by every recommended accountant under a scenario of every
 kind, on real tables, for the promise (1, 1e-5). A row says whether the fit works or
@@ -13,8 +14,8 @@ of computing, and the row says where it was stopped.
 Stores the figures with versions in ``benchmarks/results/gains.csv``, from which the
 documentation makes its tables; ``--quick`` fits small tables and stores nothing.
 ``--only`` fits the estimators that are named, by the names of :func:`fits`, and
-``--scenarios`` those under the scenarios of these names; the stored figures of all
-others are kept.
+``--scenarios`` those under the scenarios of these names, ``--accountants`` by the
+accountants of these; the stored figures of all others are kept.
 """
 
 import argparse
@@ -48,6 +49,7 @@ from skpuffer.linear_model import (
     PrivateSGDClassifier,
     PrivateSGDRegressor,
 )
+from skpuffer.linear_model._base_sgd import LinearTraining
 from skpuffer.naive_bayes import PrivateCategoricalNB, PrivateGaussianNB
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
@@ -70,6 +72,7 @@ BOUNDED, UNBOUNDED = "any query, with a sensitivity", "any query, without one"
 FULL_BATCH, POISSON = (
     f"gradients, sampling={by!r}" for by in ("full_batch", "poisson")
 )
+LAST_ITERATE = "gradients of a linear model, whose last iterate leaves"
 STAGES = "several sums in turn, each after the noisy ones before"
 VOTES = "votes of teachers"
 #: How a refusal says that the release, whatever the scenario, is none to account for.
@@ -163,6 +166,15 @@ def accountants():
     return {kind.__name__: kind(EPSILON, delta=DELTA) for kind in kinds}
 
 
+def _release_under(accountant, fit):
+    """Return which kind of release an estimator makes under an accountant."""
+    trained = fit.release in (FULL_BATCH, POISSON, EITHER)
+    linear = isinstance(fit.model, LinearTraining)
+    if accountant.last_iterate_only and trained and linear:
+        return LAST_ITERATE
+    return fit.release
+
+
 def _why(error):
     """Return the first sentence of a refusal; of Best's, the one that tells most.
 
@@ -238,10 +250,11 @@ def outcome(model, target, case, accountant):
     }
 
 
-def measured(n, *, small=False, scenarios=None, only=None):
+def measured(n, *, small=False, scenarios=None, only=None, by=None):
     """Fit everything, and return a data frame with a row for each fit.
 
-    What is fitted can be told by the names of scenarios and of :func:`fits`.
+    What is fitted can be told by the names of scenarios, of :func:`fits` and of
+    accountants.
 
     Small tables are fitted with one estimator of each kind of release, by `Best` alone,
     and without the one chain, whose quilts take longest; blocks of it stay.
@@ -262,16 +275,16 @@ def measured(n, *, small=False, scenarios=None, only=None):
             every = {name: every[name] for name in only}
         by_name = accountants()
         for name, fit in every.items():
-            for by in ("Best",) if small else by_name:
-                found = outcome(fit.model, fit.target, case, by_name[by])
+            for accountant in by or (("Best",) if small else by_name):
+                found = outcome(fit.model, fit.target, case, by_name[accountant])
                 row = {
                     "scenario": scenario,
                     "secret": case.in_words,
                     "table": case.table.name,
                     "n": len(case.table.X),
                     "estimator": name,
-                    "release": fit.release,
-                    "accountant": by,
+                    "release": _release_under(by_name[accountant], fit),
+                    "accountant": accountant,
                 }
                 rows.append(row | found)
     return pd.DataFrame(rows)
@@ -313,15 +326,22 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", nargs="+", metavar="ESTIMATOR")
     parser.add_argument("--scenarios", nargs="+", metavar="SCENARIO")
+    parser.add_argument("--accountants", nargs="+", metavar="ACCOUNTANT")
     options = parser.parse_args()
     quick = options.quick
     n = QUICK_RECORDS if quick else RECORDS
     with threadpool_limits(1):
-        frame = measured(n, small=quick, scenarios=options.scenarios, only=options.only)
+        frame = measured(
+            n,
+            small=quick,
+            scenarios=options.scenarios,
+            only=options.only,
+            by=options.accountants,
+        )
     used = versions("numpy", "scipy", "scikit-learn")
     figures = {"gain": 4, "gain_over_one": 4, "seconds": 2}
     frame = frame.assign(**used).round(figures)
-    if options.only or options.scenarios:
+    if options.only or options.scenarios or options.accountants:
         frame = _in_order(renewed(read_csv(FILE, frame.columns), frame, KEY))
     check(frame)
     shown = frame[frame["accountant"] == "Best"]

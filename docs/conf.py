@@ -110,6 +110,7 @@ html_sidebars = {
         "certificate",
         "pitfalls",
         "compatibility",
+        "papers",
         "changelog",
     )
 }

@@ -8,8 +8,9 @@ student learns from what was released. Any classifier of scikit-learn can be a t
 
 After Papernot et al. (2017), *Semi-supervised knowledge transfer for deep learning from
 private training data*, and Papernot et al. (2018), *Scalable private learning with
-PATE*, on the small digits of scikit-learn, with 50 and with 250 teachers; and on the
-votes of people, where their file is at hand."""
+PATE*, on the small digits of scikit-learn, with 50 and with 250 teachers. Which shape
+of noise names the winner best is told in
+:ref:`sphx_glr_auto_examples_papers_plot_generalized_gaussian.py`."""
 
 # %%
 # The tables
@@ -17,16 +18,15 @@ votes of people, where their file is at hand."""
 # Three quarters are private. Half of the rest are public rows without labels, the other
 # half is for testing.
 import os
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from sklearn.datasets import get_data_home, load_digits
+from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
 from skpuffer.accountants import PrivacyLoss
-from skpuffer.ensemble import PATEClassifier, plurality_agreement, subsample_votes
+from skpuffer.ensemble import PATEClassifier
 from skpuffer.exceptions import QueryBudgetError
 
 small = os.environ.get("SKPUFFER_EXAMPLE_SIZE") == "small"
@@ -116,33 +116,3 @@ try:
     asked.predict(X_test[20:21])
 except QueryBudgetError as error:
     print("one more:", error)
-
-# %%
-# Votes of people
-# ---------------
-# CIFAR-10H holds what some fifty people called each of 10,000 images. As many votes are
-# drawn from each row, with a public seed, and noise is added for 100 queries under one
-# budget, a person's votes being secret: how often does the winner stay the winner? With
-# so many queries Laplace noise is behind, and which other shape it is hardly matters.
-folders = [os.environ.get("SKPUFFER_TEST_DATA"), get_data_home()]
-files = [Path(folder) / "votes_cifar10h_human.npy" for folder in folders if folder]
-file = next((file for file in files if file.is_file()), None)
-if file is None:
-    print("The votes of people are not here, so they are not drawn.")
-else:
-    votes = subsample_votes(np.load(file), 47, random_state=0)
-    votes = votes[: 1000 if small else None]
-    budgets = np.geomspace(0.5, 32, 4 if small else 7)
-    figure, ax = plt.subplots(layout="constrained")
-    for beta, name in ((1, "Laplace"), (1.5, "β = 1.5"), (2, "Gaussian"), (3, "β = 3")):
-        agreement = plurality_agreement(
-            votes, budgets, n_queries=100, noise="generalized_gaussian", beta=beta
-        )
-        ax.plot(budgets, agreement, marker="o", markersize=4, label=name)
-    ax.set(xscale="log", xlabel="Budget ε at δ = 1e-5, for 100 queries", ylim=(0, 1.02))
-    ax.set_xticks(budgets, [f"{epsilon:g}" for epsilon in budgets])
-    ax.set_xticks([], minor=True)
-    ax.set_ylabel("Agreement with the exact winner")
-    ax.set_title("47 people, 10 classes (CIFAR-10H)")
-    ax.legend()
-    plt.show()

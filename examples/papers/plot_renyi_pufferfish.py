@@ -288,6 +288,7 @@ def fitted(scenario, accountant, rows, labels, learning_rate=step, **run):
         learning_rate=learning_rate,
         momentum=0.0,
         average=0.0,
+        fit_intercept=False,
         classes=[0, 1],
         **run,
     ).fit(rows, labels)
@@ -338,13 +339,16 @@ print(table.round(4).to_string())
 # ----------------
 # Each step now reads all 200 records, and every record is secret. Plain differential
 # privacy hides one record, whatever it is, and a group all of them. In between records
-# depend on each other, and the secret is a value in an interval of length two. With a
-# constant step composition takes the more noise the longer the run, and accuracy falls;
-# of the last iterate a long run is no worse than one of a hundred steps. That is not to
-# say that the longest run is best: composition by the library's own rule (few steps,
-# momentum, a mean of iterates, in grey) comes close to the last iterate where records
-# depend on each other little, and is better where they depend much, as noise alone is
-# left there and the rule does not go as far.
+# depend on each other, and the secret is a value in an interval of length two.
+#
+# By composition a step's noise grows with the square root of the number of steps; by
+# the last iterate it stops after some thirty. Both are alike at ten steps. Of 300 or
+# more, at ε = 8, the last iterate is right for 92 % of the other rows where records
+# depend like 1/t, composition for 63 %, about the share of the larger class. Of a group
+# nothing is left by either. Composition is better off with a run that suits it: by the
+# library's own rule (in pale colours: few steps, momentum, a mean of iterates) it is
+# as good as 300 steps of the last iterate, or better. What the last iterate buys is
+# that a run may be long, not that it should be.
 promises = {
     "Plain DP (one record)": "k",
     "ρ = 1/t²": "C5",
@@ -352,7 +356,7 @@ promises = {
     "ρ = 0.1": "C3",
     "Group DP (all records)": "C0",
 }
-n_seeds = 1 if small else 6
+n_seeds = 1 if small else 20
 splits = [split(seed) for seed in range(n_seeds)]
 
 
@@ -429,7 +433,9 @@ figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", 
 plt.show()
 
 # %%
-# The thin grey line is the share of the larger class. The same numbers:
+# Solid: the last iterate. Dotted: composition. The thin grey line is the share of the
+# larger class. Means of twenty splits; a last iterate is noisy, and they scatter by up
+# to 0.05 where noise is large. The same numbers:
 print(f"Accuracy by the number of steps, at (8, {delta:g}):")
 print(
     pd.DataFrame(

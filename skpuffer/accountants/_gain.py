@@ -20,6 +20,7 @@ from ._base import Accountant, Calibration
 from .additive import GroupPrivacy
 from .best import Best
 from .composition import PrivacyLoss, RenyiDP
+from .iteration import IterationAmplification
 
 __all__ = ["gain_over_records", "records_that_differ"]
 
@@ -121,7 +122,7 @@ def gain_over_records(
 def _for_records(release: AnyRelease, alpha: float | None) -> list[Accountant]:
     """Accountants that differential privacy needs no other than, without repeats."""
     if not isinstance(release, QueryRelease):
-        return [PrivacyLoss() if alpha is None else RenyiDP()]
+        return [PrivacyLoss() if alpha is None else RenyiDP(), IterationAmplification()]
     noises = ["laplace"] if alpha == math.inf else ["gaussian", "laplace"]
     return [GroupPrivacy(noise=noise) for noise in noises]
 

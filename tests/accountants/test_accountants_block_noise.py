@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skpuffer.accountants import (
+    HistoryUniformCap,
     MarkovQuilt,
     OverlapAmplification,
     PrivacyLoss,
@@ -152,6 +153,19 @@ def test_beliefs_and_quilts_keep_the_proportions():
     text = json.dumps(found.certificate.to_dict())
     back = Certificate.from_dict(json.loads(text))
     assert back.curve.renyi(ALPHA) == found.certificate.curve.renyi(ALPHA)
+
+
+def test_caps_at_every_history_charge_blocks_alike():
+    release = run((0.5, 3.0), noise_proportions=(0.5, 3.0))
+    found = HistoryUniformCap(1.0, ALPHA).calibrate(release, RecordScenario())
+    # one clip norm a block in its own unit, as many steps as there are
+    scale = math.sqrt(ALPHA / 2 * 5 * 2)
+    expected = scale * np.repeat((0.5, 3.0), release.blocks)
+    np.testing.assert_allclose(found.noise.scale, expected, rtol=1e-6)
+    again = HistoryUniformCap(1.0, ALPHA).certify(
+        found.noise, release, RecordScenario()
+    )
+    assert again.epsilon == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

@@ -562,3 +562,23 @@ def test_the_step_it_takes():
     assert Best().longest_step(release) == STEP * 2
     assert PrivacyLoss().longest_step(release) == math.inf
     assert IterationAmplification().longest_step(last_iterate(record=None)) == 0.0
+
+
+@pytest.mark.parametrize("seen", [True, False])
+@pytest.mark.parametrize("target", [{"delta": 1e-5}, {"alpha": 4.0}])
+def test_a_gain_is_over_the_least_noise_that_hides_any_record(seen, target):
+    """In small batches a run that is seen may hide one with less noise."""
+    if seen:
+        options = {"batch_size": 6, "sampling": "poisson", "learning_rate": 0.5}
+    else:
+        options = {"l2": penalty_for(0.5)}
+    release = last_iterate(n_steps=40, **options)
+    accountant = IterationAmplification(1.0, **target)
+    own = accountant.calibrate(release, REPLACED).noise.scale
+    every = RenyiDP(1.0, None, **target) if "alpha" in target else PrivacyLoss(1.0)
+    other = every.calibrate(release, REPLACED).noise.scale
+    found = accountant._scale_of_any_record(
+        IteratedSteps(release, "replace", 1, 0.0, None, (0.1,))
+    )
+    assert (other < own) is seen
+    assert found == pytest.approx(min(own, other), rel=1e-3)

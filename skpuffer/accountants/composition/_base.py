@@ -144,14 +144,18 @@ class _CompositionAccountant(_AdditiveAccountant):
         # a budget too small for the event is refused before any scale is searched for
         self._delta_left(steps)
         scale = _memoised_scale(self, steps)
-        noise = scaled(noise, steps.release, scale)
+        noise = _scaled(noise, steps.release, scale)
         certificate = self._certify_steps(steps, fact, bound, noise)
         if steps.moves is not None and steps.count == 1:
             # exact for mixtures too, whose noise is not in proportion to their shifts
-            any_record = replace_fields(steps, moves=None)
-            gain = _memoised_scale(self._of_records, any_record) / scale
+            gain = self._scale_of_any_record(steps) / scale
             certificate = replace_fields(certificate, noise_gain=gain)
         return Calibration(noise, certificate)
+
+    def _scale_of_any_record(self, steps: StepsOfRelease) -> float:
+        """Scale of the least noise if a record that differs may become any other."""
+        any_record = replace_fields(steps, moves=None)
+        return _memoised_scale(self._of_records, any_record)
 
     def _steps(
         self, fact: Adjacency, release: Any, bound: BoundScenario
@@ -250,9 +254,9 @@ class _CompositionAccountant(_AdditiveAccountant):
         if steps.law is None or not self._by_law:
             return scale
         assert self.delta is not None  # of an accountant that reads laws
-        at_scale = partial(scaled, self._chosen_noise(), steps.release)
+        scaled = partial(_scaled, self._chosen_noise(), steps.release)
         target = float(self.epsilon), float(self.delta)
-        return law_scale(steps, at_scale, *target, scale, self.max_memory)
+        return law_scale(steps, scaled, *target, scale, self.max_memory)
 
     def _scale_of_count(self, steps: StepsOfRelease) -> float:
         """Scale of the least noise for as many records as may differ."""
@@ -260,7 +264,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         unit, delta = self._chosen_noise(), self._delta_left(steps)
 
         def under(scale: float) -> Accounting:
-            return steps.under(scaled(unit, steps.release, scale), self.max_memory)
+            return steps.under(_scaled(unit, steps.release, scale), self.max_memory)
 
         def loss(scale: float, tolerance: float) -> float:
             return self._loss(under(scale).curve, delta, tolerance)
@@ -385,7 +389,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         return curve.epsilon(delta), curve, found
 
 
-def scaled(unit: Noise, release: Release, scale: float) -> Noise:
+def _scaled(unit: Noise, release: Release, scale: float) -> Noise:
     """Noise of a scale, in the proportions that a release asks for."""
     if release.units is None:
         return unit.with_scale(scale)

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from skpuffer.accountants._base import Account, Accountant, Calibration, accounts_for
 from skpuffer.accountants.composition import RenyiDP
-from skpuffer.accountants.composition._base import scaled
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import GaussianNoise, Noise
@@ -311,8 +310,8 @@ class HistoryUniformCap(Accountant):
         rng: Any,
     ) -> Calibration:
         """Set the scale of each step's noise to the least that keeps the promise."""
-        release = run.release
-        length = one_clipped(release, scaled(noise, release, 1.0), profile)
+        unit = noise.with_scale(1.0 * run.release.unit_array)
+        length = one_clipped(run.release, unit, profile)
         order = np.array([float(self.alpha)])
         epsilon = float(self.epsilon)
 
@@ -330,7 +329,7 @@ class HistoryUniformCap(Accountant):
                     lambda u: float(run.costs(order, u)[0]), epsilon, most
                 )
             scale = raise_until(lambda s: cost(s) <= epsilon, length / most)
-        noise = scaled(noise, release, scale)
+        noise = noise.with_scale(scale * run.release.unit_array)
         certificate = certify(noise)
         return Calibration(
             noise, certificate.assuming(self._with_hidden_batches(run, bound))

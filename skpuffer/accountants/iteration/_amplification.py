@@ -3,12 +3,14 @@
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from skpuffer.accountants._target import check_order_or_delta
 from skpuffer.accountants.composition._accounting import StepsOfRelease
 from skpuffer.accountants.composition._base import Reading, _CompositionAccountant
-from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
+from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS, GradientSteps
+from skpuffer.accountants.composition._privacy_loss import PrivacyLoss
+from skpuffer.accountants.composition._renyi_dp import RenyiDP
 from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
@@ -168,6 +170,20 @@ class IterationAmplification(_CompositionAccountant):
     @property
     def _composed_notion(self) -> Notion:
         return Notion.RENYI_DP if self.delta is None else Notion.APPROXIMATE_DP
+
+    def _scale_of_any_record(self, steps: StepsOfRelease) -> float:
+        # a run of which all is seen may hide any record with less, in sampled batches
+        seen = GradientSteps(
+            cast(GradientRelease, steps.release), steps.relation, steps.count
+        )
+        accountant = (
+            RenyiDP(self.epsilon, None, alpha=self._promised_order)
+            if self.delta is None
+            else PrivacyLoss(self.epsilon, self.delta)
+        )
+        return min(
+            super()._scale_of_any_record(steps), accountant._scale_of_any_record(seen)
+        )
 
     def _certify_steps(
         self,

@@ -400,7 +400,9 @@ class _BoundPrevalence(BoundScenario):
         """Assumptions on the data and the attacker, in sentences."""
         scenario, n = self.scenario, self.context.n_records
         column = "the target" if scenario.column is None else repr(scenario.column)
-        value = "its value" if scenario.value is None else repr(scenario.value)
+        value = repr(scenario.value)
+        if scenario.value is None:
+            value = "the second of two values"
         low, high = self.counts
         if scenario.law == "fixed":
             worlds = (
