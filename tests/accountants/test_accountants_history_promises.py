@@ -488,3 +488,15 @@ def test_noise_of_the_updates_leaves_the_ball():
     updates = replace(release, noise_position="update")
     free = replace(release, optimiser=Optimiser(learning_rate=1.0))
     assert release.modulus(0.1) < free.modulus(0.1) == updates.modulus(0.1)
+
+
+@pytest.mark.parametrize("relation", ["replace", "add_remove"])
+def test_a_record_that_comes_or_goes_is_not_to_be_seen_in_a_batch(relation):
+    """Whoever sees its number in one knows that it is there."""
+    release = run(100, 10, 5, "poisson")
+    scenario = RecordScenario(relation=relation)
+    for subsampling in ("worst_case", "log_moment"):
+        found = HistoryUniformCap(1.0, 2.0, subsampling).calibrate(release, scenario)
+        text = " ".join(found.certificate.assumptions)
+        assert ("which of the other records" in text) == (relation == "add_remove")
+        assert ("which holds if they are revealed" in text) == (relation == "replace")
