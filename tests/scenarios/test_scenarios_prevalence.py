@@ -351,6 +351,14 @@ def test_what_is_rarer_than_any_float_may_happen():
             assert Fraction(found[k]) >= exact
 
 
+def test_features_that_go_with_the_value_are_not_left_as_they_are():
+    """Else a model of them tells how common it is, with no target relabelled."""
+    said = "have the same law whatever the value is"
+    for law, expected in (("binomial", True), ("fixed", False)):
+        scenario = PrevalenceScenario(None, 0.1, 0.2, relation="relabel", law=law)
+        assert any(said in text for text in fact(scenario, 50).assumptions) == expected
+
+
 # -- the worlds ------------------------------------------------------------------------
 
 

@@ -69,7 +69,8 @@ class PrevalenceScenario(Scenario):
         or with ``law='binomial'`` the chance of each record. Both of one kind.
     relation : {'replace', 'relabel'}, default='replace'
         Whether the records that differ are others altogether, or keep all but their
-        target. 'relabel' hides no feature, and takes a `column` that is the target.
+        target. 'relabel' hides no feature, and takes a `column` that is the target;
+        with ``law='binomial'`` of features that have the same law whatever it is.
     value : object, default=None
         The value. None is the second of two, in their order.
     law : {'fixed', 'binomial'}, default='fixed'
@@ -426,6 +427,9 @@ class _BoundPrevalence(BoundScenario):
         what = "which become any others"
         if scenario.relation == "relabel":
             what = "in their targets alone, and features are not hidden"
+            if scenario.law == "binomial":
+                # features with a law of their own given the value would tell of it too
+                what += " and have the same law whatever the value is"
         return (
             worlds,
             f"{differ}, {what}; the number of records ({n}), of features, the class "
