@@ -304,8 +304,10 @@ class GradientRelease(Release):
                 "whole in l2; leave it out, or use clip_order=2 (noise='gaussian') and "
                 f"blocks=None. Got {self.clip_order!r} and {self.blocks!r}."
             )
-        # the radius is the one that is executed, and no statement of its own
-        radius = None if self.optimiser is None else self.optimiser.radius
+        # the radius is the one that is executed, and no statement of its own; noise of
+        # the updates comes after the projection, and leaves the ball
+        inside = self.optimiser is not None and self.noise_position == "gradient"
+        radius = self.optimiser.radius if inside else None  # type: ignore[union-attr] # not None
         clipped = self.record.clipped(self.clip_norm, radius)
         if clipped is not None:
             object.__setattr__(self, "_clipped", clipped)

@@ -1,6 +1,7 @@
 """Caps at every history: slices, what is not promised, and what adds up."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,13 +18,14 @@ from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import GaussianNoise, LaplaceNoise
 from skpuffer.privacy import Notion, compose
 from skpuffer.privacy_loss import GaussianCurve
-from skpuffer.releases import GradientRelease
+from skpuffer.releases import GradientRelease, Optimiser
 from skpuffer.scenarios import (
     AttributeScenario,
     JointTableScenario,
     PrevalenceScenario,
     RecordScenario,
 )
+from skpuffer.training import Logistic, RecordGradient
 
 from .history_runs import SUBSAMPLINGS, cost, offering, replaced, run, scale
 
@@ -454,3 +456,47 @@ def test_numbers_of_records_beyond_floats_count_in_a_moment():
         alpha - 1
     )
     assert least <= found.certificate.epsilon <= 1
+
+
+@pytest.mark.parametrize("subsampling", SUBSAMPLINGS)
+def test_noise_is_in_the_proportions_that_a_release_asks_for(subsampling):
+    release = GradientRelease(
+        n_records=100,
+        batch_size=10,
+        n_steps=5,
+        clip_norm=(0.5, 2.0),
+        blocks=(2, 1),
+        noise_proportions=(1.0, 4.0),
+    )
+    found = HistoryUniformCap(1.0, 2.0, subsampling).calibrate(release, replaced(1))
+    scales = np.array(found.noise.scale)
+    np.testing.assert_allclose(scales / scales[0], [1.0, 1.0, 4.0])
+    assert found.certificate.epsilon == pytest.approx(1.0, rel=1e-9)
+
+
+def test_noise_of_the_updates_leaves_the_ball():
+    """Gradients are then taken outside of it, where they move as far as anywhere."""
+    facts = {"data_norm": 1.0, "intercept": 0.0, "n_classes": 2}
+    release = GradientRelease(
+        n_records=100,
+        n_steps=5,
+        sampling="full_batch",
+        clip_norm=5.0,
+        record=RecordGradient(loss=Logistic(), **facts),
+        optimiser=Optimiser(learning_rate=1.0, radius=0.1),
+    )
+    updates = replace(release, noise_position="update")
+    free = replace(release, optimiser=Optimiser(learning_rate=1.0))
+    assert release.modulus(0.1) < free.modulus(0.1) == updates.modulus(0.1)
+
+
+@pytest.mark.parametrize("relation", ["replace", "add_remove"])
+def test_a_record_that_comes_or_goes_is_not_to_be_seen_in_a_batch(relation):
+    """Whoever sees its number in one knows that it is there."""
+    release = run(100, 10, 5, "poisson")
+    scenario = RecordScenario(relation=relation)
+    for subsampling in ("worst_case", "log_moment"):
+        found = HistoryUniformCap(1.0, 2.0, subsampling).calibrate(release, scenario)
+        text = " ".join(found.certificate.assumptions)
+        assert ("which of the other records" in text) == (relation == "add_remove")
+        assert ("which holds if they are revealed" in text) == (relation == "replace")

@@ -59,7 +59,14 @@ _ANY_NUMBER = (FullBatchSampling, PoissonSampling)
 _QUICKLY_HIDDEN = (FullBatchSampling, PoissonSampling, ShuffledEpochsSampling)
 
 
-_SEEN = "they need not stay secret for this bound, which holds if they are revealed"
+#: What the bound says of batches, by relation: of a record that comes or goes, to be in
+#: a batch is to be there.
+_SEEN = {
+    "replace": "they need not stay secret for this bound, which holds if they are "
+    "revealed",
+    "add_remove": "this bound holds if it is revealed which of the other records they "
+    "hold",
+}
 
 #: Records for which it does.
 _QUICK_COUNT = 1000
@@ -400,7 +407,7 @@ class HistoryUniformCap(Accountant):
                 *fact.assumptions,
                 release.sampling_statement,
                 *moves.assumptions,
-                *self._remarks(run, profile),
+                *self._remarks(run, profile, fact.relation),
                 *release.assumptions,
             ),
             sensitivity=None if by_law else run.largest * release.total_clip_norm,
@@ -419,8 +426,11 @@ class HistoryUniformCap(Accountant):
         dp = fact.relation == "add_remove"
         return Notion.RENYI_DP if dp else Notion.RENYI_PUFFERFISH
 
-    def _remarks(self, run: CappedRun, profile: SliceProfile | None) -> tuple[str, ...]:
+    def _remarks(
+        self, run: CappedRun, profile: SliceProfile | None, relation: str
+    ) -> tuple[str, ...]:
         """What else a certificate should say, in sentences."""
+        seen = _SEEN[relation]
         count = run.count
         any_records = (
             f"any {count} records may differ" if count > 1 else "any record may differ"
@@ -432,7 +442,7 @@ class HistoryUniformCap(Accountant):
         if self.subsampling == "worst_case":
             return (
                 f"{as_good}, and group privacy without amplification by sampling is "
-                f"the same bound; batches: {_SEEN}",
+                f"the same bound; batches: {seen}",
             )
         if self.subsampling == "log_moment":
             law = (
@@ -441,7 +451,7 @@ class HistoryUniformCap(Accountant):
             )
             batches = (
                 "the batches of all steps are drawn independently of each other and of "
-                f"the data; {_SEEN}"
+                f"the data; {seen}"
             )
             return (law if run.law is not None else as_good, batches)
         about = (
