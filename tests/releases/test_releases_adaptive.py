@@ -185,9 +185,9 @@ def test_only_adjacency_quilts_and_beliefs_answer(name):
     }
     whole, scenario = adaptive("replace"), _scenarios(60)[name]
     for kind in known_accountants():
-        # one that promises at an order only takes no delta
-        with_delta = "delta" in kind().get_params()
-        accountant = kind(delta=1e-5) if with_delta else kind()
+        # some promise at an order alone
+        has_delta = "delta" in kind().get_params()
+        accountant = kind(delta=1e-5) if has_delta else kind()
         try:
             support = accountant.supports(whole, scenario)
         except ValueError:  # a scenario of blocks of another table, say
