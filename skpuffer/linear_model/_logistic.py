@@ -9,6 +9,7 @@ import numpy as np
 
 from skpuffer._prediction import ScoreProbabilitiesMixin
 from skpuffer.exceptions import UnsupportedError
+from skpuffer.releases import QueryRelease
 from skpuffer.training import Logistic, Multinomial, make_loss
 from skpuffer.training._optimiser import travel
 from skpuffer.utils._clipping import row_norms
@@ -340,6 +341,9 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         # what is for gradients is not left out by a choice
         asked = any(getattr(self, name) is not None for name in OF_GRADIENTS)
         if self.solver == "gradient" or asked:
+            return True
+        # whoever reads no query says why it refuses gradients, if it does
+        if QueryRelease not in task.accountant.reads:
             return True
         scenario, probe = task.scenario, self._probe(task)
         if not task.accountant.supports(probe, scenario) or scenario.needs_empirical:

@@ -17,13 +17,19 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import scale
 
-from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.accountants import (
+    GeneralWasserstein,
+    GroupPrivacy,
+    HistoryUniformCap,
+    IterationAmplification,
+)
 from skpuffer.base import Task
 from skpuffer.exceptions import (
     CompositionError,
     EmpiricalPriorWarning,
     PrivacyLeakWarning,
     ScenarioError,
+    UnsupportedError,
 )
 from skpuffer.linear_model import PrivateLogisticRegression, _minimiser
 from skpuffer.linear_model._minimiser import Objective, minimise
@@ -35,7 +41,7 @@ from skpuffer.linear_model._model_rows import LabelledRecord, ModelRows
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Notion, compose
 from skpuffer.releases import PublicContext
-from skpuffer.scenarios import AttributeScenario, RecordScenario
+from skpuffer.scenarios import AttributeScenario, PrevalenceScenario, RecordScenario
 from skpuffer.summary import PrivateStandardScaler
 from skpuffer.training import Logistic, Multinomial
 
@@ -469,3 +475,18 @@ def test_cross_validate_returns_certificates():
         PrivateLogisticRegression(), X, y, cv=3, return_estimator=True
     )
     assert {e.certificate_.epsilon for e in result["estimator"]} == {1.0}
+
+
+@pytest.mark.parametrize(
+    "accountant, reason",
+    [
+        (HistoryUniformCap(alpha=4.0), "do no more than"),
+        (IterationAmplification(alpha=4.0), "only with probability"),
+    ],
+)
+def test_who_reads_gradients_alone_says_why_it_refuses_them(accountant, reason):
+    """And not that coefficients are a query, of which it knows nothing."""
+    scenario = PrevalenceScenario(None, 0.3, 0.35, law="binomial")
+    X, y = np.eye(40, 2), np.arange(40) % 2
+    with pytest.raises(UnsupportedError, match=reason):
+        PrivateLogisticRegression(scenario, accountant).fit(X, y)
