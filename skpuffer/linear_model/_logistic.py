@@ -9,6 +9,7 @@ import numpy as np
 
 from skpuffer._prediction import ScoreProbabilitiesMixin
 from skpuffer.exceptions import UnsupportedError
+from skpuffer.releases import QueryRelease
 from skpuffer.training import Logistic, Multinomial, make_loss
 from skpuffer.training._optimiser import travel
 from skpuffer.utils._clipping import row_norms
@@ -342,8 +343,11 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         if self.solver == "gradient" or asked:
             return True
         scenario, probe = task.scenario, self._probe(task)
-        if not task.accountant.supports(probe, scenario) or scenario.needs_empirical:
+        if scenario.needs_empirical:
             return False
+        if not task.accountant.supports(probe, scenario):
+            # who answers for gradients alone has the reason why not these
+            return QueryRelease not in task.accountant.reads
         # of any record only the clip norm is known: nothing to compare, see the notes
         if scenario.any_records:
             return True

@@ -17,13 +17,19 @@ from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import scale
 
-from skpuffer.accountants import GeneralWasserstein, GroupPrivacy
+from skpuffer.accountants import (
+    GeneralWasserstein,
+    GroupPrivacy,
+    HistoryUniformCap,
+    IterationAmplification,
+)
 from skpuffer.base import Task
 from skpuffer.exceptions import (
     CompositionError,
     EmpiricalPriorWarning,
     PrivacyLeakWarning,
     ScenarioError,
+    UnsupportedError,
 )
 from skpuffer.linear_model import PrivateLogisticRegression, _minimiser
 from skpuffer.linear_model._minimiser import Objective, minimise
@@ -35,7 +41,11 @@ from skpuffer.linear_model._model_rows import LabelledRecord, ModelRows
 from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Notion, compose
 from skpuffer.releases import PublicContext
-from skpuffer.scenarios import AttributeScenario, RecordScenario
+from skpuffer.scenarios import (
+    AttributeScenario,
+    PrevalenceScenario,
+    RecordScenario,
+)
 from skpuffer.summary import PrivateStandardScaler
 from skpuffer.training import Logistic, Multinomial
 
@@ -469,3 +479,16 @@ def test_cross_validate_returns_certificates():
         PrivateLogisticRegression(), X, y, cv=3, return_estimator=True
     )
     assert {e.certificate_.epsilon for e in result["estimator"]} == {1.0}
+
+
+@pytest.mark.parametrize(
+    "accountant", [IterationAmplification(), HistoryUniformCap()], ids=str
+)
+def test_who_answers_for_gradients_alone_says_what_is_in_their_way(accountant):
+    """And not that the output, which nobody asked for, is no gradient."""
+    scenario = PrevalenceScenario(None, 0.4, 0.41, law="binomial", value=1)
+    model = PrivateLogisticRegression(scenario, accountant, classes=[0, 1])
+    X, y = load_breast_cancer(return_X_y=True)
+    with pytest.raises(UnsupportedError, match="gradients.*event_delta=0"):
+        model.fit(X, y)
+    assert not hasattr(model, "coef_")
