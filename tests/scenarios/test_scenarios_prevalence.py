@@ -108,6 +108,7 @@ def test_what_counts_nothing_is_refused(low, high, kind, words):
     for call in (
         scenario.check,
         lambda: scenario.bind(PublicContext(n_records=100)),
+        lambda: scenario.counts(100),
         lambda: scenario.worlds(np.zeros((9, 1)), np.arange(9) % 2),
     ):
         with pytest.raises(kind, match=words):
@@ -132,6 +133,8 @@ def test_other_parameters_are_checked(changes, words):
 
 
 def test_counts_leave_no_table():
+    with pytest.raises(ValueError, match="'n_records'"):
+        PrevalenceScenario(None, 0.1, 0.2).counts(-1)
     scenario = PrevalenceScenario(None, 3, 11)
     with pytest.raises(ScenarioError, match="'high' counts 11 records, and the table"):
         scenario.bind(PublicContext(n_records=10))
@@ -429,6 +432,12 @@ def test_worlds_of_other_frames():
     (X0, _), (X1, _) = PrevalenceScenario("race", 1, 6).worlds(X, random_state=0)
     assert (X0["race"] == "y").sum() == 1 and (X1["race"] == "y").sum() == 6
     assert X0.columns == X.columns
+    y = polars.Series("income", ["low", "high"] * 4)
+    for column in (None, "income"):
+        scenario = PrevalenceScenario(column, 1, 6, value="high")
+        (_, y0), (_, y1) = scenario.worlds(X, y, random_state=0)
+        assert ((y0 == "high").sum(), (y1 == "high").sum()) == (1, 6)
+        assert (y0.dtype, y0.name) == (y.dtype, y.name)
 
 
 def test_worlds_by_chance_have_the_law():
@@ -477,6 +486,8 @@ def test_worlds_by_chance_have_the_law():
         ),
         (PrevalenceScenario(None, 1, 2), np.zeros((3, 1)), [0, 1, np.nan], "missing"),
         (PrevalenceScenario(None, 1, 2), np.zeros((2, 1)), [[0], [1]], "one target"),
+        (PrevalenceScenario(None, 1, 2), np.zeros((5, 1)), [0, 1, 1], "'y' has 3"),
+        (PrevalenceScenario(0, 1, 2), np.eye(5), [0, 1, 1], "'y' has 3 targets"),
     ],
 )
 def test_worlds_that_cannot_be_made(scenario, X, y, words):

@@ -338,17 +338,21 @@ class HistoryUniformCap(Accountant):
             scale = raise_until(lambda s: cost(s) <= epsilon, length / most)
         noise = noise.with_scale(scale * run.release.unit_array)
         certificate = certify(noise)
-        return Calibration(
-            noise, certificate.assuming(self._with_hidden_batches(run, bound))
-        )
+        said = self._with_hidden_batches(run, bound, float(np.max(noise.scale)))
+        return Calibration(noise, certificate.assuming(said))
 
-    def _with_hidden_batches(self, run: CappedRun, bound: BoundScenario) -> str:
+    def _with_hidden_batches(
+        self, run: CappedRun, bound: BoundScenario, own: float
+    ) -> str:
         """What the accountant needs that keeps batches hidden, in a sentence."""
         what = "RenyiDP at this order, if batches and their sizes stay hidden, "
         least = self._hidden_scale(run, bound)
         if least is None:
             return f"{what}may need less noise: it was not asked here"
-        return f"{what}would need noise of scale {least:.4g} for the full Rényi promise"
+        return (
+            f"{what}would need noise of scale {least:.4g} for the full Rényi promise; "
+            f"this has noise of scale {own:.4g}"
+        )
 
     def _hidden_scale(self, run: CappedRun, bound: BoundScenario) -> float | None:
         """Scale of noise that keeps the promise if batches are hidden, if quick."""

@@ -229,7 +229,9 @@ class PrevalenceScenario(Scenario):
         low, high : int
             With ``law='binomial'``, those that are expected, rounded down.
         """
-        low, high = (self._count(end, n_records) for end in (self.low, self.high))
+        self.check()
+        n = check_count(n_records=n_records)
+        low, high = (self._count(end, n) for end in (self.low, self.high))
         return low, high
 
     def _count(self, end: float, n: int) -> int:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.utils._reading import is_frame
+from skpuffer.utils._reading import is_frame, row_count
 from skpuffer.utils._types import Indices
 
 __all__ = ["Ranking", "ranking", "relabelled"]
@@ -58,6 +58,11 @@ def ranking(
     Ranking
     """
     held = _target(y) if column is None else _column(X, column)
+    if y is not None and (given := row_count(y)) != (n := row_count(X)):
+        raise ScenarioError(
+            f"The parameter 'y' has {given} targets, and the table has {n} records; "
+            "give one for each."
+        )
     codes, labels = pd.factorize(held, sort=True)
     if np.any(codes < 0):
         raise ScenarioError("The column of the secret has missing values; fill them.")
@@ -121,6 +126,10 @@ def _like(old: Any, cells: NDArray[Any]) -> Any:
     """Cells as what they stand for: a series keeps its index, name and dtype."""
     if isinstance(old, pd.Series):
         return pd.Series(cells, index=old.index, name=old.name).astype(old.dtype)
+    series = nw.from_native(old, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series):
+        backend = nw.get_native_namespace(series)
+        return nw.new_series(series.name, cells, backend=backend).to_native()
     return cells
 
 
