@@ -446,11 +446,12 @@ rng = np.random.default_rng(0)
 weights, Z = rng.normal(size=10), rng.normal(size=(4000, 10))
 labels = (rng.random(4000) < expit(Z @ weights)).astype(int)
 ten = PrevalenceScenario(None, labels.sum(), labels.sum() + DIFFER)
+accounted = [(caps, ten) for caps, _ in WAYS.values()] + [(None, RecordScenario())]
 columns = {}
 for epsilon in (0.5, 8.0, 64.0):
     rows = []
-    for caps, _ in WAYS.values():
-        model = model_of(caps, epsilon, ten, data_norm=4.0)
+    for caps, scenario in accounted:
+        model = model_of(caps, epsilon, scenario, data_norm=4.0)
         fits = [
             model.fit(Z, labels).score(Z, labels) for _ in range(2 if small else 10)
         ]
@@ -460,7 +461,8 @@ for epsilon in (0.5, 8.0, 64.0):
         ("σ", epsilon): sigma.round(3),
         ("accuracy", epsilon): accuracy.round(3),
     }
-print(pd.DataFrame(columns, index=list(WAYS)).sort_index(axis=1).to_string())
+ways = [*WAYS, "one record (DP)"]
+print(pd.DataFrame(columns, index=ways).sort_index(axis=1).to_string())
 
 # %%
 # The log-moment is near the mean square where the budget is small. At large budgets it
@@ -471,7 +473,9 @@ print(pd.DataFrame(columns, index=list(WAYS)).sort_index(axis=1).to_string())
 # How far a step of order 2.5 may be off along each slice, at a sampling rate of .2: 100
 # records of which 10 differ. With one clip norm the envelopes are circles, whatever the
 # slices, and the rings of the mean slice and of the worst one are the same. They differ
-# if coordinates are clipped apart: here to 1 and to 1/2, in a run of one step.
+# if coordinates are clipped apart: here to 1 and to 1/2, in a run of one step. Beside
+# them what the step costs if its (Poisson) batch stays hidden, and what it tells of one
+# record.
 order, n, k, B = 2.5, 100, 10, 20
 mean = B * k / n
 caps_of = {
@@ -512,13 +516,24 @@ for ax, m in zip(axes, (15, 48), strict=True):
         )
         found = accountant.certify(noise, run, RecordScenario(k, "replace"))
         assert math.isclose(found.epsilon, ring, rel_tol=1e-9)
+    for differ, label, style in (
+        (k, "hidden batches", "C2-"),
+        (1, "one record (DP)", "k-"),
+    ):
+        found = RenyiDP(alpha=order, delta=None).certify(
+            noise, replace(run, sampling="poisson"), RecordScenario(differ, "replace")
+        )
+        ax.plot(circle, np.full(200, found.epsilon), style, lw=1, label=label)
     ax.set_rscale("symlog", linthresh=0.1)
     ax.set_title(f"m = {m}")
 handles = axes[0].get_legend_handles_labels()
-figure.legend(*handles, loc="outside lower center", ncols=3, fontsize="small")
+figure.legend(*handles, loc="outside lower center", ncols=4, fontsize="small")
 plt.show()
 
 # %%
+# Hidden batches cost the same in all directions, and less than the mean square does
+# along its worst slice, of a promise that holds for all slices at once.
+#
 # For runs of more than one step the caps of slices do not add up one by one: what one
 # step tells along one slice, the next may copy to another. So the worst direction
 # counts, whatever the slices. And of the mean square nothing else follows: it is added
@@ -555,7 +570,7 @@ print(f"{len(sizes)} blocks, {sizes.sum()} parameters (about 270,000 in the pape
 layered = replace(
     image_run(1024), blocks=tuple(sizes.tolist()), clip_norm=tuple(clips.tolist())
 )
-figure, ax = plt.subplots(figsize=(8, 4.2), layout="constrained")
+figure, ax = plt.subplots(figsize=(8, 5), layout="constrained")
 block = np.arange(1, len(sizes) + 1)
 for name, caps in CAPS.items():
     accountant = accountant_of(caps, 8.0, ALPHA)
@@ -571,12 +586,14 @@ for name, caps in CAPS.items():
     sound = scales * math.sqrt(len(sizes)) / 1024
     ax.semilogy(block, sound, color + "o-", ms=4, label=f"{name}, as it costs")
     ax.axhline(whole.scale / 1024, color=color, lw=0.8, label=f"{name}, one clip norm")
-hidden = accountant_of(None, 8.0, ALPHA).calibrate(
-    image_run(1024, sampling="poisson"), images[20]
-)
-ax.axhline(hidden.noise.scale / 1024, color="C2", label="hidden batches, one clip norm")
+for scenario, label, style in (
+    (images[20], "hidden batches, one clip norm", "C2-"),
+    (RecordScenario(), "one record (DP), one clip norm", "k:"),
+):
+    whole = multiplier(1024, None, scenario, 8.0) * RUNS[1024][0]
+    ax.axhline(whole / 1024, color=style[:-1], ls=style[-1], label=label)
 ax.set(xlabel="Block of the ResNet", ylabel="σ on the mean gradient, ε = 8, Δ = 20")
-ax.legend(fontsize="small", ncols=2)
+figure.legend(loc="outside lower center", fontsize="small", ncols=3)
 plt.show()
 
 # %%
@@ -595,8 +612,9 @@ print(f"one scale {alike:.3f}, in proportion {apart:.3f}")
 # ---------------------
 # A model that reads 1000 records 200 times, and 1000 others that it never saw. With the
 # rates of the paper the two worlds coincide, as seen above, so one record is what
-# differs here. A perceptron of 128 hidden units on Adult, clip norm 1, batches of 256.
-# The attacker orders records by their loss.
+# differs here, and hidden batches are plain differential privacy. A perceptron of 128
+# hidden units on Adult, clip norm 1, batches of 256. The attacker orders records by
+# their loss.
 order = np.random.default_rng(0).permutation(len(X))
 members, others = order[:1000], order[1000:2000]
 warnings.simplefilter("ignore", ConvergenceWarning)
