@@ -20,6 +20,7 @@ from skpuffer.scenarios import (
     DependenceScenario,
     DiffusionScenario,
     GaussianScenario,
+    GroupScenario,
     JointTableScenario,
     LawsScenario,
     MarkovChainScenario,
@@ -311,6 +312,11 @@ def cases(n):
             DependenceScenario(0.001),
             adult,
             "one record, the others moving the output by 0.001 at most",
+        ),
+        "GroupScenario": (
+            GroupScenario("race", prior=law, prior_as="law"),
+            adult,
+            "which race the whole table is about, one output for each",
         ),
         "SimulatorScenario": (
             _simulator(adult),

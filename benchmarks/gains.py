@@ -52,7 +52,12 @@ from skpuffer.linear_model import (
 from skpuffer.linear_model._base_sgd import LinearTraining
 from skpuffer.naive_bayes import PrivateCategoricalNB, PrivateGaussianNB
 from skpuffer.neural_network import PrivateMLPClassifier
-from skpuffer.summary import PrivateMean, PrivateStandardScaler, PrivateSummary
+from skpuffer.summary import (
+    PrivateMean,
+    PrivateStandardScaler,
+    PrivateStatistic,
+    PrivateSummary,
+)
 from skpuffer.svm import PrivateLinearSVC
 from skpuffer.synthesis import PrivateTableSynthesizer
 
@@ -116,6 +121,18 @@ def _outputs(n, n_outputs):
     )
 
 
+def _statistic(table):
+    """Return a function of the table, of which no more is said than a sensitivity."""
+    n, d = table.X.shape
+    low, high = table.bounds
+    move = (high - low) * math.sqrt(d) / n
+    return PrivateStatistic(_column_means, sensitivity=move, n_outputs=d)
+
+
+def _column_means(rows):
+    return rows.mean(axis=0)
+
+
 def fits(table):
     """Return what is fitted on a table, by name; labels and bounds are public."""
     n = len(table.X)
@@ -126,6 +143,7 @@ def fits(table):
     smooth, bounded, unbounded = _outputs(n, table.X.shape[1])
     found = [
         *(Fit(kind(bounds=table.bounds), None, SUM) for kind in sums),
+        Fit(_statistic(table), None, BOUNDED),
         Fit(PrivateRidge(**units), table.number, SUM),
         Fit(PrivateHuberRegressor(**units), table.number, SMOOTH),
         Fit(PrivateSGDRegressor(**units), table.number, FULL_BATCH),

@@ -153,7 +153,78 @@ def test_sliced_learning_is_stored_whole(benchmark, part):
         assert len(stored) == np.prod([len(values) for values in every])
     budgets = {"overfitted": (*sliced.OVERFITTED, np.inf), "table": sliced.TABLE}
     assert set(stored["epsilon"]) == set(budgets.get(part, sliced.EPSILONS))
+    ways = {
+        "attacks": sliced.ATTACKED,
+        "overfitted": (*sliced.WAYS, "none"),
+    }
+    # where one record differs, hidden batches are differential privacy of it
+    expected = set(ways.get(part, sliced.WAYS))
+    expected -= {sliced.RECORD} if part == "overfitted" else set()
+    assert set(stored["accounting"]) == expected
     sliced.PARTS[part][1](stored)
+
+
+@pytest.mark.parametrize("part", ["utility", "shapes", "held_out", "runtime"])
+def test_sliced_queries_are_stored_whole(benchmark, part):
+    """Every budget, query and table that the page of the paper draws."""
+    queries = benchmark("sliced_queries")
+    stored = pd.read_csv(benchmark("_report").RESULTS / queries.FILES[part])
+    keys = ("task", "query", "reading", "mechanism", "epsilon", "split", "n", "dim")
+    keys += ("distance",)
+    # what is not told apart by is measured
+    key = [column for column in keys if column in stored]
+    if part == "held_out":
+        key.remove("epsilon")
+    assert not stored.duplicated(key).any()
+    if part == "runtime":
+        assert set(stored["n"]) == set(queries.NUMBERS)
+    else:
+        assert set(stored["task"]) == set(queries.TASKS)
+        assert set(stored["query"]) == set(queries.QUERIES)
+    if part == "utility":
+        assert set(stored["epsilon"]) == set(queries.EPSILONS)
+        assert set(stored["mechanism"]) == set(queries.WAYS)
+        # nothing bounds coefficients, whatever the group
+        whole = stored["mechanism"] == queries.GROUP
+        assert len(stored[~whole]) == 8 * 4 * 2 * 22 * 7
+        assert len(stored[whole]) == 8 * 2 * 2 * 22
+    queries.PARTS[part][1](stored)
+
+
+def test_tasks_of_groups_are_those_of_the_paper(benchmark):
+    """Sizes and largest moves of summaries in units, computed by another script."""
+    tasks = benchmark("_group_tasks")
+    largest = {
+        "Heart, sex, natural": ([96, 201], 0.4598449619),
+        "Student, sex, natural": ([208, 187], 0.1838105949),
+        "Student, quintile, natural": ([102, 84, 78, 58, 73], 3.911934637),
+    }
+    for name, (sizes, expected) in largest.items():
+        task = tasks.task_of(name)
+        assert sorted(task.sizes) == sorted(sizes)
+        points = np.concatenate(tasks.values(task, "summary"))
+        moves = points[:, None] - points
+        assert np.sum(moves**2, axis=2).max() == pytest.approx(expected, rel=1e-9)
+    for name in tasks.TASKS:
+        if name.endswith("balanced") and not name.startswith("Adult"):
+            assert len(set(tasks.task_of(name).sizes)) == 1
+
+
+def test_no_group_moves_further_than_its_diameter(benchmark):
+    tasks = benchmark("_group_tasks")
+    task = tasks.task_of("Heart, sex, natural")
+    rng = np.random.default_rng(0)
+    for query in ("summary", "random forest"):
+        run, _ = tasks.QUERIES[query]
+        for k in (1, 20, 96):
+            rows = rng.choice(96, k, replace=False)
+            X, y = task.X[task.group == 0], task.y[task.group == 0]
+            changed, labels = X.copy(), y.copy()
+            changed[rows] = task.X[task.group == 1][rows]
+            labels[rows] = 1
+            moved = run(task, X, y) - run(task, changed, labels)
+            assert np.linalg.norm(moved) <= tasks.diameter(query, k, 96)
+    assert np.isinf(tasks.diameter("linear SVM"))
 
 
 def test_regret_is_that_of_the_library_as_it_is(benchmark):
@@ -192,3 +263,10 @@ def test_regret_is_no_reward_for_noise(benchmark):
     assert found["at most"].mean() > 6
     with pytest.raises(AssertionError):
         regret.check(frame.assign(first_half=np.arange(len(frame)) * 1.0))
+
+
+def test_sliced_distances_take_little_more_than_their_sorts(benchmark):
+    stored = pd.read_csv(benchmark("_report").RESULTS / "sliced_transport.csv")
+    sliced = benchmark("sliced_transport")
+    assert set(zip(stored["what"], stored["to"], strict=True)) >= set(sliced.AT_MOST)
+    sliced.check(stored)

@@ -78,6 +78,7 @@ def test_every_package_is_listed():
         "PrivateLogisticRegression",
         "PrivateMean",
         "PrivateStandardScaler",
+        "PrivateStatistic",
         "PrivateSummary",
         "PublicBinner",
         "PublicImputer",

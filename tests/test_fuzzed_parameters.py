@@ -29,7 +29,7 @@ from skpuffer.distributions import (
     distribution_distance,
 )
 from skpuffer.exceptions import ScenarioError, UnsupportedError
-from skpuffer.noise import CorrelatedGaussianNoise, Noise
+from skpuffer.noise import CorrelatedGaussianNoise, DegenerateGaussianNoise, Noise
 from skpuffer.scenarios import Scenario
 from skpuffer.summary import PrivateMean
 from skpuffer.testing import all_estimators
@@ -141,7 +141,10 @@ def test_what_cannot_be_worked_with_is_no_size():
 
 @pytest.mark.parametrize("family", public("noise", noise, Noise))
 def test_noise(family):
-    needed = {CorrelatedGaussianNoise: {"covariance": np.eye(3)}}.get(family, {})
+    needed = {
+        CorrelatedGaussianNoise: {"covariance": np.eye(3)},
+        DegenerateGaussianNoise: {"factor": np.eye(3)[:, :2]},
+    }.get(family, {})
     for field in dataclasses.fields(family):
         for value in EXTREMES:
             drawn, error = attempt(family, **needed | {field.name: value})
@@ -237,6 +240,14 @@ SOUND = {
             "level": "dataset",
         },
         {"mean": [0.0], "covariance": [[1.0]], "secret": 0, "domain": (-1, 1)},
+    ],
+    scenarios.GroupScenario: [
+        {"column": 0, "prior": np.array([[0, 0.0], [0, 0.5], [1, 0.5], [1, 1.0]])},
+        {
+            "column": 0,
+            "prior": lambda rng: np.array([[0, 0.0], [0, 0.5], [1, 0.5], [1, 1.0]]),
+            "n_worlds": 4,
+        },
     ],
     scenarios.JointTableScenario: [
         {"tables": [[0, 0, 0, 0], [1, 1, 1, 1]], "probabilities": HALF}

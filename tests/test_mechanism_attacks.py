@@ -23,6 +23,7 @@ from skpuffer.accountants import (
     MarkovQuilt,
     PrivacyLoss,
     RenyiDP,
+    SinkhornWasserstein,
 )
 from skpuffer.compose import OutputPerturbation
 from skpuffer.decomposition import PrivatePCA
@@ -75,6 +76,7 @@ ACCOUNTANTS = {
     "markov quilt": (MarkovQuilt(1.0), TRIPLETS),
     "renyi dp": (RenyiDP(delta=None, **RENYI), RECORD),
     "renyi dp, delta": (RenyiDP(**LOOSE), RECORD),
+    "sinkhorn wasserstein": (SinkhornWasserstein(**RENYI), POINTS),
 } | {
     f"{kind.__name__}, {name}": (kind(**LOOSE, **noise), RECORD)
     for kind in (GroupPrivacy, PrivacyLoss)

@@ -9,6 +9,7 @@ from .additive import (
     GeneralWasserstein,
     GroupPrivacy,
     Kantorovich,
+    SinkhornWasserstein,
 )
 from .best import Best
 from .composition import PrivacyLoss, RenyiDP
@@ -16,6 +17,8 @@ from .history import HistoryUniformCap
 from .iteration import IterationAmplification
 from .overlap import OverlapAmplification
 from .quilts import MarkovQuilt
+from .shaped import ShapedWasserstein
+from .sliced import SlicedWasserstein
 
 __all__ = [
     "Accountant",
@@ -33,6 +36,9 @@ __all__ = [
     "OverlapAmplification",
     "PrivacyLoss",
     "RenyiDP",
+    "ShapedWasserstein",
+    "SinkhornWasserstein",
+    "SlicedWasserstein",
     "Support",
     "compatibility_table",
 ]

@@ -3,14 +3,14 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from reprlib import repr as brief
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skpuffer.exceptions import ScenarioError, UnsupportedError
+from skpuffer.exceptions import PrivacyWarning, ScenarioError, UnsupportedError
 from skpuffer.noise import (
     DiscreteLaplaceNoise,
     GaussianNoise,
@@ -24,6 +24,7 @@ from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
 from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency, BoundScenario, RecordBelief, Scenario
 from skpuffer.utils._checks import check_option
+from skpuffer.utils._warn import warn
 
 __all__ = [
     "Account",
@@ -61,10 +62,13 @@ class Calibration:
         The noise that keeps the promise.
     certificate : Certificate
         What exactly is promised.
+    warnings : tuple of str
+        What to warn of, in sentences, once this noise is the one that is taken.
     """
 
     noise: Noise
     certificate: Certificate
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -168,6 +172,11 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
     #: so that coordinates of the noise may depend on each other.
     _takes_joint_noise = False
 
+    @classmethod
+    def _candidate(cls) -> "Accountant":
+        """Instance asked where many are: quick rather than to the last digit."""
+        return cls()
+
     @property
     def clip_order(self) -> float:
         """Order of the norm by which its noise wants gradients clipped."""
@@ -242,6 +251,15 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         UnsupportedError
             If this accountant cannot work with what the scenario offers.
         """
+        made = self._calibrated(release, scenario, random_state)
+        for text in made.warnings:
+            warn(text, PrivacyWarning)
+        return made
+
+    def _calibrated(
+        self, release: Any, scenario: Scenario | BoundScenario, random_state: Any
+    ) -> Calibration:
+        """Find the least noise that keeps the promise, without a word of warning."""
         # By plain code and at every call: whatever scikit-learn's switches for
         # validation say, no noise is set from a budget that is none.
         noise = self._checked_noise()
@@ -251,7 +269,8 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         check_values(noise, release, self._takes_joint_noise)
         found = self._account(release, bound, noise.norm).calibrate(noise, random_state)
         # a scale found numerically spends the budget to its last digits only
-        return Calibration(found.noise, found.certificate.as_asked(self.epsilon))
+        stated = found.certificate.as_asked(self.epsilon)
+        return replace(found, certificate=stated)
 
     def certify(
         self, noise: Noise, release: Any, scenario: Scenario | BoundScenario

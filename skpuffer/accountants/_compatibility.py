@@ -27,6 +27,7 @@ from skpuffer.scenarios import (
     DependenceScenario,
     DiffusionScenario,
     GaussianScenario,
+    GroupScenario,
     JointTableScenario,
     LawsScenario,
     MarkovChainScenario,
@@ -165,6 +166,7 @@ def _scenarios(n: int = 2) -> dict[str, Scenario]:
         "AttributeScenario, a declared belief": AttributeScenario(
             "secret", level="record", prior=BoundedOdds(4.0)
         ),
+        "GroupScenario": GroupScenario("secret", prior=table, prior_as="law"),
         "SimulatorScenario, draw (an estimate)": SimulatorScenario(
             draw, secrets=[0, 1]
         ),

@@ -317,6 +317,12 @@ def _refuse_what_bounds_no_attack(certificate: Certificate) -> None:
             "all secrets: two of them may still be told apart. Use an accountant that "
             "promises an epsilon, such as PrivacyLoss."
         )
+    if certificate.profile is not None:
+        raise UncertifiedError(
+            f"From {notion.title} no bound on an attack is known to follow: whoever "
+            "attacks sees all slices at once. Ask what is known of the whole output, "
+            "certificate.after_processing()."
+        )
     if notion.approximate is None:
         raise UncertifiedError(
             f"From {notion.title} no bound on an attack is known to follow: a rare "

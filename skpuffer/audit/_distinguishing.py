@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import special
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from skpuffer.utils._checks import check_finite, check_probability
+from skpuffer.utils._checks import (
+    check_finite,
+    check_non_negative,
+    check_probability,
+)
 
-from ._scored import ScoredAttack
+from ._intervals import clopper_pearson
+from ._scored import ScoredAttack, best_cuts
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -56,6 +63,82 @@ class DistinguishingAttack(ScoredAttack):
     @property
     def _measured(self) -> tuple[Floats, Floats]:
         return self._split
+
+    def delta_at(self, epsilon: float) -> float:
+        """Lower bound of the delta that any promise has at an epsilon.
+
+        The best event for either order of the worlds is chosen on a share of the
+        outputs and measured on the others, by Clopper-Pearson bounds.
+
+        Parameters
+        ----------
+        epsilon : float
+            In nats, at least zero.
+
+        Returns
+        -------
+        delta : float
+            In [0, 1]. Too large with probability ``1 - confidence`` at most, for one
+            epsilon: to be compared with ``certificate.curve.delta(epsilon)`` or
+            :func:`allowed_delta`.
+        """
+        epsilon = check_non_negative(epsilon=epsilon)
+        slope = math.exp(min(epsilon, 700.0))
+        bounds = [
+            low - slope * high
+            for low, high in self._rates(lambda a, b: best_cuts(a, b, [epsilon])[0])
+        ]
+        return max(0.0, *bounds)
+
+    def epsilon_at(self, delta: float) -> float:
+        """Lower bound of the epsilon that any promise has at a delta.
+
+        The best event for either order of the worlds is chosen on a share of the
+        outputs and measured on the others, by Clopper-Pearson bounds.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+
+        Returns
+        -------
+        epsilon : float
+            In nats. Too large with probability ``1 - confidence`` at most, for one
+            delta: to be compared with ``certificate.curve.epsilon(delta)``.
+        """
+        delta = check_non_negative(delta=delta)
+        if delta >= 1:
+            raise ValueError(
+                f"The parameter 'delta' must be in the range [0, 1). Got {delta!r}."
+            )
+
+        def cut(a: Floats, b: Floats) -> float:
+            return _surest_cut(a, b, delta, self._failure)
+
+        bounds = [
+            math.log((low - delta) / high)
+            for low, high in self._rates(cut)
+            if low > delta
+        ]
+        return max(0.0, *bounds) if bounds else 0.0
+
+    @property
+    def _failure(self) -> float:
+        """Chance of each of four bounds to be wrong: two rates, two orders."""
+        return (1 - self.confidence) / 4
+
+    def _rates(
+        self, choose: Callable[[Floats, Floats], float]
+    ) -> Iterator[tuple[float, float]]:
+        """Lower bound of the true and upper bound of the false positive rate."""
+        (first, second), (chosen, others) = self._measured, self._chosen
+        sides = (first, second, chosen, others), (-second, -first, -others, -chosen)
+        for p, q, p_chosen, q_chosen in sides:
+            cut = choose(p_chosen, q_chosen)
+            low, _ = clopper_pearson(int((p > cut).sum()), len(p), self._failure)
+            _, high = clopper_pearson(int((q > cut).sum()), len(q), self._failure)
+            yield low, high
 
 
 def distinguishing_attack(
@@ -176,3 +259,18 @@ def _learned(p: Floats, q: Floats) -> Score:
     model.fit(np.concatenate([p, q]), np.repeat([1, 0], [len(p), len(q)]))
     score: Score = model.decision_function
     return score
+
+
+def _surest_cut(a: Floats, b: Floats, delta: float, failure: float) -> float:
+    """Threshold above which ``log((P_a - delta) / P_b)`` is surely large."""
+    cuts = np.unique(np.concatenate([a, b]))
+    n, m = len(a), len(b)
+    hits = n - np.searchsorted(np.sort(a), cuts, side="right")
+    false = m - np.searchsorted(np.sort(b), cuts, side="right")
+    # by the bounds of these outputs: the largest ratio as such is of an event that
+    # happened once
+    low = special.betaincinv(np.maximum(hits, 1), n - hits + 1, failure)
+    high = special.betainccinv(false + 1, np.maximum(m - false, 1), failure)
+    low, high = np.where(hits > 0, low, 0.0), np.where(false < m, high, 1.0)
+    gains = np.maximum(low - delta, 0.0) / high
+    return float(cuts[np.argmax(gains)])

@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from skpuffer.privacy import Certificate
     from skpuffer.utils._types import Array, Booleans, Floats
 
-__all__ = ["EPSILONS", "Comparison", "Finding", "OperatingPoint", "ScoredAttack"]
+__all__ = [
+    "EPSILONS",
+    "Comparison",
+    "Finding",
+    "OperatingPoint",
+    "ScoredAttack",
+    "best_cuts",
+]
 
 #: Where an attacker looks, unless told: from "guess better at all" to rare certainty.
 EPSILONS = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0)
@@ -321,7 +328,7 @@ class ScoredAttack:
         )
         findings = []
         for direction, p, q, p_chosen, q_chosen in sides:
-            cuts = _best_cuts(p_chosen, q_chosen, looked)
+            cuts = best_cuts(p_chosen, q_chosen, looked)
             for epsilon, cut, most in zip(looked, cuts, allowed, strict=True):
                 hits, false = int((p > cut).sum()), int((q > cut).sum())
                 low, _ = clopper_pearson(hits, len(p), failure)
@@ -383,8 +390,20 @@ def _stated(certificate: Certificate) -> tuple[float, ...]:
     return (epsilon,) if epsilon is not None and epsilon < 20 else ()
 
 
-def _best_cuts(a: Floats, b: Floats, epsilons: Sequence[float]) -> list[float]:
-    """For each epsilon the threshold above which ``P_a - e^epsilon P_b`` is largest."""
+def best_cuts(a: Floats, b: Floats, epsilons: Sequence[float]) -> list[float]:
+    """For each epsilon the threshold above which ``P_a - e^epsilon P_b`` is largest.
+
+    Parameters
+    ----------
+    a, b : ndarray of shape (n,) and (m,)
+        Scores of either world.
+    epsilons : sequence of float
+
+    Returns
+    -------
+    list of float
+        Infinite where no threshold makes it positive.
+    """
     values = np.concatenate([a, b])
     order = np.argsort(-values, kind="stable")
     values = values[order]

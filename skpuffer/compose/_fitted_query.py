@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 
+from skpuffer._vector_query import VectorQuery
 from skpuffer.exceptions import ScenarioError
-from skpuffer.utils._reading import floats
 from skpuffer.utils._silence import muted
 from skpuffer.utils._unquoted import unquoted
 
@@ -29,7 +29,7 @@ PUBLIC_SEED = 0
 ENVIRONMENT = ("_n_threads",)
 
 
-class FittedQuery:
+class FittedQuery(VectorQuery):
     """Query that fits a clone of an estimator and reads a vector off it.
 
     Every fit runs from the same public seed, so that two tables differ in nothing but
@@ -48,11 +48,11 @@ class FittedQuery:
 
     Attributes
     ----------
-    shapes : list of tuple or None
-        Shapes of the arrays, once they are known.
     environment : dict
         Attributes of the fitted estimator that speak of the machine only.
     """
+
+    _parameter, _source = "query", "fitted estimator"
 
     def __init__(
         self,
@@ -61,10 +61,10 @@ class FittedQuery:
         classes: Array | None,
         dim: int | None,
     ):
+        super().__init__(dim)
         self._estimator = _seeded(estimator)
-        self._query, self._classes, self._dim = query, classes, dim
+        self._query, self._classes = query, classes
         self._needs_target = get_tags(estimator).target_tags.required
-        self.shapes: Any = None
         self.environment: dict[str, Any] = {}
 
     @property
@@ -73,6 +73,10 @@ class FittedQuery:
         if callable(self._query):
             return None
         return [self._query] if isinstance(self._query, str) else list(self._query)
+
+    def content(self) -> tuple[Any, ...]:
+        """Return all that makes up the query: equal ones give equal vectors."""
+        return self._estimator, self._query, self._classes, self._dim
 
     def __call__(self, X: Matrix, y: Array | None) -> Floats:
         """Return the stacked vector of a fit on one table.
@@ -99,22 +103,23 @@ class FittedQuery:
                 "that the scenario draws lack: name it (target=...), or draw (X, y)."
             )
         if self._classes is not None and y is not None:
+            self._check_labels(y)
             y = self._classes[y]
         # A fresh clone each time: with warm starts, the first table would leave a trace
         # in the query of the second. Errors of foreign code are raised without values.
         name = type(self._estimator).__name__
         fitted = unquoted(name, clone(self._estimator).fit, X, y)
         self._check_classes(fitted)
-        parts = [_as_array(part) for part in self._parts(fitted)]
-        # Noise hides values, not how many there are: it is calibrated for one
-        # dimension, and a shape that depends on the rows would be released without any.
-        self._check_shapes([part.shape for part in parts])
-        vector = np.concatenate([part.ravel() for part in parts])
-        # NaN plus noise is NaN: it would tell of the table that made it
-        if not np.all(np.isfinite(vector)):
-            raise ValueError("The parameter 'query' gives NaN or infinity.")
+        vector = self._stacked(self._parts(fitted))
         self.environment = {n: v for n, v in vars(fitted).items() if n in ENVIRONMENT}
         return vector
+
+    def _check_labels(self, y: Array) -> None:
+        """Refuse a table of one class, of which most classifiers learn nothing."""
+        assert self._classes is not None
+        # before the fit, whose own words would be withheld
+        if len(self._classes) > 1 and len(y) > 1 and np.all(y == y[0]):
+            raise self._without_a_class(1)
 
     def _check_classes(self, fitted: Any) -> None:
         """Refuse a table without records of a class: parameters would lack its rows."""
@@ -122,10 +127,16 @@ class FittedQuery:
         seen = getattr(fitted, "classes_", None)
         if self._classes is None or seen is None or len(seen) == len(self._classes):
             return
-        raise ValueError(
-            f"A table has records of {len(seen)} classes only, but there are "
-            f"{len(self._classes)}: the shape of the parameters would tell which are "
-            "there. Give the classes that any such table has as classes=[...]."
+        raise self._without_a_class(len(seen))
+
+    def _without_a_class(self, n_seen: int) -> ValueError:
+        assert self._classes is not None
+        return ValueError(
+            f"A table has records of {n_seen} class{'es' * (n_seen > 1)} only, but "
+            f"there are {len(self._classes)}: the shape of the parameters would tell "
+            "which are there. Give the classes that any such table has as "
+            "classes=[...]; where a scenario draws the tables, draw them with records "
+            "of each class."
         )
 
     def _parts(self, fitted: Any) -> list[Any]:
@@ -140,34 +151,6 @@ class FittedQuery:
                 f"{type(fitted).__name__} does not have."
             )
         return [getattr(fitted, name) for name in names]
-
-    def _check_shapes(self, shapes: list[tuple[int, ...]]) -> None:
-        """Refuse a shape that depends on the records: the noise would not match."""
-        if self.shapes is not None and shapes != self.shapes:
-            raise ValueError(
-                f"The parameter 'query' gives arrays of shape {self.shapes} on one "
-                f"table and {shapes} on another; the shape must not depend on the "
-                "records."
-            )
-        # noise for another number of coordinates would not be what was accounted for
-        size = sum(int(np.prod(shape)) for shape in shapes)
-        if self._dim is not None and size != self._dim:
-            raise ValueError(
-                f"The parameter 'query' gives {size} numbers, but {self._dim} were "
-                "announced (by 'n_outputs', or by the scenario)."
-            )
-        self.shapes = shapes
-
-    def split(self, vector: Floats) -> list[Floats | float]:
-        """Split a released vector into the arrays asked for; scalars become floats."""
-        # back in the order of `query`; an empty shape is that of a scalar
-        ends = np.cumsum([int(np.prod(shape)) for shape in self.shapes])
-        return [
-            piece.reshape(shape) if shape else float(piece[0])
-            for piece, shape in zip(
-                np.split(vector, ends[:-1]), self.shapes, strict=True
-            )
-        ]
 
 
 def is_settable(estimator: BaseEstimator, name: str) -> bool:
@@ -187,13 +170,3 @@ def _seeded(estimator: BaseEstimator) -> BaseEstimator:
         if value is None and name.rpartition("__")[2] == "random_state"
     }
     return fresh.set_params(**seeds) if seeds else fresh
-
-
-def _as_array(part: Any) -> Floats:
-    array = floats(part)
-    if array is None:
-        raise ValueError(
-            "The parameter 'query' must give arrays of numbers. Got an object of type "
-            f"{type(part).__name__}; stack it by a function of the fitted estimator."
-        )
-    return array

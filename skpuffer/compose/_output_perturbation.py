@@ -14,12 +14,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from skpuffer._stated_sensitivity import StatedSensitivityMixin
 from skpuffer._targets import declared_classes, target_values
 from skpuffer.base import PrivateEstimatorMixin, validate_classes
-from skpuffer.exceptions import UnsupportedError
 from skpuffer.releases import QueryRelease, Sensitivity
-from skpuffer.scenarios import LawsScenario
-from skpuffer.utils._checks import check_count, check_positive
+from skpuffer.utils._checks import check_positive
 from skpuffer.utils._reading import (
     is_frame,
     read_numbers,
@@ -58,7 +57,11 @@ NO_NUMBER = (
 
 
 @delegates
-class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):  # type: ignore[misc] # scikit-learn is untyped
+class OutputPerturbation(
+    MetaEstimatorMixin,  # type: ignore[misc] # scikit-learn is untyped
+    StatedSensitivityMixin,
+    PrivateEstimatorMixin,
+):
     """Output perturbation of any scikit-learn estimator: its parameters plus noise.
 
     The estimator is fitted on the private table as it is; what leaves is the vector
@@ -100,8 +103,13 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):  # type: ig
         :class:`~skpuffer.scenarios.AttributeScenario`) take less noise with it. It is
         yours to prove, for all tables.
     n_outputs : int, default=None
-        Public length of the vector. Only Laplace noise needs it, to turn an l2
-        `sensitivity` into an l1 one.
+        Public length of the vector. Laplace noise needs it, to turn an l2 `sensitivity`
+        into an l1 one, and :class:`~skpuffer.accountants.SlicedWasserstein`, for its
+        directions.
+    units : array-like of shape (n_outputs,), default=None
+        Public unit of each number of the vector, attribute after attribute, to which
+        its noise is in proportion. `sensitivity` and `lipschitz` are then of the vector
+        in these units.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
     schema : Schema, default=None
@@ -174,6 +182,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):  # type: ig
         "sensitivity": [Real, Sensitivity, None],
         "lipschitz": [Interval(Real, 0, None, closed="neither"), None],
         "n_outputs": [Interval(Integral, 1, None, closed="left"), None],
+        "units": ["array-like", None],
         "classes": ["array-like", None],
     }
 
@@ -187,6 +196,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):  # type: ig
         sensitivity: Sensitivity | float | None = None,
         lipschitz: float | None = None,
         n_outputs: int | None = None,
+        units: ArrayLike | None = None,
         classes: ArrayLike | None = None,
         schema: Schema | None = None,
         random_state: RandomState = None,
@@ -198,6 +208,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):  # type: ig
         self.sensitivity = sensitivity
         self.lipschitz = lipschitz
         self.n_outputs = n_outputs
+        self.units = units
         self.classes = classes
         self.schema = schema
         self.random_state = random_state
@@ -217,21 +228,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):  # type: ig
                     "The parameter 'query' must name at least one attribute, or be a "
                     f"function of the fitted estimator. Got {self.query!r}."
                 )
-        if self.n_outputs is not None:
-            check_count(n_outputs=self.n_outputs)
-        # An arbitrary estimator has no sensitivity that could be found out by trying.
-        # Scenarios whose secret is any record need one; those that know the output's
-        # distributions, or draw them, do not.
-        if self.sensitivity is None:
-            if scenario.any_records:
-                raise UnsupportedError(
-                    "Nothing is known of how far one record moves the vector, which "
-                    f"{type(scenario).__name__} takes: give the parameter "
-                    "'sensitivity', or a scenario that offers distributions or coupled "
-                    "samples (SimulatorScenario, AttributeScenario, LawsScenario)."
-                )
-        elif not isinstance(self.sensitivity, Sensitivity):
-            check_positive(sensitivity=self.sensitivity)
+        self._check_stated(scenario)
         # a Lipschitz bound is about moves of numbers, and a label that changes is none
         if self.lipschitz is not None:
             check_positive(lipschitz=self.lipschitz)
@@ -282,23 +279,16 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):  # type: ig
         return ["csr", "csc"] if sparse else False
 
     def _release(self, task: Task) -> QueryRelease:
-        # explicit distributions are of one length, which the query must have
-        dim = self.n_outputs
-        if isinstance(task.scenario, LawsScenario):
-            dim = task.scenario.laws[0][0].dim
+        dim = self._public_length(task.scenario)
         query = FittedQuery(
             self.estimator, self.query, getattr(self, "classes_", None), dim
         )
         # What the user claims of foreign code cannot be checked, so the certificate
         # states each claim as an assumption.
         assumptions = [
-            "the shape of the released arrays and the class labels are public"
+            "the shape of the released arrays and the class labels are public",
+            *self._stated_assumptions(),
         ]
-        if self.sensitivity is not None:
-            assumptions.append(
-                "one record moves the released vector by no more than the stated "
-                f"sensitivity ({self.sensitivity!r}); the library has not proved it"
-            )
         asked = query.names or ["a function"]
         records: dict[str, Any] = {}
         if self.lipschitz is not None:
@@ -312,7 +302,8 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):  # type: ig
             name=f"{', '.join(asked)} of {type(self.estimator).__name__}",
             n_records=task.context.n_records,
             dim=dim,
-            sensitivity=self._sensitivity(),
+            units=self._stated_units(),
+            sensitivity=self._stated_sensitivity(),
             context=task.context,
             assumptions=tuple(assumptions),
             **records,
@@ -323,7 +314,7 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):  # type: ig
         # A record that moves by m moves the vector by at most lipschitz * m, and never
         # by more than its sensitivity to replacing a record, whichever is smaller.
         ceiling = math.inf
-        stated = self._sensitivity()
+        stated = self._stated_sensitivity()
         if stated is not None:
             ceiling = stated.value("replace", 2, self.n_outputs)
             ceiling /= lipschitz  # further than that, a record may be any other
@@ -342,13 +333,6 @@ class OutputPerturbation(MetaEstimatorMixin, PrivateEstimatorMixin):  # type: ig
             "modulus": partial(operator.mul, lipschitz),
             "shift_ceiling": ceiling,
         }
-
-    def _sensitivity(self) -> Sensitivity | None:
-        if self.sensitivity is None or isinstance(self.sensitivity, Sensitivity):
-            return self.sensitivity
-        # one number is given for both relations
-        move: dict[float, float] = {2: float(self.sensitivity)}
-        return Sensitivity(add_remove=move, replace=move)
 
     def _publish(self, value: Any, release: Any) -> None:
         # The query kept shapes and facts of the machine of its one run; of its values

@@ -10,6 +10,7 @@ from ._distributions import (
     Support,
     distribution_distance,
 )
+from ._sliced import sliced_distribution_distances
 
 __all__ = [
     "Continuous",
@@ -20,4 +21,5 @@ __all__ = [
     "Samples",
     "Support",
     "distribution_distance",
+    "sliced_distribution_distances",
 ]

@@ -18,6 +18,7 @@ from skpuffer.transport import (
     gaussian_wasserstein,
     wasserstein_distance,
 )
+from skpuffer.transport._points import moved_to_zero
 from skpuffer.utils._checks import (
     check_covariance,
     check_finite,
@@ -400,9 +401,10 @@ def _(
     # A change of units D = diag(1 / units) takes N(m, S) to N(D m, D S D).
     return float(
         gaussian_wasserstein(
-            u.mean / units,
+            # the difference first: far from zero, rounded means have another
+            (u.mean - v.mean) / units,
             u.covariance / np.outer(units, units),
-            v.mean / units,
+            np.zeros(u.dim),
             v.covariance / np.outer(units, units),
             ord=norm,
         )
@@ -421,7 +423,8 @@ def _(
     # The worst case over all masses on a support: everything at its point farthest from
     # some atom of the other distribution.
     if isinstance(u, Support) or isinstance(v, Support):
-        return _support_diameter(u.points / units, v.points / units, norm)
+        x, y, _ = moved_to_zero(u.points, v.points)
+        return _support_diameter(x / units, y / units, norm)
     return bottleneck_transport(
         u.points,
         v.points,

@@ -17,7 +17,7 @@ from skpuffer.utils._types import Floats, Integers
 
 from ._distributions import Discrete, Distribution, _distance
 
-__all__ = ["LatticeSum", "lattice_of", "mass_error"]
+__all__ = ["LatticeSum", "lattice_of", "mass_error", "step_gap"]
 
 #: Floats, or Python integers.
 Masses = NDArray[Any]
@@ -108,22 +108,34 @@ def _same(one: Floats, other: Floats) -> bool:
     return one is other or np.array_equal(one, other)
 
 
+def step_gap(u: LatticeSum, v: LatticeSum) -> int | None:
+    """W_inf of two lattice sums in steps, rounded up; None unless they share steps.
+
+    Only atoms of one progression differ by whole steps.
+
+    Parameters
+    ----------
+    u, v : LatticeSum
+
+    Returns
+    -------
+    steps : int or None
+    """
+    if not (_same(u.direction, v.direction) and _same(u.origin, v.origin)):
+        return None
+    if u.known.dtype == object or v.known.dtype == object:
+        return _farthest_of_integers(u, v)
+    return _farthest(u.halves, v.halves, max(u.error, v.error))
+
+
 @_distance.register
 def _(
     u: LatticeSum, v: Distribution, norm: float, units: Floats, ceiling: float
 ) -> float:
-    # Only atoms of one progression differ by whole steps. Other pairs are compared as
-    # discrete distributions of any kind.
-    if not (
-        isinstance(v, LatticeSum)
-        and _same(u.direction, v.direction)
-        and _same(u.origin, v.origin)
-    ):
+    # Other pairs are compared as discrete distributions of any kind.
+    gap = step_gap(u, v) if isinstance(v, LatticeSum) else None
+    if gap is None:
         return _distance.dispatch(Discrete)(u, v, norm, units, ceiling)
-    if u.known.dtype == object or v.known.dtype == object:
-        gap = _farthest_of_integers(u, v)
-    else:
-        gap = _farthest(u.halves, v.halves, max(u.error, v.error))
     return gap * u.step_length(norm, units)
 
 

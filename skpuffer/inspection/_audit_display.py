@@ -1,13 +1,14 @@
-"""Display of an attack beside what a certificate allows."""
+"""Display of attacks beside what certificates allow."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
 from skpuffer.audit import (
     DistinguishingAttack,
+    MapAttack,
     MembershipAttack,
     allowed_roc,
     membership_attack,
@@ -15,8 +16,11 @@ from skpuffer.audit import (
 from skpuffer.audit._intervals import clopper_pearson
 
 from ._drawing import line_options, pyplot
+from ._guesses import check_guesses, draw_guesses
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
     from numpy.typing import ArrayLike
@@ -33,25 +37,29 @@ _CHANCE = "chance"
 
 
 class AuditDisplay:
-    """ROC curve of an attack, beside the largest one that a certificate allows.
+    """Attack beside the best one that a certificate allows.
 
-    On logarithmic axes, as what matters is whether an attacker is sure of a few. It is
-    recommended to make one by :meth:`from_estimator`, :meth:`from_attack` or
-    :meth:`from_predictions`. All parameters are stored as attributes.
+    Of scores in two worlds the ROC curve is drawn, on logarithmic axes, as what matters
+    is whether an attacker is sure of a few; of guesses of a secret the share of right
+    ones, budget by budget. It is recommended to make one by :meth:`from_estimator`,
+    :meth:`from_attack`, :meth:`from_predictions` or :meth:`from_map_attacks`. All
+    parameters are stored as attributes.
 
     Parameters
     ----------
-    attack : MembershipAttack or DistinguishingAttack
-        Scores in two worlds.
-    certificate : Certificate, default=None
-        What was promised. None draws no bound.
+    attack : MembershipAttack, DistinguishingAttack or sequence of MapAttack
+        Scores in two worlds, or guesses at each budget.
+    certificate : Certificate or sequence of Certificate, default=None
+        What was promised, at each budget of guesses. None draws no bound.
     name : str, default=None
         Of the curve, for the legend.
+    epsilons : array-like of shape (n_attacks,), default=None
+        Budgets of guesses, in nats; of nothing else.
 
     Attributes
     ----------
     line_ : matplotlib Line2D
-        The attack's ROC curve.
+        The attack's ROC curve, or the accuracy of guesses.
     bound_ : matplotlib Line2D or None
         What is allowed.
     ax_ : matplotlib Axes
@@ -60,6 +68,7 @@ class AuditDisplay:
     See Also
     --------
     skpuffer.audit.membership_attack : The attack, not drawn.
+    skpuffer.audit.map_attack : Guesses of a secret, not drawn.
     skpuffer.audit.allowed_roc : The bound.
 
     Examples
@@ -78,13 +87,15 @@ class AuditDisplay:
     def __init__(
         self,
         *,
-        attack: MembershipAttack | DistinguishingAttack,
-        certificate: Certificate | None = None,
+        attack: MembershipAttack | DistinguishingAttack | Sequence[MapAttack],
+        certificate: Certificate | Sequence[Certificate] | None = None,
         name: str | None = None,
+        epsilons: ArrayLike | None = None,
     ):
         self.attack = attack
         self.certificate = certificate
         self.name = name
+        self.epsilons = epsilons
 
     @classmethod
     def from_estimator(
@@ -199,6 +210,56 @@ class AuditDisplay:
         )
         return cls.from_attack(attack, certificate, name=name, ax=ax)
 
+    @classmethod
+    def from_map_attacks(
+        cls,
+        epsilons: ArrayLike,
+        attacks: Sequence[MapAttack],
+        certificates: Sequence[Certificate] | None = None,
+        *,
+        name: str | None = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Draw guesses of a secret against the budget.
+
+        Parameters
+        ----------
+        epsilons : array-like of shape (n_attacks,)
+            Budgets, in nats.
+        attacks : sequence of MapAttack
+            On what was released at each of them.
+        certificates : sequence of Certificate, default=None
+            What was promised at each. None draws no bound.
+        name : str, default=None
+            Of the curve.
+        ax : matplotlib Axes, default=None
+            Axes to draw on, to which several accountants may go. None makes a figure.
+
+        Returns
+        -------
+        display : AuditDisplay
+
+        Examples
+        --------
+        >>> from skpuffer.audit import map_attack
+        >>> from skpuffer.inspection import AuditDisplay
+        >>> from skpuffer.noise import GaussianNoise
+        >>> epsilons = [0.1, 1.0, 10.0]
+        >>> attacks = [
+        ...     map_attack([[0.0], [1.0]], GaussianNoise((2 / epsilon) ** 0.5))
+        ...     for epsilon in epsilons
+        ... ]
+        >>> AuditDisplay.from_map_attacks(epsilons, attacks).ax_.get_ylabel()
+        'Accuracy of guesses'
+        """
+        made = cls(
+            attack=tuple(attacks),
+            certificate=None if certificates is None else tuple(certificates),
+            name=name,
+            epsilons=epsilons,
+        )
+        return made.plot(ax)
+
     def plot(
         self,
         ax: Axes | None = None,
@@ -206,14 +267,14 @@ class AuditDisplay:
         plot_chance_level: bool = True,
         line_kw: dict[str, Any] | None = None,
     ) -> Self:
-        """Draw the curve, its interval at each rate, and what is allowed.
+        """Draw the curve, its interval at each point, and what is allowed.
 
         Parameters
         ----------
         ax : matplotlib Axes, default=None
             Axes to draw on, to which several attacks may go. None makes a figure.
         plot_chance_level : bool, default=True
-            Whether the line of guessing is drawn.
+            Whether the line of guessing is drawn: by chance, or by the prior alone.
         line_kw : dict, default=None
             Options of the attack's line, for matplotlib.
 
@@ -223,26 +284,31 @@ class AuditDisplay:
             The object itself.
         """
         plt = pyplot(f"{type(self).__name__}.plot")
-        bound = None
-        if self.certificate is not None:
+        if not isinstance(self.attack, MembershipAttack | DistinguishingAttack):
+            return self._plot_guesses(plt, ax, plot_chance_level, line_kw)
+        attack, certificate, bound = self.attack, cast(Any, self.certificate), None
+        if certificate is not None:
             # before anything is drawn: a certificate may bound no attack
-            relation = getattr(self.attack, "relation", None)
-            bound = allowed_roc(self.certificate, relation=relation)
+            relation = getattr(attack, "relation", None)
+            bound = allowed_roc(certificate, relation=relation)
         if ax is None:
             _, ax = plt.subplots()
         # axes with another attack keep what they show
         shared = (ax.get_xlim()[0], ax.get_ylim()[0]) if ax.lines else None
-        labels = self.attack.labels
+        labels = attack.labels
         n, m = int(labels.sum()), int((~labels).sum())
         # below one false alarm nothing was measured
         rates = _rates(1 / m)
-        fpr, tpr = self.attack.roc()
+        fpr, tpr = attack.roc()
         # a step function: the best rule with at most this rate
         measured = tpr[np.searchsorted(fpr, rates * (1 + 1e-9), side="right") - 1]
-        options: dict[str, Any] = {"label": self._label(), "drawstyle": "steps-post"}
+        options: dict[str, Any] = {
+            "label": self._label(attack),
+            "drawstyle": "steps-post",
+        }
         self.line_: Line2D
         (self.line_,) = ax.plot(rates, measured, **options | line_options(line_kw))
-        failure = (1 - self.attack.confidence) / 2
+        failure = (1 - attack.confidence) / 2
         hits = np.rint(measured * n).astype(int)
         low, high = np.array([clopper_pearson(int(k), n, failure) for k in hits]).T
         colour = self.line_.get_color()
@@ -268,9 +334,34 @@ class AuditDisplay:
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _label(self) -> str:
-        low, high = self.attack.auc_interval()
-        area = f"AUC {self.attack.auc:.3f} [{low:.3f}, {high:.3f}]"
+    def _plot_guesses(
+        self,
+        plt: Any,
+        ax: Axes | None,
+        plot_prior: bool,
+        line_kw: dict[str, Any] | None,
+    ) -> Self:
+        attacks: Any = self.attack
+        certificates: Any = self.certificate
+        # before anything is drawn: a certificate may bound no attack
+        budgets, allowed = check_guesses(self.epsilons, attacks, certificates)
+        if ax is None:
+            _, ax = plt.subplots()
+        self.line_, self.bound_ = draw_guesses(
+            ax,
+            budgets,
+            attacks,
+            allowed,
+            name=self.name,
+            plot_prior=plot_prior,
+            line_kw=line_kw,
+        )
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _label(self, attack: MembershipAttack | DistinguishingAttack) -> str:
+        low, high = attack.auc_interval()
+        area = f"AUC {attack.auc:.3f} [{low:.3f}, {high:.3f}]"
         return area if self.name is None else f"{self.name} ({area})"
 
 

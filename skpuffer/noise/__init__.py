@@ -11,6 +11,7 @@ that matters.
 
 from ._base import Noise, Shift, ShiftCurve
 from ._correlated_gaussian import CorrelatedGaussianNoise
+from ._degenerate_gaussian import DegenerateGaussianNoise
 from ._discrete_laplace import DiscreteLaplaceNoise
 from ._gaussian import GaussianNoise
 from ._l2_laplace import L2LaplaceNoise
@@ -20,6 +21,7 @@ from .generalized_gaussian import GeneralizedGaussianNoise
 
 __all__ = [
     "CorrelatedGaussianNoise",
+    "DegenerateGaussianNoise",
     "DiscreteLaplaceNoise",
     "GaussianNoise",
     "GeneralizedCauchyNoise",

@@ -548,6 +548,20 @@ class Noise(Plain, ABC):
         """Return the same family with another scale."""
         return replace(self, scale=scale)  # type: ignore[arg-type] # made a float or a tuple
 
+    def in_units(self, units: ArrayLike) -> Self:
+        """Return noise of which each coordinate is so many times as large.
+
+        Parameters
+        ----------
+        units : array-like of shape (dim,)
+
+        Returns
+        -------
+        Noise
+            Of the same family.
+        """
+        return self.with_scale(np.multiply(self.scale, units))
+
     def variance(self, dim: int | None = None) -> Numbers:
         """Return the variance of each coordinate.
 

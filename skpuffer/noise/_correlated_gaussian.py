@@ -1,10 +1,12 @@
 """Gaussian noise of any covariance: its cost depends on the Mahalanobis norm."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 
 from skpuffer.utils._checks import check_covariance
@@ -75,6 +77,19 @@ class CorrelatedGaussianNoise(GaussianNoise):
         # convex, is largest at a corner of a ball
         order = 1.0 if shift.structure == "scalar" else shift.norm
         return shift.radius / self._multiplier * _norm_to_l2(whitened, order)
+
+    def in_units(self, units: ArrayLike) -> Self:
+        """Return noise of which each coordinate is so many times as large."""
+        sizes = np.asarray(units, dtype=float)
+        if sizes.shape not in ((), (self.dim,)):
+            raise ValueError(
+                f"The parameter 'units' must have {self.dim} entries, one for each "
+                f"coordinate of the covariance. Got shape {sizes.shape}."
+            )
+        sizes = np.broadcast_to(sizes, (self.dim,))
+        # the covariance is one in these units
+        covariance = np.asarray(self.covariance) * np.outer(sizes, sizes)
+        return replace(self, covariance=covariance)  # type: ignore[arg-type] # made tuples
 
     def covariance_matrix(self, dim: int) -> Floats:
         """Return the covariance of the noise in `dim` coordinates."""

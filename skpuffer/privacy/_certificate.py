@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skpuffer.exceptions import UncertifiedError
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
@@ -13,6 +13,10 @@ from ._curve import Curve
 from ._display import certificate_html, certificate_text
 from ._notions import Notion
 from ._robustness import shifted
+from ._slices import SLICED, processed, sliced_approximate
+
+if TYPE_CHECKING:
+    from skpuffer.transport import SliceProfile
 
 __all__ = ["Certificate"]
 
@@ -55,7 +59,10 @@ class Certificate:
     rpp_epsilon : float
         The Rényi-Pufferfish epsilon at the same order that follows for secrets about
         the values of as many records, or infinity. Under 'add_remove' a value changes
-        in two steps, so it is more than `epsilon`.
+        in two steps, so it is more than `epsilon`. Of a sliced promise, what the whole
+        noisy vector is worth.
+    profile : str or None
+        Name of the slice profile that a sliced promise is about.
     coupling_id : str or None
         Names the coupling of neighbouring tables that the promise rests on.
         Certificates with the same one may be composed, and those for any neighbouring
@@ -133,6 +140,7 @@ class Certificate:
     epsilon_lower: float | None = None
     # infinity says that nothing is known to follow
     rpp_epsilon: float = math.inf
+    profile: str | None = None
     coupling_id: str | None = None
     coupling_count: int | None = None
     table: str | None = None
@@ -199,22 +207,40 @@ class Certificate:
             return None
         return float(self.curve.curve.epsilon(self.delta - self.event_delta))
 
-    def implies(self, notion: Notion | str) -> bool:
+    def implies(
+        self, notion: Notion | str, profile: "SliceProfile | str | None" = None
+    ) -> bool:
         """Whether a promise in `notion` follows from this one.
 
         At the same numbers, except for the step from a Rényi notion to an (epsilon,
-        delta) one, whose numbers :meth:`to_approximate` gives.
+        delta) one, whose numbers :meth:`to_approximate` gives, or of a sliced one
+        :meth:`to_sliced_approximate`.
 
         Parameters
         ----------
         notion : Notion or str
+        profile : SliceProfile or str, default=None
+            Slice profile that a sliced notion is to be about, or its name. None is that
+            of this certificate.
 
         Returns
         -------
         bool
-            An estimate implies nothing but an estimate.
+            An estimate implies nothing but an estimate, and a sliced promise nothing
+            about another profile.
         """
         notion = Notion.of(notion)
+        if profile is not None:
+            if notion not in SLICED:
+                raise ValueError(
+                    "The parameter 'profile' goes with a sliced notion, and "
+                    f"{notion.title} is about the whole output; omit it."
+                )
+            name = profile if isinstance(profile, str) else profile.name
+            # Slices say nothing about other slices. What holds of the whole output
+            # holds along all of them.
+            if self.notion in SLICED and name != self.profile:
+                return False
         if self.relation == "add_remove" and self.notion.differential:
             # Another value of a record is two steps of this relation away, a removal
             # and an addition, so nothing follows for replaced values at these numbers.
@@ -252,9 +278,15 @@ class Certificate:
         # from an average over subsamples or projections, say, no (epsilon, delta)
         # follows
         if self.notion.approximate is None:
+            of_slices = ""
+            if self.notion in SLICED:
+                of_slices = (
+                    " One about slices is what to_sliced_approximate() gives, and "
+                    "after_processing() what is known of the whole output."
+                )
             raise UncertifiedError(
                 f"No (epsilon, delta) promise is known to follow from "
-                f"{self.notion.title}."
+                f"{self.notion.title}.{of_slices}"
             )
         event = self.event_delta
         if delta <= event:
@@ -274,6 +306,79 @@ class Certificate:
             rpp_epsilon=math.inf,
             noise_gain=None,
         )
+
+    def to_sliced_approximate(self, delta: float) -> "Certificate":
+        """Return the (epsilon, delta) promise about slices that follows.
+
+        Of a jointly sliced promise it is about one projection along a direction drawn
+        from the profile and revealed, and about no more of the output. Of an averaged
+        one it is the mean over slices of the epsilons that each has at `delta`, which
+        is an (epsilon, delta) promise of no release at all.
+
+        Parameters
+        ----------
+        delta : float
+            In (0, 1).
+
+        Returns
+        -------
+        Certificate
+            The smallest epsilon over all orders, for the noise of this certificate.
+
+        Raises
+        ------
+        UncertifiedError
+            If this is an estimate.
+        ValueError
+            If `delta` is not in the range, or this promises nothing about slices at an
+            order.
+
+        References
+        ----------
+        Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Theorems B.3 and B.4; by
+        the conversion of Canonne, Kamath and Steinke (2020), Proposition 12.
+
+        Examples
+        --------
+        >>> from skpuffer.accountants import SlicedWasserstein
+        >>> from skpuffer.distributions import PointMass
+        >>> from skpuffer.releases import QueryRelease
+        >>> from skpuffer.scenarios import LawsScenario
+        >>> release = QueryRelease(query=lambda X, y: X.sum(0), n_records=4, dim=2)
+        >>> scenario = LawsScenario([(PointMass([0.0, 0.0]), PointMass([1.0, 0.0]))])
+        >>> accountant = SlicedWasserstein(1.0, 4.0, "joint", profile="uniform")
+        >>> certificate = accountant.calibrate(release, scenario).certificate
+        >>> sliced = certificate.to_sliced_approximate(1e-5)
+        >>> sliced.notion.title
+        '(ε, δ)-Pufferfish privacy of one random projection'
+        >>> round(sliced.epsilon, 3), round(certificate.rpp_epsilon, 3)
+        (3.52, 1.402)
+        """
+        delta = check_probability(delta=delta)
+        self._refuse_estimate("an (epsilon, delta) promise about slices")
+        return sliced_approximate(self, delta)
+
+    def after_processing(self) -> "Certificate":
+        """Return what is promised of whatever is computed from the release.
+
+        Returns
+        -------
+        Certificate
+            This one, unless it is about slices: a rotation may turn what the output
+            tells into one slice, so that of a sliced promise only what is known of the
+            whole output is left, `rpp_epsilon`.
+
+        Raises
+        ------
+        UncertifiedError
+            If this is an estimate, or nothing is known of the whole output.
+
+        References
+        ----------
+        Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, Appendix B.2.
+        """
+        self._refuse_estimate("a promise about what is computed from it")
+        return processed(self)
 
     def under_prior_shift(
         self,
@@ -357,6 +462,11 @@ class Certificate:
             raise UncertifiedError(
                 "This certificate bounds a mutual information under its own prior; "
                 "nothing is known under another."
+            )
+        if self.notion in SLICED:
+            raise UncertifiedError(
+                "This certificate is about slices of the output. Ask "
+                "after_processing(), which is about all of it, for another belief."
             )
         # another belief is a Pufferfish question, whatever notion the promise began in
         notion = self.notion.pufferfish
@@ -519,6 +629,7 @@ _TEXTS = frozenset(
         "columns",
         "coupling_id",
         "notion",
+        "profile",
         "record",
         "relation",
         "release",

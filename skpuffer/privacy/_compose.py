@@ -11,6 +11,7 @@ from skpuffer.utils._checks import check_order
 from ._certificate import Certificate
 from ._notions import Notion
 from ._shared_coupling import amplified, beside_beliefs, on_one_coupling
+from ._slices import SLICED
 from ._subsampling_averages import SUBSAMPLING_AVERAGES, sum_of_averages
 
 __all__ = ["compose"]
@@ -42,7 +43,7 @@ def compose(
     the result says so. In the Rényi notion there is the fallback only.
 
     Averages over subsamples add up with their own kind only: of one order, coupling and
-    slice profile.
+    slice profile. Promises about slices of an output add up with nothing.
 
     Parameters
     ----------
@@ -106,6 +107,12 @@ def compose(
         _refuse_other_tables(certificates)
         return sum_of_averages(certificates, alpha, delta)
     for certificate in certificates:
+        if certificate.notion in SLICED:
+            raise CompositionError(
+                f"{certificate!r} is about slices of one output, each compared by a "
+                "coupling of its own, and two such releases can reveal together what "
+                "neither reveals alone. Release both as one stacked query."
+            )
         if not certificate.composable:
             raise CompositionError(
                 f"{certificate!r} is not composable: it bounds each output "

@@ -5,9 +5,11 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from skpuffer.exceptions import UncertifiedError
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
 
 from ._neighbours import plain_privacy
+from ._slices import SLICED
 
 if TYPE_CHECKING:
     from ._certificate import Certificate
@@ -30,6 +32,10 @@ def _rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
     """Name and value of each line except the assumptions."""
     c = certificate
     yield "promise", f"{c.notion.title}: {promise(c)}"
+    if c.profile is not None:
+        yield "slices", c.profile
+    if c.notion in SLICED:
+        yield "the vector", _of_vector(c)
     if c.confidence < 1:
         yield "confidence", f"{c.confidence:.4g} (over the public sample)"
     if c.epsilon_lower is not None:
@@ -63,6 +69,23 @@ def _rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
     yield "composition", _composition(c)
     if c.source:
         yield "source", c.source
+
+
+def _of_vector(c: "Certificate") -> str:
+    """What a sliced promise is worth of all that leaves."""
+    try:
+        known = c.after_processing()
+    except UncertifiedError:
+        worth, numbers = "rpp_epsilon", "rpp_epsilon = ∞"
+    else:
+        worth = "rpp_epsilon" if known.alpha is not None else "as much"
+        numbers = f"{known.notion.title}, {promise(known)}"
+        if known.alpha is not None:
+            numbers = f"rpp_epsilon = {known.epsilon:.4g} ({numbers})"
+    return (
+        f"{numbers}, of the noisy vector itself; what is computed from it may be worth "
+        f"{worth}"
+    )
 
 
 def _of_belief(

@@ -48,7 +48,11 @@ class Notion:
     APPROXIMATE_DP: ClassVar[Notion]
     APPROXIMATE_PUFFERFISH: ClassVar[Notion]
     APPROXIMATE_RENYI_PUFFERFISH: ClassVar[Notion]
+    AVERAGED_SLICED_PUFFERFISH: ClassVar[Notion]
+    AVERAGED_SLICED_RENYI_PUFFERFISH: ClassVar[Notion]
     ESTIMATED: ClassVar[Notion]
+    JOINT_SLICED_PUFFERFISH: ClassVar[Notion]
+    JOINT_SLICED_RENYI_PUFFERFISH: ClassVar[Notion]
     PURE_DP: ClassVar[Notion]
     PURE_PUFFERFISH: ClassVar[Notion]
     RENYI_DP: ClassVar[Notion]
@@ -156,7 +160,36 @@ _known(
     "subsampling-averaged, jointly sliced Rényi Pufferfish privacy",
     Notion.SA_AVERAGED_SLICED_RENYI_PUFFERFISH,
 )
-_known("approximate_pufferfish", "(ε, δ)-Pufferfish privacy")
+# About slices of the output, one direction at a time, and not about the output: nothing
+# about all of it follows. What holds of the output holds of each of its slices (data
+# processing), and of their mean (Zhang and Vorobeychik, Proposition B.1). One random
+# projection may keep an (epsilon, delta) promise by slices that rarely break theirs, so
+# that no mean of the slices' own epsilons follows from it.
+_known(
+    "averaged_sliced_pufferfish",
+    "the mean over slices of each one's ε in (ε, δ)-Pufferfish privacy",
+)
+_known(
+    "joint_sliced_pufferfish",
+    "(ε, δ)-Pufferfish privacy of one random projection",
+)
+_known(
+    "averaged_sliced_renyi_pufferfish",
+    "slice-averaged Rényi Pufferfish privacy",
+    Notion.AVERAGED_SLICED_PUFFERFISH,
+)
+_known(
+    "joint_sliced_renyi_pufferfish",
+    "jointly sliced Rényi Pufferfish privacy",
+    Notion.AVERAGED_SLICED_RENYI_PUFFERFISH,
+    Notion.JOINT_SLICED_PUFFERFISH,
+)
+_known(
+    "approximate_pufferfish",
+    "(ε, δ)-Pufferfish privacy",
+    Notion.AVERAGED_SLICED_PUFFERFISH,
+    Notion.JOINT_SLICED_PUFFERFISH,
+)
 _known(
     "approximate_renyi_pufferfish",
     "approximate Rényi Pufferfish privacy",
@@ -166,6 +199,7 @@ _known(
     "renyi_pufferfish",
     "Rényi Pufferfish privacy",
     Notion.APPROXIMATE_RENYI_PUFFERFISH,
+    Notion.JOINT_SLICED_RENYI_PUFFERFISH,
 )
 _known("pure_pufferfish", "pure Pufferfish privacy", Notion.RENYI_PUFFERFISH)
 _known(

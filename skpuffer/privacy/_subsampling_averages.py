@@ -3,11 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from skpuffer.exceptions import CompositionError
 
-from ._certificate import Certificate
 from ._notions import Notion
+
+if TYPE_CHECKING:
+    from ._certificate import Certificate
 
 __all__ = ["SUBSAMPLING_AVERAGES", "sum_of_averages"]
 
@@ -19,8 +22,8 @@ SUBSAMPLING_AVERAGES = (
 
 
 def sum_of_averages(
-    certificates: Sequence[Certificate], alpha: float | None, delta: float | None
-) -> Certificate:
+    certificates: "Sequence[Certificate]", alpha: float | None, delta: float | None
+) -> "Certificate":
     """Return the sum of promises that are averages over subsamples.
 
     Given all batches the runs are mechanisms on fixed tables, whose costs along any

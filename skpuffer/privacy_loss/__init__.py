@@ -24,6 +24,14 @@ from ._dominating_pairs import (
 )
 from ._gaussian import GaussianCurve
 from ._poisson_groups import GaussianPoissonGroup, GaussianPoissonPair
+from ._sliced_divergences import (
+    averaged_divergence,
+    averaged_shift_divergence,
+    joint_divergence,
+    joint_shift_divergence,
+    shift_divergence_bound,
+    sliced_gaussian_divergences,
+)
 
 __all__ = [
     "CountLawCurve",
@@ -41,10 +49,16 @@ __all__ = [
     "SubsetGroupPair",
     "SubsetPair",
     "approximate_renyi_to_approximate",
+    "averaged_divergence",
+    "averaged_shift_divergence",
     "compose_curves",
     "gaussian_renyi_divergence",
     "hockey_stick_divergence",
+    "joint_divergence",
+    "joint_shift_divergence",
     "renyi_divergence",
     "renyi_to_approximate",
     "renyi_to_delta",
+    "shift_divergence_bound",
+    "sliced_gaussian_divergences",
 ]

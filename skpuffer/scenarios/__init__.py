@@ -15,6 +15,7 @@ from ._facts import (
     RecordBelief,
     RecordDistributions,
 )
+from ._group import GroupScenario
 from ._joint import JointTableScenario
 from ._record import RecordScenario
 from ._simulator import SimulatorScenario
@@ -46,6 +47,7 @@ __all__ = [
     "DiffusionScenario",
     "Fact",
     "GaussianScenario",
+    "GroupScenario",
     "JointTableScenario",
     "LawsScenario",
     "MarkovChainScenario",

@@ -1,11 +1,12 @@
 """Tables drawn by a simulator."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from skpuffer.distributions._distributions import Samples, distribution_distance
+from skpuffer.distributions._distributions import Samples, cached_distribution_distance
 from skpuffer.exceptions import ScenarioError
 from skpuffer.releases import PublicContext
 from skpuffer.scenarios.priors._tables import bound_arrays
@@ -17,11 +18,11 @@ from ._base import (
     BoundScenario,
     Pairs,
     Scenario,
-    finite_output,
     offers,
     resolve_pairs,
 )
 from ._facts import CoupledSamples, Fact, OutputDistributions, OutputSamples
+from ._simulation import check_running, remembered_simulation, run_tables
 
 __all__ = ["SimulatorScenario"]
 
@@ -53,6 +54,15 @@ class SimulatorScenario(Scenario):
         estimate, and the certificate says so.
     random_state : int, default=0
         Seed of the simulation. It is public and has nothing to do with the noise.
+    n_jobs : int, default=None
+        How many processes run the query on the tables drawn, as joblib has it.
+    verbose : bool, default=False
+        Whether to show a progress bar of the tables.
+
+    Notes
+    -----
+    A simulation is done once in a process for all budgets: it is remembered by what the
+    tables and the query are made of, wherever that can be told.
 
     Examples
     --------
@@ -79,6 +89,8 @@ class SimulatorScenario(Scenario):
         n_draws: int = 200,
         confidence: float | None = None,
         random_state: int = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.draw = draw
         self.draw_pair = draw_pair
@@ -87,6 +99,8 @@ class SimulatorScenario(Scenario):
         self.n_draws = n_draws
         self.confidence = confidence
         self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     def check(self) -> None:
         """Check the parameters; see the class."""
@@ -96,6 +110,7 @@ class SimulatorScenario(Scenario):
                 raise ScenarioError(f"The parameter {name!r} must be callable.")
         check_count(n_draws=self.n_draws, least=2)
         check_count(random_state=self.random_state, least=0)
+        check_running(self.n_jobs, self.verbose)
         resolve_pairs(self.pairs, self.secrets, "the parameter 'secrets'")
         if self.confidence is not None:
             check_probability(confidence=self.confidence)
@@ -124,7 +139,8 @@ class _BoundSimulator(BoundScenario):
         scenario = self.scenario
         return resolve_pairs(scenario.pairs, scenario.secrets, "the simulator")
 
-    def _output(self, release, table):
+    def _read(self, table):
+        """What a table is, and the arrays that the query reads."""
         X, y = table if isinstance(table, tuple) else (table, None)
         if not is_frame(X) and not np.ndim(X):
             raise ScenarioError(
@@ -137,7 +153,32 @@ class _BoundSimulator(BoundScenario):
                 f"The simulator drew a table of {n} records, but the data has "
                 f"{self.context.n_records}: draw as many."
             )
-        return finite_output(release, *bound_arrays(self.context, X, y))
+        return "", *bound_arrays(self.context, X, y)
+
+    def _outputs(self, release, tables, shape, arranged, *made_of):
+        """Outputs on tables, remembered by all that these are made of."""
+        scenario, n_tables = self.scenario, int(np.prod(shape))
+
+        def find():
+            outputs = run_tables(
+                release,
+                map(self._read, tables()),
+                n_tables,
+                n_jobs=scenario.n_jobs,
+                verbose=scenario.verbose,
+            )
+            return tuple(map(arranged, outputs.reshape(*shape, -1)))
+
+        made_of = (
+            "tables of a simulator",
+            arranged,
+            *made_of,
+            shape,
+            int(scenario.random_state),
+            # by which the tables are read
+            replace(self.context, empirical=None),
+        )
+        return remembered_simulation(scenario, release, made_of, find)
 
     def _draw_pair(self, a, b, rng):
         tables = self.scenario.draw_pair(a, b, rng)
@@ -148,17 +189,24 @@ class _BoundSimulator(BoundScenario):
     @offers(CoupledSamples)
     def _coupled_samples(self, release: AnyRelease, norm: float) -> CoupledSamples:
         scenario = self.scenario
-        rng = np.random.default_rng(int(scenario.random_state))
-        pairs, draws = self._pairs(), []
-        for i, j in pairs:
-            a, b = scenario.secrets[i], scenario.secrets[j]
-            outputs = [
-                [self._output(release, table) for table in self._draw_pair(a, b, rng)]
-                for _ in range(scenario.n_draws)
-            ]
-            u, v = (np.array(side) for side in zip(*outputs, strict=True))
-            draws.append((0, i, j, u, v))
-        common = dict(draws=tuple(draws), secrets=tuple(scenario.secrets))
+        pairs, n_draws = self._pairs(), int(scenario.n_draws)
+        named = [(scenario.secrets[i], scenario.secrets[j]) for i, j in pairs]
+
+        def tables() -> Iterator[Any]:
+            rng = np.random.default_rng(int(scenario.random_state))
+            for a, b in named:
+                for _ in range(n_draws):
+                    yield from self._draw_pair(a, b, rng)
+
+        shape = len(pairs), n_draws, 2
+        outputs = self._outputs(
+            release, tables, shape, np.asarray, scenario.draw_pair, named
+        )
+        draws = tuple(
+            (0, i, j, found[:, 0], found[:, 1])
+            for (i, j), found in zip(pairs, outputs, strict=True)
+        )
+        common = dict(draws=draws, secrets=tuple(scenario.secrets))
         text = f"the tables are the simulator's ({scenario.n_draws} coupled draws)"
         if scenario.confidence is None:
             return CoupledSamples(certified=False, assumptions=(text,), **common)
@@ -175,31 +223,33 @@ class _BoundSimulator(BoundScenario):
         )
 
     def _independent_outputs(self, release, seed_offset=0):
-        """Outputs of independently drawn tables, by secret."""
+        """Outputs of independently drawn tables, by secret, as samples."""
         scenario = self.scenario
-        # the simulation is public: its seed may be known, the noise's may not
-        rng = np.random.default_rng([int(scenario.random_state), seed_offset])
-        return [
-            np.array(
-                [
-                    self._output(release, scenario.draw(secret, rng))
-                    for _ in range(scenario.n_draws)
-                ]
-            )
-            for secret in scenario.secrets
-        ]
+        secrets, n_draws = list(scenario.secrets), int(scenario.n_draws)
+
+        def tables() -> Iterator[Any]:
+            # the simulation is public: its seed may be known, the noise's may not
+            rng = np.random.default_rng([int(scenario.random_state), seed_offset])
+            for secret in secrets:
+                for _ in range(n_draws):
+                    yield scenario.draw(secret, rng)
+
+        # samples are remembered themselves, as distances go by their identity
+        shape = len(secrets), n_draws
+        return self._outputs(
+            release, tables, shape, Samples, scenario.draw, secrets, seed_offset
+        )
 
     @offers(OutputDistributions)
     def _output_distributions(
         self, release: AnyRelease, norm: float
     ) -> OutputDistributions:
         drawn, again = (
-            tuple(map(Samples, self._independent_outputs(release, seed_offset)))
-            for seed_offset in (0, 1)
+            self._independent_outputs(release, seed_offset) for seed_offset in (0, 1)
         )
         # distance of two samples of one distribution: sampling noise alone
         null = max(
-            distribution_distance(u, v, norm, release.units)
+            cached_distribution_distance(u, v, norm, release.units)
             for u, v in zip(drawn, again, strict=True)
         )
         return OutputDistributions(
@@ -219,7 +269,7 @@ class _BoundSimulator(BoundScenario):
     def _output_samples(self, release: AnyRelease, norm: float) -> OutputSamples:
         by_secret = self._independent_outputs(release)
         # the mixture over secrets, each with as many draws
-        draws = np.concatenate(by_secret)
+        draws = np.concatenate([one.points for one in by_secret])
         n = self.scenario.n_draws
         return OutputSamples(
             draws=draws,

@@ -54,6 +54,7 @@ def _composed() -> dict[str, Callable[[], Any]]:
     ensemble = importlib.import_module("skpuffer.ensemble")
     linear_model = importlib.import_module("skpuffer.linear_model")
     preprocessing = importlib.import_module("skpuffer.preprocessing")
+    summary = importlib.import_module("skpuffer.summary")
     return {
         "OutputPerturbation": lambda: compose.OutputPerturbation(
             LogisticRegression(C=0.1), query=["coef_", "intercept_"], sensitivity=0.2
@@ -68,6 +69,7 @@ def _composed() -> dict[str, Callable[[], Any]]:
             bounds=(-10.0, 10.0),
             accountant=accountants.PrivacyLoss(50.0, 1e-5),
         ),
+        "PrivateStatistic": lambda: summary.PrivateStatistic(sensitivity=0.2),
         # seeded within, because scikit-learn's checks seed the outermost estimator only
         "PublicPreprocessing": lambda: compose.PublicPreprocessing(
             preprocessing.RowNormClipper(),

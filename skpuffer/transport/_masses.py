@@ -58,18 +58,18 @@ def common_masses(
     were meant to agree and differ by round-off then leave a sliver of mass, which can
     only enlarge W_inf.
     """
-    a, total_a = _integers(n, u_weights=u_weights)
-    b, total_b = _integers(m, v_weights=v_weights)
+    a, total_a = integer_masses(n, u_weights=u_weights)
+    b, total_b = integer_masses(m, v_weights=v_weights)
     total = math.lcm(total_a, total_b)
-    return _rescale(a, total_a, total), _rescale(b, total_b, total)
+    return rescale(a, total_a, total), rescale(b, total_b, total)
 
 
-def _rescale(masses: Integers, old_total: int, total: int) -> Integers:
+def rescale(masses: Integers, old_total: int, total: int) -> Integers:
     kind = np.int64 if total < _INT64_TOTAL else object
     return masses.astype(kind) * (total // old_total)
 
 
-def _integers(n: int, **named: ArrayLike | None) -> tuple[Integers, int]:
+def integer_masses(n: int, **named: ArrayLike | None) -> tuple[Integers, int]:
     """Return the one named weights as integers without common factor, and their sum."""
     ((name, raw),) = named.items()
     if raw is None:

@@ -20,7 +20,7 @@ from skpuffer.utils._types import Floats, Integers
 from ._line import _atoms, _merge, wasserstein_distance
 from ._masses import _LARGEST_DENOMINATOR, common_masses
 from ._plan import TransportPlan, as_rows
-from ._points import check_points
+from ._points import check_points, moved_to_zero
 from ._radius import smallest_radius
 
 __all__ = ["NearResult", "near_radius", "near_transport"]
@@ -193,13 +193,17 @@ def near_transport(
     check_at_least_one(max_cells=max_cells)
     share = _fraction(delta)
     raw_u, raw_v, line = as_rows(U, V)
-    U, V = check_points(coordinate_scale, U=raw_u, V=raw_v)
-    scale = 1.0 if coordinate_scale is None else np.asarray(coordinate_scale, float)
+    U, V = check_points(U=raw_u, V=raw_v)
+    scale, origin = np.ones(1), np.zeros(1)
+    if coordinate_scale is not None:
+        *_, origin = moved_to_zero(U, V)
+        scale = np.asarray(coordinate_scale, float)
+        U, V = check_points(coordinate_scale, U=U, V=V)
     if U.shape[1] == 1:
         radius, plan = _on_the_line(U[:, 0], V[:, 0], u_weights, v_weights, share)
         x, y, counts, total = plan
         # the radius is of scaled coordinates, the plan of atoms as they were given
-        x, y = x * scale, y * scale
+        x, y = x * scale + origin, y * scale + origin
         if not line:
             x, y = x[:, None], y[:, None]
         return NearResult(radius, True, 0.0, TransportPlan(x, y, counts, total))
@@ -212,7 +216,8 @@ def near_transport(
     kept = None
     if found is not None:
         x, y, counts = found
-        kept = TransportPlan(x * scale, y * scale, counts, total)
+        x, y = x * scale + origin, y * scale + origin
+        kept = TransportPlan(x, y, counts, total)
     return NearResult(radius, width == 0, width, kept)
 
 

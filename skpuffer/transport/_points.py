@@ -11,6 +11,8 @@ def check_points(
 ) -> tuple[Floats, Floats]:
     """Return the two named point sets as float arrays of rows, scaled.
 
+    Scaled points may be moved, all by one vector: see :func:`moved_to_zero`.
+
     Raises
     ------
     ValueError
@@ -47,7 +49,35 @@ def check_points(
             "The parameter 'coordinate_scale' must hold one positive finite number for "
             f"each of the {first.shape[1]} columns. Got {coordinate_scale!r}."
         )
+    # scaled as they are, points far from zero would round by more than they are apart
+    first, second, _ = moved_to_zero(first, second)
     return first / scale, second / scale
+
+
+def moved_to_zero(first: Floats, second: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return points without what all of them have in common, and that vector.
+
+    Coordinates stay as they are where a difference might be rounded.
+
+    Parameters
+    ----------
+    first, second : ndarray of shape (n, d) and (m, d)
+
+    Returns
+    -------
+    first, second : ndarray of shape (n, d) and (m, d)
+    origin : ndarray of shape (d,)
+        What was taken off all points.
+    """
+    low = np.minimum(first.min(axis=0), second.min(axis=0))
+    high = np.maximum(first.max(axis=0), second.max(axis=0))
+    # exact within a factor of two (Sterbenz 1974, Floating-point computation)
+    with np.errstate(over="ignore"):
+        far = ((low > 0) & (high <= 2 * low)) | ((high < 0) & (low >= 2 * high))
+    origin = np.where(far, low, 0.0)
+    if not far.any():
+        return first, second, origin
+    return first - origin, second - origin, origin
 
 
 def merge(points: Floats, masses: Integers) -> tuple[Floats, Integers]:

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from skpuffer.accountants import (
     ApproximateWasserstein,
     AttributeGaussian,
@@ -16,9 +18,12 @@ from skpuffer.accountants import (
     OverlapAmplification,
     PrivacyLoss,
     RenyiDP,
+    ShapedWasserstein,
+    SinkhornWasserstein,
+    SlicedWasserstein,
 )
 from skpuffer.accountants._base import known_accountants
-from skpuffer.distributions import Discrete, Gaussian
+from skpuffer.distributions import Discrete, Gaussian, PointMass
 from skpuffer.papers import SampledPrivacyLoss
 from skpuffer.releases import (
     AdaptiveRelease,
@@ -220,6 +225,37 @@ class TestKantorovich(_OfDistributions):
     )
 
 
+class TestSinkhornWasserstein(_OfDistributions):
+    kind = SinkhornWasserstein
+    # a price in units of the output: with a fixed one the noise follows no other unit
+    measured = ()
+    modes = (
+        {"entropy": 1.0},
+        {"alpha": math.inf, "noise": "laplace"},
+        {"delta": 1e-5},
+    )
+
+
+class TestShapedWasserstein(AccountantContract):
+    kind = ShapedWasserstein
+    modes = (
+        {},
+        {"alpha": 4.0, "floor": 0.01},
+        {"floor": 0.0, "allow_degenerate": True},
+        {"delta": 1e-3},
+        {"delta": 1e-3, "event_delta": 1e-6},
+    )
+    growths = ("distributions",)
+    measured = growths
+    eventful = growths
+
+    def case(self, growth, size=1, unit=1.0):
+        near = Discrete(unit * np.array([[0, 0], [1, 0], [0, 2]]), [8, 9, 20])
+        far = size * unit * np.array([[1, 1], [3, 2], [0, 5]])
+        vector = QueryRelease(query=unread, n_records=N, dim=2)
+        return vector, LawsScenario([(near, Discrete(far, [8, 28, 1]))])
+
+
 class TestAttributeGaussian(AccountantContract):
     kind = AttributeGaussian
     modes = (
@@ -410,6 +446,36 @@ class TestRenyiDPWithReplacement(_OfManySteps):
     modes = ({"delta": None, "alpha": 4.0},)
     growths = ("with_replacement",)
     measured = ()
+
+
+class TestSlicedWasserstein(AccountantContract):
+    """Vectors, by all profiles; of all directions also in closed form."""
+
+    kind = SlicedWasserstein
+    modes = (
+        {},
+        {"aggregation": "joint", "profile": "basis", "per_pair": False},
+        {"alpha": 8.0, "aggregation": "joint", "method": "closed"},
+        {"profile": "uniform", "confidence": 0.9, "n_slices": 100},
+        {"aggregation": "joint", "profile": "uniform", "confidence": 0.9},
+    )
+    growths = ("points", "spread", "gaussians", "pairs")
+    measured = ("points", "spread")
+
+    def case(self, growth, size=1, unit=1.0):
+        origin, far = np.zeros(2), unit * size * np.array([3.0, 4.0])
+        pairs = {
+            "points": [(PointMass(origin), PointMass(far))],
+            "spread": [
+                (
+                    Discrete(unit * np.array([[0.0, 0.0], [1.0, 2.0]])),
+                    Discrete(np.array([far, 2 * far]), [0.3, 0.7]),
+                )
+            ],
+            "gaussians": [(Gaussian(origin, np.eye(2)), Gaussian(far, np.eye(2)))],
+            "pairs": [(PointMass(origin), PointMass(k * far)) for k in range(3)],
+        }[growth]
+        return QueryRelease(query=unread, n_records=N, dim=2), LawsScenario(pairs)
 
 
 class TestHistoryUniformCap(AccountantContract):

@@ -320,9 +320,10 @@ def test_other_noise_and_other_norms():
         scale(wide, replaced(1), 1.0, 2.0)
 
 
+@pytest.mark.parametrize("sampling", ["fixed_size", "poisson"])
 @pytest.mark.parametrize("how", SUBSAMPLINGS)
-def test_where_nothing_differs_no_noise_is_needed(how):
-    release = run(50, 5, 4)
+def test_where_nothing_differs_no_noise_is_needed(how, sampling):
+    release = run(50, 5, 4, sampling)
     scenario = offering(release, count=0, settled=True)
     found = HistoryUniformCap(1.0, 2.0, how).calibrate(release, scenario)
     assert found.noise.scale == found.certificate.epsilon == 0

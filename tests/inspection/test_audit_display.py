@@ -5,10 +5,16 @@ import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from skpuffer.accountants import PrivacyLoss
-from skpuffer.audit import distinguishing_attack, largest_tpr, membership_attack
+from skpuffer.audit import (
+    distinguishing_attack,
+    largest_tpr,
+    map_attack,
+    membership_attack,
+)
 from skpuffer.exceptions import UncertifiedError
 from skpuffer.inspection import AuditDisplay
 from skpuffer.linear_model import PrivateLogisticRegression
+from skpuffer.noise import GaussianNoise
 from skpuffer.privacy import Certificate
 
 plt = pytest.importorskip("matplotlib.pyplot")
@@ -98,3 +104,57 @@ def test_a_certificate_that_bounds_no_attack_is_refused_before_drawing(parts):
     assert not ax.lines
     with pytest.raises(ValueError, match="'labels' must have both kinds"):
         AuditDisplay.from_predictions([True, True], [0.0, 1.0])
+
+
+# -- guesses of a secret ---------------------------------------------------------------
+
+
+def guesses(epsilons):
+    points = [[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]
+    attacks, certificates = [], []
+    for epsilon in epsilons:
+        noise = GaussianNoise((4 * 25 / (2 * epsilon)) ** 0.5)
+        attacks.append(map_attack(points, noise, n_draws=500))
+        certificates.append(
+            Certificate(notion="renyi_pufferfish", epsilon=epsilon, alpha=4.0)
+        )
+    return attacks, certificates
+
+
+def test_guesses_are_drawn_against_the_budget():
+    epsilons = [8.0, 0.5, 2.0]
+    attacks, certificates = guesses(epsilons)
+    display = AuditDisplay.from_map_attacks(
+        epsilons, attacks, certificates, name="round"
+    )
+    x, y = display.line_.get_data()
+    assert list(x) == [0.5, 2.0, 8.0]
+    assert list(y) == [attacks[i].accuracy for i in (1, 2, 0)]
+    assert np.all(display.bound_.get_ydata() >= y)
+    labels = [line.get_label() for line in display.ax_.lines]
+    assert labels == ["round", "allowed (round)", "prior alone"]
+    band = display.ax_.collections[0].get_paths()[0].vertices[:, 1]
+    low, high = attacks[0].accuracy_interval()
+    assert np.isclose(band, low).any() and np.isclose(band, high).any()
+    again = AuditDisplay.from_map_attacks(
+        epsilons, attacks, name="other", ax=display.ax_
+    )
+    assert again.bound_ is None
+    labels = [line.get_label() for line in display.ax_.lines]
+    assert labels.count("prior alone") == 1
+
+
+def test_guesses_without_budgets_are_refused():
+    attacks, certificates = guesses([1.0])
+    with pytest.raises(ValueError, match="'attacks'"):
+        AuditDisplay.from_map_attacks([1.0, 2.0], attacks)
+    with pytest.raises(ValueError, match="'certificates'"):
+        AuditDisplay.from_map_attacks([1.0], attacks, certificates * 2)
+    with pytest.raises(ValueError, match="'epsilons'"):
+        AuditDisplay.from_map_attacks([], [])
+    with pytest.raises(ValueError, match="epsilons"):
+        AuditDisplay.from_map_attacks([0.0], attacks)
+    sliced = Certificate(notion="estimated", epsilon=1.0, alpha=4.0)
+    with pytest.raises(UncertifiedError):
+        AuditDisplay.from_map_attacks([1.0], attacks, [sliced])
+    assert not plt.get_fignums()

@@ -190,33 +190,27 @@ def test_an_estimate_says_why_and_gives_nothing():
         estimate.to_approximate(1e-5)
 
 
+IN_PART = {"averaged_sliced_pufferfish", "joint_sliced_pufferfish"}
+APPROXIMATE = {"approximate_pufferfish"} | IN_PART
+AVERAGED = {"averaged_sliced_renyi_pufferfish", "averaged_sliced_pufferfish"}
+# the mean of the slices' own epsilons does not follow from one random projection
+JOINT = {"joint_sliced_renyi_pufferfish", "joint_sliced_pufferfish"} | AVERAGED
+RENYI = {"renyi_pufferfish", "approximate_renyi_pufferfish"} | APPROXIMATE | JOINT
+
 IMPLIED = {
-    "pure_dp": {n for n in Notion.known if n != "estimated" and "sliced" not in n},
-    "renyi_dp": {
-        "renyi_dp",
-        "approximate_dp",
-        "renyi_pufferfish",
-        "approximate_renyi_pufferfish",
-        "approximate_pufferfish",
-    },
-    "approximate_dp": {"approximate_dp", "approximate_pufferfish"},
-    "pure_pufferfish": {
-        "pure_pufferfish",
-        "renyi_pufferfish",
-        "approximate_renyi_pufferfish",
-        "approximate_pufferfish",
-    },
-    "renyi_pufferfish": {
-        "renyi_pufferfish",
-        "approximate_renyi_pufferfish",
-        "approximate_pufferfish",
-    },
-    "approximate_renyi_pufferfish": {
-        "approximate_renyi_pufferfish",
-        "approximate_pufferfish",
-    },
-    "approximate_pufferfish": {"approximate_pufferfish"},
+    "pure_dp": {n for n in Notion.known if n != "estimated" and n[:3] != "sa_"},
+    "renyi_dp": {"renyi_dp", "approximate_dp"} | RENYI,
+    "approximate_dp": {"approximate_dp"} | APPROXIMATE,
+    "pure_pufferfish": {"pure_pufferfish"} | RENYI,
+    "renyi_pufferfish": RENYI,
+    "approximate_renyi_pufferfish": {"approximate_renyi_pufferfish"} | APPROXIMATE,
+    "approximate_pufferfish": APPROXIMATE,
     "estimated": {"estimated"},
+    # about slices: nothing of the whole output follows
+    "joint_sliced_renyi_pufferfish": JOINT,
+    "averaged_sliced_renyi_pufferfish": AVERAGED,
+    "joint_sliced_pufferfish": {"joint_sliced_pufferfish"},
+    "averaged_sliced_pufferfish": {"averaged_sliced_pufferfish"},
     # means over subsamples: nothing of the release follows
     "sa_joint_sliced_renyi_pufferfish": {
         "sa_joint_sliced_renyi_pufferfish",

@@ -20,6 +20,7 @@ from skpuffer.scenarios import (
     DependenceScenario,
     DiffusionScenario,
     GaussianScenario,
+    GroupScenario,
     JointTableScenario,
     LawsScenario,
     MarkovChainScenario,
@@ -175,6 +176,43 @@ class TestAttributeScenario(ScenarioContract):
         for kind in bound.provides(total(6)):
             fact = bound.fact(kind, total(6), 2)
             assert fact.reads_private_rows and not fact.certified
+
+
+class TestGroupScenario(ScenarioContract):
+    kind = GroupScenario
+    offered = frozenset({OutputDistributions})
+    growing = ({}, {"prior": WIDER})
+    bad = (
+        ({"column": "sex"}, "column"),
+        ({"column": ["secret", "x"]}, "column"),
+        ({"prior": None}, "prior"),
+        ({"prior": []}, "prior"),
+        ({"prior": "empirical"}, "prior"),
+        ({"prior": BoundedOdds(4.0)}, "prior"),
+        ({"n_worlds": 1}, "n_worlds"),
+        ({"n_worlds": 2.5}, "n_worlds"),
+        ({"pairs": []}, "pairs"),
+        ({"pairs": [(0, 2)]}, "pairs"),
+        ({"prior_as": "support"}, "prior_as"),
+        ({"target": "wage"}, "target"),
+        ({"random_state": -1}, "random_state"),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"verbose": "yes"}, "verbose"),
+    )
+
+    @staticmethod
+    def params():
+        return {"column": "secret", "prior": PRIOR, "prior_as": "law"}
+
+
+class TestGroupScenarioOfWorlds(TestGroupScenario):
+    """Tables drawn from the rows of each group."""
+
+    growing = ()
+
+    @staticmethod
+    def params():
+        return {"column": "secret", "prior": PRIOR, "prior_as": "law", "n_worlds": 5}
 
 
 class TestLawsScenario(ScenarioContract):

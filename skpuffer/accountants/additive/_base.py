@@ -505,7 +505,7 @@ class _AdditiveAccountant(Accountant):
         shift = self._shift(sensitivity, release)
         # proportions first: calibration multiplies them all by one factor
         if release.units is not None:
-            noise = noise.with_scale(release.units)
+            noise = noise.in_units(release.units)
         scale: float | Floats
         if sensitivity.radius == 0:
             scale = 0.0

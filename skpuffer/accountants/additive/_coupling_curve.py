@@ -9,7 +9,13 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp, ndtr
 
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.noise import CorrelatedGaussianNoise, GaussianNoise, Noise, Shift
+from skpuffer.noise import (
+    CorrelatedGaussianNoise,
+    DegenerateGaussianNoise,
+    GaussianNoise,
+    Noise,
+    Shift,
+)
 from skpuffer.privacy_loss import renyi_to_delta
 from skpuffer.privacy_loss._conversions import DEFAULT_ORDERS
 from skpuffer.utils._checks import check_order, check_real
@@ -108,7 +114,7 @@ class AtomMoves(Plain, kind="atom_moves"):
         # Rényi divergences of product distributions add up over the coordinates. Noise
         # of every family is symmetric, so a step costs what its absolute value does.
         costs: Floats
-        if isinstance(noise, CorrelatedGaussianNoise):
+        if isinstance(noise, CorrelatedGaussianNoise | DegenerateGaussianNoise):
             # D_alpha between N(s, C) and N(0, C) is alpha s' C^-1 s / 2
             costs = alpha / 2 * np.sum(noise.whitened(steps) ** 2, axis=1)
             return costs
@@ -162,6 +168,8 @@ class GaussianMoves(Plain, kind="gaussian_moves"):
             # E exp(a z^2) for z ~ N(m, v), along each principal axis of the whitened
             # move, with a = alpha (alpha - 1) / 2: finite if 2 a v < 1
             factor = noise.whitened(_square_root(self.covariance).T)
+            if not np.all(np.isfinite(factor)):
+                return math.inf  # moves that leave the subspace of the noise
             variances, axes = np.linalg.eigh(factor.T @ factor)
             means = noise.whitened(self.mean[None, :])[0] @ axes
             left = 1 - alpha * (alpha - 1) * np.maximum(variances, 0.0)

@@ -175,7 +175,7 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
         if lacks_length(sensitivity, release):
             raise InfiniteDistanceError(self._infinite(sensitivity, release, bound))
         if release.units is not None:
-            unit = unit.with_scale(release.units)
+            unit = unit.in_units(release.units)
         worst = self._worst_case_multiplier(unit, sensitivity, release)
         coupled = couplings(fact, sensitivity, release, unit.norm)
         found, moves = self._multiplier(unit, coupled, aware, release, worst)

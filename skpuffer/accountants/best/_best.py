@@ -80,9 +80,11 @@ class Best(Accountant):
     that composes is preferred, then one of differential privacy, then one that rests on
     no event, then the one with the fewest assumptions.
 
-    A noise without a finite variance comes last.
+    A noise without a finite variance comes last, and so does one of which its
+    accountant warns, such as a shape fitted to single points, unless it is named.
 
-    The notion of the certificate is that of the accountant that was taken. Where
+    The notion of the certificate is that of the accountant that was taken; its `choice`
+    names that and the runners-up, with the ratio of their errors to its own. Where
     several candidates read one public sample, each with a `confidence` only, that none
     of them errs is what the choice needs: the certificate states the confidence that is
     left by the union bound. Name fewer candidates to keep more of it.
@@ -201,38 +203,17 @@ class Best(Accountant):
 
     # -- the protocol -------------------------------------------------------------
 
-    def calibrate(
-        self,
-        release: Any,
-        scenario: Scenario | BoundScenario,
-        random_state: Any = None,
+    def _calibrated(
+        self, release: Any, scenario: Scenario | BoundScenario, random_state: Any
     ) -> Calibration:
-        """Find the least noise that any candidate keeps the promise with.
-
-        Parameters
-        ----------
-        release : QueryRelease, GradientRelease or VoteRelease
-        scenario : Scenario or BoundScenario
-        random_state : int, RandomState instance, Generator or None, default=None
-            For candidates that simulate.
-
-        Returns
-        -------
-        Calibration
-            The certificate's `choice` names the candidate that was taken and the
-            runners-up, with the ratio of their errors to its own.
-
-        Raises
-        ------
-        UnsupportedError
-            If no candidate promises this; the message holds the reason of each.
-        """
+        """Find the least noise that any candidate keeps the promise with."""
         self.check()
         bound = FactsOnce(bind(scenario, release))
         found, reasons = [], []
         for candidate in self._shown(self._asked(type(release))):
             try:
-                made = candidate.calibrate(release, bound, random_state)
+                # what those that are not taken would warn of is nobody's concern
+                made = candidate._calibrated(release, bound, random_state)
                 self._check_target(made.certificate)
             except ValueError as error:
                 reasons.append((candidate, str(error)))
@@ -240,7 +221,12 @@ class Best(Accountant):
             found.append((mean_square(made.noise, release.dim), candidate, made))
         if not found:
             raise self._none(release, bound, reasons)
-        best = least_of([error for error, *_ in found], [m for *_, m in found])
+        # what leans on single outputs is for those who ask for it by name
+        sizes = [
+            math.inf if made.warnings and self.candidates is None else error
+            for error, _, made in found
+        ]
+        best = least_of(sizes, [m for *_, m in found])
         others = sorted(
             ((error, other) for i, (error, other, _) in enumerate(found) if i != best),
             key=lambda other: other[0],
@@ -248,12 +234,13 @@ class Best(Accountant):
         least, winner, made = found[best]
         runners = [f"{name_of(other)} {ratio(error, least)}" for error, other in others]
         choice = f"{name_of(winner)}, of the least mean square error"
+        if least > min(error for error, *_ in found):
+            choice += " of those that would not warn"
         if runners:
             choice += f"; against it {', '.join(runners)}"
         made_by_all = [m.certificate for *_, m in found]
-        return Calibration(
-            made.noise, self._labelled(made.certificate, made_by_all, choice)
-        )
+        stated = self._labelled(made.certificate, made_by_all, choice)
+        return replace(made, certificate=stated)
 
     def _certified(
         self, noise: Noise, release: Any, bound: BoundScenario

@@ -37,7 +37,7 @@ def all_candidates(kind: type, but: type[Accountant]) -> list[Accountant]:
             make: Callable[..., Accountant] = known
             found += [make(noise=family) for family in families]
         else:
-            found.append(known())
+            found.append(known._candidate())
     return found
 
 

@@ -1,42 +1,39 @@
-"""Slice profiles, and the caps that clipping layer by layer gives each slice."""
+"""What clipping layer by layer caps along each slice of a profile."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import joblib
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skpuffer.utils._checks import check_masses, check_non_negative
+from skpuffer.transport import SliceProfile
+from skpuffer.utils._checks import check_non_negative
 from skpuffer.utils._types import Floats
 
-__all__ = ["SliceProfile", "layer_caps"]
-
-#: How far a direction's length may be from one.
-_UNIT = 1e-9
+__all__ = ["Slices", "layer_caps"]
 
 
 @dataclass(frozen=True)
-class SliceProfile:
-    """Directions along which a release is looked at, and how much each counts.
+class Slices:
+    """A finite slice profile, and how its slices are taken together.
 
     Parameters
     ----------
-    directions : ndarray of shape (n_slices, dim)
-        Unit vectors, of positive weight.
-    weights : ndarray of shape (n_slices,)
-        Positive, summing to one.
+    profile : SliceProfile
     averaging : {'joint', 'averaged'}
     """
 
-    directions: Floats = field(repr=False)
-    weights: Floats = field(repr=False)
+    profile: SliceProfile
     averaging: str
 
     @classmethod
     def checked(
-        cls, slices: ArrayLike, weights: ArrayLike | None, averaging: str
-    ) -> "SliceProfile":
-        """Return the profile of what a user gave.
+        cls,
+        slices: ArrayLike | SliceProfile,
+        slice_weights: ArrayLike | None,
+        averaging: str,
+    ) -> "Slices":
+        """Return what a user gave, as a profile or as directions and weights.
 
         Raises
         ------
@@ -44,36 +41,20 @@ class SliceProfile:
             If the directions are no unit vectors or leave some direction out, or the
             weights are none.
         """
-        given = np.asarray(slices)
-        if given.ndim != 2 or not given.size or given.dtype.kind not in "iuf":
+        if not isinstance(slices, SliceProfile):
+            slices = SliceProfile.finite(slices, slice_weights)
+        elif slice_weights is not None or not slices.is_finite:
             raise ValueError(
-                "The parameter 'slices' must be an array of shape (n_slices, dim), one "
-                f"direction a row. Got shape {given.shape}."
+                "The parameter 'slices' must be a finite profile, which has weights of "
+                "its own: use SliceProfile.sampled for directions of all kinds, and "
+                "omit 'slice_weights'."
             )
-        given = given.astype(float)
-        # a NaN has no length of one either
-        if not np.all(np.abs(np.linalg.norm(given, axis=1) - 1) <= _UNIT):
-            raise ValueError(
-                "The parameter 'slices' must hold unit vectors: divide each row by its "
-                "length."
-            )
-        masses = check_masses(len(given), slice_weights=weights)
-        counted = masses > 0
-        given, masses = given[counted], masses[counted]
-        # what is orthogonal to all of them would be promised nothing
-        rank = int(np.linalg.matrix_rank(given))
-        if rank < given.shape[1]:
-            raise ValueError(
-                "The parameter 'slices' must span all directions: those of positive "
-                f"weight have rank {rank} in {given.shape[1]} dimensions. Add "
-                "directions, such as the coordinate axes."
-            )
-        return cls(given, masses, averaging)
+        return cls(slices, averaging)
 
     @property
     def dim(self) -> int:
         """Number of coordinates."""
-        return int(self.directions.shape[1])
+        return self.profile.dim
 
     def squared(self, clip_norms: Floats, blocks: tuple[int, ...]) -> float:
         """Squared length of a clipped gradient along the slices, taken together.
@@ -88,16 +69,15 @@ class SliceProfile:
         float
             The weighted mean over the slices if averaged, their largest otherwise.
         """
-        caps = layer_caps(self.directions, blocks, clip_norms)
-        return float(
-            self.weights @ caps if self.averaging == "averaged" else caps.max()
-        )
+        directions, weights = self.profile.directions, self.profile.weights
+        assert directions is not None and weights is not None  # finite
+        caps = layer_caps(directions, blocks, clip_norms)
+        return float(weights @ caps if self.averaging == "averaged" else caps.max())
 
     @property
     def name(self) -> str:
         """Identifier that equal profiles share."""
-        parts = self.directions.tolist(), self.weights.tolist(), self.averaging
-        return str(joblib.hash(parts))[:16]
+        return str(joblib.hash((self.profile.name, self.averaging)))[:16]
 
 
 def layer_caps(

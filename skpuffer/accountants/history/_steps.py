@@ -11,7 +11,7 @@ from skpuffer.noise import Noise, Shift
 from skpuffer.releases import GradientRelease
 from skpuffer.utils._types import Floats
 
-from ._slices import SliceProfile
+from ._slices import Slices
 
 __all__ = ["StepMoves", "one_clipped", "step_moves"]
 
@@ -112,7 +112,7 @@ def _range(constants: Floats) -> str:
 
 
 def one_clipped(
-    release: GradientRelease, noise: Noise, profile: SliceProfile | None
+    release: GradientRelease, noise: Noise, profile: Slices | None
 ) -> float:
     """Length of the longest clipped gradient, in standard deviations of the noise.
 
@@ -121,7 +121,7 @@ def one_clipped(
     release : GradientRelease
     noise : Noise
         Gaussian.
-    profile : SliceProfile or None
+    profile : Slices or None
         Slices that each are looked at by themselves. None is the whole vector, which
         is the largest over all directions.
 

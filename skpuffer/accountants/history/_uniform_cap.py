@@ -1,6 +1,7 @@
 """The accountant of caps that hold at every history, with its three subsamplings."""
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -23,6 +24,7 @@ from skpuffer.releases import (
 )
 from skpuffer.scenarios import Adjacency, BoundScenario
 from skpuffer.scenarios._facts import arbitrary_coupling
+from skpuffer.transport import SliceProfile
 from skpuffer.utils._checks import (
     check_each,
     check_non_negative,
@@ -34,7 +36,7 @@ from skpuffer.utils._solve import largest_argument, raise_until
 
 from ._discrepancy import DISCREPANCIES
 from ._run import CappedRun
-from ._slices import SliceProfile
+from ._slices import Slices
 from ._steps import StepMoves, one_clipped, step_moves
 
 __all__ = ["HistoryUniformCap"]
@@ -100,7 +102,7 @@ class HistoryUniformCap(Accountant):
     averaging : {'joint', 'averaged'}, default='joint'
         Which sliced notion 'mean_square' is stated in: of the worst slice, or of their
         weighted mean.
-    slices : array-like of shape (n_slices, dim), default=None
+    slices : array-like of shape (n_slices, dim) or SliceProfile, default=None
         Unit vectors spanning all directions, for 'mean_square'. None is any slices. In
         a run of one step, layers that are clipped apart cost less along some of them;
         otherwise all directions count as the worst one, as later steps may copy what
@@ -145,7 +147,9 @@ class HistoryUniformCap(Accountant):
     >>> scenario = RecordScenario(k=10, relation="replace")
     >>> for subsampling in ("worst_case", "log_moment", "mean_square"):
     ...     accountant = HistoryUniformCap(8.0, 8.0, subsampling)
-    ...     noise, certificate = vars(accountant.calibrate(release, scenario)).values()
+    ...     noise, certificate, *_ = vars(
+    ...         accountant.calibrate(release, scenario)
+    ...     ).values()
     ...     print(round(noise.scale / release.divisor, 3), certificate.notion.title)
     1.0 Rényi Pufferfish privacy
     0.112 Rényi Pufferfish privacy
@@ -167,7 +171,7 @@ class HistoryUniformCap(Accountant):
         subsampling: str = "worst_case",
         *,
         averaging: str = "joint",
-        slices: ArrayLike | None = None,
+        slices: ArrayLike | SliceProfile | None = None,
         slice_weights: ArrayLike | None = None,
         lipschitz: ArrayLike | None = None,
     ) -> None:
@@ -202,10 +206,10 @@ class HistoryUniformCap(Accountant):
         if self.lipschitz is not None:
             check_each(check_non_negative, lipschitz=self.lipschitz)
 
-    def _profile(self) -> SliceProfile | None:
+    def _profile(self) -> Slices | None:
         if self.slices is None:
             return None
-        return SliceProfile.checked(self.slices, self.slice_weights, self.averaging)
+        return Slices.checked(self.slices, self.slice_weights, self.averaging)
 
     # -- the protocol -------------------------------------------------------------
 
@@ -289,7 +293,7 @@ class HistoryUniformCap(Accountant):
             )
         return tuple(fact.survival.tolist())
 
-    def _slices_of(self, release: GradientRelease) -> SliceProfile | None:
+    def _slices_of(self, release: GradientRelease) -> Slices | None:
         """Slices along which a release costs less than along the worst direction."""
         profile = self._profile()
         if profile is None:
@@ -310,7 +314,7 @@ class HistoryUniformCap(Accountant):
     def _calibrate(
         self,
         run: CappedRun,
-        profile: SliceProfile | None,
+        profile: Slices | None,
         bound: BoundScenario,
         certify: Any,
         noise: Noise,
@@ -345,8 +349,14 @@ class HistoryUniformCap(Accountant):
         self, run: CappedRun, bound: BoundScenario, own: float
     ) -> str:
         """What the accountant needs that keeps batches hidden, in a sentence."""
-        what = "RenyiDP at this order, if batches and their sizes stay hidden, "
-        least = self._hidden_scale(run, bound)
+        release, drawn = run.release, ""
+        if type(release.sampling) not in _QUICKLY_HIDDEN:
+            # of other schemes it takes seconds, and mostly more noise
+            size = min(release.batch_size or 0, release.n_records)
+            release = replace(release, sampling="poisson", batch_size=size)
+            drawn = f" and in Poisson batches of mean size {size}"
+        what = f"RenyiDP at this order{drawn}, if batches and their sizes stay hidden, "
+        least = self._hidden_scale(run, release, bound)
         if least is None:
             return f"{what}may need less noise: it was not asked here"
         return (
@@ -354,14 +364,17 @@ class HistoryUniformCap(Accountant):
             f"this has noise of scale {own:.4g}"
         )
 
-    def _hidden_scale(self, run: CappedRun, bound: BoundScenario) -> float | None:
+    def _hidden_scale(
+        self, run: CappedRun, release: GradientRelease, bound: BoundScenario
+    ) -> float | None:
         """Scale of noise that keeps the promise if batches are hidden, if quick."""
-        quick = type(run.release.sampling) in _QUICKLY_HIDDEN
-        if not quick or run.count > _QUICK_COUNT or run.law is not None:
+        if not run.moves:
+            return 0.0
+        if run.count > _QUICK_COUNT or run.law is not None:
             return None
         hidden = RenyiDP(float(self.epsilon), None, alpha=float(self.alpha))
         try:
-            return float(np.max(hidden.calibrate(run.release, bound).noise.scale))
+            return float(np.max(hidden.calibrate(release, bound).noise.scale))
         except UnsupportedError:
             return None
 
@@ -369,7 +382,7 @@ class HistoryUniformCap(Accountant):
         self,
         run: CappedRun,
         moves: StepMoves,
-        profile: SliceProfile | None,
+        profile: Slices | None,
         fact: Adjacency,
         bound: BoundScenario,
         noise: Noise,
@@ -431,7 +444,7 @@ class HistoryUniformCap(Accountant):
         return Notion.RENYI_DP if dp else Notion.RENYI_PUFFERFISH
 
     def _remarks(
-        self, run: CappedRun, profile: SliceProfile | None, relation: str
+        self, run: CappedRun, profile: Slices | None, relation: str
     ) -> tuple[str, ...]:
         """What else a certificate should say, in sentences."""
         seen = _SEEN[relation]

@@ -23,7 +23,7 @@ from skpuffer.releases import (
 )
 from skpuffer.utils._types import Floats
 
-from ._conditions import check_contracts, check_hidden
+from ._conditions import check_contracts, check_hidden, longest_step
 
 __all__ = ["IteratedSteps", "largest_batch"]
 
@@ -116,14 +116,6 @@ class IteratedSteps(GradientSteps, kind=None):
         assert optimiser is not None  # checked
         return optimiser
 
-    @property
-    def _penalty(self) -> float:
-        """Weight of the penalty that is for every parameter."""
-        optimiser, record = self._optimiser, self.release.record
-        # a direction that is not penalised does not contract
-        whole = optimiser.penalise_all or not record.intercept
-        return optimiser.l2 if whole else 0.0
-
     @cached_property
     def _steps(self) -> Floats:
         return np.array(self._optimiser.step_sizes(self.release.n_steps))
@@ -131,9 +123,17 @@ class IteratedSteps(GradientSteps, kind=None):
     @cached_property
     def _contractions(self) -> Floats:
         """Lipschitz constant of each step in the iterate, at most one."""
-        # the implicit step of a penalty follows one that does not expand; rounded up
-        shrunk = (1 + 1e-15) / (1 + self._steps * self._penalty)
-        return np.minimum(1.0, shrunk)
+        release = self.release
+        # of batches as large as can be; no step is longer than that allows: checked
+        smoothness = 2 / longest_step(release, largest_batch(release) or 0)
+        shrunk = self._optimiser.contractions(
+            release.n_steps,
+            smoothness,
+            # a direction that is not penalised does not contract
+            all_penalised=self._optimiser.penalise_all or not release.record.intercept,
+        )
+        # rounded up
+        return np.minimum(1.0, (1 + 1e-15) * np.array(shrunk))
 
     @property
     def _parts(self) -> tuple[float, ...]:

@@ -251,7 +251,7 @@ class MarkovQuilt(Accountant):
         # scales of coordinates keep the proportions of their units, so that one
         # multiplier is searched for
         if release.units is not None:
-            unit = unit.with_scale(release.units)
+            unit = unit.in_units(release.units)
         proportions = np.asarray(unit.scale) if np.ndim(unit.scale) else 1.0
 
         # by value, as long as the quilts live: model selection asks again and again

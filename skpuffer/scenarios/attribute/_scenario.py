@@ -18,6 +18,7 @@ from skpuffer.scenarios._base import (
     refuse_repeated,
     resolve_pairs,
 )
+from skpuffer.scenarios._simulation import check_running
 from skpuffer.scenarios.priors._belief import Belief
 from skpuffer.scenarios.priors._binned_law import BinnedLaw
 from skpuffer.scenarios.priors._explanation import explained
@@ -115,6 +116,16 @@ class AttributeScenario(Scenario):
         Public name of the table, by which certificates of several releases that rest
         on one coupling of it may be added up (:func:`~skpuffer.privacy.compose`). None
         names no table, and such certificates are not added.
+    n_jobs : int, default=None
+        How many processes run the query on simulated tables, as joblib has it.
+    verbose : bool, default=False
+        Whether to show a progress bar of simulated tables.
+
+    Notes
+    -----
+    Public tables are simulated once in a process for all budgets: what the query gives
+    is remembered by what the tables and the query are made of, wherever that can be
+    told.
 
     References
     ----------
@@ -145,6 +156,8 @@ class AttributeScenario(Scenario):
         n_draws: int = 100,
         random_state: int = 0,
         table: str | None = None,
+        n_jobs: int | None = None,
+        verbose: bool = False,
     ) -> None:
         self.column = column
         self.level = level
@@ -156,6 +169,8 @@ class AttributeScenario(Scenario):
         self.n_draws = n_draws
         self.random_state = random_state
         self.table = table
+        self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @property
     def needs_empirical(self) -> bool:
@@ -176,6 +191,7 @@ class AttributeScenario(Scenario):
         check_count(n_draws=self.n_draws, least=2)
         check_count(random_state=self.random_state, least=0)
         check_name(table=self.table)
+        check_running(self.n_jobs, self.verbose)
         if not isinstance(self.column, Hashable):
             raise _not_one(self.column)
         if not isinstance(self.target, Hashable):

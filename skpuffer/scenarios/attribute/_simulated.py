@@ -4,19 +4,34 @@ For queries that are no function of single records, such as a forest's importanc
 What is read off finitely many simulations is an estimate.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from skpuffer.releases import QueryRelease
-from skpuffer.scenarios._base import finite_output
 from skpuffer.scenarios._facts import CoupledSamples, OutputSamples
+from skpuffer.scenarios._simulation import remembered_simulation, run_tables
+from skpuffer.utils._types import Floats
 
-__all__ = ["coupled_samples", "output_samples"]
+__all__ = ["coupled_samples", "output_samples", "positions"]
 
 
-def _positions(rows, code, n, rng):
-    """Positions of `n` prior rows, drawn given a secret or, for None, any."""
+def positions(rows: Any, code: int | None, n: int, rng: Any) -> Any:
+    """Draw the positions of prior rows, with repeats.
+
+    Parameters
+    ----------
+    rows : PriorRows
+    code : int or None
+        Secret that is given; None is any.
+    n : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    ndarray of int of shape (n,)
+    """
     among = np.arange(len(rows.codes))
     if code is not None:
         among = among[rows.codes == code]
@@ -24,19 +39,40 @@ def _positions(rows, code, n, rng):
     return among[(rng.random(n) * len(among)).astype(int)]
 
 
-def _output(release, rows, chosen):
-    y = None if rows.y is None else rows.y[chosen]
-    return finite_output(release, rows.X[chosen], y)
+def _outputs(bound, release, draws, n_tables, *made_of) -> Floats:
+    """Outputs on tables of prior rows, remembered by what they are drawn from."""
+    scenario = bound.scenario
+
+    def find():
+        tables = (
+            ("", rows.X[chosen], None if rows.y is None else rows.y[chosen])
+            for rows, chosen in draws()
+        )
+        options = {"n_jobs": scenario.n_jobs, "verbose": scenario.verbose}
+        return run_tables(release, tables, n_tables, **options)
+
+    made_of = (
+        "tables of a prior",
+        *made_of,
+        scenario.level,
+        int(scenario.random_state),
+        int(scenario.n_draws),
+        bound.context.n_records,
+        len(bound.secrets),
+        # of rows and secrets, by content
+        tuple(rows.digest for rows in bound.priors),
+    )
+    return remembered_simulation(scenario, release, made_of, find)
 
 
 def _one_record_differs(rows, codes, n, rng):
     """Tables that differ in one record, which is drawn given each secret."""
     # the first record stands for any: they are independent and alike
-    base = _positions(rows, None, n, rng)
+    base = positions(rows, None, n, rng)
     tables = []
     for code in codes:
         table = base.copy()
-        table[0] = _positions(rows, code, 1, rng)[0]
+        table[0] = positions(rows, code, 1, rng)[0]
         tables.append(table)
     return tables
 
@@ -44,7 +80,7 @@ def _one_record_differs(rows, codes, n, rng):
 def _all_records_differ(rows, codes, n, rng):
     """Tables drawn given each secret, from common random numbers."""
     seed = int(rng.integers(2**63))
-    return [_positions(rows, code, n, np.random.default_rng(seed)) for code in codes]
+    return [positions(rows, code, n, np.random.default_rng(seed)) for code in codes]
 
 
 _COUPLINGS = {"record": _one_record_differs, "dataset": _all_records_differ}
@@ -53,21 +89,28 @@ _COUPLINGS = {"record": _one_record_differs, "dataset": _all_records_differ}
 def coupled_samples(bound: Any, release: QueryRelease) -> CoupledSamples:
     """Outputs on pairs of coupled tables; see :class:`CoupledSamples`."""
     scenario, n = bound.scenario, bound.context.n_records
-    couple = _COUPLINGS[scenario.level]
-    draws = []
-    for prior, rows in enumerate(bound.priors):
-        for i, j in bound.pairs:
-            if not (np.any(rows.codes == i) and np.any(rows.codes == j)):
-                continue
+    couple, n_draws = _COUPLINGS[scenario.level], int(scenario.n_draws)
+    known = [
+        (prior, i, j)
+        for prior, rows in enumerate(bound.priors)
+        for i, j in bound.pairs
+        if np.any(rows.codes == i) and np.any(rows.codes == j)
+    ]
+
+    def draws() -> Iterator[Any]:
+        for prior, i, j in known:
+            rows = bound.priors[prior]
             rng = np.random.default_rng([int(scenario.random_state), prior, i, j])
-            outputs = [
-                [_output(release, rows, t) for t in couple(rows, (i, j), n, rng)]
-                for _ in range(scenario.n_draws)
-            ]
-            u, v = (np.array(side) for side in zip(*outputs, strict=True))
-            draws.append((prior, i, j, u, v))
+            for _ in range(n_draws):
+                for chosen in couple(rows, (i, j), n, rng):
+                    yield rows, chosen
+
+    outputs = _outputs(bound, release, draws, 2 * len(known) * n_draws, "pairs", known)
+    found = outputs.reshape(len(known), n_draws, 2, -1)
     return CoupledSamples(
-        draws=tuple(draws),
+        draws=tuple(
+            (*at, one[:, 0], one[:, 1]) for at, one in zip(known, found, strict=True)
+        ),
         secrets=bound.secrets,
         certified=False,
         assumptions=(
@@ -80,22 +123,32 @@ def coupled_samples(bound: Any, release: QueryRelease) -> CoupledSamples:
 def output_samples(bound: Any, release: QueryRelease) -> OutputSamples:
     """Outputs on tables drawn given every secret; see :class:`OutputSamples`."""
     scenario, n = bound.scenario, bound.context.n_records
-    couple = _COUPLINGS[scenario.level]
-    outputs, groups, weights = [], [], []
-    for prior, rows in enumerate(bound.priors):
-        mass = np.bincount(rows.codes, minlength=len(bound.secrets)) / len(rows.codes)
-        for code in np.flatnonzero(mass):
+    couple, n_draws = _COUPLINGS[scenario.level], int(scenario.n_draws)
+    masses = [
+        np.bincount(rows.codes, minlength=len(bound.secrets)) / len(rows.codes)
+        for rows in bound.priors
+    ]
+    known = [
+        (prior, int(code))
+        for prior, mass in enumerate(masses)
+        for code in np.flatnonzero(mass)
+    ]
+
+    def draws() -> Iterator[Any]:
+        for prior, code in known:
+            rows = bound.priors[prior]
             rng = np.random.default_rng([int(scenario.random_state), prior, code])
-            for _ in range(scenario.n_draws):
-                (table,) = couple(rows, (code,), n, rng)
-                outputs.append(_output(release, rows, table))
-                groups.append(code)
-                # each secret by its mass under the prior, each prior alike
-                weights.append(mass[code] / scenario.n_draws / len(bound.priors))
+            for _ in range(n_draws):
+                (chosen,) = couple(rows, (code,), n, rng)
+                yield rows, chosen
+
+    outputs = _outputs(bound, release, draws, len(known) * n_draws, "single", known)
+    # each secret by its mass under the prior, each prior alike
+    weights = [masses[prior][code] / n_draws / len(masses) for prior, code in known]
     return OutputSamples(
-        draws=np.array(outputs),
-        weights=np.array(weights),
-        groups=np.array(groups),
+        draws=outputs,
+        weights=np.repeat(weights, n_draws),
+        groups=np.repeat([code for _, code in known], n_draws),
         certified=False,
         assumptions=(
             *bound.statements(),

@@ -1,0 +1,205 @@
+"""Distributions of what is released: the query's own, with Gaussian noise added."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from skpuffer.accountants import Calibration
+from skpuffer.distributions import Discrete, Distribution, Gaussian, Support
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.noise import GaussianNoise, Noise
+from skpuffer.scenarios import OutputDistributions, OutputSamples
+from skpuffer.utils._checks import check_finite
+
+if TYPE_CHECKING:
+    from skpuffer.utils._types import Floats
+
+__all__ = ["Outputs", "Released", "gaussian_noise", "read_outputs"]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Output distributions by secret, before noise.
+
+    Parameters
+    ----------
+    distributions : tuple of Distribution
+    secrets : tuple
+    prior : ndarray of shape (n_secrets,) or None
+        Masses of the secrets, where known.
+    pairs : tuple of (int, int) or None
+        Pairs that must look alike; None is all.
+    scale : float
+        The output moves by this factor times the distributions' own coordinates.
+    """
+
+    distributions: tuple[Distribution, ...]
+    secrets: tuple[Any, ...]
+    prior: Floats | None = None
+    pairs: tuple[tuple[int, int], ...] | None = None
+    scale: float = 1.0
+
+
+def read_outputs(outputs: Any) -> Outputs:
+    """Read what is given of the query's output under each secret.
+
+    Parameters
+    ----------
+    outputs : OutputDistributions, OutputSamples, sequence of Distribution or array-like
+        An array of shape (n_secrets, dim) holds the output given each secret.
+
+    Returns
+    -------
+    Outputs
+    """
+    if isinstance(outputs, OutputDistributions):
+        found = _of_distributions(outputs)
+    elif isinstance(outputs, OutputSamples):
+        found = _of_samples(outputs)
+    elif isinstance(outputs, Sequence) and any(
+        isinstance(one, Distribution) for one in outputs
+    ):
+        found = Outputs(tuple(outputs), tuple(range(len(outputs))))
+    else:
+        means = check_finite(outputs=outputs)
+        if means.ndim not in (1, 2):
+            raise ValueError(
+                "The parameter 'outputs' must be of shape (n_secrets, dim), one output "
+                f"a row. Got shape {means.shape}."
+            )
+        rows = means.reshape(len(means), -1)
+        found = Outputs(
+            tuple(Discrete(row[None]) for row in rows), tuple(range(len(rows)))
+        )
+    laws = found.distributions
+    if len(laws) < 2:
+        raise ValueError(
+            "The parameter 'outputs' must have the output under at least two secrets. "
+            f"Got {len(laws)}."
+        )
+    for law in laws:
+        _refuse_unknown(law)
+    if len({law.dim for law in laws}) > 1:
+        raise ValueError(
+            "The parameter 'outputs' mixes outputs of different lengths: "
+            f"{sorted({law.dim for law in laws})}."
+        )
+    return found
+
+
+def gaussian_noise(noise: Noise | Calibration) -> GaussianNoise:
+    """Return the Gaussian noise that is given, by itself or in a calibration."""
+    found = noise.noise if isinstance(noise, Calibration) else noise
+    if not isinstance(found, Noise):
+        raise TypeError(
+            "The parameter 'noise' must be a noise of skpuffer.noise or an "
+            f"accountant's Calibration. Got {noise!r}."
+        )
+    if not isinstance(found, GaussianNoise):
+        raise UnsupportedError(
+            f"The parameter 'noise' is {found.family} noise, and this is for Gaussian "
+            "noise. Draw outputs in two worlds, and use distinguishing_attack."
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Released:
+    """Distribution of an output with Gaussian noise: a mixture of Gaussians.
+
+    Parameters
+    ----------
+    atoms : ndarray of shape (n_atoms, dim)
+        Means of the components.
+    log_weights : ndarray of shape (n_atoms,)
+    covariance : ndarray of shape (dim, dim)
+        Of each of them.
+    """
+
+    atoms: Floats
+    log_weights: Floats
+    covariance: Floats
+
+    @classmethod
+    def of(cls, law: Distribution, noise: GaussianNoise, scale: float) -> Self:
+        """Add noise to the distribution of an output.
+
+        Parameters
+        ----------
+        law : Distribution
+        noise : GaussianNoise
+        scale : float
+            Factor of the output.
+
+        Returns
+        -------
+        Released
+        """
+        covariance = noise.covariance_matrix(law.dim)
+        if isinstance(law, Gaussian):
+            spread = covariance + scale**2 * law.covariance
+            return cls(scale * law.mean[None], np.zeros(1), spread)
+        assert isinstance(law, Discrete)
+        kept = law.masses > 0
+        atoms = scale * law.points[kept].astype(float)
+        return cls(atoms, np.log(law.masses[kept]), covariance)
+
+
+def _refuse_unknown(law: Any) -> None:
+    if not isinstance(law, Discrete | Gaussian):
+        raise UnsupportedError(
+            f"The parameter 'outputs' has a {type(law).__name__}, of which no mixture "
+            "with Gaussian noise is computed. Give atoms (Discrete, Samples) or a "
+            "Gaussian."
+        )
+    if isinstance(law, Support):
+        raise UnsupportedError(
+            "The parameter 'outputs' has a Support, of which the masses are unknown: "
+            "no guess is the best one. Give a Discrete distribution."
+        )
+
+
+def _of_distributions(fact: OutputDistributions) -> Outputs:
+    if fact.common_part_removed:
+        raise UnsupportedError(
+            "The distributions are of one record's contribution, the part that all "
+            "secrets have in common removed: an attack on them would be on something "
+            "else than what is released. Give the distributions of the whole output, "
+            "or draw outputs and use distinguishing_attack."
+        )
+    if len(fact.distributions) != 1:
+        raise UnsupportedError(
+            f"There are {len(fact.distributions)} priors, and an attacker holds one of "
+            "them: give the distributions under one prior, as a list."
+        )
+    given = fact.distributions[0]
+    here = [i for i, law in enumerate(given) if law is not None]
+    place = {i: at for at, i in enumerate(here)}
+    known = None if fact.probabilities is None else fact.probabilities[0]
+    prior = None
+    if known is not None:
+        masses = np.asarray(known, dtype=float)[here]
+        prior = masses / masses.sum()
+    return Outputs(
+        tuple(law for law in given if law is not None),
+        tuple(fact.secrets[i] for i in here),
+        prior,
+        tuple((place[i], place[j]) for i, j in fact.pairs if {i, j} <= place.keys()),
+        fact.scale,
+    )
+
+
+def _of_samples(fact: OutputSamples) -> Outputs:
+    groups = np.unique(fact.groups)
+    laws, masses = [], []
+    for group in groups:
+        rows = fact.groups == group
+        mass = float(fact.weights[rows].sum())
+        laws.append(Discrete(fact.draws[rows], fact.weights[rows] / mass))
+        masses.append(mass)
+    prior = np.array(masses) / sum(masses)
+    return Outputs(tuple(laws), tuple(groups.tolist()), prior)

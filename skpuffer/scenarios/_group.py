@@ -1,0 +1,396 @@
+"""Which group of people a whole table is about."""
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from skpuffer.distributions._distributions import Discrete, PointMass, Samples
+from skpuffer.exceptions import ScenarioError
+from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.utils._checks import check_count, check_option
+from skpuffer.utils._types import Floats
+
+from ._base import AnyRelease, BoundScenario, Pairs, Rows, Scenario, offers
+from ._facts import Fact, OutputDistributions
+from ._simulation import check_running, remembered_simulation, run_tables
+from .attribute import AttributeScenario
+from .attribute._bound import BoundAttribute
+from .attribute._simulated import positions
+from .priors._belief import Belief
+from .priors._tables import ReferenceTable
+
+__all__ = ["GroupScenario"]
+
+#: Public rows, or how they are drawn.
+Table: TypeAlias = (
+    ArrayLike | pd.DataFrame | ReferenceTable | Callable[[np.random.Generator], Any]
+)
+
+
+class GroupScenario(Scenario):
+    """The secret is which group a whole table is about: a race, a sex, a quintile.
+
+    The table that is fitted has the records of one group, and nobody who sees the
+    release shall tell of which. What the groups are like is public: the query is run on
+    the rows that each has in the prior, and the noise covers how far its outputs are
+    apart.
+
+    Parameters
+    ----------
+    column : str or int
+        The column of the group, as the prior calls it. The query does not read it: the
+        data may have it, with one value in all records, and it is dropped before
+        fitting and ignored in prediction. Of a number that groups are cut from, such
+        as a grade by quintile, the cut is a column of its own.
+    prior : table, callable, or list of these
+        Public rows of all groups, with the column in them, and for a supervised model
+        the target; or a callable of a NumPy generator that returns such. A list of
+        these is a set of beliefs, and the promise holds for each. A group that a table
+        does not have is ruled out by that belief, and is not compared under it. The
+        private table is of one group and says nothing of the others, so there is no
+        ``'empirical'`` prior; a prior that holds its rows is found out, and the
+        certificate is an estimate.
+    n_worlds : int, default=None
+        None takes what the query gives on the rows of a group as they are: one output
+        for each. An integer draws so many tables for each group, of as many records as
+        the private one, with replacement from the rows of the group (bootstrap), and
+        takes the distribution of the outputs.
+    pairs : 'all' or list of (value, value), default='all'
+        The groups that must look alike.
+    prior_as : {'sample', 'law'}, default=None
+        How far the prior is trusted. None is 'sample'.
+
+        - 'sample': rows and worlds are draws from an unknown distribution. The
+          certificate is an estimate.
+        - 'law': the attacker's belief is exactly that of the prior: the one output of
+          each group, or any of its `n_worlds` worlds with equal probability. The
+          promise is certified for that belief, and for no other.
+    target : str or int, default=None
+        The prior's column that is the target of supervised models. None takes the
+        name of `y` at fit, if it has one that the prior knows.
+    random_state : int, default=0
+        Seed of the worlds. It is public and has nothing to do with the noise.
+    n_jobs : int, default=None
+        How many processes run the query on the tables, as joblib has it.
+    verbose : bool, default=False
+        Whether to show a progress bar of the tables.
+
+    See Also
+    --------
+    AttributeScenario : The secret is the value of each single record, or one that all
+        records share and whose tables are coupled.
+
+    Notes
+    -----
+    Sizes are public: the number of records of the private table, which is that of its
+    group, and of the groups in the prior. Where groups have other sizes it is an
+    assumption, stated in the certificate, that the number tells nothing of the group.
+    Under ``n_worlds=None`` a sum over records is taken of as many as the private table
+    has, in the proportions of the group's rows; any other query is run on these rows as
+    they are.
+
+    One output for each group leaves nothing uncertain but the noise. Then noise need
+    only hide the differences of these few vectors, and an attacker who knows more of
+    the table than that it is one of them is promised nothing.
+
+    Tables are simulated once in a process for all budgets: outputs are remembered by
+    what the tables and the query are made of, wherever that can be told.
+
+    References
+    ----------
+    Zhang and Vorobeychik, Sliced Rényi Pufferfish privacy, section 6.1. Pierquin et al.
+    (2024), Rényi Pufferfish privacy, Theorem 3.3.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from skpuffer.accountants import GeneralWasserstein
+    >>> from skpuffer.scenarios import GroupScenario
+    >>> from skpuffer.summary import PrivateMean
+    >>> public = pd.DataFrame({"sex": ["f", "f", "m", "m"], "age": [30, 40, 40, 60]})
+    >>> private = pd.DataFrame({"age": [33, 41, 35, 38, 29]})  # of one sex
+    >>> mean = PrivateMean(
+    ...     GroupScenario("sex", prior=public, prior_as="law"),
+    ...     GeneralWasserstein(epsilon=1.0, alpha=4.0, delta=None),
+    ...     bounds=(0, 100),
+    ... ).fit(private)
+    >>> mean.noise_.std(1).round(2)  # of a distance of 15 years, times sqrt(2)
+    array([21.21])
+    """
+
+    def __init__(
+        self,
+        column: Hashable,
+        *,
+        prior: Table | Sequence[Table],
+        n_worlds: int | None = None,
+        pairs: Pairs = "all",
+        prior_as: str | None = None,
+        target: Hashable | None = None,
+        random_state: int = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.column = column
+        self.prior = prior
+        self.n_worlds = n_worlds
+        self.pairs = pairs
+        self.prior_as = prior_as
+        self.target = target
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @property
+    def trust(self) -> str:
+        """How far the prior is trusted; see the parameter `prior_as`."""
+        return "sample" if self.prior_as is None else self.prior_as
+
+    def check(self) -> None:
+        """Check the parameters; see the class."""
+        if self.n_worlds is not None:
+            check_count(n_worlds=self.n_worlds, least=2)
+        if self.prior_as is not None:
+            check_option(("sample", "law"), prior_as=self.prior_as)
+        check_running(self.n_jobs, self.verbose)
+        if isinstance(self.prior, str):
+            raise ScenarioError(
+                "The parameter 'prior' must be a public table with rows of all groups, "
+                "a callable that draws one, or a list of these. Got "
+                f"{self.prior!r}; the private table is of one group and says nothing "
+                "of the others."
+            )
+        if any(isinstance(prior, Belief) for prior in self._priors()):
+            raise ScenarioError(
+                "The parameter 'prior' is a declared belief, which has no rows of the "
+                "groups for the query to run on. Give a public table."
+            )
+        self._as_attribute().check()
+
+    def _priors(self) -> list[Any]:
+        prior: Any = self.prior
+        return list(prior) if isinstance(prior, list | tuple) else [prior]
+
+    def _as_attribute(self) -> AttributeScenario:
+        """Return the secret as a value that all records share, with the same tables."""
+        return AttributeScenario(
+            self.column,
+            level="dataset",
+            prior=self.prior,
+            pairs=self.pairs,
+            prior_as=self.trust,
+            target=self.target,
+            random_state=self.random_state,
+        )
+
+    def secret_position(
+        self, feature_names: Sequence[Hashable] | None, n_features: int
+    ) -> int | None:
+        """Position of the column of the group among those of a table, or None."""
+        return self._as_attribute().secret_position(feature_names, n_features)
+
+    def check_numbers(self, labels: Sequence[int] | None, position: int | None) -> None:
+        """Refuse a frame with numbers for names by which a position is in doubt."""
+        self._as_attribute().check_numbers(labels, position)
+
+    def check_secret(self, secret: ArrayLike) -> None:
+        """Refuse a table of several groups, or of one that no prior has.
+
+        Parameters
+        ----------
+        secret : ndarray of shape (n_records,)
+
+        Raises
+        ------
+        ScenarioError
+        """
+        if len(set(np.asarray(secret).tolist())) > 1:
+            raise ScenarioError(
+                f"The secret of GroupScenario is which group of {self.column!r} the "
+                "whole table is about, but the data has records of several. Fit on the "
+                "records of one group; for a secret of single records use "
+                "AttributeScenario(..., level='record')."
+            )
+        self._as_attribute().check_secret(secret)
+
+    def declared_bounds(self, context: PublicContext) -> tuple[Floats, Floats] | None:
+        """Return the range of each feature over the public prior tables."""
+        return self._as_attribute().declared_bounds(context)
+
+    def public_table(self) -> pd.DataFrame | None:
+        """Return the rows of all prior tables, without the group and the target."""
+        return self._as_attribute().public_table()
+
+    def bind(self, context: PublicContext) -> BoundScenario:
+        """Bind to the public facts of a table; see :class:`Scenario`."""
+        self.check()
+        return _BoundGroup(self, context)
+
+    def __repr__(self) -> str:
+        n_priors = len(self._priors())
+        prior = "<table>" if n_priors == 1 else f"<{n_priors} tables>"
+        parts = [f"{self.column!r}, prior={prior}, n_worlds={self.n_worlds!r}"]
+        if not isinstance(self.pairs, str):
+            parts.append(f"pairs={self.pairs!r}")
+        return f"GroupScenario({', '.join(parts)}, prior_as={self.trust!r})"
+
+
+class _BoundGroup(BoundScenario):
+    def __init__(self, scenario: Any, context: PublicContext) -> None:
+        super().__init__(scenario, context)
+        self._table = BoundAttribute(scenario._as_attribute(), context)
+        #: Rows of each group, by prior.
+        self._sizes = [
+            np.bincount(rows.codes, minlength=len(self.secrets))
+            for rows in self._table.priors
+        ]
+        if scenario.n_worlds is not None:
+            self._check_sizes()
+
+    @property
+    def secrets(self) -> tuple[Any, ...]:
+        """Labels of the groups."""
+        return self._table.secrets
+
+    def leaks(self, X: Rows, secret: ArrayLike | None = None) -> tuple[str, ...]:
+        """Sentence, if a prior is the private table or has half of its rows."""
+        return self._table.leaks(X, secret)
+
+    def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
+        if not release.is_one_output:
+            return frozenset()  # simulated is one output alone
+        return frozenset({OutputDistributions})
+
+    @offers(OutputDistributions)
+    def _output_distributions(
+        self, release: QueryRelease, norm: float
+    ) -> OutputDistributions:
+        scenario, n = self.scenario, self.context.n_records
+        made_of = (
+            "tables of groups",
+            scenario.n_worlds,
+            scenario.trust,
+            int(scenario.random_state),
+            release.is_integer,
+            # of rows as they are, a query knows only their own number
+            n if scenario.n_worlds is not None or release.is_sum else None,
+            len(self.secrets),
+            # of rows and groups, by content
+            tuple(rows.digest for rows in self._table.priors),
+        )
+        return OutputDistributions(
+            distributions=remembered_simulation(
+                scenario, release, made_of, lambda: self._found(release)
+            ),
+            secrets=self.secrets,
+            pairs=self._table.pairs,
+            # share of each group in the prior's rows
+            probabilities=tuple(tuple(size / size.sum()) for size in self._sizes),
+            certified=scenario.trust == "law",
+            assumptions=self.statements(),
+        )
+
+    def _found(self, release: QueryRelease) -> tuple[tuple[Any, ...], ...]:
+        """Distributions of the output by prior and group, None without rows."""
+        scenario, n = self.scenario, self.context.n_records
+        n_each = 1 if scenario.n_worlds is None else int(scenario.n_worlds)
+        known = [
+            (prior, code)
+            for prior, size in enumerate(self._sizes)
+            for code in np.flatnonzero(size)
+        ]
+        outputs = run_tables(
+            release,
+            self._tables(known),
+            len(known) * n_each,
+            n_jobs=scenario.n_jobs,
+            verbose=scenario.verbose,
+        ).reshape(len(known), n_each, -1)
+        whole = release.is_integer and release.is_sum
+        found: list[list[Any]] = [[None] * len(self.secrets) for _ in self._sizes]
+        for (prior, code), points in zip(known, outputs, strict=True):
+            if scenario.n_worlds is not None:
+                kind = Discrete if scenario.trust == "law" else Samples
+                found[prior][code] = kind(points)
+                continue
+            point = points[0]
+            if release.is_sum:
+                # a sum grows with its records: of so many as the private table has
+                point = n / self._sizes[prior][code] * point
+            found[prior][code] = PointMass(np.rint(point) if whole else point)
+        return tuple(map(tuple, found))
+
+    def _check_sizes(self) -> None:
+        """Refuse to draw worlds from one row, which would all be alike."""
+        for size in self._sizes:
+            single = [self.secrets[code] for code in np.flatnonzero(size == 1)]
+            if single:
+                raise ScenarioError(
+                    f"The parameter 'prior' has one row only of the groups {single!r} "
+                    f"of {self.scenario.column!r}, from which no worlds can be drawn: "
+                    "add rows of them, leave these groups out, or take n_worlds=None."
+                )
+
+    def _tables(self, known: list[Any]) -> Iterator[tuple[str, Any, Any]]:
+        """Tables of each group, one after the other."""
+        scenario, n = self.scenario, self.context.n_records
+        for prior, code in known:
+            rows = self._table.priors[prior]
+            # the prior is public, and so is the label
+            what = f"the group {self.secrets[code]!r} of {scenario.column!r}"
+            if scenario.n_worlds is None:
+                chosen = np.flatnonzero(rows.codes == code)
+                yield f"the rows of {what}", *_taken(rows, chosen)
+                continue
+            rng = np.random.default_rng([int(scenario.random_state), prior, code])
+            for _ in range(scenario.n_worlds):
+                chosen = positions(rows, code, n, rng)
+                yield f"a table drawn from the rows of {what}", *_taken(rows, chosen)
+
+    def statements(self) -> tuple[str, ...]:
+        """Assumptions of the groups and of the prior, in sentences."""
+        scenario, n = self.scenario, self.context.n_records
+        tables = self._table._tables
+        named = " and ".join(
+            f"{len(table)} rows (digest {table.digest[:12]})" for table in tables
+        )
+        of = "the public prior table" if len(tables) == 1 else "a public prior table"
+        if scenario.n_worlds is None:
+            world = (
+                "the output that the group's rows give (of a sum, in the proportions "
+                f"of these rows and of {n} records; counts are whole)"
+            )
+        else:
+            world = (
+                f"the output on one of {scenario.n_worlds} tables of {n} records drawn "
+                f"from the group's rows by the public seed {scenario.random_state}, "
+                "each as likely as the others"
+            )
+        if scenario.trust == "law":
+            belief = (
+                f"the attacker's belief is exactly that of {of}, of {named}: {world}"
+            )
+        else:
+            belief = (
+                f"{of}, of {named}, is a sample of the attacker's belief, whose "
+                f"distribution is otherwise unknown; what stands for it is {world}"
+            )
+        _, _, _, columns, *rest = self._table.statements()
+        labels = ", ".join(repr(s) for s in self.secrets)
+        return (
+            f"the secret is which group of {scenario.column!r} the whole table is "
+            f"about, one of {labels}; groups not named here are not protected",
+            "the query reads records of that group only; the sizes of all groups are "
+            f"public, and the number of records ({n}) is taken to tell nothing of "
+            "which group it is",
+            belief,
+            columns,
+            *rest,
+        )
+
+
+def _taken(rows: Any, chosen: Any) -> tuple[Any, Any]:
+    return rows.X[chosen], None if rows.y is None else rows.y[chosen]

@@ -1,0 +1,242 @@
+"""Private statistics of any kind: a function of the table, released with noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from skpuffer._stated_sensitivity import StatedSensitivityMixin
+from skpuffer._vector_query import VectorQuery
+from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.releases import QueryRelease, Sensitivity
+from skpuffer.utils._sklearn import Interval
+from skpuffer.utils._unquoted import unquoted
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.accountants import Accountant
+    from skpuffer.base import Task
+    from skpuffer.scenarios import Scenario
+    from skpuffer.schema import Schema
+    from skpuffer.utils._types import Floats, RandomState
+
+__all__ = ["PrivateStatistic"]
+
+#: Function of a table, which returns numbers.
+Statistic: TypeAlias = Callable[[Any], Any]
+
+
+class PrivateStatistic(StatedSensitivityMixin, PrivateEstimatorMixin):
+    """Any function of the table, with noise: a statistic of your own.
+
+    The function is computed on the private table as it is; what leaves is its value
+    with noise. How far that may move must be known: give a scenario that offers
+    distributions of it or simulates whole tables
+    (:class:`~skpuffer.scenarios.SimulatorScenario`,
+    :class:`~skpuffer.scenarios.AttributeScenario`,
+    :class:`~skpuffer.scenarios.LawsScenario`), or a `sensitivity`.
+
+    Parameters
+    ----------
+    statistic : callable, default=None
+        Takes the table and returns numbers, an array of any shape that does not depend
+        on the records. The table is a data frame if it was given with names, else an
+        array; of floats, without the secret column. None is the mean and the standard
+        deviation (of the population) of each column, an array of shape (2, n_features).
+    scenario : Scenario, default=None
+        What is secret. None is one record, added or removed: differential privacy.
+    accountant : Accountant, default=None
+        How the loss is counted. None is (1, 1e-5)-differential privacy by
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
+        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
+    units : array-like of shape (n_outputs,), default=None
+        Public unit of each number, to which its noise is in proportion: half of its
+        range, say. Without, years and rates would get noise of one size. A covariance
+        of the noise is one in these units.
+    sensitivity : float or Sensitivity, default=None
+        How far the numbers move at most when one record changes, in `units`. A number
+        is the l2 norm of the move when a record is replaced, and when one is added or
+        removed; a :class:`~skpuffer.releases.Sensitivity` tells the two, and norms,
+        apart. It is yours to prove: the certificate states it as an assumption.
+    n_outputs : int, default=None
+        Public number of numbers, where neither `units` nor the scenario says it.
+        Laplace noise needs it, to turn an l2 `sensitivity` into an l1 one, and
+        :class:`~skpuffer.accountants.SlicedWasserstein`, for its directions.
+    schema : Schema, default=None
+        Public code book of the table: raw columns are read by it, texts and gaps among
+        them. A level becomes a column of zeros and ones, whose mean is its rate;
+        ``feature_map_.names`` says which. See :class:`~skpuffer.schema.Schema`.
+    random_state : int, RandomState instance, Generator or None, default=None
+        None draws noise from the operating system's entropy. A seed warns.
+
+    Attributes
+    ----------
+    value_ : ndarray or float
+        The noisy numbers, in the shape that `statistic` gave them.
+    certificate_ : Certificate
+        What was promised, in which notion, under which assumptions.
+    noise_ : Noise
+        The noise that was added.
+    accountant_ : Accountant
+        The accountant that set it.
+    feature_map_ : Encoding
+        Public map from raw columns to those that are read, whose names are
+        ``feature_map_.names``; only with a `schema`.
+    n_features_in_ : int
+        Number of features, the secret column not counted.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if all are strings.
+
+    See Also
+    --------
+    PrivateSummary : Moments, rates and counts, whose sensitivity is known.
+    skpuffer.compose.OutputPerturbation : Parameters of any estimator.
+
+    Notes
+    -----
+    The function is foreign code on private rows: it is run in silence, and what its
+    errors say is withheld. A random one needs a fixed seed, so that two tables differ
+    in their records only.
+
+    Examples
+    --------
+    A mean, a standard deviation and a rate, under the belief that a table is one or the
+    other of two public ones:
+
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from skpuffer.accountants import GeneralWasserstein
+    >>> from skpuffer.distributions import PointMass
+    >>> from skpuffer.scenarios import LawsScenario
+    >>> from skpuffer.summary import PrivateStatistic
+    >>> def summary(table):
+    ...     age = table["age"]
+    ...     return [age.mean(), age.std(ddof=0), (table["amount"] > 0).mean()]
+    >>> scenario = LawsScenario(
+    ...     [(PointMass([39.0, 13.0, 0.10]), PointMass([37.0, 14.0, 0.05]))]
+    ... )
+    >>> rng = np.random.default_rng(0)
+    >>> table = pd.DataFrame({"age": rng.integers(17, 91, 500), "amount": 0.0})
+    >>> model = PrivateStatistic(
+    ...     summary, scenario, GeneralWasserstein(1.0, 4.0), units=[36.5, 36.5, 0.5]
+    ... ).fit(table)
+    >>> model.value_.shape
+    (3,)
+    >>> model.noise_.std(3).round(2).tolist()
+    [6.05, 6.05, 0.08]
+    """
+
+    # in the units of the data, in which statistics are read
+    _schema_scale = "raw"
+
+    _parameter_constraints: dict[str, Any] = {
+        **PrivateEstimatorMixin._parameter_constraints,
+        "statistic": [callable, None],
+        "units": ["array-like", None],
+        "sensitivity": [Real, Sensitivity, None],
+        "n_outputs": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(
+        self,
+        statistic: Statistic | None = None,
+        scenario: Scenario | None = None,
+        accountant: Accountant | None = None,
+        *,
+        units: ArrayLike | None = None,
+        sensitivity: Sensitivity | float | None = None,
+        n_outputs: int | None = None,
+        schema: Schema | None = None,
+        random_state: RandomState = None,
+    ):
+        self.statistic = statistic
+        self.scenario = scenario
+        self.accountant = accountant
+        self.units = units
+        self.sensitivity = sensitivity
+        self.n_outputs = n_outputs
+        self.schema = schema
+        self.random_state = random_state
+
+    def _check_parameters(self, scenario: Scenario) -> None:
+        if self.statistic is not None and not callable(self.statistic):
+            raise ValueError(
+                "The parameter 'statistic' must be a function of the table. Got "
+                f"{self.statistic!r}."
+            )
+        self._check_stated(scenario)
+
+    def _release(self, task: Task) -> QueryRelease:
+        context: Any = task.context
+        names = context.feature_names
+        if context.feature_map is not None:
+            # of the columns that are read, where it has names for them
+            names = getattr(context.feature_map, "names", None)
+        statistic = _means_and_deviations if self.statistic is None else self.statistic
+        dim = self._public_length(task.scenario)
+        return QueryRelease(
+            query=_StatisticQuery(statistic, names, dim),
+            name=_name_of(statistic),
+            n_records=context.n_records,
+            dim=dim,
+            units=self._stated_units(),
+            sensitivity=self._stated_sensitivity(),
+            context=context,
+            assumptions=(
+                "the shape of the released array is public",
+                *self._stated_assumptions(),
+            ),
+        )
+
+    def _publish(self, value: Any, release: Any) -> None:
+        # the query kept the shape; of the values there is the noisy vector only
+        (self.value_,) = release.query.split(value)
+
+
+class _StatisticQuery(VectorQuery):
+    """Query that computes a function of one table.
+
+    Parameters
+    ----------
+    statistic : callable
+    names : sequence of str or None
+        Columns, for a function that reads them by name.
+    dim : int or None
+    """
+
+    _parameter, _source = "statistic", "table"
+
+    def __init__(self, statistic: Statistic, names: Any, dim: int | None):
+        super().__init__(dim)
+        self._statistic = statistic
+        self._names = None if names is None else list(names)
+
+    def content(self) -> tuple[Any, ...]:
+        """Return all that makes up the query: equal ones give equal vectors."""
+        return self._statistic, self._names, self._dim
+
+    def __call__(self, X: Floats, y: Any) -> Floats:
+        """Return the stacked numbers of one table."""
+        table: Any = X
+        if self._names is not None:
+            table = pd.DataFrame(X, columns=self._names)
+        found = unquoted("The parameter 'statistic'", self._statistic, table)
+        return self._stacked([found])
+
+
+def _means_and_deviations(table: Any) -> Floats:
+    """Means, and standard deviations of the population, of the columns."""
+    rows = np.asarray(table, dtype=float)
+    return np.array([rows.mean(axis=0), rows.std(axis=0)])
+
+
+def _name_of(statistic: Statistic) -> str:
+    if statistic is _means_and_deviations:
+        return "means and standard deviations"
+    name = getattr(statistic, "__name__", type(statistic).__name__)
+    return "statistic" if name == "<lambda>" else str(name)

@@ -1,0 +1,231 @@
+"""Slice profiles: directions along which vectors are looked at, and their weights."""
+
+import warnings
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Self
+
+import joblib
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skpuffer.exceptions import PrivacyWarning
+from skpuffer.utils._checks import check_count, check_masses
+from skpuffer.utils._types import Floats
+
+__all__ = ["SliceProfile"]
+
+#: How far a direction's length may be from one.
+_UNIT = 1e-8
+
+#: Least eigenvalue of the frame, times the dimension, below which a profile looks along
+#: some direction much less than along others.
+_UNEVEN = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class SliceProfile:
+    """Directions along which a vector is looked at, and how much each counts.
+
+    Made by one of its constructors. Equal to profiles of the same directions and
+    weights, in this order.
+
+    Parameters
+    ----------
+    dim : int
+        Number of coordinates.
+    directions : ndarray of shape (n_slices, dim) or None
+        Unit vectors of positive weight; None is all directions, uniformly.
+    weights : ndarray of shape (n_slices,) or None
+        Positive, summing to one.
+
+    Examples
+    --------
+    >>> from skpuffer.transport import SliceProfile
+    >>> profile = SliceProfile.finite([[1, 0], [0, 1], [0.6, 0.8]])
+    >>> profile.n_slices, profile.rank
+    (3, 2)
+    >>> SliceProfile.uniform(5)
+    SliceProfile.uniform(dim=5)
+    """
+
+    dim: int
+    directions: Floats | None = field(default=None, repr=False)
+    weights: Floats | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        # its name, by which profiles are told apart, is worked out once
+        for array in (self.directions, self.weights):
+            if array is not None:
+                array.setflags(write=False)
+
+    # -- constructors -------------------------------------------------------------
+
+    @classmethod
+    def finite(
+        cls,
+        slices: ArrayLike,
+        slice_weights: ArrayLike | None = None,
+        *,
+        normalize: bool = False,
+        allow_degenerate: bool = False,
+    ) -> Self:
+        """Return the profile of some directions.
+
+        Parameters
+        ----------
+        slices : array-like of shape (n_slices, dim)
+            Unit vectors, one a row.
+        slice_weights : array-like of shape (n_slices,), default=None
+            Equal if None. Directions without weight are left out.
+        normalize : bool, default=False
+            Whether to divide each direction by its length first.
+        allow_degenerate : bool, default=False
+            Whether the directions may leave some direction out: along that one nothing
+            would be promised at all.
+
+        Returns
+        -------
+        SliceProfile
+
+        Raises
+        ------
+        ValueError
+            If the directions are no unit vectors or do not span the space, or the
+            weights are none.
+        """
+        given = np.asarray(slices)
+        if given.ndim != 2 or not given.size or given.dtype.kind not in "iuf":
+            raise ValueError(
+                "The parameter 'slices' must be an array of shape (n_slices, dim), "
+                f"one direction a row. Got shape {given.shape}."
+            )
+        given = given.astype(float) + 0.0  # of two zeros the one without a sign
+        lengths = np.linalg.norm(given, axis=1)
+        if normalize:
+            if not np.all(np.isfinite(lengths) & (lengths > 0)):
+                raise ValueError(
+                    "The parameter 'slices' must hold finite vectors other than "
+                    "zero, which has no direction."
+                )
+            given = given / lengths[:, None]
+        # a NaN has no length of one either
+        elif not np.all(np.abs(lengths - 1) <= _UNIT):
+            raise ValueError(
+                "The parameter 'slices' must hold unit vectors: divide each row by "
+                "its length, or use normalize=True."
+            )
+        masses = check_masses(len(given), slice_weights=slice_weights)
+        counted = masses > 0
+        profile = cls(given.shape[1], given[counted], masses[counted])
+        if profile.rank < profile.dim and not allow_degenerate:
+            raise ValueError(
+                "The parameter 'slices' must span all directions: those of "
+                f"positive weight have rank {profile.rank} in {profile.dim} "
+                "dimensions, and what is orthogonal to them would be promised nothing. "
+                "Add directions, such as the coordinate axes; allow_degenerate=True "
+                "leaves them out."
+            )
+        if profile.rank == profile.dim and (
+            profile.least_share * profile.dim < _UNEVEN
+        ):
+            warnings.warn(
+                "The slices hardly look along some direction: the least eigenvalue of "
+                f"their frame is {profile.least_share:.2g}, where that of an even one "
+                f"is {1 / profile.dim:.2g}. Add directions.",
+                PrivacyWarning,
+                stacklevel=2,
+            )
+        return profile
+
+    @classmethod
+    def basis(cls, dim: int) -> Self:
+        """Return the profile of the coordinate axes, with equal weights."""
+        return cls.finite(np.eye(check_count(dim=dim)))
+
+    @classmethod
+    def sampled(cls, dim: int, n_slices: int = 200, *, random_state: int = 0) -> Self:
+        """Return a profile of directions drawn uniformly, with equal weights.
+
+        Parameters
+        ----------
+        dim : int
+        n_slices : int, default=200
+            At least `dim`.
+        random_state : int, default=0
+            Public seed: the same profile wherever it is drawn.
+
+        Returns
+        -------
+        SliceProfile
+            A finite profile in its own right. What is promised of it is not promised of
+            the uniform one.
+        """
+        dim = check_count(dim=dim)
+        n_slices = check_count(least=dim, n_slices=n_slices)
+        seed = check_count(least=0, random_state=random_state)
+        rng = np.random.default_rng(seed)
+        return cls.finite(rng.normal(size=(n_slices, dim)), normalize=True)
+
+    @classmethod
+    def uniform(cls, dim: int) -> Self:
+        """Return the profile of all directions, uniformly on the sphere."""
+        return cls(check_count(dim=dim))
+
+    # -- what it is ---------------------------------------------------------------
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether it has finitely many directions."""
+        return self.directions is not None
+
+    @property
+    def n_slices(self) -> int | None:
+        """Number of directions; None is infinitely many."""
+        return None if self.directions is None else len(self.directions)
+
+    @cached_property
+    def frame(self) -> Floats:
+        """Frame operator, the weighted mean of ``u u'``, of shape (dim, dim)."""
+        if self.directions is None:
+            return np.eye(self.dim) / self.dim
+        assert self.weights is not None
+        frame: Floats = self.directions.T @ (self.weights[:, None] * self.directions)
+        return frame
+
+    @cached_property
+    def rank(self) -> int:
+        """Dimension of what the directions span."""
+        if self.directions is None:
+            return self.dim
+        return int(np.linalg.matrix_rank(self.directions))
+
+    @cached_property
+    def least_share(self) -> float:
+        """Least eigenvalue of the frame: zero if some direction is left out."""
+        if self.rank < self.dim:
+            return 0.0
+        return max(float(np.linalg.eigvalsh(self.frame)[0]), 0.0)
+
+    @cached_property
+    def name(self) -> str:
+        """Identifier that equal profiles share, and no others."""
+        if self.directions is None:
+            return f"uniform:{self.dim}"
+        assert self.weights is not None
+        parts = self.directions.tolist(), self.weights.tolist()
+        return f"{self.n_slices}x{self.dim}:{joblib.hash(parts)[:16]}"
+
+    def __sklearn_clone__(self) -> Self:
+        return self
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SliceProfile) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        if self.directions is None:
+            return f"SliceProfile.uniform(dim={self.dim})"
+        return f"SliceProfile(n_slices={self.n_slices}, dim={self.dim})"

@@ -1,0 +1,86 @@
+"""Gaussian noise on a subspace: what it hides, and what it never does."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skpuffer.noise import CorrelatedGaussianNoise, DegenerateGaussianNoise, Shift
+
+FACTOR = np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 0.0]])
+
+
+def test_lengths_are_those_of_the_factor():
+    noise = DegenerateGaussianNoise(2.0, factor=FACTOR)
+    weights = np.array([[1.0, -3.0], [0.5, 0.0], [0.0, 0.0]])
+    lengths = np.linalg.norm(noise.whitened(weights @ FACTOR.T), axis=1)
+    np.testing.assert_allclose(lengths, np.linalg.norm(weights, axis=1) / 2)
+    np.testing.assert_allclose(noise.covariance_matrix(3), 4 * FACTOR @ FACTOR.T)
+    np.testing.assert_allclose(noise.variance(3), [4, 20, 0])
+
+
+def test_it_is_correlated_noise_where_there_is_any():
+    inner = CorrelatedGaussianNoise(covariance=FACTOR[:2] @ FACTOR[:2].T)
+    noise = DegenerateGaussianNoise(factor=FACTOR)
+    moves = np.random.default_rng(0).normal(size=(20, 2))
+    padded = np.column_stack([moves, np.zeros(20)])
+    np.testing.assert_allclose(
+        np.linalg.norm(noise.whitened(padded), axis=1),
+        np.linalg.norm(inner.whitened(moves), axis=1),
+    )
+
+
+@given(st.floats(1e-12, 1e12), st.floats(1e-12, 1.0))
+def test_no_move_off_the_subspace_is_hidden(length, off):
+    """However short it is, and however little of it is off."""
+    noise = DegenerateGaussianNoise(factor=[[1.0], [1.0]])
+    moves = length * np.array([[1.0, 1.0], [1.0, 1.0 + off], [0.0, off]])
+    found = np.linalg.norm(noise.whitened(moves), axis=1)
+    assert found[0] == pytest.approx(length)
+    assert np.all(np.isinf(found[1:]))
+
+
+def test_coordinates_without_noise_are_exact():
+    noise = DegenerateGaussianNoise(factor=FACTOR)
+    assert np.all(np.isinf(noise.whitened(np.array([[1.0, 2.0, 1e-300]]))))
+    draws = noise.sample((50_000, 3), np.random.default_rng(1))
+    assert np.all(draws[:, 2] == 0)
+    np.testing.assert_allclose(
+        np.cov(draws.T)[:2, :2], (FACTOR @ FACTOR.T)[:2, :2], rtol=0.05
+    )
+
+
+def test_a_ball_leaves_the_subspace():
+    noise = DegenerateGaussianNoise(factor=FACTOR)
+    assert noise.renyi(2, Shift(1e-9, dim=3)) == math.inf
+    assert noise.renyi(2, Shift(0.0, dim=3)) == 0
+
+
+@pytest.mark.parametrize(
+    "options, name",
+    [
+        ({"factor": np.eye(2)}, "factor"),
+        ({"factor": [1.0, 2.0]}, "factor"),
+        ({"factor": [[1.0, 1.0], [2.0, 2.0], [0.0, 0.0]]}, "factor"),
+        ({"factor": [[math.nan], [1.0]]}, "factor"),
+        ({"factor": FACTOR, "scale": (1.0, 1.0, 1.0)}, "scale"),
+        ({"factor": np.zeros((2, 1))}, "factor"),
+    ],
+)
+def test_bad_parameters(options, name):
+    with pytest.raises(ValueError, match=f"'{name}'"):
+        DegenerateGaussianNoise(**options)
+
+
+def test_units_are_of_the_coordinates():
+    noise = DegenerateGaussianNoise(2.0, factor=[[1.0], [2.0]])
+    made = noise.in_units([1.0, 3.0])
+    units = np.outer([1.0, 3.0], [1.0, 3.0])
+    np.testing.assert_allclose(
+        made.covariance_matrix(2), units * noise.covariance_matrix(2)
+    )
+    assert noise.in_units(2.0).std(2) == pytest.approx(2 * noise.std(2))
+    with pytest.raises(ValueError, match="'units' must have 2 entries"):
+        noise.in_units([1.0, 2.0, 3.0])
