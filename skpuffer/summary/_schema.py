@@ -199,12 +199,17 @@ def _values(X, place):
         # a position, unless the frame's own names are integers
         if isinstance(place, int) and place not in frame.columns:
             place = frame.columns[place]
-        values = frame.get_column(place).to_numpy()
+        column = frame.get_column(place)
     else:
-        values = np.asarray(X)[:, place]
+        column = np.asarray(X)[:, place]
+    # a signalling NaN raises where it is compared: its code, and of no level, is the same
+    try:
+        values = column.to_numpy() if is_frame(X) else column
+    except ArithmeticError:  # narwhals asks old pandas what is missing
+        values = np.asarray(column.to_list(), dtype=object)
     try:
         return values, pd.isna(values)
-    except ArithmeticError:  # a signalling NaN: its code, and of no level, is the same
+    except ArithmeticError:
         return values, np.zeros(len(values), dtype=bool)
 
 

@@ -88,7 +88,10 @@ class ReferenceTable:
 
     def __contains__(self, name: Hashable) -> bool:
         # as pandas finds them: True is not the position 1
-        return name in self._frame.columns
+        try:
+            return name in self._frame.columns
+        except (OverflowError, TypeError):  # pandas 2 asks infinity for its integer
+            return False
 
     def frame(self) -> pd.DataFrame:
         """Return a copy as a pandas frame."""
