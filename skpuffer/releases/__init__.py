@@ -12,7 +12,9 @@ from ._optimiser import Optimiser
 from ._query import QueryRelease
 from ._sampling import (
     SAMPLING_SCHEMES,
+    BallsInBinsSampling,
     FixedSizeSampling,
+    FreshBinsSampling,
     FullBatchSampling,
     PoissonSampling,
     SamplingScheme,
@@ -26,7 +28,9 @@ __all__ = [
     "SAMPLING_SCHEMES",
     "VOTE_RELATIONS",
     "AdaptiveRelease",
+    "BallsInBinsSampling",
     "FixedSizeSampling",
+    "FreshBinsSampling",
     "FullBatchSampling",
     "GradientRelease",
     "Optimiser",

@@ -55,7 +55,9 @@ class GradientRelease(Release):
         random subset of `batch_size` records; ``'with_replacement'`` `batch_size`
         independent uniform draws; ``'shuffled_epochs'`` deals all records, in a new
         random order at each epoch, to ``ceil(n_records / batch_size)`` batches whose
-        sizes differ by at most one.
+        sizes differ by at most one; under ``'fresh_bins'`` each record draws one of as
+        many batches of an epoch by itself, anew in each, and under ``'balls_in_bins'``
+        once for all epochs.
     clip_norm : float or tuple of float, default=1.0
         Largest norm of an example's gradient; with `blocks`, one for each block.
     clip_order : float, default=2
@@ -77,8 +79,10 @@ class GradientRelease(Release):
     published : {'all', 'result'}, default='all'
         What may be seen of the run: all noisy sums, with whatever is made of them, or
         nothing but what `optimiser` returns at its end.
-    noise_correlation : None
-        Correlation of the noise across steps. None, independent noise, is all there is.
+    noise_correlation : NoiseStrategy, default=None
+        Strategy by which the noise of the steps is correlated, of
+        :mod:`skpuffer.noise.strategies`. None, and any strategy that is the identity,
+        is independent noise.
     optimiser : Optimiser, default=None
         What is made of the noisy sums; None leaves it to whoever gets them. Every
         noisy sum may be seen all the same.
@@ -144,7 +148,7 @@ class GradientRelease(Release):
     noise_proportions: tuple[float, ...] | None = None
     noise_position: str = "gradient"
     published: str = "all"
-    # a field though it has one value only: accountants must say that they read it
+    # a strategy of `skpuffer.noise`, which nothing here imports
     noise_correlation: Any = None
     optimiser: Optimiser | None = None
     record: Any = None
@@ -171,6 +175,8 @@ class GradientRelease(Release):
         check_option(("all", "result"), published=self.published)
         if self.noise_position == "update":
             self._check_update()
+        if self.noise_correlation is not None:
+            self._check_correlation()
         scheme = sampling_scheme(self.sampling)
         n, size = self.n_records, scheme.batch_size(self.n_records, self.batch_size)
         norm, per_epoch = self.clip_norm, scheme.steps_per_epoch(n, size)
@@ -293,6 +299,23 @@ class GradientRelease(Release):
                 "would carry gradients without noise on. Use momentum=0, or "
                 "noise_position='gradient'."
             )
+
+    def _check_correlation(self) -> None:
+        """Refuse what is no strategy, or none for such a run."""
+        strategy = self.noise_correlation
+        if not hasattr(strategy, "check_run"):
+            raise TypeError(
+                "The parameter 'noise_correlation' must be a strategy of "
+                f"skpuffer.noise.strategies, or None. Got {strategy!r}."
+            )
+        if self.noise_position != "gradient":
+            raise ValueError(
+                "The parameter 'noise_correlation' is for noise of the gradients; use "
+                "noise_position='gradient', or noise_correlation=None."
+            )
+        strategy.check_run(self.n_steps)
+        if strategy.is_identity:
+            object.__setattr__(self, "noise_correlation", None)
 
     def _state_moves(self) -> None:
         """Set what bounds the sum's move by that of a record, from facts of the run."""

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SAMPLING_SCHEMES",
+    "BallsInBinsSampling",
     "FixedSizeSampling",
+    "FreshBinsSampling",
     "FullBatchSampling",
     "PoissonSampling",
     "SamplingScheme",
@@ -351,6 +353,87 @@ class ShuffledEpochsSampling(SamplingScheme):
                 yield np.sort(batch)
 
 
+class _BinsSampling(SamplingScheme):
+    """Base of schemes under which each record draws one batch of an epoch by itself."""
+
+    def divisor(self, n_records: int, batch_size: int) -> float:
+        """Public number a step's sum is divided by: the expected size of a batch."""
+        return n_records / self.steps_per_epoch(n_records, batch_size)
+
+    @staticmethod
+    def _epoch(release: GradientRelease, rng: np.random.Generator) -> list[Indices]:
+        """Draw a bin for each record; return the rows in each bin."""
+        n_bins = release.steps_per_epoch
+        bins = rng.integers(n_bins, size=release.n_records)
+        # stable, so that rows of one bin stay in their order
+        order = np.argsort(bins, kind="stable")
+        ends = np.cumsum(np.bincount(bins, minlength=n_bins))
+        return np.split(order, ends[:-1])
+
+
+@dataclass(frozen=True)
+class FreshBinsSampling(_BinsSampling):
+    """Random allocation: each record draws one batch of each epoch, anew.
+
+    Records draw independently of each other and of other epochs, so that sizes of
+    batches are random and a batch may be empty. There are
+    ``ceil(n_records / batch_size)`` batches an epoch.
+
+    References
+    ----------
+    Feldman and Shenfeld (2025), Privacy amplification by random allocation.
+    """
+
+    name = "fresh_bins"
+
+    def statement(self, release: GradientRelease) -> str:
+        """Assumption that the scheme makes of a release, in a sentence."""
+        return (
+            "in every epoch each record independently draws one of its "
+            f"{release.steps_per_epoch} batches uniformly and anew, and which ones it "
+            "drew stays secret"
+        )
+
+    def _batches(
+        self, release: GradientRelease, rng: np.random.Generator
+    ) -> Iterator[Indices | None]:
+        while True:
+            yield from self._epoch(release, rng)
+
+
+@dataclass(frozen=True)
+class BallsInBinsSampling(_BinsSampling):
+    """Balls in bins: each record draws one batch of an epoch, and keeps it.
+
+    As :class:`FreshBinsSampling`, but every epoch has the same batches, which noise
+    that is correlated across epochs needs. Independent noise hides less this way.
+
+    References
+    ----------
+    Choquette-Choo, Ganesh, Haque, Steinke and Thakurta (2025), Near exact privacy
+    amplification for matrix mechanisms; Chua et al. (2024), Balls-and-bins sampling for
+    DP-SGD.
+    """
+
+    name = "balls_in_bins"
+
+    def statement(self, release: GradientRelease) -> str:
+        """Assumption that the scheme makes of a release, in a sentence."""
+        return (
+            f"each record independently draws one of the {release.steps_per_epoch} "
+            "batches of an epoch uniformly, once for all epochs, and which one it drew "
+            "stays secret"
+        )
+
+    def _batches(
+        self, release: GradientRelease, rng: np.random.Generator
+    ) -> Iterator[Indices | None]:
+        epoch = self._epoch(release, rng)
+        while True:
+            # copies: whoever gets a batch may do with it as they like
+            yield from (batch.copy() for batch in epoch)
+
+
 _BY_NAME: dict[str, SamplingScheme] = {
     kind.name: kind()
     for kind in (
@@ -359,6 +442,8 @@ _BY_NAME: dict[str, SamplingScheme] = {
         FixedSizeSampling,
         WithReplacementSampling,
         ShuffledEpochsSampling,
+        FreshBinsSampling,
+        BallsInBinsSampling,
     )
 }
 

@@ -202,7 +202,7 @@ def _values(X, place):
         column = frame.get_column(place)
     else:
         column = np.asarray(X)[:, place]
-    # a signalling NaN raises where it is compared: its code, and of no level, is the same
+    # a signalling NaN raises where it is looked at: its code, of no level, is the same
     try:
         values = column.to_numpy() if is_frame(X) else column
     except ArithmeticError:  # narwhals asks old pandas what is missing

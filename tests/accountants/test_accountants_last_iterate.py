@@ -20,6 +20,7 @@ from skpuffer.accountants.iteration._steps import IteratedSteps
 from skpuffer.distributions import PointMass
 from skpuffer.exceptions import CompositionError, UnsupportedError
 from skpuffer.noise import GaussianNoise, LaplaceNoise
+from skpuffer.noise.strategies import banded_square_root
 from skpuffer.privacy import Notion, compose, iteration_cost
 from skpuffer.releases import GradientRelease, Optimiser
 from skpuffer.releases._optimiser import SCHEDULES
@@ -378,7 +379,10 @@ REFUSED = {
     "average": ({"average": 0.3}, "average=0"),
     "averaged by a flag": ({"average": True}, "average=0"),
     "noise of updates": ({"noise_position": "update"}, "noise_position='gradient'"),
-    "correlated noise": ({"noise_correlation": 0.5}, "noise_correlation=None"),
+    "correlated noise": (
+        {"noise_correlation": banded_square_root(2)},
+        "noise_correlation=None",
+    ),
     "another norm": (ANY_RECORD | {"clip_order": 1.0}, "clip_order=2"),
     "blocks": (ANY_RECORD | {"blocks": (2, 1), "clip_norm": (1.0, 1.0)}, "blocks=None"),
     "a network": (ANY_RECORD, "record=skpuffer.training.RecordGradient"),

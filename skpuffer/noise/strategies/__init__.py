@@ -1,0 +1,25 @@
+"""Strategies: noise that is correlated across the steps of a run.
+
+Noise of one step that is partly taken back at later ones hurts sums of many steps less.
+A strategy says how, by a matrix C: the run's noise is ``C^-1 Z`` for independent draws
+Z, and what is accounted for is C.
+"""
+
+from ._base import NoiseStrategy
+from ._families import (
+    banded_inverse_square_root,
+    banded_square_root,
+    identity,
+)
+from ._toeplitz import BufferedToeplitz, InverseToeplitz, Toeplitz, ToeplitzStrategy
+
+__all__ = [
+    "BufferedToeplitz",
+    "InverseToeplitz",
+    "NoiseStrategy",
+    "Toeplitz",
+    "ToeplitzStrategy",
+    "banded_inverse_square_root",
+    "banded_square_root",
+    "identity",
+]
