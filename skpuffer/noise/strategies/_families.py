@@ -6,7 +6,10 @@ import numpy as np
 
 from skpuffer.utils._checks import check_count
 
+from ._base import NoiseStrategy
+from ._restarted import Restarted
 from ._toeplitz import InverseToeplitz, Toeplitz
+from ._tree import PrefixSumTree
 
 __all__ = ["banded_inverse_square_root", "banded_square_root", "identity"]
 
@@ -86,3 +89,55 @@ def banded_inverse_square_root(bandwidth: int) -> InverseToeplitz:
     size = check_count(bandwidth=bandwidth)
     roots = _square_root(size)
     return InverseToeplitz((1.0, *np.diff(roots).tolist()))
+
+
+def prefix_sum_tree(n_steps: int) -> PrefixSumTree:
+    """Return the binary tree over the steps of a run.
+
+    Parameters
+    ----------
+    n_steps : int
+        Of the run.
+
+    Returns
+    -------
+    PrefixSumTree
+
+    References
+    ----------
+    Kairouz et al. (2021), Practical and private (deep) learning without sampling or
+    shuffling.
+
+    Examples
+    --------
+    >>> from skpuffer.noise.strategies import prefix_sum_tree
+    >>> tree = prefix_sum_tree(1000)
+    >>> tree.n_rows(1000), round(tree.max_error(1000), 2)
+    (1994, 2.3)
+    """
+    return PrefixSumTree(n_steps)
+
+
+def restarted(strategy: NoiseStrategy, every: int) -> Restarted:
+    """Return the strategy whose noise begins anew every so many steps.
+
+    Parameters
+    ----------
+    strategy : NoiseStrategy
+    every : int
+        Number of steps after which it does, such as those of an epoch.
+
+    Returns
+    -------
+    Restarted
+
+    Examples
+    --------
+    >>> from skpuffer.noise.strategies import banded_square_root, restarted
+    >>> restarted(banded_square_root(2), every=2).matrix(4)
+    array([[1. , 0. , 0. , 0. ],
+           [0.5, 1. , 0. , 0. ],
+           [0. , 0. , 1. , 0. ],
+           [0. , 0. , 0.5, 1. ]])
+    """
+    return Restarted(strategy, every)
