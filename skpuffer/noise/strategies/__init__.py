@@ -8,8 +8,11 @@ Z, and what is accounted for is C.
 from ._base import NoiseStrategy
 from ._buffered import BufferedToeplitz
 from ._families import (
+    banded_inverse_factorization,
     banded_inverse_square_root,
+    banded_matrix_factorization,
     banded_square_root,
+    buffered_linear_toeplitz,
     identity,
     prefix_sum_tree,
     restarted,
@@ -28,8 +31,11 @@ __all__ = [
     "Restarted",
     "Toeplitz",
     "ToeplitzStrategy",
+    "banded_inverse_factorization",
     "banded_inverse_square_root",
+    "banded_matrix_factorization",
     "banded_square_root",
+    "buffered_linear_toeplitz",
     "identity",
     "prefix_sum_tree",
     "restarted",

@@ -135,6 +135,24 @@ class NoiseStrategy(Plain):
         errors: Floats = np.sqrt(variances)
         return errors
 
+    def sensitivity(self, n_batches: int, n_steps: int) -> float:
+        """Return how far a record of any one batch moves ``C @ sums`` at most.
+
+        A strategy is the better, the smaller its errors times this: scaled up it has
+        less of the one and as much more of the other.
+
+        Parameters
+        ----------
+        n_batches, n_steps : int
+            As in :meth:`means`.
+
+        Returns
+        -------
+        float
+            In clip norms, l2.
+        """
+        return float(np.linalg.norm(self.means(n_batches, n_steps), axis=1).max())
+
     def mean_error(self, n_steps: int) -> float:
         """Return the root mean square of :meth:`prefix_errors`."""
         return float(np.sqrt(np.mean(self.prefix_errors(n_steps) ** 2)))
