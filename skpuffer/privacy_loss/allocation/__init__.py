@@ -1,5 +1,12 @@
-"""Random allocation: records in bins, under independent Gaussian noise."""
+"""Random allocation: a record takes part in the steps of one of many bins.
 
+With the record, what is released is a mixture of Gaussians, one component for each bin
+the record may be in; without it, the Gaussian of the noise alone. How far these two are
+apart depends on nothing but the inner products of the components' means, in units of
+the noise: their Gram matrix. Under independent noise it is a diagonal.
+"""
+
+from ._gram import closed_add_delta, renyi_add, unamplified_delta
 from ._pair import AllocationPair
 
-__all__ = ["AllocationPair"]
+__all__ = ["AllocationPair", "closed_add_delta", "renyi_add", "unamplified_delta"]
