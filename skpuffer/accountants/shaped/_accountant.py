@@ -176,12 +176,7 @@ class ShapedWasserstein(_AdditiveAccountant):
         super()._check_parameters(noise)
         if self.slack is not None:
             check_positive(slack=self.slack)
-        floor = check_non_negative(floor=self.floor)
-        if math.isinf(floor):
-            raise ValueError(
-                "The parameter 'floor' must be finite. Got inf; round noise is that of "
-                "GeneralWasserstein."
-            )
+        floor = check_non_negative(floor=self.floor, finite=True)
         check_count(rounds=self.rounds)
         if not isinstance(self.allow_degenerate, (bool, np.bool_)):
             raise TypeError(
