@@ -112,7 +112,9 @@ class ShapedWasserstein(_AdditiveAccountant):
     ``noise=CorrelatedGaussianNoise(covariance=...)``.
 
     The certificate is read off the factor by which the noise is drawn, with couplings
-    found anew in its norm over all atoms.
+    found anew in its norm over all atoms. Its `sensitivity`, the shift covered, is the
+    longest l2 move of those couplings: where the shape made them prefer moves that are
+    long in l2, more than W_inf in l2, which :class:`GeneralWasserstein` covers.
 
     References
     ----------
