@@ -18,8 +18,8 @@ promise by noise in the shape of the moves: here at .11 to .27 of the variance
 where each group has one vector, and at .16 to .57 of it where it has a law. And that is
 worth what the prior is worth.
 
-The errors and guesses at 22 budgets take some five minutes on two cores. They are stored, and made by
-``python -m benchmarks.sliced_queries``.
+The errors and guesses at 22 budgets take some five minutes on two cores. They are
+stored, and made by ``python -m benchmarks.sliced_queries``.
 """
 
 # %%
