@@ -7,5 +7,23 @@ the noise: their Gram matrix.
 """
 
 from ._gram import closed_add_delta, renyi_add, unamplified_delta
+from ._renewal import renyi_circulant
+from ._renyi import (
+    DirectedCosts,
+    renyi_allocation,
+    renyi_delta,
+    renyi_epsilon,
+    renyi_remove,
+)
 
-__all__ = ["closed_add_delta", "renyi_add", "unamplified_delta"]
+__all__ = [
+    "DirectedCosts",
+    "closed_add_delta",
+    "renyi_add",
+    "renyi_allocation",
+    "renyi_circulant",
+    "renyi_delta",
+    "renyi_epsilon",
+    "renyi_remove",
+    "unamplified_delta",
+]
