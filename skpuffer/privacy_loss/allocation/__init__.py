@@ -6,6 +6,7 @@ apart depends on nothing but the inner products of the components' means, in uni
 the noise: their Gram matrix.
 """
 
+from ._conditional import conditional_delta, conditional_epsilon
 from ._gram import closed_add_delta, renyi_add, unamplified_delta
 from ._renewal import renyi_circulant
 from ._renyi import (
@@ -19,6 +20,8 @@ from ._renyi import (
 __all__ = [
     "DirectedCosts",
     "closed_add_delta",
+    "conditional_delta",
+    "conditional_epsilon",
     "renyi_add",
     "renyi_allocation",
     "renyi_circulant",
