@@ -6,6 +6,12 @@ apart depends on nothing but the inner products of the components' means, in uni
 the noise: their Gram matrix.
 """
 
+from ._correlated import CorrelatedAllocationPair
 from ._gram import closed_add_delta, renyi_add, unamplified_delta
 
-__all__ = ["closed_add_delta", "renyi_add", "unamplified_delta"]
+__all__ = [
+    "CorrelatedAllocationPair",
+    "closed_add_delta",
+    "renyi_add",
+    "unamplified_delta",
+]
