@@ -7,6 +7,7 @@ the noise: their Gram matrix. Under independent noise it is a diagonal.
 """
 
 from ._conditional import conditional_delta, conditional_epsilon
+from ._correlated import CorrelatedAllocationPair
 from ._gram import closed_add_delta, renyi_add, unamplified_delta
 from ._pair import AllocationPair
 from ._renewal import renyi_circulant
@@ -20,6 +21,7 @@ from ._renyi import (
 
 __all__ = [
     "AllocationPair",
+    "CorrelatedAllocationPair",
     "DirectedCosts",
     "closed_add_delta",
     "conditional_delta",

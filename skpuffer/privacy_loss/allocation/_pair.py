@@ -17,9 +17,9 @@ from skpuffer.privacy_loss._protocols import Pair
 from skpuffer.privacy_loss._renyi import renyi_of_pair
 from skpuffer.utils._types import Floats
 
+from ._cumulants import MAX_ORDER, remove_cumulants
 from ._hull import Hull
 from ._lattice import Group, PutLaw
-from ._cumulants import MAX_ORDER, remove_cumulants
 from ._replaced import replaced_delta
 
 __all__ = ["AllocationPair"]
