@@ -1,6 +1,7 @@
 """Vectors of a group released with the noise of slices: error, attacks, and the price.
 
-    python -m benchmarks.sliced_queries [--quick] [--only PART ...] [--jobs N]
+    python -m benchmarks.sliced_queries [--quick] [--only PART ...] [--ways WAY ...]
+        [--jobs N]
 
 The static half of Zhang and Vorobeychik, *Sliced Rényi Pufferfish privacy*, after its
 section 6.1 and appendix W.1. Something is computed of the records of one group, and
@@ -11,8 +12,10 @@ all there is to it, or its values on 100 bootstrap tables are its law (on 60, wh
 there are five groups). The parts:
 
 * ``utility``: error, signal and the best guess of the secret at order 4 and 22 budgets,
-  by eight ways to set the noise, and what each budget is worth as one of Rényi
-  Pufferfish privacy.
+  by nine ways to set the noise, and what each budget is worth as one of Rényi
+  Pufferfish privacy. Two of them are differential privacy: of all records of a group,
+  and of one of its records, which is another promise. ``--ways`` measures some of them
+  and keeps what is stored of the others.
 * ``shapes``: total variance of each of them over that of the general Wasserstein
   mechanism, at one budget: the rank of the moves, the best diagonal; and what the
   promise is worth if the prior was made of half of the records and the other half is
@@ -28,6 +31,7 @@ import argparse
 import math
 import time
 import warnings
+from functools import partial
 from itertools import combinations
 
 import numpy as np
@@ -47,7 +51,7 @@ from benchmarks._group_tasks import (
     task_of,
     values,
 )
-from benchmarks._report import print_table, versions, write_csv
+from benchmarks._report import print_table, read_csv, renewed, versions, write_csv
 from skpuffer.accountants import (
     GeneralWasserstein,
     GroupPrivacy,
@@ -83,10 +87,13 @@ SLICES = 200
 ENTROPY = 0.02
 
 GWM, AVE, JOINT, EXACT = "GWM", "Ave", "Joint", "Joint, exact"
-SHAPED, BARE, SINKHORN, GROUP = "Shaped", "Shaped, no floor", "Sinkhorn", "group"
-WAYS = (GWM, AVE, JOINT, EXACT, SHAPED, BARE, SINKHORN, GROUP)
+SHAPED, BARE, SINKHORN = "Shaped", "Shaped, no floor", "Sinkhorn"
+GROUP, RECORD = "group", "one record"
+WAYS = (GWM, AVE, JOINT, EXACT, SHAPED, BARE, SINKHORN, GROUP, RECORD)
 #: Those whose budget is none of Rényi Pufferfish privacy.
 SLICED = (AVE, JOINT, EXACT)
+#: Differential privacy, where a bound on the query is known.
+DIFFERENTIAL = (GROUP, RECORD)
 
 
 def accountant_of(way, epsilon, dim):
@@ -103,12 +110,22 @@ def accountant_of(way, epsilon, dim):
         return ShapedWasserstein(**budget, floor=0.0, allow_degenerate=True)
     if way == SINKHORN:
         return SinkhornWasserstein(**budget, entropy=ENTROPY)
-    kind = {GWM: GeneralWasserstein, SHAPED: ShapedWasserstein, GROUP: GroupPrivacy}
-    return kind[way](**budget)
+    if way in DIFFERENTIAL:
+        return GroupPrivacy(**budget)
+    return {GWM: GeneralWasserstein, SHAPED: ShapedWasserstein}[way](**budget)
 
 
-def calibrated(way, epsilon, query, scenario):
+def calibrated(way, epsilon, query, scenario, n_records=None):
     """Return the noise of a way at a budget, and its worth for the scenario.
+
+    Parameters
+    ----------
+    way : str
+    epsilon : float
+    query : str
+    scenario : LawsScenario
+    n_records : int, default=None
+        Of the smallest group, for differential privacy of one of its records.
 
     Returns
     -------
@@ -118,9 +135,9 @@ def calibrated(way, epsilon, query, scenario):
     """
     release = release_of(query)
     accountant = accountant_of(way, epsilon, release.dim)
-    if way == GROUP:
+    if way in DIFFERENTIAL:
         # whatever all the records of the group hold: one block of records, so to speak
-        far = {2: diameter(query)}
+        far = {2: diameter(query, None if way == GROUP else 1, n_records)}
         whole = release_of(query, sensitivity=Sensitivity(far, far))
         one = RecordScenario(1, relation="replace")
         noise = accountant.calibrate(whole, one).noise
@@ -206,8 +223,8 @@ def _whitened(noise, points):
     return laws
 
 
-def utility_cell(name, query, reading, budgets, n_worlds, sizes):
-    """Rows of one query of one task in one reading, at all budgets by all ways."""
+def utility_cell(name, query, reading, budgets, n_worlds, sizes, ways=WAYS):
+    """Rows of one query of one task in one reading, at all budgets by some ways."""
     warnings.simplefilter("ignore", PrivacyWarning)
     task = task_of(name)
     most = WORLDS if len(task.secrets) == 2 else WORLDS_OF_MORE
@@ -216,15 +233,15 @@ def utility_cell(name, query, reading, budgets, n_worlds, sizes):
     scenario, _ = scenario_of(points)
     _, dim = QUERIES[query]
     rows = []
-    for way in WAYS:
-        if way == GROUP and math.isinf(diameter(query)):
+    for way in ways:
+        if way in DIFFERENTIAL and math.isinf(diameter(query)):
             continue
         shape = calibrated(way, 1.0, query, scenario) if way in (SHAPED, BARE) else None
         for epsilon in budgets:
             noise, worth = (
                 at_budget(shape, epsilon)
                 if shape
-                else calibrated(way, epsilon, query, scenario)
+                else calibrated(way, epsilon, query, scenario, task.sizes.min())
             )
             rows.append(
                 {
@@ -241,7 +258,7 @@ def utility_cell(name, query, reading, budgets, n_worlds, sizes):
     return pd.DataFrame(rows)
 
 
-def utility(quick, jobs):
+def utility(quick, jobs, ways=WAYS):
     """Error, signal and guesses at all budgets."""
     tasks = ("Heart, sex, natural", "Student, quintile, balanced")
     cells = [
@@ -250,14 +267,29 @@ def utility(quick, jobs):
         for name in (tasks if quick else TASKS)
         for query in (("summary", "random forest") if quick else QUERIES)
         for reading in READINGS
+        if not set(ways) <= set(DIFFERENTIAL) or math.isfinite(diameter(query))
     ]
     budgets = (0.4, 4, 40) if quick else EPSILONS
     sizes = (100, 2000, 2) if quick else (DRAWS, GUESSES, SEEDS)
     n_worlds = 20 if quick else WORLDS
     found = Parallel(jobs, batch_size=1)(
-        delayed(utility_cell)(*cell, budgets, n_worlds, sizes) for cell in cells
+        delayed(utility_cell)(*cell, budgets, n_worlds, sizes, ways) for cell in cells
     )
     yield pd.concat(found)
+
+
+def with_stored(frame):
+    """Return rows of some ways together with those that are stored of the others."""
+    order = {
+        "task": list(TASKS),
+        "query": list(QUERIES),
+        "reading": list(READINGS),
+        "mechanism": list(WAYS),
+        "epsilon": list(EPSILONS),
+    }
+    whole = renewed(read_csv(FILES["utility"], [*frame]), frame, [*order])
+    places = [whole[column].map(at.index) for column, at in order.items()]
+    return whole.iloc[np.lexsort(places[::-1])]
 
 
 def check_utility(frame):
@@ -271,12 +303,15 @@ def check_utility(frame):
     assert (sigma[GWM] <= sigma[SINKHORN] * slight).all()
     grouped = sigma[GROUP].notna()
     assert (sigma[GWM] <= sigma[GROUP] * slight)[grouped].all()
+    assert (sigma[RECORD].notna() == grouped).all()
+    assert (sigma[RECORD] <= sigma[GROUP] * slight)[grouped].all()
     # the full promise, at no more noise than the round one
     points = sigma.index.get_level_values("reading") == POINTS
     # of laws either search ends in an optimum of its own
     assert (sigma[BARE] <= sigma[SHAPED] * slight)[points].all()
     assert (sigma[SHAPED] <= sigma[GWM] * slight).all()
-    full = frame[~frame["mechanism"].isin(SLICED)]
+    # privacy of one record says nothing of what a group has in common
+    full = frame[~frame["mechanism"].isin((*SLICED, RECORD))]
     assert (full["rpp_epsilon"] <= full["epsilon"] * slight).all()
     sliced = frame[frame["mechanism"].isin(SLICED)]
     assert (sliced["rpp_epsilon"] >= sliced["epsilon"] * (1 - 1e-6)).all()
@@ -469,11 +504,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", nargs="+", metavar="PART", choices=PARTS)
+    parser.add_argument("--ways", nargs="+", metavar="WAY", choices=WAYS)
     parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
+    if options.quick and options.ways:
+        parser.error("--ways adds to what is stored, and --quick stores nothing")
     used = versions("numpy", "scipy", "scikit-learn")
     for part in options.only or PARTS:
         measure, check = PARTS[part]
+        some = options.ways if part == "utility" else None
+        if some:
+            measure = partial(utility, ways=tuple(some))
         started = time.perf_counter()
         with threadpool_limits(1):
             frame = pd.concat(measure(options.quick, options.jobs))
@@ -486,8 +527,10 @@ def main():
         print_table(head.astype(str).to_numpy().tolist(), list(shown))
         print(f"{part}: {len(shown)} rows in {time.perf_counter() - started:.0f} s")
         if not options.quick:
-            write_csv(shown.assign(alpha=ALPHA, **used), FILES[part])
-        check(frame)
+            shown = shown.assign(alpha=ALPHA, **used)
+            shown = with_stored(shown) if some else shown
+            write_csv(shown, FILES[part])
+        check(shown if some else frame)
 
 
 if __name__ == "__main__":

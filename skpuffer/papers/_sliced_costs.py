@@ -93,7 +93,10 @@ def sliced_variance(
 
     # no mean is below the plain one, nor above the largest
     low, high = per_epsilon * float(totals @ weights), per_epsilon * float(totals.max())
-    return high if cost(low) <= epsilon else root_above(cost, epsilon, low, high)
+    # too near the smallest float to search from, the largest will do
+    if low < 1e-280 or cost(low) <= epsilon:
+        return high
+    return root_above(cost, epsilon, low, high)
 
 
 class GroupPrivacyCosts(NamedTuple):

@@ -12,6 +12,7 @@ import numpy as np
 from skpuffer.schema import Category, Number
 from skpuffer.schema._columns import is_missing
 from skpuffer.schema._values import level_codes, numbers, plain_numbers
+from skpuffer.utils._reading import object_cells
 
 from ._columns import PublicColumnTransformer, by_name
 
@@ -118,7 +119,7 @@ class PublicImputer(PublicColumnTransformer):
         if type(fact.value) is not bool and isinstance(fact.value, Real):
             found = plain_numbers(values, fact.missing)
             return np.where(np.isfinite(found), found, float(fact.value))
-        held = np.array([*values.tolist(), None], dtype=object)[:-1]
+        held = object_cells(values.tolist())
         missing = [
             is_missing(value) or any(_same(value, code) for code in fact.missing)
             for value in held

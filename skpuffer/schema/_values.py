@@ -16,7 +16,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from skpuffer.utils._reading import is_frame, object_rows, read_table
+from skpuffer.utils._reading import is_frame, object_cells, object_rows, read_table
 
 from ._columns import Category, Number, is_missing, level_text, real_part
 
@@ -90,7 +90,7 @@ def _array(X: Any, frame: Any, name: Hashable) -> Array:
         return np.asarray(column.to_numpy())
     # of a type that NumPy lacks, as of whole numbers beyond 64 bits
     except Exception:
-        return np.array([*column.to_list(), None], dtype=object)[:-1]
+        return object_cells(column.to_list())
 
 
 def numbers(column: Number, values: Array) -> tuple[Floats, Booleans]:
@@ -203,7 +203,7 @@ def _texts(values: Array) -> tuple[Indices, list[str]]:
     if not kinds <= _TEXT:
         # One by one: 1, True and 1.0 are equal, so that the text of one would be that
         # of another, and depend on which of them comes first.
-        values = np.array([*map(_text, values), None], dtype=object)[:-1]
+        values = object_cells(map(_text, values))
     positions, uniques = pd.factorize(values)
     return positions, [level_text(value) for value in uniques.tolist()]
 
@@ -243,11 +243,11 @@ def _floats(values: Array) -> Floats:
         return np.full(len(values), np.nan)
     held = np.asarray(values, dtype=object)
     if not set(map(type, held)) <= _NUMBER:
-        held = np.array([*map(_number, held), None], dtype=object)[:-1]
+        held = object_cells(map(_number, held))
     try:
         read = pd.to_numeric(pd.Series(held, dtype=object), errors="coerce")
     except OverflowError:  # of whole numbers beyond the range of floats
-        return _floats(np.array([*map(_number, held), None], dtype=object)[:-1])
+        return _floats(object_cells(map(_number, held)))
     return np.asarray(read.to_numpy(dtype=float, na_value=np.nan), dtype=float)
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from skpuffer.schema import Encoding, Number
 from skpuffer.schema._values import column_arrays, level_codes, numbers
-from skpuffer.utils._reading import floats, is_frame
+from skpuffer.utils._reading import cells_of, floats, is_frame, missing_cells
 
 if TYPE_CHECKING:
     from skpuffer.schema import Schema
@@ -199,18 +199,11 @@ def _values(X, place):
         # a position, unless the frame's own names are integers
         if isinstance(place, int) and place not in frame.columns:
             place = frame.columns[place]
-        column = frame.get_column(place)
+        values = cells_of(frame.get_column(place))
     else:
-        column = np.asarray(X)[:, place]
-    # a signalling NaN raises where it is looked at: its code, of no level, is the same
-    try:
-        values = column.to_numpy() if is_frame(X) else column
-    except ArithmeticError:  # narwhals asks old pandas what is missing
-        values = np.asarray(column.to_list(), dtype=object)
-    try:
-        return values, pd.isna(values)
-    except ArithmeticError:
-        return values, np.zeros(len(values), dtype=bool)
+        values = np.asarray(X)[:, place]
+    # what cannot be compared is not missing: its code, and of no level, is the same
+    return values, missing_cells(values)
 
 
 def _numbers(column, values, missing):

@@ -182,13 +182,14 @@ def _workable(
     return value
 
 
-def check_non_negative(**named: Any) -> float:
-    """Return the one named value as a float in [0, inf]."""
+def check_non_negative(*, finite: bool = False, **named: Any) -> float:
+    """Return the one named value as a float in [0, inf], [0, inf) if `finite`."""
     name, raw = _one(named)
     value = check_real(**named)
-    if value < 0:
+    if value < 0 or (finite and math.isinf(value)):
+        end = ")" if finite else "]"
         raise ValueError(
-            f"The parameter {name!r} must be in the range [0, inf]. Got {raw!r}."
+            f"The parameter {name!r} must be in the range [0, inf{end}. Got {raw!r}."
         )
     return value
 

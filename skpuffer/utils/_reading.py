@@ -25,11 +25,14 @@ __all__ = [
     "all_finite",
     "as_numbers",
     "as_table",
+    "cells_of",
     "column_names",
     "drop_position",
     "floats",
     "is_frame",
     "matching_names",
+    "missing_cells",
+    "object_cells",
     "object_rows",
     "ordered_labels",
     "read_groups",
@@ -126,9 +129,41 @@ def to_pandas(X: Any, columns: Iterable[Any] | None = None) -> pd.DataFrame:
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         names = frame.columns if columns is None else columns
-        return pd.DataFrame({name: frame[name].to_numpy() for name in names})
+        return pd.DataFrame({name: cells_of(frame[name]) for name in names})
     frame = pd.DataFrame(np.asarray(X))
     return frame if columns is None else frame.loc[:, list(columns)]
+
+
+def cells_of(column: nw.Series[Any]) -> NDArray[Any]:
+    """Return the cells of a frame's column as an array, whatever they hold.
+
+    Parameters
+    ----------
+    column : narwhals.Series
+
+    Returns
+    -------
+    ndarray of shape (n_records,)
+    """
+    try:
+        return column.to_numpy()
+    # narwhals may ask what is missing, which a signalling NaN does not answer
+    except ArithmeticError:
+        return object_cells(column.to_list())
+
+
+def object_cells(values: Iterable[Any]) -> NDArray[Any]:
+    """Return values as an array of objects of one dimension, even if all are lists."""
+    return np.array([*values, None], dtype=object)[:-1]
+
+
+def missing_cells(values: NDArray[Any]) -> Booleans:
+    """Tell which cells are missing: none of those that cannot be compared."""
+    try:
+        missing: Booleans = pd.isna(values)
+        return missing
+    except ArithmeticError:  # a signalling NaN, which is no number either
+        return np.zeros(values.shape, dtype=bool)
 
 
 def drop_position(X: Any, position: int) -> tuple[Any, NDArray[Any]]:
@@ -143,7 +178,7 @@ def drop_position(X: Any, position: int) -> tuple[Any, NDArray[Any]]:
         frame = nw.from_native(X, eager_only=True)
         name = frame.columns[position]
         # not frame[name]: a name that is a number would be read as a row
-        return frame.drop(name).to_native(), frame.get_column(name).to_numpy()
+        return frame.drop(name).to_native(), cells_of(frame.get_column(name))
     # columns are cheap to take in this format; rows, in the one it goes back to
     if hasattr(X, "tocsc"):
         keep = np.delete(np.arange(X.shape[1]), position)
@@ -258,7 +293,7 @@ def read_labels(y: Any, *, numeric: bool = False, missing: bool = False) -> Any:
         # as objects, of which none is refused, and then quoted, by scikit-learn
         return y.astype(object) if y.dtype.kind == "c" else y
     # infinity is missing as well: no loss of it is finite
-    if np.any(~np.isfinite(y) if y.dtype.kind == "f" else _missing(y)):
+    if np.any(~np.isfinite(y) if y.dtype.kind == "f" else missing_cells(y)):
         raise ValueError(
             f"The parameter 'y' (dtype {y.dtype}) contains NaN, infinity or missing "
             "values. Leave those records out, by a rule that is public."
@@ -359,7 +394,7 @@ def as_numbers(values: NDArray[Any], where: str) -> NDArray[Any]:
         return values
     # the dtype helps to find the cause, and quotes no cell
     where = f"{where} (dtype {values.dtype})"
-    missing = _missing(values)
+    missing = missing_cells(values)
     present = values[~missing]
     if kind == "O":
         held = {type(value) for value in present}
@@ -409,14 +444,6 @@ def floats(values: Any) -> Floats | None:
         return None if values.dtype.kind in "cmM" else values.astype(float)
     except (TypeError, ValueError, ArithmeticError):
         return None
-
-
-def _missing(values: NDArray[Any]) -> Booleans:
-    try:
-        missing: Booleans = pd.isna(values)
-        return missing
-    except ArithmeticError:  # a signalling NaN, which is no number either
-        return np.zeros(values.shape, dtype=bool)
 
 
 def _as_array(values: Any, name: str, refuse_complex: bool = True) -> Any:
@@ -477,7 +504,7 @@ def _numeric_frame(X: Any) -> Any:
     # converted only here, where it must be: most tables are numbers already
     columns = {
         name: as_numbers(
-            frame.get_column(name).to_numpy(),
+            cells_of(frame.get_column(name)),
             f"The column {name!r} of the parameter 'X'",
         )
         for name in frame.columns

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -685,8 +686,8 @@ def test_each_pair_of_five_points_is_told_apart_as_allowed():
         ({"slack": -1.0}, ValueError, "'slack'"),
         ({"slack": math.inf}, ValueError, "'slack'"),
         ({"slack": "wide"}, TypeError, "'slack'"),
-        ({"floor": -0.1}, ValueError, "'floor'"),
-        ({"floor": math.inf}, ValueError, "'floor'"),
+        ({"floor": -0.1}, ValueError, r"'floor' must be in the range \[0, inf\)"),
+        ({"floor": math.inf}, ValueError, r"'floor' must be in the range \[0, inf\)"),
         ({"floor": math.nan}, ValueError, "'floor'"),
         ({"floor": 0.0}, ValueError, "'floor' is 0 .* allow_degenerate"),
         ({"rounds": 0}, ValueError, "'rounds'"),
@@ -757,3 +758,19 @@ def test_noise_shaped_by_private_rows_is_no_group_privacy(private):
     found = PrivateMean(scenario, wide, bounds=(0, 1)).fit(rows).certificate_
     assert not found.certified
     assert any("group privacy" in text for text in found.assumptions) != private
+
+
+def test_a_shift_beyond_the_distance_is_told_from_it():
+    """Of two couplings the one of longer moves is cheaper where noise is large."""
+    u, v = Discrete([[0.0, 0.0], [3.0, 2.5]]), Discrete([[3.0, 0.0], [0.0, 2.5]])
+    release = QueryRelease(query=lambda X, y: X, n_records=4, dim=2)
+    scenario = LawsScenario([(u, v)])
+    said = "longest l2 move, 3, .* W_inf in l2 gives 2.5"
+    for variance, sensitivity in ((100.0, 3.0), (1.0, 2.5)):
+        noise = CorrelatedGaussianNoise(covariance=np.diag([variance, 1.0]))
+        found = ShapedWasserstein(alpha=4).certify(noise, release, scenario)
+        assert found.sensitivity == pytest.approx(sensitivity)
+        told = any(re.search(said, sentence) for sentence in found.assumptions)
+        assert told == (sensitivity > 2.5)
+        # the promise is that of the norm of the noise either way
+        assert found.epsilon == pytest.approx(2 * sensitivity**2 / variance)

@@ -252,6 +252,35 @@ def test_three_secrets_keep_their_promise():
     assert map_attack(laws[1:], less).exceeds(calibration.certificate)
 
 
+def kept_and_broken(laws, epsilon, **options):
+    """The attack on calibrated noise, and that on too little of it."""
+    calibration = calibrated(laws, epsilon)
+    options = {"n_draws": 100_000, "confidence": 1 - 1e-6} | options
+    less = calibration.noise.with_scale(SHARE * calibration.noise.scale)
+    promise = calibration.certificate
+    for noise in (calibration.noise, less):
+        yield map_attack(laws, noise, **options).exceeds(promise)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 2.0, 20.0])
+def test_three_secrets_are_found_through_too_little_noise(epsilon):
+    """All pairs are as far apart as the promise allows."""
+    laws = [PointMass(corner) for corner in np.eye(3)]
+    assert [*kept_and_broken(laws, epsilon)] == [False, True]
+    # and where one of them is rare
+    assert [*kept_and_broken(laws, 2.0, prior=[0.4, 0.4, 0.2])] == [False, True]
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+@pytest.mark.parametrize("n_secrets", [2, 3])
+def test_mixtures_are_found_through_too_little_noise(n_secrets, epsilon):
+    """Clusters that all move alike, and overlap at the smaller budget."""
+    clusters = np.array([[0.0, 0.0, 0.0], [9.0, 0.0, 0.0], [0.0, 9.0, 3.0]])
+    weights = [0.5, 0.3, 0.2]
+    laws = [Discrete(clusters + at, weights=weights) for at in np.eye(3)[:n_secrets]]
+    assert [*kept_and_broken(laws, epsilon)] == [False, True]
+
+
 def test_spread_distributions_keep_their_promise():
     rng = np.random.default_rng(0)
     laws = [Discrete(rng.normal(size=(30, 2)) + shift) for shift in (0.0, [1.0, 0.0])]

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
@@ -118,6 +118,8 @@ def test_variances_of_two_steps_and_two_slices():
     ),
     st.floats(1.1, 20),
 )
+@example([[0.0, 0.0, 5e-324]], 2.0)
+@example([[0.0, 0.0, 5e-323]], 2.0)
 def test_variances_are_in_order(caps, alpha):
     averaged, exact, joint = (
         sliced_variance(caps, 1.0, alpha, bound=bound)

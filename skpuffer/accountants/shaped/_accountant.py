@@ -112,7 +112,9 @@ class ShapedWasserstein(_AdditiveAccountant):
     ``noise=CorrelatedGaussianNoise(covariance=...)``.
 
     The certificate is read off the factor by which the noise is drawn, with couplings
-    found anew in its norm over all atoms.
+    found anew in its norm over all atoms. Its `sensitivity`, the shift covered, is the
+    longest l2 move of those couplings: where the shape made them prefer moves that are
+    long in l2, more than W_inf in l2, which :class:`GeneralWasserstein` covers.
 
     References
     ----------
@@ -176,12 +178,7 @@ class ShapedWasserstein(_AdditiveAccountant):
         super()._check_parameters(noise)
         if self.slack is not None:
             check_positive(slack=self.slack)
-        floor = check_non_negative(floor=self.floor)
-        if math.isinf(floor):
-            raise ValueError(
-                "The parameter 'floor' must be finite. Got inf; round noise is that of "
-                "GeneralWasserstein."
-            )
+        floor = check_non_negative(floor=self.floor, finite=True)
         check_count(rounds=self.rounds)
         if not isinstance(self.allow_degenerate, (bool, np.bool_)):
             raise TypeError(

@@ -163,7 +163,8 @@ class OutputMoves:
     farthest : ndarray of shape (dim,)
         Largest distance of the marginals of each coordinate: no coupling moves less.
     least : bool
-        Whether the moves are all there is to the distributions: point masses.
+        Whether the moves are all there is to the distributions: point masses, to which
+        other records add nothing of their own.
     complete : bool
         Whether each pair is told by moves. If not, a ball around all of them is all
         that is known.
@@ -229,7 +230,9 @@ def _(fact: OutputDistributions, release: QueryRelease) -> OutputMoves:
         dim,
         np.concatenate([np.zeros((1, dim)), *(m for m in means if m is not None)]),
         np.max([_marginals(u, v, factor) for u, v in laws], axis=0),
-        least=all(isinstance(one, PointMass) for pair in laws for one in pair),
+        # what other records add may be noise of its own
+        least=not fact.common_part_removed
+        and all(isinstance(one, PointMass) for pair in laws for one in pair),
         complete=len(told) == len(made),
         n_secrets=len(fact.secrets),
     )

@@ -103,6 +103,7 @@ def _statements(told: Told) -> Iterator[str]:
             "output, is not hidden either: the promise is for outputs as real numbers"
         )
     yield from _directions(told, values, axes, ~bare)
+    yield from _shift(told)
     yield from _robustness(told, values[0] if not bare[0] else 0.0)
     yield from _comparison(told)
     yield from _group(told, 0.0 if bare[0] else float(values[0]))
@@ -160,6 +161,20 @@ def _direction(axis: Floats, names: Sequence[str] | None) -> str:
         name = f"coordinate {i}" if names is None else names[i]
         terms.append(f"{sign * axis[i]:+.2f} {name}")
     return " ".join(terms)
+
+
+def _shift(told: Told) -> Iterator[str]:
+    """Tell a shift beyond W_inf from it."""
+    if not len(told.moves):
+        return
+    tolerance = told.room - (told.slack or 0.0)
+    longest = float(np.linalg.norm(told.moves, axis=1).max()) + tolerance
+    if longest > told.radius * (1 + 1e-9):
+        yield (
+            f"the shift covered is the longest l2 move, {longest:.6g}, of the coupling "
+            "that is best in the norm of the noise: W_inf in l2 gives "
+            f"{told.radius:.6g}"
+        )
 
 
 def _robustness(told: Told, least: float) -> Iterator[str]:

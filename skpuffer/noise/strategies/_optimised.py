@@ -23,6 +23,9 @@ _Cost = Callable[[Floats], tuple[float, Floats]]
 # Decays are kept off one by this, and weights off zero: a float has no more.
 _LEAST = 1e-12
 
+# The first step of a search is of this length, which is within what is stable.
+_FIRST = 0.05
+
 # So many coefficients of the square root are fitted by the buffers at the start.
 _FITTED = 200
 
@@ -68,19 +71,23 @@ def _minimised(cost: _Cost, start: Floats) -> Floats:
     """Return parameters of no larger cost than the start, by L-BFGS."""
     if not start.size:
         return start
+    with np.errstate(all="ignore"):
+        first = cost(start)[0]
 
-    def finite(x: Floats) -> tuple[float, Floats]:
-        # a line search that leaves what is stable is turned back
+    def bounded(steps: Floats) -> tuple[float, Floats]:
         with np.errstate(all="ignore"):
-            value, gradient = cost(x)
-        if np.isfinite(value) and np.all(np.isfinite(gradient)):
-            return value, gradient
-        return 1e10, np.zeros_like(x)
+            value, gradient = cost(start + _FIRST * steps)
+        # Beyond what is stable the cost grows exponentially with the run. A line search
+        # that gets there is turned back, by no more than it can interpolate.
+        if value < first + 1 and np.all(np.isfinite(gradient)):
+            return value, _FIRST * gradient
+        return first + 1, np.zeros_like(steps)
 
     options = {"maxiter": 2000, "maxfun": 4000, "ftol": 1e-15, "gtol": 1e-9}
-    found = minimize(finite, start, jac=True, method="L-BFGS-B", options=options)
-    best: Floats = found.x if found.fun <= finite(start)[0] else start
-    return best
+    found = minimize(
+        bounded, np.zeros_like(start), jac=True, method="L-BFGS-B", options=options
+    )
+    return start + _FIRST * found.x if found.fun <= first else start
 
 
 def banded_cost(n_steps: int, n_batches: int, objective: str) -> _Cost:

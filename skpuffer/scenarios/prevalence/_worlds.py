@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from skpuffer.exceptions import ScenarioError
-from skpuffer.utils._reading import is_frame, row_count
+from skpuffer.utils._reading import cells_of, is_frame, row_count
 from skpuffer.utils._types import Indices
 
 __all__ = ["Ranking", "ranking", "relabelled"]
@@ -154,7 +154,7 @@ def _column(X: Any, column: Any) -> NDArray[Any]:
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         if column in frame.columns:
-            return np.array(frame.get_column(column).to_numpy())
+            return np.array(cells_of(frame.get_column(column)))
     else:
         rows = np.asarray(X)
         by_position = not isinstance(column, str) and rows.ndim == 2
