@@ -12,7 +12,6 @@ from benchmarks._allocation import (
     FRESH,
     KNOWN,
     POISSON,
-    RENYI,
     Run,
     scale_of,
 )
@@ -35,7 +34,7 @@ CLIP = 1.0
 #: Value of the intercept's column.
 INTERCEPT = 0.5
 #: What is chosen among, for every way alike, on splits that no accuracy is of.
-RATES, AVERAGES = (0.25, 1.0, 4.0, 16.0), (0.0, 0.5)
+RATES, AVERAGES = (1.0, 4.0, 16.0, 64.0), (0.0, 0.5)
 
 FULL, KEPT, PUBLIC = "full batch", "kept bins", "not private"
 #: Sampling and strategy by the name of a way.
@@ -69,13 +68,13 @@ def scale(way, n_epochs, epsilon):
     """Return the least noise that is promised for a way, in clip norms."""
     run = run_of(way, n_epochs)
     known = scale_of(KNOWN, Run(way, run.strategy, 1, 1), epsilon, 1.0)
-    start = known * math.sqrt(run.gram(1.0)[0, 0]) / math.sqrt(BATCHES)
+    start = known * math.sqrt(run.gram(1.0)[0, 0]) / 2
     if way == FULL:
         accounts = (KNOWN,)
     elif way in (POISSON, FRESH):
         accounts = (way,)
     else:
-        accounts = (KNOWN, EXACT) if run.independent else (KNOWN, RENYI, CHAIN)
+        accounts = (KNOWN, EXACT) if run.independent else (KNOWN, CHAIN)
     return min(scale_of(account, run, epsilon, start) for account in accounts)
 
 
@@ -93,10 +92,12 @@ def _table(table):
 def _model(table):
     _, y = _table(table)
     n_classes = len(np.unique(y))
-    return (Logistic(), 1, None) if n_classes == 2 else (Multinomial(), n_classes, n_classes)
+    if n_classes == 2:
+        return Logistic(), 1, None
+    return Multinomial(), n_classes, n_classes
 
 
-def accuracy(table, way, n_epochs, epsilon, seed, rate, average):
+def accuracy(table, n_epochs, epsilon, way, seed, rate, average):
     """Return the accuracy of one run on rows that were held out."""
     part = _split(table, seed)
     n = len(part.y_train)
@@ -123,7 +124,7 @@ def accuracy(table, way, n_epochs, epsilon, seed, rate, average):
     return float(np.mean(guess == part.y_test))
 
 
-def accuracies(table, way, n_epochs, epsilon, n_tuned, n_seeds):
+def accuracies(table, n_epochs, epsilon, way, n_tuned, n_seeds):
     """Return the accuracy of a way, at the rate and the average that were best.
 
     Returns
@@ -135,7 +136,7 @@ def accuracies(table, way, n_epochs, epsilon, n_tuned, n_seeds):
 
     def of(rate, average, seeds):
         return [
-            accuracy(table, way, n_epochs, epsilon, seed, rate, average)
+            accuracy(table, n_epochs, epsilon, way, seed, rate, average)
             for seed in seeds
         ]
 
