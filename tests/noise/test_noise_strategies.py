@@ -539,6 +539,7 @@ def test_negative_entries_are_accounted_for_by_their_sizes():
 
 def test_runs_of_other_lengths_are_refused():
     rows = BandedRows(((1.0,),) * 3)
+    assert repr(rows) == "BandedRows(<3 rows of 1 diagonals>)"
     for strategy in (rows, prefix_sum_tree(3)):
         strategy.check_run(3)
         with pytest.raises(ValueError, match="3 steps, but the run has 4"):
