@@ -273,6 +273,19 @@ def test_no_delta_is_below_the_truth(row):
     assert closed_add_delta(gram, row["epsilon"]) >= row["add"]
 
 
+@pytest.mark.parametrize("row", ORACLES["sampled"], ids=ids)
+def test_no_delta_is_below_what_samples_show(row):
+    # the lower ends of 99 % intervals, of two million samples
+    means, gram, epsilon = means_of(row), gram_of(row), row["epsilon"]
+    for direction in ("remove", "add"):
+        found = conditional_delta(
+            means, row["sigma"], epsilon, 1e-3, direction, temperatures=()
+        )
+        assert found > row[direction]
+        orders = np.arange(2, 13)
+        assert renyi_delta(gram, epsilon, direction, orders) > row[direction]
+
+
 def test_a_single_bin_is_the_gaussian():
     means = [[0.5, 0.0, 1.0, 0.25]]
     exact = GaussianCurve(np.linalg.norm(means) / 2)

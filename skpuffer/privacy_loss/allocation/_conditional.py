@@ -117,9 +117,12 @@ def conditional_delta(
     epsilon : float
         At least zero, in nats.
     delta : float
-        The target: `share` of it pays for pasts on which the weights do not hold,
-        whatever is found.
-    direction, share, temperatures
+        The target, of which `share` is paid whatever is found.
+    direction : {'remove', 'add'}, default=None
+        None takes the larger of both.
+    share : float, default=0.5
+        Share of `delta` that pays for pasts on which the weights do not hold.
+    temperatures : tuple of float
         As for :func:`conditional_epsilon`.
 
     Returns
@@ -239,6 +242,7 @@ class _Rows(NamedTuple):
 def _pair(means: Floats, weights: Floats) -> StepPair:
     distinct, index = np.unique(means, return_inverse=True)
     total = np.bincount(index.ravel(), weights)
-    # what rounding leaves of the sum belongs to the largest mean: the safe side
-    total[-1] = max(0.0, 1.0 - total[:-1].sum()) if len(total) > 1 else 1.0
+    # what rounding leaves of the sum belongs to the largest mean, and never nothing:
+    # the safe side
+    total[-1] = max(total[-1], 1.0 - total[:-1].sum(), 1e-300)
     return StepPair(tuple(total.tolist()), tuple(distinct.tolist()))
