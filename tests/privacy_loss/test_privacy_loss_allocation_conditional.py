@@ -20,7 +20,8 @@ from skpuffer.privacy_loss.allocation import (
 from skpuffer.privacy_loss.allocation._conditional import TEMPERATURES
 from skpuffer.privacy_loss.allocation._hazards import Hazards, merged
 from skpuffer.privacy_loss.allocation._step_laws import StepPair
-from tests.privacy_loss.allocation_oracles import gram_of, ids, means_of, oracles
+
+from .allocation_oracles import gram_of, ids, means_of, oracles
 
 ORACLES = oracles("allocation_conditional.json")
 EXACT = oracles("allocation_renyi.json")["exact_two_bins"]

@@ -20,7 +20,8 @@ from skpuffer.privacy_loss.allocation import (
     unamplified_delta,
 )
 from skpuffer.privacy_loss.allocation._renewal import envelope
-from tests.privacy_loss.allocation_oracles import enumerated, gram_of, ids, oracles
+
+from .allocation_oracles import enumerated, gram_of, ids, oracles
 
 ORACLES = oracles("allocation_renyi.json")
 

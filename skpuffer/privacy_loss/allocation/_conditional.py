@@ -85,6 +85,15 @@ def conditional_epsilon(
     ----------
     Schuchardt and Kalinin (2026), Sampling-free privacy accounting for matrix
     mechanisms under random allocation, Lemma 4.1 and Theorem 4.6.
+
+    Examples
+    --------
+    One of fifty bins, and independent noise of standard deviation 2:
+
+    >>> import numpy as np
+    >>> from skpuffer.privacy_loss.allocation import conditional_epsilon
+    >>> round(conditional_epsilon(np.eye(50), 2.0, 1e-5), 2)
+    0.42
     """
     delta, share = check_probability(delta=delta), check_probability(share=share)
     most = 0.0
@@ -94,7 +103,7 @@ def conditional_epsilon(
             rows = _Rows.of(hazards, noise, share * delta, add)
             found = min(found, rows.epsilon(delta - rows.failure))
         most = max(most, found)
-    return most
+    return float(most)
 
 
 def conditional_delta(
@@ -139,7 +148,7 @@ def conditional_delta(
             rows = _Rows.of(hazards, noise, share * delta, add)
             found = min(found, rows.delta(epsilon, delta) + rows.failure)
         most = max(most, found)
-    return most
+    return float(most)
 
 
 def _directions(direction: str | None) -> tuple[bool, ...]:

@@ -220,6 +220,15 @@ def renyi_epsilon(
     -------
     float
         At least zero, in nats.
+
+    Examples
+    --------
+    One of a hundred bins, and independent noise of standard deviation 1.1:
+
+    >>> import numpy as np
+    >>> from skpuffer.privacy_loss.allocation import renyi_epsilon
+    >>> round(renyi_epsilon(np.eye(100) / 1.1**2, 1e-5), 3)
+    0.923
     """
     check_option((None, "remove", "add"), direction=direction)
     gram, delta = check_gram(gram), check_probability(delta=delta)
