@@ -33,6 +33,7 @@ MODULES = [
     "skpuffer.releases",
     "skpuffer.privacy",
     "skpuffer.noise",
+    "skpuffer.noise.strategies",
     "skpuffer.distributions",
     "skpuffer.privacy_loss",
     "skpuffer.transport",

@@ -20,7 +20,8 @@ from skpuffer.privacy_loss.allocation import (
 from skpuffer.privacy_loss.allocation._conditional import TEMPERATURES
 from skpuffer.privacy_loss.allocation._hazards import Hazards, merged
 from skpuffer.privacy_loss.allocation._step_laws import StepPair
-from tests.privacy_loss.allocation_oracles import gram_of, ids, means_of, oracles
+
+from .allocation_oracles import gram_of, ids, means_of, oracles
 
 ORACLES = oracles("allocation_conditional.json")
 EXACT = oracles("allocation_renyi.json")["exact_two_bins"]
@@ -61,10 +62,10 @@ laws = st.builds(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=25, deadline=None)
 @given(laws)
 def test_rows_are_the_mixtures(pair):
-    x = np.linspace(-10, 13, 60_001)
+    x = np.linspace(-9, 12, 20_001)
     p = sum(w * norm.pdf(x, u) for w, u in zip(pair.weights, pair.means, strict=True))
     q, epsilon = norm.pdf(x), np.array([0.0, 0.05, 0.5, 2.0])
     for e, there, back in zip(
@@ -133,7 +134,7 @@ def random_means(n_bins, n_rows, seed):
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(shapes, st.floats(0.4, 5), st.booleans())
 def test_weights_are_laws(shape, noise, add):
     means = random_means(*shape)
@@ -273,6 +274,20 @@ def test_no_delta_is_below_the_truth(row):
     assert closed_add_delta(gram, row["epsilon"]) >= row["add"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("row", ORACLES["sampled"], ids=ids)
+def test_no_delta_is_below_what_samples_show(row):
+    # the lower ends of 99 % intervals, of two million samples
+    means, gram, epsilon = means_of(row), gram_of(row), row["epsilon"]
+    for direction in ("remove", "add"):
+        found = conditional_delta(
+            means, row["sigma"], epsilon, 1e-3, direction, temperatures=()
+        )
+        assert found > row[direction]
+        orders = np.arange(2, 13)
+        assert renyi_delta(gram, epsilon, direction, orders) > row[direction]
+
+
 def test_a_single_bin_is_the_gaussian():
     means = [[0.5, 0.0, 1.0, 0.25]]
     exact = GaussianCurve(np.linalg.norm(means) / 2)
@@ -291,7 +306,7 @@ def test_a_record_that_moves_nothing_costs_nothing():
     assert conditional_delta(np.zeros((3, 4)), 1.0, 0.0, 1e-5) == 0
 
 
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(shapes, st.floats(0.5, 4))
 def test_invariances(shape, noise):
     means = random_means(*shape)

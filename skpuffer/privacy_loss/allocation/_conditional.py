@@ -85,6 +85,15 @@ def conditional_epsilon(
     ----------
     Schuchardt and Kalinin (2026), Sampling-free privacy accounting for matrix
     mechanisms under random allocation, Lemma 4.1 and Theorem 4.6.
+
+    Examples
+    --------
+    One of fifty bins, and independent noise of standard deviation 2:
+
+    >>> import numpy as np
+    >>> from skpuffer.privacy_loss.allocation import conditional_epsilon
+    >>> round(conditional_epsilon(np.eye(50), 2.0, 1e-5), 2)
+    0.42
     """
     delta, share = check_probability(delta=delta), check_probability(share=share)
     most = 0.0
@@ -94,7 +103,7 @@ def conditional_epsilon(
             rows = _Rows.of(hazards, noise, share * delta, add)
             found = min(found, rows.epsilon(delta - rows.failure))
         most = max(most, found)
-    return most
+    return float(most)
 
 
 def conditional_delta(
@@ -117,9 +126,12 @@ def conditional_delta(
     epsilon : float
         At least zero, in nats.
     delta : float
-        The target: `share` of it pays for pasts on which the weights do not hold,
-        whatever is found.
-    direction, share, temperatures
+        The target, of which `share` is paid whatever is found.
+    direction : {'remove', 'add'}, default=None
+        None takes the larger of both.
+    share : float, default=0.5
+        Share of `delta` that pays for pasts on which the weights do not hold.
+    temperatures : tuple of float
         As for :func:`conditional_epsilon`.
 
     Returns
@@ -136,7 +148,7 @@ def conditional_delta(
             rows = _Rows.of(hazards, noise, share * delta, add)
             found = min(found, rows.delta(epsilon, delta) + rows.failure)
         most = max(most, found)
-    return most
+    return float(most)
 
 
 def _directions(direction: str | None) -> tuple[bool, ...]:
@@ -239,6 +251,7 @@ class _Rows(NamedTuple):
 def _pair(means: Floats, weights: Floats) -> StepPair:
     distinct, index = np.unique(means, return_inverse=True)
     total = np.bincount(index.ravel(), weights)
-    # what rounding leaves of the sum belongs to the largest mean: the safe side
-    total[-1] = max(0.0, 1.0 - total[:-1].sum()) if len(total) > 1 else 1.0
+    # what rounding leaves of the sum belongs to the largest mean, and never nothing:
+    # the safe side
+    total[-1] = max(total[-1], 1.0 - total[:-1].sum(), 1e-300)
     return StepPair(tuple(total.tolist()), tuple(distinct.tolist()))

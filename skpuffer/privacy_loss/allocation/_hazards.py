@@ -149,8 +149,11 @@ class Hazards:
 
         Parameters
         ----------
-        noise, chance, add
-            As for :meth:`tails`.
+        noise : float
+            Standard deviation.
+        chance : float
+            Probability of the failure of each bound, as for :meth:`tails`.
+        add : bool
 
         Returns
         -------
@@ -216,7 +219,8 @@ def _mixture_tail(centres: Floats, spreads: Floats, chance: float) -> Floats:
         likely = ndtr((at - centres) / spreads).min(axis=1).mean(axis=1)
         fine = likely <= chance
         low, high = np.where(fine, middle, low), np.where(fine, high, middle)
-    return low
+    found: Floats = low
+    return found
 
 
 def merged(means: Floats) -> Floats:
