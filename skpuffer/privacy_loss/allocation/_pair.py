@@ -155,7 +155,9 @@ class AllocationPair(DominatingPair, kind="allocation_pair"):
             exact[0] = 0.0
             whole = np.arange(1.0, MAX_ORDER + 1)
             cumulants = np.interp(alpha, whole, exact, right=math.inf)
-            found = cumulants / (alpha - 1)
+            with np.errstate(invalid="ignore"):
+                found = cumulants / (alpha - 1)
+            found[np.isnan(found)] = math.inf
         return np.minimum(costs, found).tolist()  # type: ignore[no-any-return]
 
     def _unamplified_costs(self, alpha: Floats) -> Floats:
