@@ -113,7 +113,7 @@ def test_renyi_costs_without_the_record(n_batches, scale, order, expected):
 
 def brute(scale, n_batches, n_steps, epsilon):
     """Both divergences by a rule of trapezoids over all bins."""
-    side = np.linspace(-9, 9, 241)
+    side = np.linspace(-8, 8, 129)
     axes = np.meshgrid(*[side] * n_batches, indexing="ij")
     base = math.prod(norm.pdf(axis) for axis in axes) * (side[1] - side[0]) ** n_batches
     ratio = 0.0
@@ -132,7 +132,7 @@ def test_small_runs_by_brute_force(n_batches, n_steps, scale, epsilon):
     found = delta_of(pair(scale, n_batches, n_steps), epsilon)
     # the rule itself has kinks to miss
     for one, other in zip(found, exact, strict=True):
-        assert other - 2e-4 <= one <= other * 1.01 + 2e-4
+        assert other - 1e-3 <= one <= other * 1.01 + 1e-3
 
 
 def test_two_epochs_of_fresh_bins_in_both_directions():
@@ -156,7 +156,7 @@ def test_trade_offs_are_those_of_one_pair():
         assert slopes[0] >= -1 - 1e-9 and slopes[-1] <= 1e-9
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     st.floats(0.5, 5.0), st.integers(2, 60), st.integers(1, 150), st.floats(0.0, 2.0)
 )

@@ -37,7 +37,8 @@ class Hull:
         part = np.expm1(inside - x[left]) / np.expm1(x[right] - x[left])
         value = (1 - part) * y[left] + part * y[right]
         # a line through the origin, where the trade-off is one
-        return value * np.exp(np.minimum(loss - x[0], 0.0))
+        found: Floats = value * np.exp(np.minimum(loss - x[0], 0.0))
+        return found
 
 
 def _convex(losses: Floats, heights: Floats) -> Floats:

@@ -220,14 +220,14 @@ class _Added(Reversed):
 
 def _geometric(groups: tuple[Group, ...]) -> tuple[float, float]:
     """Mean and variance of minus the mean over the bins of log likelihood ratios."""
-    n = sum(group.count for group in groups)
+    n = sum(group.size for group in groups)
     squares = sum(count * shift**2 for count, shift in groups)
     return squares / (2 * n), squares / n**2
 
 
 def _unamplified(groups: tuple[Group, ...], together: int, epsilon: Floats) -> Floats:
     """Divergence if the bin is seen, which is joint convexity's bound."""
-    n = sum(group.count for group in groups)
+    n = sum(group.size for group in groups)
     total: Floats = sum(
         count / n * gaussian_delta(epsilon, together * shift) for count, shift in groups
     )
@@ -302,7 +302,7 @@ def _added(groups: tuple[Group, ...]) -> Hull:
 def _put(groups: tuple[Group, ...], gamma: Floats) -> Floats:
     """Bounds of the mean of (gamma - S)₊."""
     moved = tuple(group for group in groups if group.shift)
-    part = sum(group.count for group in moved) / sum(group.count for group in groups)
+    part = sum(group.size for group in moved) / sum(group.size for group in groups)
     # bins that are not visited have likelihood ratio one
     left = (gamma - (1 - part)) / part
     value = np.zeros_like(gamma)

@@ -56,10 +56,10 @@ def replaced_delta(groups: tuple[Group, ...], epsilon: float, left_out: float) -
     -------
     float
     """
-    n, ratio = sum(group.count for group in groups), math.exp(epsilon)
+    n, ratio = sum(group.size for group in groups), math.exp(epsilon)
     moved = [group for group in groups if group.shift]
     # without a visit the likelihood ratios are one
-    offset = (n - sum(group.count for group in moved)) * (1 - ratio)
+    offset = (n - sum(group.size for group in moved)) * (1 - ratio)
     # of the record's own loss, which is normal and as large as the noise's alone, so
     # much is taken for infinite: the term is cut off at its largest there
     beyond = -float(ndtri(left_out))
