@@ -43,7 +43,7 @@ def remove_cumulants(groups: tuple[Group, ...], n_orders: int) -> Floats:
     for count, shift in groups:
         series = shift**2 * t * (t - 1) / 2 - gammaln(t + 1)
         total = _times(total, _power(series, count))
-    n = sum(group.count for group in groups)
+    n = sum(group.size for group in groups)
     found: Floats = total + gammaln(t + 1) - t * math.log(n)
     # rounding of each product of two series, of which there are 2 log2(count) at most
     return np.maximum(found, 0.0) + 1e-13 * (1 + t)

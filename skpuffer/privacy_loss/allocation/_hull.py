@@ -37,7 +37,8 @@ class Hull:
         part = np.expm1(inside - x[left]) / np.expm1(x[right] - x[left])
         value = (1 - part) * y[left] + part * y[right]
         # a line through the origin, where the trade-off is one
-        return value * np.exp(np.minimum(loss - x[0], 0.0))
+        found: Floats = value * np.exp(np.minimum(loss - x[0], 0.0))
+        return found
 
 
 def _convex(losses: Floats, heights: Floats) -> Floats:
@@ -59,8 +60,8 @@ def _convex(losses: Floats, heights: Floats) -> Floats:
     convex = heights.copy()
     convex[1:zero] = heights[0] + np.cumsum(rise[: zero - 1]) if zero else 0.0
     convex[zero:-1] = heights[-1] - np.cumsum(rise[zero:][::-1])[::-1]
-    # rounding takes none of them above what was given
-    return np.minimum(convex, heights)
+    # rounding takes none of them above what was given, or below zero
+    return np.clip(convex, 0.0, heights)
 
 
 def _monotone(slopes: Floats, width: Floats) -> Floats:

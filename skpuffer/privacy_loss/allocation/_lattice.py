@@ -40,12 +40,13 @@ class Group(NamedTuple):
 
     Parameters
     ----------
-    count : int
+    size : int
+        Number of terms.
     shift : float
         The a of exp(a x - a² / 2), x standard normal.
     """
 
-    count: int
+    size: int
     shift: float
 
 
@@ -65,7 +66,7 @@ class PutLaw:
     """
 
     def __init__(self, groups: tuple[Group, ...], largest: float) -> None:
-        n = sum(group.count for group in groups)
+        n = sum(group.size for group in groups)
         self._n, self.largest = n, largest
         end = n * largest
         step = self._lattice_step(groups, end)
@@ -82,7 +83,8 @@ class PutLaw:
             weights = part.masses * np.exp(-tilt * step * part.index)
             total = weights.sum()
             log_mass += part.count * math.log(total)
-            folded = np.bincount(part.index % length, weights / total, minlength=length)
+            folded: Floats = np.zeros(length)
+            np.add.at(folded, part.index % length, weights / total)
             laws.append((folded, part.count))
         masses, error = sum_of_terms(laws, length)
         masses = np.roll(masses, -(start % length))[:points]
@@ -99,7 +101,7 @@ class PutLaw:
 
     @staticmethod
     def _lattice_step(groups: tuple[Group, ...], end: float) -> float:
-        n = sum(group.count for group in groups)
+        n = sum(group.size for group in groups)
         # variance of a term that is cut off at the end
         variance = 0.0
         for count, a in groups:
@@ -147,7 +149,8 @@ class PutLaw:
         value = gamma * self._mass[below] - self._moment[below] / self._n
         # payoffs of the points below, of which none is larger than that at the first
         most = np.maximum(gamma - self._sums[0] / self._n, 0.0)
-        return value + self._root[below] * most + gamma * self._missed
+        total: Floats = value + self._root[below] * most + gamma * self._missed
+        return total
 
 
 class _Split:
@@ -175,7 +178,7 @@ def between(x: Floats) -> Floats:
     """Normal probabilities of the intervals between increasing points."""
     # of the nearer tail, which keeps its digits
     tail, above = ndtr(-np.abs(x)), x > 0
-    mass = np.abs(np.diff(tail))
+    mass: Floats = np.abs(np.diff(tail))
     across = above[1:] & ~above[:-1]
     mass[across] = 1 - tail[:-1][across] - tail[1:][across]
     return mass

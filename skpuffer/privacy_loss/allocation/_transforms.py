@@ -16,7 +16,7 @@ _ROUNDED = 6 * 2.0**-53
 
 
 def sum_of_terms(
-    parts: Sequence[tuple[Floats, int]], length: int
+    parts: Sequence[tuple[Array, int]], length: int
 ) -> tuple[Floats, float]:
     """Return the law of a sum of independent terms on a cycle.
 
