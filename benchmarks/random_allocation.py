@@ -57,7 +57,7 @@ from benchmarks._allocation_learning import (
     accuracies,
     public_accuracy,
 )
-from benchmarks._report import print_table, read_csv, versions, write_csv
+from benchmarks._report import RESULTS, print_table, read_csv, versions, write_csv
 from benchmarks._tables import DATA_DIRECTORY
 from skpuffer.noise.strategies import (
     banded_inverse_square_root,
@@ -91,8 +91,8 @@ class Stored:
 
     def __init__(self, name, key, quick):
         self.name, self.key, self.quick = name, key, quick
-        old = pd.DataFrame() if quick else read_csv(name, key)
-        self.rows = old.to_dict("records")
+        there = not quick and (RESULTS / name).is_file()
+        self.rows = pd.read_csv(RESULTS / name).to_dict("records") if there else []
         self._known = {self._of(row) for row in self.rows}
 
     def _of(self, row):
