@@ -20,9 +20,11 @@ from skpuffer.noise.strategies import (
     identity,
 )
 from skpuffer.privacy_loss import PoissonPair, PrivacyLossCurve
+from skpuffer.privacy_loss._tradeoff import log_delta_of_orders
 from skpuffer.privacy_loss.allocation import (
     AllocationPair,
     CorrelatedAllocationPair,
+    closed_add_delta,
     conditional_delta,
     renyi_delta,
     sampled_delta,
@@ -32,6 +34,8 @@ from skpuffer.privacy_loss.allocation import (
 DELTA = 1e-5
 #: Of one pass over the counts, of which there are many here.
 OPERATIONS = 3e5
+#: Those of Rényi divergences under independent noise.
+ORDERS = np.arange(2.0, 129.0)
 #: Relative width to which noise is searched for.
 NEAR = 1e-3
 
@@ -135,6 +139,12 @@ def _chain(run, sigma, epsilon):
 
 
 def _renyi(run, sigma, epsilon):
+    if run.independent:
+        # powers of one series: all orders at once, of any number of bins
+        pair = AllocationPair(_curve(sigma), run.n_batches, run.n_steps)
+        costs = np.array(pair.renyi_costs(tuple(ORDERS)))
+        removed = np.exp(log_delta_of_orders(ORDERS, costs, epsilon))
+        return float(max(removed, closed_add_delta(run.gram(sigma), epsilon)))
     # few diagonals are accounted for as they are, and many from above in any case
     few = run.strategy.bandwidth is not None and run.strategy.bandwidth <= 4
     operations = 10 * OPERATIONS if few else OPERATIONS

@@ -162,7 +162,9 @@ def public_accuracy(table, n_seeds):
     found, common = [], []
     for seed in range(n_seeds):
         part = _split(table, seed)
-        model = LogisticRegression(C=100.0, max_iter=2000).fit(part.X_train, part.y_train)
+        model = LogisticRegression(C=100.0, max_iter=2000).fit(
+            part.X_train, part.y_train
+        )
         found.append(model.score(part.X_test, part.y_test))
         common.append(np.mean(part.y_test == np.bincount(part.y_train).argmax()))
     return {

@@ -180,11 +180,13 @@ def conditional(quick):
 
 
 def check_noise(frame):
-    """What must hold of noise: no account beats the exact one, nor a known bin."""
+    """What must hold of noise: no account beats the exact one, few a known bin."""
     wide = frame.pivot(index=["panel", "epsilon"], columns="account", values="sigma")
     slight = 1 + 3e-3
     kept = wide.drop(columns=[name for name in OTHERS if name in wide])
-    assert (kept.le(kept[KNOWN] * slight, axis=0) | kept.isna()).all(axis=None), wide
+    # conditional composition may, as it pays for pasts that are not good in any case
+    others = kept.drop(columns=CONDITIONAL, errors="ignore")
+    assert (others.le(others[KNOWN] * slight, axis=0) | others.isna()).all(axis=None)
     exact = kept[kept[EXACT].notna()]
     assert (exact.ge(exact[EXACT] / slight, axis=0) | exact.isna()).all(axis=None)
 
@@ -248,26 +250,28 @@ def check_checked(frame):
 
 def errors(quick):
     """Errors of the prefix sums, at the noise that each run takes."""
-    stored = Stored(
-        "random_allocation_errors.csv", ["panel", "epsilon", "account"], quick
-    )
-    frame = read_csv("random_allocation.csv", ["panel", "epsilon", "account", "sigma"])
-    by = frame.set_index(["panel", "epsilon", "account"])["sigma"]
-    for key, run, epsilon in cells(quick):
-        if (key, epsilon) not in promised() or run.n_batches != 100:
-            continue
+    noise = read_csv("random_allocation.csv", ["panel", "epsilon", "account", "sigma"])
+    kept, rows = promised(), []
+    for key, run in {**RUNS, **MORE_RUNS}.items():
         of = run.strategy.mean_error(run.n_steps), run.strategy.max_error(run.n_steps)
-        scales = {"kept bins": promised()[key, epsilon]}
-        scales |= {
-            account: by[key, epsilon, account]
-            for account in (KNOWN, *OTHERS)
-            if (key, epsilon, account) in by.index
-        }
-        for account, sigma in scales.items():
-            row = facts(key, run, epsilon) | {"account": account, "sigma": sigma}
-            if row not in stored:
-                stored.add(row | {"mean": sigma * of[0], "max": sigma * of[1]})
-    return stored.frame
+        part = noise[noise["panel"] == key]
+        other = part[part["account"].isin((KNOWN, *OTHERS))]
+        scales = [
+            (epsilon, "kept bins", kept[key, epsilon])
+            for epsilon in set(part["epsilon"])
+        ]
+        scales += other[["epsilon", "account", "sigma"]].itertuples(index=False)
+        rows += [
+            facts(key, run, epsilon)
+            | {"account": account, "sigma": sigma}
+            | {"mean": sigma * of[0], "max": sigma * of[1]}
+            for epsilon, account, sigma in sorted(scales)
+        ]
+    frame = pd.DataFrame(rows)
+    if not quick:
+        used = versions("numpy", "scipy")
+        write_csv(frame.assign(**used), "random_allocation_errors.csv")
+    return frame
 
 
 def check_errors(frame):
