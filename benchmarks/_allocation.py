@@ -41,6 +41,8 @@ NEAR = 1e-3
 
 EXACT, CHAIN, RENYI, CONDITIONAL = "exact", "chain", "Rényi", "conditional"
 POISSON, FRESH, KNOWN, SAMPLED = "Poisson", "fresh bins", "known bin", "Monte Carlo"
+#: Fresh bins and correlated noise, which begins anew in every epoch as well.
+RESTARTED = "fresh bins, restarted"
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,13 @@ def _fresh(run, sigma, epsilon):
     return PrivacyLossCurve(((pair, run.n_epochs),)).delta(epsilon)
 
 
+def _restarted(run, sigma, epsilon):
+    pair = CorrelatedAllocationPair(
+        _curve(sigma), run.strategy, run.n_batches, run.n_batches
+    )
+    return PrivacyLossCurve(((pair, run.n_epochs),)).delta(epsilon)
+
+
 #: Divergence of a run at a noise and an epsilon, by the name of the account.
 ACCOUNTS: dict[str, Callable[[Run, float, float], float]] = {
     EXACT: _exact,
@@ -180,13 +189,15 @@ ACCOUNTS: dict[str, Callable[[Run, float, float], float]] = {
     CONDITIONAL: _conditional,
     POISSON: _poisson,
     FRESH: _fresh,
+    RESTARTED: _restarted,
 }
 
 
 def accounts_of(run):
     """Names of the accounts that there are of a run."""
     if not run.independent:
-        return (KNOWN, RENYI, CHAIN, CONDITIONAL)
+        others = (RESTARTED,) if run.n_epochs > 1 else ()
+        return (KNOWN, RENYI, CHAIN, CONDITIONAL, *others)
     return (
         KNOWN,
         EXACT,

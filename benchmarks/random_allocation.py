@@ -8,7 +8,7 @@ the noise of the steps is correlated by a strategy. At delta = 1e-5, a record ad
 removed. The parts:
 
 * ``noise``: the least noise of the twelve runs of figures 2 and 3, by each account;
-  ``chain`` and ``conditional`` add the two that take long;
+  ``chain``, ``restarted`` and ``conditional`` add those that take long;
 * ``sampled``: the same by Monte Carlo, with an interval. That is no promise;
 * ``checked``: at the least noise that is promised, a fresh estimate of delta;
 * ``errors``: of the prefix sums of the steps, at the noise that each strategy takes;
@@ -27,6 +27,7 @@ nothing. What must hold is checked in every run.
 import argparse
 import os
 import time
+from functools import lru_cache
 
 import numpy as np
 import pandas as pd
@@ -42,6 +43,7 @@ from benchmarks._allocation import (
     MORE_RUNS,
     POISSON,
     RENYI,
+    RESTARTED,
     RUNS,
     SAMPLED,
     accounts_of,
@@ -63,6 +65,7 @@ from skpuffer.noise.strategies import (
     banded_inverse_square_root,
     banded_square_root,
     identity,
+    restarted,
 )
 
 #: In an order in which figures have their shapes early.
@@ -73,7 +76,7 @@ SMALL_EPSILONS = (0.1, 0.05)
 DRAWS, FRESH_DRAWS = 100_000, 1_000_000
 
 #: Accounts of other batches than bins that are kept.
-OTHERS = (POISSON, FRESH)
+OTHERS = (POISSON, FRESH, RESTARTED)
 
 
 class Stored:
@@ -174,6 +177,11 @@ def chain(quick):
     return noise_by((CHAIN,), quick)
 
 
+def restarted_noise(quick):
+    """Least noise of fresh bins, under noise that begins anew in every epoch."""
+    return noise_by((RESTARTED,), quick)
+
+
 def conditional(quick):
     """Least noise by conditional composition."""
     return noise_by((CONDITIONAL,), quick)
@@ -253,25 +261,29 @@ def errors(quick):
     noise = read_csv("random_allocation.csv", ["panel", "epsilon", "account", "sigma"])
     kept, rows = promised(), []
     for key, run in {**RUNS, **MORE_RUNS}.items():
-        of = run.strategy.mean_error(run.n_steps), run.strategy.max_error(run.n_steps)
         part = noise[noise["panel"] == key]
-        other = part[part["account"].isin((KNOWN, *OTHERS))]
-        scales = [
-            (epsilon, "kept bins", kept[key, epsilon])
-            for epsilon in set(part["epsilon"])
-        ]
-        scales += other[["epsilon", "account", "sigma"]].itertuples(index=False)
-        rows += [
-            facts(key, run, epsilon)
-            | {"account": account, "sigma": sigma}
-            | {"mean": sigma * of[0], "max": sigma * of[1]}
-            for epsilon, account, sigma in sorted(scales)
-        ]
+        best = EXACT if run.independent else CHAIN
+        for line in part[part["account"].isin((best, KNOWN, *OTHERS))].itertuples():
+            by, sigma, strategy = line.account, line.sigma, run.strategy
+            if by == best:
+                by, sigma = "kept bins", kept[key, line.epsilon]
+            if by == RESTARTED:
+                strategy = restarted(strategy, run.n_batches)
+            row = facts(key, run, line.epsilon) | {"account": by, "sigma": sigma}
+            row["mean"] = sigma * _error(strategy, run.n_steps, "mean")
+            row["max"] = sigma * _error(strategy, run.n_steps, "max")
+            rows.append(row)
     frame = pd.DataFrame(rows)
     if not quick:
         used = versions("numpy", "scipy")
         write_csv(frame.assign(**used), "random_allocation_errors.csv")
     return frame
+
+
+@lru_cache(maxsize=64)
+def _error(strategy, n_steps, kind):
+    found = strategy.mean_error if kind == "mean" else strategy.max_error
+    return found(n_steps)
 
 
 def check_errors(frame):
@@ -361,6 +373,7 @@ PARTS = {
     "noise": (noise, check_noise),
     "sampled": (sampled, check_sampled),
     "chain": (chain, check_noise),
+    "restarted": (restarted_noise, check_noise),
     "conditional": (conditional, check_noise),
     "checked": (checked, check_checked),
     "errors": (errors, check_errors),

@@ -400,6 +400,7 @@ print(f"100 bins, σ = 2, order 10: lemma {lemma:.5f}, here {near:.5f}")
 # for it; *if the bin is known* the same strategy with none of the amplification.
 errors = results("_errors")
 if errors is not None:
+    errors = errors[errors["n_batches"] == 100]
     part = errors[errors["epsilon"].eq(1)]
     part = part.assign(row=part["run"] + ", " + part["account"])
     for n_epochs, lines in part.groupby("n_epochs"):
