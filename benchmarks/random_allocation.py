@@ -244,7 +244,7 @@ def checked(quick):
             continue
         found = sampled_divergence(run, sigma, epsilon, n_samples)
         row |= {"sigma": sigma, "estimate": found.estimate, "error": found.error}
-        stored.add(row | {"n_samples": n_samples})
+        stored.add(row | {"n_samples": found.n_samples})
     return stored.frame
 
 
