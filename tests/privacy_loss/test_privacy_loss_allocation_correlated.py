@@ -45,7 +45,15 @@ def at(epsilon):
 # -- numbers found elsewhere -----------------------------------------------------------
 
 
-@pytest.mark.parametrize("row", ORACLES["calibrated"], ids=str)
+def slow_after(rows, count):
+    """The rows, of which all but the first are slow."""
+    return [
+        pytest.param(row, id=str(row), marks=() if i < count else pytest.mark.slow)
+        for i, row in enumerate(rows)
+    ]
+
+
+@pytest.mark.parametrize("row", slow_after(ORACLES["calibrated"], 2))
 def test_reference_noise_that_is_enough(row):
     strategy = strategy_of(row, 4)
     pair = pair_of(strategy, 100, row["n_steps"], row["sigma"], method="chain")
@@ -53,7 +61,7 @@ def test_reference_noise_that_is_enough(row):
     assert pair.reverse(at(row["epsilon"]))[0] <= 1e-5
 
 
-@pytest.mark.parametrize("row", ORACLES["sampled"], ids=str)
+@pytest.mark.parametrize("row", slow_after(ORACLES["sampled"], 2))
 def test_reference_not_below_samples(row):
     pair = pair_of(banded_square_root(4), 100, row["n_steps"], row["sigma"])
     found = pair.delta(at(row["epsilon"]))[0]
@@ -94,7 +102,7 @@ def test_reference_replaced(row):
 
 
 @pytest.mark.parametrize("family", FAMILIES.values())
-@pytest.mark.parametrize("n_steps", [3, 5, 6])
+@pytest.mark.parametrize("n_steps", [3, 5])
 def test_no_bound_is_below_a_quadrature(family, n_steps):
     strategy, epsilon = family(2), np.array([0.2, 0.6, 1.1])
     pair = pair_of(strategy, 3, n_steps, 1.6)
@@ -117,15 +125,16 @@ def test_one_bin_is_the_gaussian():
 
 
 def test_the_least_of_all_bounds_counts():
-    strategy, epsilon = banded_inverse_square_root(3), np.linspace(0, 3, 7)
+    strategy, epsilon = banded_inverse_square_root(3), np.linspace(0, 1.4, 5)
     pairs = {
         method: pair_of(strategy, 20, 40, 4.0, method=method)
-        for method in ("best", "chain", "closed", "unamplified")
+        for method in ("best", "chain", "closed", "renyi", "unamplified")
     }
     for name in ("delta", "reverse"):
         found = {m: getattr(p, name)(epsilon) for m, p in pairs.items()}
-        least = np.min([found[m] for m in ("chain", "closed", "unamplified")], axis=0)
-        assert found["best"] == pytest.approx(least)
+        least = np.min([found[m] for m in found if m != "best"], axis=0)
+        assert np.all(found["best"] <= 1e-7 + least)
+        assert np.all(found["best"] >= least)
         winner = pairs["best"].winner(1.0)["remove" if name == "delta" else "add"]
         one = {m: getattr(p, name)(at(1.0))[0] for m, p in pairs.items()}
         assert one[winner] == one["best"]

@@ -203,8 +203,8 @@ def _rung_law(
 
 
 def _epsilon_class(epsilon: float) -> float:
-    """Epsilon in the middle of a class of them: covers hardly depend on it."""
-    return 4.0 ** min(1, max(-1, round(math.log(max(epsilon, 0.1), 4))))
+    """Lower end of a class of epsilons, where divergences are not yet tiny."""
+    return 2.0 ** min(2, math.floor(math.log2(max(epsilon, 0.125))))
 
 
 def _class(variance: float) -> float:
