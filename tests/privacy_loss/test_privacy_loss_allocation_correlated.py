@@ -102,13 +102,12 @@ def test_reference_replaced(row):
 
 
 @pytest.mark.parametrize("family", FAMILIES.values())
-@pytest.mark.parametrize("n_steps", [3, 5])
-def test_no_bound_is_below_a_quadrature(family, n_steps):
-    strategy, epsilon = family(2), np.array([0.2, 0.6, 1.1])
+def test_no_bound_is_below_a_quadrature(family, n_steps=5):
+    strategy, epsilon = family(2), np.array([0.3, 1.1])
     pair = pair_of(strategy, 3, n_steps, 1.6)
     means = strategy.means(3, n_steps) / 1.6
     for direction, found in (("remove", pair.delta), ("add", pair.reverse)):
-        exact = [divergence(means @ means.T, e, direction, 401) for e in epsilon]
+        exact = [divergence(means @ means.T, e, direction, 301) for e in epsilon]
         assert np.all(found(epsilon) > exact)
         single = [found(at(e))[0] for e in epsilon]
         assert np.all(single > np.array(exact))
@@ -152,7 +151,7 @@ def test_scaling_matrix_and_noise_changes_nothing():
 def test_more_noise_is_more_private():
     for replaced in (False, True):
         found = [
-            pair_of(banded_square_root(3), 15, 15, s, replaced=replaced).delta(at(0.8))
+            pair_of(banded_square_root(3), 9, 9, s, replaced=replaced).delta(at(0.8))
             for s in (1.0, 1.4, 2.0)
         ]
         assert found[0] > found[1] > found[2]

@@ -22,6 +22,8 @@ __all__ = ["CorrelatedAllocationPair"]
 #: Clip norms in units of the noise beyond which it is as good as none.
 _SILENT = 1e8
 
+_ORDERS = np.array(ORDERS, float)
+
 #: A chain's bound beyond which others than closed ones are not looked at.
 _ROUNDED = 1e-7
 
@@ -31,12 +33,12 @@ METHODS = ("best", "chain", "closed", "renyi", "unamplified")
 
 @lru_cache(maxsize=256)
 def _costs(bins: Bins, variance: float) -> Floats:
-    return renyi_allocation(bins.gram / variance, ORDERS).remove
+    return renyi_allocation(bins.gram / variance, _ORDERS).remove
 
 
 def _by_renyi(bins: Bins, variance: float, epsilon: Floats) -> Floats:
     """Bound by the Rényi divergences, in the direction in which a record is removed."""
-    found = log_delta_of_orders(ORDERS, _costs(bins, variance), epsilon)
+    found = log_delta_of_orders(_ORDERS, _costs(bins, variance), epsilon)
     return np.minimum(np.exp(found), 1.0)
 
 
