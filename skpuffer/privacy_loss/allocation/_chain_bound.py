@@ -132,8 +132,10 @@ def chain_delta(bins: Bins, variance: float, epsilon: Floats, adding: bool) -> F
     found = np.ones(flat.shape)
     table = _CLOSE if flat.size == 1 else _WIDE
     # laws serve epsilons below their rung, and if a record is added those above it
-    side = "right" if adding else "left"
-    rungs = np.searchsorted(table, flat, side=side) - (1 if adding else 0)
+    if adding:
+        rungs = np.searchsorted(table, flat, side="right") - 1
+    else:
+        rungs = np.searchsorted(table, flat)
     for rung in np.unique(rungs):
         at = rungs == rung
         law = _rung_law(bins, variance, flat[at], float(table[rung]), adding)
@@ -179,7 +181,8 @@ def chain_replaced_delta(bins: Bins, variance: float, epsilon: Floats) -> Floats
             heights[i:] = heights[i]
             break
     heights = np.minimum.accumulate(heights)
-    return np.interp(np.exp(flat), np.exp(marks), heights).reshape(epsilon.shape)
+    found: Floats = np.interp(np.exp(flat), np.exp(marks), heights)
+    return found.reshape(epsilon.shape)
 
 
 def _replaced(bins: Bins, variance: float, epsilon: float) -> float:
