@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -11,14 +11,35 @@ from skpuffer.utils._types import Floats
 
 from .._dominating_pairs import DominatingPair
 from .._gaussian import gaussian_delta
+from .._tradeoff import log_delta_of_orders
 from ._bins import Bins, Means
-from ._chain_bound import chain_delta
+from ._chain_bound import chain_delta, chain_replaced_delta
 from ._gram import closed_add_delta, unamplified_delta
+from ._renyi import ORDERS, renyi_allocation
 
 __all__ = ["CorrelatedAllocationPair"]
 
+#: Clip norms in units of the noise beyond which it is as good as none.
+_SILENT = 1e8
+
+_ORDERS = np.array(ORDERS, float)
+
+#: A chain's bound beyond which others than closed ones are not looked at.
+_ROUNDED = 1e-7
+
 #: Bounds by their names.
-METHODS = ("best", "chain", "closed", "unamplified")
+METHODS = ("best", "chain", "closed", "renyi", "unamplified")
+
+
+@lru_cache(maxsize=256)
+def _costs(bins: Bins, variance: float) -> Floats:
+    return renyi_allocation(bins.gram / variance, _ORDERS).remove
+
+
+def _by_renyi(bins: Bins, variance: float, epsilon: Floats) -> Floats:
+    """Bound by the Rényi divergences, in the direction in which a record is removed."""
+    found = log_delta_of_orders(_ORDERS, _costs(bins, variance), epsilon)
+    return np.minimum(np.exp(found), 1.0)
 
 
 @dataclass(frozen=True)
@@ -43,9 +64,12 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         Any number: the last epoch may be cut short.
     replaced : bool, default=False
         Whether one record is replaced by another, else added or removed.
-    method : {'best', 'chain', 'closed', 'unamplified'}, default='best'
-        The bound: by Markov chains, by Jensen's inequality (if a record is added), by
-        known bins, or the least of all.
+    method : str, default='best'
+        The bound: 'chain' by Markov chains, 'closed' by Jensen's inequality (if a
+        record is added), 'renyi' by Rényi divergences (if one is removed; it takes part
+        in the least of all only where chains certify nothing less), 'unamplified' by
+        known bins, which is taken for directions that a method says nothing of, and
+        'best' the least of all.
 
     References
     ----------
@@ -66,8 +90,8 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
     def __post_init__(self) -> None:
         if self.curve.gaussian_mu is None:
             raise ValueError(
-                "'curve' must be of Gaussian noise: for noise that is correlated across "
-                "steps no other is accounted for."
+                "'curve' must be of Gaussian noise: no other is accounted for where "
+                "noise is correlated across steps."
             )
         if self.method not in METHODS:
             raise ValueError(
@@ -130,12 +154,17 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         """Least bounds, and the name of the one that is least at the first epsilon."""
         epsilon = np.asarray(epsilon, float)
         mu = float(self.curve.gaussian_mu or 0.0)
-        if mu == 0 or math.isinf(mu):
-            moved = np.inf if mu and self._bins.gram.any() else 0.0
+        moves = mu > 0 and bool(self._bins.gram.any())
+        if not moves or mu > _SILENT:
+            moved = math.inf if moves else 0.0
             return np.asarray(gaussian_delta(epsilon, moved)), "unamplified"
-        bounds = {
-            name: bound(epsilon=epsilon) for name, bound in self._bounds(adding).items()
-        }
+        bounds: dict[str, Floats] = {}
+        for name, bound in self._bounds(adding).items():
+            # sums over counts take longest, and are less only where a chain's rounding
+            # is all that is left of its bound
+            if name == "renyi" and bounds and bounds["chain"].min() > _ROUNDED:
+                continue
+            bounds[name] = bound(epsilon=epsilon)
         names, values = list(bounds), np.array(list(bounds.values()))
         least = values.min(axis=0)
         return least, names[int(values.reshape(len(names), -1)[:, 0].argmin())]
@@ -146,12 +175,20 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         gram = bins.gram / variance
         # what replaces a record moves each bin by twice its mean at most
         known = 4 * gram if self.replaced else gram
-        cap = {"unamplified": partial(unamplified_delta, known)}
+        cap: dict[str, Callable[..., Floats]] = {
+            "unamplified": partial(unamplified_delta, known)
+        }
         if self.n_batches == 1:
             return cap
-        found = {"chain": partial(chain_delta, bins, variance, adding=adding)}
+        found: dict[str, Callable[..., Floats]] = {}
+        if self.replaced:
+            found["chain"] = partial(chain_replaced_delta, bins, variance)
+        else:
+            found["chain"] = partial(chain_delta, bins, variance, adding=adding)
         if adding:
             found["closed"] = partial(closed_add_delta, gram)
+        elif not self.replaced:
+            found["renyi"] = partial(_by_renyi, bins, variance)
         if self.method == "best":
             return found | cap
         return {self.method: found[self.method]} if self.method in found else cap
