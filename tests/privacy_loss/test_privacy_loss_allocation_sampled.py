@@ -71,7 +71,7 @@ PUBLISHED = [
 ]
 
 
-@pytest.mark.parametrize(("strategy", "sigma", "direction", "low", "high"), PUBLISHED)
+@pytest.mark.parametrize("strategy, sigma, direction, low, high", PUBLISHED)
 def test_what_plain_samples_estimate(strategy, sigma, direction, low, high):
     found = sampled(gram_of(strategy, 10, 2, sigma), 1.0, direction, 100_000)
     assert low - 3 * found.error < found.estimate < high + 3 * found.error
@@ -81,7 +81,7 @@ def test_what_plain_samples_estimate(strategy, sigma, direction, low, high):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("strategy", "sigma", "direction", "low", "high"), PUBLISHED)
+@pytest.mark.parametrize("strategy, sigma, direction, low, high", PUBLISHED)
 def test_what_plain_samples_estimate_more_closely(
     strategy, sigma, direction, low, high
 ):
@@ -103,9 +103,7 @@ FOUR_DIAGONALS = [
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("sigma", "epochs", "epsilon", "delta", "error"), FOUR_DIAGONALS
-)
+@pytest.mark.parametrize("sigma, epochs, epsilon, delta, error", FOUR_DIAGONALS)
 def test_a_hundred_bins(sigma, epochs, epsilon, delta, error):
     gram = gram_of(banded_square_root(4), 100, epochs, sigma)
     found = sampled(gram, epsilon, "remove", 2_000_000)
@@ -152,7 +150,7 @@ TWO_BINS = [
 ]
 
 
-@pytest.mark.parametrize(("strategy", "sigma", "epochs", "epsilon", *"rab"), TWO_BINS)
+@pytest.mark.parametrize("strategy, sigma, epochs, epsilon, r, a, b", TWO_BINS)
 def test_two_bins(strategy, sigma, epochs, epsilon, r, a, b):
     gram = gram_of(strategy, 2, epochs, sigma)
     for direction, truth in zip(DIRECTIONS, (r, a, b), strict=True):
@@ -287,7 +285,7 @@ def test_kl_bound_by_binomials():
 
 @pytest.mark.parametrize("largest", [1.0, 0.2])
 @pytest.mark.parametrize(
-    ("threshold", "n"), [(0.0, 10**6), (5e-6, 10**7), (1e-3, 10**4), (0.1, 100)]
+    "threshold, n", [(0.0, 10**6), (5e-6, 10**7), (1e-3, 10**4), (0.1, 100)]
 )
 def test_abstention_by_brute_force(threshold, n, largest):
     found = abstention_delta(threshold, n, largest)
@@ -329,7 +327,7 @@ def test_too_few_samples_for_a_promise():
 
 
 @pytest.mark.parametrize(
-    ("change", "name"),
+    "change, name",
     [
         ({"direction": "sideways"}, "direction"),
         ({"n_samples": 0}, "n_samples"),

@@ -7,5 +7,21 @@ the noise: their Gram matrix.
 """
 
 from ._gram import closed_add_delta, renyi_add, unamplified_delta
+from ._pair import AllocationPair
+from ._sampled import (
+    SampledDelta,
+    abstention_delta,
+    abstention_threshold,
+    sampled_delta,
+)
 
-__all__ = ["closed_add_delta", "renyi_add", "unamplified_delta"]
+__all__ = [
+    "AllocationPair",
+    "SampledDelta",
+    "abstention_delta",
+    "abstention_threshold",
+    "closed_add_delta",
+    "renyi_add",
+    "sampled_delta",
+    "unamplified_delta",
+]

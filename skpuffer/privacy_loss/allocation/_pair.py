@@ -1,0 +1,302 @@
+"""Dominating pair of a record that is in one of several bins, under Gaussian noise."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import cast
+
+import numpy as np
+from scipy.special import log_ndtr
+
+from skpuffer.privacy_loss._distribution import Reversed
+from skpuffer.privacy_loss._dominating_pairs import DominatingPair
+from skpuffer.privacy_loss._gaussian import gaussian_delta
+from skpuffer.privacy_loss._grid import tail_quantile
+from skpuffer.privacy_loss._protocols import Pair
+from skpuffer.privacy_loss._renyi import renyi_of_pair
+from skpuffer.utils._types import Floats
+
+from ._hull import Hull
+from ._lattice import Group, PutLaw
+from ._renyi import MAX_ORDER, remove_cumulants
+
+__all__ = ["AllocationPair"]
+
+#: Losses at which a trade-off is computed, on either side.
+_POINTS = 2000
+
+#: Losses in the far tails, where unamplified noise bounds the trade-off.
+_FAR_POINTS = 300
+
+#: Bound of a trade-off beyond which its law is not looked up.
+_NEGLIGIBLE = 1e-14
+
+#: One law serves losses from its largest down to this much less.
+_REACH = math.log(4)
+
+#: Largest loss at which a law has digits left: a difference is taken of exp(loss).
+_LARGEST = 16.0
+
+#: Rounding errors of that difference, and of the sums it is made of.
+_ROUNDED = 1e-14
+
+
+@dataclass(frozen=True)
+class AllocationPair(DominatingPair, kind="allocation_pair"):
+    """Dominating pair of a record in one of several bins, kept for a number of steps.
+
+    Step t takes the records of bin t modulo `n_batches`, and a record draws its bin
+    uniformly. The noise is Gaussian and independent. With ``a`` the shift of one step
+    in standard deviations and k_i the number of steps of bin i, the first distribution
+    is the mean over the bins of N(a sqrt(k_i) e_i, I), and the second N(0, I), or
+    the same mean of N(-a sqrt(k_i) e_i, I) where the record is `replaced`.
+
+    Parameters
+    ----------
+    curve : ShiftCurve
+        Of Gaussian noise against the move of a step's sum by one record.
+    n_batches : int
+        Number of bins.
+    n_steps : int
+        Steps for which bins are kept; the last epoch may be partial.
+    replaced : bool, default=False
+        Whether the record is replaced by another, rather than added or removed.
+
+    Notes
+    -----
+    Both directions are read off one convex curve. Near its middle that is the exact
+    trade-off but for errors of a lattice, all of them upwards, and an allowance for
+    rounding errors; in far tails the least of Rényi costs and of unamplified noise.
+
+    That adaptive, vector-valued gradients are no worse is shown by comparison of
+    Gaussian processes: given the past, the mean of a convex function of the likelihood
+    ratio has second derivatives of one sign, and no covariance of two of its exponents
+    exceeds that of aligned gradients of full length (Kahane's inequality).
+
+    References
+    ----------
+    Kahane (1986), Une inégalité du type de Slepian et Gordon sur les processus
+    gaussiens. Feldman and Shenfeld (2025), Privacy amplification by random allocation.
+    """
+
+    n_batches: int
+    n_steps: int
+    replaced: bool = False
+
+    tight = True
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override] # read, never assigned
+        """Whether both directions have the same divergences."""
+        return self.replaced or self.n_batches == 1
+
+    @property
+    def directions(self) -> tuple[Pair, ...]:
+        """The pair in each of its directions."""
+        return (self,) if self.symmetric else (self, _Added(self))
+
+    def delta(self, epsilon: Floats) -> Floats:
+        """Return the divergence of the output with the record from that without."""
+        epsilon = np.asarray(epsilon, float)
+        if math.isinf(self._shift):
+            return np.full_like(epsilon, self._visited)
+        if not self._shift:
+            return np.zeros_like(epsilon)
+        if self.n_batches == 1:
+            return _unamplified(self._groups, self._together, epsilon)
+        return np.minimum(self._trade_off.excess(epsilon), 1.0)
+
+    def reverse(self, epsilon: Floats) -> Floats:
+        """Return the divergence of the output without the record from that with."""
+        if self.symmetric:
+            return self.delta(epsilon)
+        epsilon = np.asarray(epsilon, float)
+        if math.isinf(self._shift):
+            # without noise all bins that are not visited look alike
+            return np.maximum(
+                0.0, 1 - np.exp(np.minimum(epsilon, 700.0)) * (1 - self._visited)
+            )
+        if not self._shift:
+            return np.zeros_like(epsilon)
+        low = np.minimum(epsilon, 700.0)
+        return np.minimum(np.exp(low) * self._trade_off.excess(-low), 1.0)
+
+    def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
+        """Return bounds on the Rényi costs at many orders, in nats.
+
+        Of a record that is added or removed they are exact at integers up to 128. In
+        between (order - 1) times the cost, which is convex, is interpolated.
+        """
+        alpha = np.asarray(orders, float)
+        costs = self._unamplified_costs(alpha)
+        if self.n_batches == 1 or not 0 < self._shift < math.inf:
+            return costs.tolist()  # type: ignore[no-any-return]
+        if self.replaced:
+            found = renyi_of_pair(self, alpha)
+        else:
+            exact = remove_cumulants(self._groups, MAX_ORDER)[1:]
+            exact[0] = 0.0
+            whole = np.arange(1.0, MAX_ORDER + 1)
+            cumulants = np.interp(alpha, whole, exact, right=math.inf)
+            found = cumulants / (alpha - 1)
+        return np.minimum(costs, found).tolist()  # type: ignore[no-any-return]
+
+    def _unamplified_costs(self, alpha: Floats) -> Floats:
+        # the bins that are visited most often
+        most = max((group.shift for group in self._groups), default=0.0)
+        return (
+            alpha * (self._together * most) ** 2 / 2
+            if most
+            else 0.0 * np.ones_like(alpha)
+        )
+
+    # -- the parts ----------------------------------------------------------------
+
+    @property
+    def _shift(self) -> float:
+        if not self.n_steps:
+            return 0.0
+        return cast(float, self.curve.gaussian_mu)  # the noise is Gaussian
+
+    @property
+    def _together(self) -> int:
+        return 2 if self.replaced else 1
+
+    @property
+    def _visited(self) -> float:
+        return min(1.0, self.n_steps / self.n_batches)
+
+    @property
+    def _groups(self) -> tuple[Group, ...]:
+        """Bins that are visited, by how often: in deviations of the noise."""
+        times, more = divmod(self.n_steps, self.n_batches)
+        groups = ((more, times + 1), (self.n_batches - more, times))
+        return tuple(
+            Group(count, self._shift * math.sqrt(k)) for count, k in groups if count
+        )
+
+    @property
+    def _trade_off(self) -> Hull:
+        return (_replaced if self.replaced else _added)(self._groups)
+
+
+@dataclass(frozen=True)
+class _Added(Reversed):
+    """The pair without the record first."""
+
+    pair: AllocationPair
+
+    def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
+        """Return bounds on the Rényi costs at many orders, in nats."""
+        pair, alpha = self.pair, np.asarray(orders, float)
+        costs = pair._unamplified_costs(alpha)
+        if not 0 < pair._shift < math.inf:
+            return costs.tolist()  # type: ignore[no-any-return]
+        # the mean of logarithms is below the logarithm of the mean: the loss is at most
+        # a normal one
+        mean, variance = _geometric(pair._groups)
+        costs = np.minimum(costs, mean + (alpha - 1) * variance / 2)
+        return np.minimum(costs, renyi_of_pair(self, alpha)).tolist()  # type: ignore[no-any-return]
+
+
+def _geometric(groups: tuple[Group, ...]) -> tuple[float, float]:
+    """Mean and variance of minus the mean over the bins of log likelihood ratios."""
+    n = sum(group.count for group in groups)
+    squares = sum(count * shift**2 for count, shift in groups)
+    return squares / (2 * n), squares / n**2
+
+
+def _unamplified(groups: tuple[Group, ...], together: int, epsilon: Floats) -> Floats:
+    """Divergence if the bin is seen, which is joint convexity's bound."""
+    n = sum(group.count for group in groups)
+    total: Floats = sum(
+        count / n * gaussian_delta(epsilon, together * shift) for count, shift in groups
+    )
+    return total
+
+
+def _remove_cap(groups: tuple[Group, ...], epsilon: Floats) -> Floats:
+    """Least bound by Rényi costs and by bins that are seen, with the record first."""
+    orders = np.arange(2.0, MAX_ORDER + 1)
+    cumulants = remove_cumulants(groups, MAX_ORDER)[2:]
+    # exp(K - (order - 1) epsilon) (1 - 1/order)^(order - 1) / order
+    least = np.full_like(epsilon, math.inf)
+    for order, cumulant in zip(orders, cumulants, strict=True):
+        part = cumulant + (order - 1) * math.log1p(-1 / order) - math.log(order)
+        least = np.minimum(least, part - (order - 1) * epsilon)
+    return np.minimum(np.exp(np.minimum(least, 0.0)), _unamplified(groups, 1, epsilon))
+
+
+def _add_cap(groups: tuple[Group, ...], epsilon: Floats) -> Floats:
+    """Least bound by geometric means and by bins that are seen, the record last."""
+    mean, variance = _geometric(groups)
+    deviation = math.sqrt(variance)
+    x = (mean - epsilon) / deviation
+    # P(loss > epsilon) - exp(epsilon) E exp(-loss) of it, for a normal loss
+    first = log_ndtr(x)
+    second = epsilon - mean + variance / 2 + log_ndtr(x - deviation)
+    normal = np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
+    return np.minimum(normal, _unamplified(groups, 1, epsilon))
+
+
+def _nodes(cap: Callable[[Floats], Floats]) -> Floats:
+    """Losses from zero at which to look, denser where a cap is no small number."""
+    near, far = (
+        min(tail_quantile(cap, tail, 2), 1e5) for tail in (_NEGLIGIBLE, 1e-300)
+    )
+    even = np.linspace(0.0, max(near, 1e-9), _POINTS)
+    return np.concatenate(
+        [even, np.linspace(even[-1], max(far, 2 * even[-1]), _FAR_POINTS)[1:]]
+    )
+
+
+@lru_cache(maxsize=256)
+def _added(groups: tuple[Group, ...]) -> Hull:
+    """Trade-off of a record that is in the table against one that is not."""
+
+    def remove_cap(epsilon: Floats) -> Floats:
+        return _remove_cap(groups, epsilon)
+
+    def add_cap(epsilon: Floats) -> Floats:
+        return _add_cap(groups, epsilon)
+
+    after, before = _nodes(remove_cap), _nodes(add_cap)
+    losses = np.concatenate([-before[:0:-1], after])
+    zero = len(before) - 1
+    ahead, behind = remove_cap(losses[zero:]), add_cap(-losses[:zero])
+    with np.errstate(under="ignore"):
+        heights = np.concatenate([np.exp(losses[:zero]) * behind, ahead])
+    # laws from the largest loss at which there is anything to gain downwards
+    top = min(losses[zero + _POINTS - 1], _LARGEST)
+    bottom = max(losses[zero - _POINTS + 1], -300.0)
+    while top > bottom:
+        at = (losses <= top) & (losses >= max(top - _REACH, bottom))
+        gamma = np.exp(losses[at])
+        put = _put(groups, gamma)
+        rest = np.minimum(1 - gamma, 0.0)
+        rounded = _ROUNDED * np.where(losses[at] > 0, gamma, 0.0)
+        heights[at] = np.minimum(heights[at], put + rest + rounded)
+        top -= _REACH
+    return Hull(losses, heights)
+
+
+def _put(groups: tuple[Group, ...], gamma: Floats) -> Floats:
+    """Bounds of the mean of (gamma - S)₊."""
+    moved = tuple(group for group in groups if group.shift)
+    part = sum(group.count for group in moved) / sum(group.count for group in groups)
+    # bins that are not visited have likelihood ratio one
+    left = (gamma - (1 - part)) / part
+    value = np.zeros_like(gamma)
+    inside = left > 0
+    if inside.any():
+        value[inside] = part * PutLaw(moved, float(left[inside].max())).put(
+            left[inside]
+        )
+    return value
+
+
+@lru_cache(maxsize=64)
+def _replaced(groups: tuple[Group, ...]) -> Hull:
+    """Trade-off of a record against another in its place."""
+    raise NotImplementedError
