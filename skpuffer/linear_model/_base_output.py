@@ -121,6 +121,7 @@ OF_GRADIENTS = {
     "init": "does not depend on where it is searched from",
     "radius": "is not projected",
     "schedule": "does not depend on the steps of a search",
+    "noise_correlation": "has noise once, and not at each step",
 }
 
 

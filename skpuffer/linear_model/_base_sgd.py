@@ -26,6 +26,7 @@ from skpuffer.releases._optimiser import SCHEDULES
 from skpuffer.releases._sampling import sampling_scheme
 from skpuffer.scenarios import RecordScenario
 from skpuffer.training import LinearGradients, RecordGradient, run_defaults, train
+from skpuffer.training._correlation import NOISE_CORRELATIONS, strategy_of_run
 from skpuffer.training._optimiser import LEAST_CLIP_NORM
 from skpuffer.utils._checks import check_count, check_option, check_positive
 from skpuffer.utils._clipping import clip_rows
@@ -88,6 +89,11 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         **PrivateEstimatorMixin._parameter_constraints,
         "sampling": [StrOptions(set(SAMPLING_SCHEMES)), SamplingScheme, None],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "noise_correlation": [
+            StrOptions(set(NOISE_CORRELATIONS)),
+            HasMethods(["stream", "means"]),
+            None,
+        ],
         "max_iter": [Interval(Integral, 1, None, closed="left"), None],
         "n_steps": [Interval(Integral, 1, None, closed="left"), None],
         "clip_norm": [Interval(Real, 0, None, closed="neither"), None],
@@ -185,6 +191,10 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
                 if getattr(self, name) is not None:
                     check(**{name: getattr(self, name)})
         self._check_clip_norm()
+        if isinstance(self.noise_correlation, str):
+            check_option(
+                tuple(NOISE_CORRELATIONS), noise_correlation=self.noise_correlation
+            )
         if self.schedule is not None:
             check_option(tuple(SCHEDULES), schedule=self.schedule)
 
@@ -275,6 +285,9 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         defaults = rule(clip_norm=clip)
         # a batch size is asked for by whoever wants smaller steps
         default = "full_batch" if self.batch_size is None else "poisson"
+        if self.batch_size is not None and self.noise_correlation is not None:
+            # the same batches in every epoch, over which noise may then be correlated
+            default = "balls_in_bins"
         if task.accountant.last_iterate_only and self.batch_size is not None:
             # a Poisson batch may hold all records, at a divisor of few
             default = "shuffled_epochs"
@@ -314,7 +327,10 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         # complete: calibrated as it is, and executed from this same object
         whole = task.accountant.last_iterate_only
         optimiser = self._optimiser(fitted, l2, radius, whole)
-        return replace(release, n_steps=n_steps, optimiser=optimiser)
+        release = replace(release, n_steps=n_steps, optimiser=optimiser)
+        # made for the run, where it was named
+        correlation = strategy_of_run(self.noise_correlation, release)
+        return replace(release, noise_correlation=correlation)
 
     def _optimiser(
         self,

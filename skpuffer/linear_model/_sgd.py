@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skpuffer.accountants import Accountant
+    from skpuffer.noise.strategies import NoiseStrategy
     from skpuffer.releases import PublicContext, SamplingScheme
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
@@ -76,6 +77,13 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
     batch_size : int, default=None
         Records of a step, in expectation under ``'poisson'``. None is all, or a tenth
         where the sampling named takes fewer.
+    noise_correlation : NoiseStrategy or str, default=None
+        How the noise of the steps is correlated, so that later steps take back a part
+        of it: a strategy of :mod:`skpuffer.noise.strategies`, or the name of one that
+        is then made for the run, such as ``'banded_square_root'``, with four diagonals
+        where it is banded. It is for runs with a `batch_size`, and `sampling` is then
+        ``'balls_in_bins'`` if None; in full batches nothing is gained, and a name is
+        independent noise. None is independent noise.
     max_iter : int, default=None
         Number of epochs. None leaves the number of steps to the rule in the notes.
     n_steps : int, default=None
@@ -212,6 +220,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         classes: ArrayLike | None = None,
         sampling: str | SamplingScheme | None = None,
         batch_size: int | None = None,
+        noise_correlation: NoiseStrategy | str | None = None,
         max_iter: int | None = None,
         n_steps: int | None = None,
         clip_norm: float | None = None,
@@ -238,6 +247,7 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         self.classes = classes
         self.sampling = sampling
         self.batch_size = batch_size
+        self.noise_correlation = noise_correlation
         self.max_iter = max_iter
         self.n_steps = n_steps
         self.clip_norm = clip_norm
@@ -331,6 +341,13 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
     batch_size : int, default=None
         Records of a step, in expectation under ``'poisson'``. None is all, or a tenth
         where the sampling named takes fewer.
+    noise_correlation : NoiseStrategy or str, default=None
+        How the noise of the steps is correlated, so that later steps take back a part
+        of it: a strategy of :mod:`skpuffer.noise.strategies`, or the name of one that
+        is then made for the run, such as ``'banded_square_root'``, with four diagonals
+        where it is banded. It is for runs with a `batch_size`, and `sampling` is then
+        ``'balls_in_bins'`` if None; in full batches nothing is gained, and a name is
+        independent noise. None is independent noise.
     max_iter : int, default=None
         Number of epochs. None leaves the number of steps to the rule in the notes.
     n_steps : int, default=None
@@ -461,6 +478,7 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         intercept_scaling: float = 0.5,
         sampling: str | SamplingScheme | None = None,
         batch_size: int | None = None,
+        noise_correlation: NoiseStrategy | str | None = None,
         max_iter: int | None = None,
         n_steps: int | None = None,
         clip_norm: float | None = None,
@@ -487,6 +505,7 @@ class PrivateSGDRegressor(LinearRegressorMixin, LinearTraining):
         self.intercept_scaling = intercept_scaling
         self.sampling = sampling
         self.batch_size = batch_size
+        self.noise_correlation = noise_correlation
         self.max_iter = max_iter
         self.n_steps = n_steps
         self.clip_norm = clip_norm

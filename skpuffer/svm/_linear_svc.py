@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from skpuffer.base import Task
     from skpuffer.linear_model._minimiser_constants import MinimiserConstants
     from skpuffer.linear_model._model_rows import ModelRecord, ModelRows
+    from skpuffer.noise.strategies import NoiseStrategy
     from skpuffer.releases import SamplingScheme
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
@@ -77,6 +78,13 @@ class PrivateLinearSVC(OutputClassifier):
     batch_size : int, default=None
         Records of a step, in expectation under ``'poisson'``. None is all, or a tenth
         where the sampling named takes fewer.
+    noise_correlation : NoiseStrategy or str, default=None
+        How the noise of the steps is correlated, so that later steps take back a part
+        of it: a strategy of :mod:`skpuffer.noise.strategies`, or the name of one that
+        is then made for the run, such as ``'banded_square_root'``, with four diagonals
+        where it is banded. It is for runs with a `batch_size`, and `sampling` is then
+        ``'balls_in_bins'`` if None; in full batches nothing is gained, and a name is
+        independent noise. None is independent noise. It is for gradients only.
     max_iter : int, default=None
         Number of epochs; None leaves the number of steps to the rule in the notes. For
         the output, iterations (1000 if None) of a first, rough stage; whatever it
@@ -227,6 +235,7 @@ class PrivateLinearSVC(OutputClassifier):
         tol: float = 1e-3,
         sampling: str | SamplingScheme | None = None,
         batch_size: int | None = None,
+        noise_correlation: NoiseStrategy | str | None = None,
         max_iter: int | None = None,
         n_steps: int | None = None,
         clip_norm: float | None = None,
@@ -254,6 +263,7 @@ class PrivateLinearSVC(OutputClassifier):
         self.tol = tol
         self.sampling = sampling
         self.batch_size = batch_size
+        self.noise_correlation = noise_correlation
         self.max_iter = max_iter
         self.n_steps = n_steps
         self.clip_norm = clip_norm

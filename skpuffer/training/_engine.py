@@ -54,8 +54,9 @@ def train(
     """Execute a gradient release.
 
     At each step: a batch, by the sampling scheme of the release; the sum of its
-    gradients, clipped as the release says; noise, also where the batch is empty; the
-    division by the public divisor of the release; a step of the optimiser.
+    gradients, clipped as the release says; noise, correlated with that of other steps
+    if the release says so, also where the batch is empty; the division by the public
+    divisor of the release; a step of the optimiser.
 
     Parameters
     ----------
@@ -65,7 +66,9 @@ def train(
         What has been accounted for, with the optimiser that makes parameters of it.
     noise : Noise
         Added to each sum of clipped gradients, in their unit; with
-        ``noise_position='update'`` to each iterate, in that of the parameters.
+        ``noise_position='update'`` to each iterate, in that of the parameters. Where
+        the release has a `noise_correlation`, the strategy mixes such draws: the scale
+        is theirs, not that of what is added.
     rng : numpy.random.Generator
     initial : array-like of shape (dim,), default=None
         Starting parameters, which must be public or released before: None for those of
@@ -97,6 +100,8 @@ def train(
     References
     ----------
     Abadi et al. (2016), Deep learning with differential privacy, Algorithm 1.
+    Choquette-Choo et al. (2023), (Amplified) banded matrix factorization: a unified
+    approach to private training (noise that is correlated across steps).
 
     Examples
     --------
@@ -136,7 +141,7 @@ def train(
         # the table
         divisor = release.divisor
         # the last axis is the coordinates: one row of noise a step
-        draws = _draws(noise, gradients.dim, release.n_steps, noise_rng)
+        draws = _draws(noise, gradients.dim, release, noise_rng)
         batches = release.sampling.batches(release, batch_rng)  # type: ignore[union-attr] # a scheme
         # an empty batch is a step as well: that it was empty must not show
         for index in _shown(batches, release) if verbose else batches:
@@ -161,13 +166,30 @@ def train(
 
 
 def _draws(
-    noise: Noise, dim: int, n_steps: int, rng: np.random.Generator
+    noise: Noise, dim: int, release: GradientRelease, rng: np.random.Generator
 ) -> Iterator[Floats]:
-    """Yield the noise of each step, drawn for several small steps at a time."""
+    """Yield the noise of each step: independent draws, or as their strategy mixes them.
+
+    What a strategy keeps of draws is as private as they are, and gone with the run.
+    """
+    strategy, n_steps = release.noise_correlation, release.n_steps
+    if strategy is None:
+        return _independent(noise, dim, n_steps, rng)
+    # The scale is that of the draws, not of the noise: that is how it is accounted for,
+    # by the strategy of this same release.
+    draws = _independent(noise, dim, strategy.n_rows(n_steps), rng)
+    mixed: Iterator[Floats] = strategy.stream(draws, n_steps)
+    return mixed
+
+
+def _independent(
+    noise: Noise, dim: int, n_rows: int, rng: np.random.Generator
+) -> Iterator[Floats]:
+    """Yield independent draws, several small ones made at a time."""
     # by the number of parameters, which is public
     at_once = max(1, _NOISE_BLOCK // dim)
-    for start in range(0, n_steps, at_once):
-        yield from noise.sample((min(at_once, n_steps - start), dim), rng)
+    for start in range(0, n_rows, at_once):
+        yield from noise.sample((min(at_once, n_rows - start), dim), rng)
 
 
 def _check(
@@ -182,13 +204,6 @@ def _check(
         raise ValueError(
             f"The release {release.name!r} names no optimiser to make parameters of "
             "its sums. Give it optimiser=Optimiser(learning_rate=...)."
-        )
-    # accounted for as correlated, it must not be executed as independent, nor the
-    # reverse
-    if release.noise_correlation is not None:
-        raise ValueError(
-            f"The release {release.name!r} asks for noise that is correlated across "
-            "steps, which is not executed here. Use noise_correlation=None."
         )
     # the larger of the two, as a batch drawn with replacement may exceed the table
     gradients.rows.check_size(max(release.n_records, release.batch_size))  # type: ignore[type-var, arg-type] # not None

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from skpuffer.noise import GaussianNoise, LaplaceNoise
-from skpuffer.noise.strategies import banded_square_root
 from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease, Optimiser
 from skpuffer.training import (
     LinearGradients,
@@ -220,9 +219,6 @@ def test_a_release_of_others_is_refused():
         train(linear(), apart, noise, rng)
     with pytest.raises(ValueError, match="names no optimiser"):
         train(linear(), release_of(), noise, rng)
-    banded = release_of(noise_correlation=banded_square_root(2), optimiser=step)
-    with pytest.raises(ValueError, match="noise_correlation=None"):
-        train(linear(), banded, noise, rng)
 
 
 def test_overflow_is_said():

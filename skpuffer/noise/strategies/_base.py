@@ -13,18 +13,26 @@ from skpuffer.utils._types import Floats
 
 __all__ = ["NoiseStrategy"]
 
+# So many numbers of the inverse of C are held at once where its errors are added up.
+_NUMBERS = 2**20
+
 
 class NoiseStrategy(Plain):
     """Base of strategies: how the noise of a run's steps is correlated.
 
-    With C the strategy matrix, lower triangular with a positive diagonal, the sums of
-    all steps are released with the noise ``C^-1 Z``, the rows of Z independent draws of
-    the noise. That is post-processing of ``C @ sums + Z``, which is what is accounted
-    for. C is never rescaled: noise of scale s under the strategy C is that of scale
-    ``a s`` under ``a C``.
+    With C the strategy matrix, a row for each draw of noise, the sums of all steps are
+    released with the noise ``B Z``, the rows of Z independent draws of the noise and B
+    a left inverse of C (``C^-1`` where C is square). That is post-processing of
+    ``C @ sums + Z``, which is what is accounted for. C is never rescaled: noise of
+    scale s under the strategy C is that of scale ``a s`` under ``a C``.
 
     A strategy is frozen, and hashable. What it says of C to accountants and what it
     does to the noise of a run follow from the same fields.
+
+    Notes
+    -----
+    Rows of C are ordered so that each is complete, and drawn, no later than the next.
+    What a step adds to them may then depend on all noise that was released before it.
 
     References
     ----------
@@ -75,23 +83,31 @@ class NoiseStrategy(Plain):
 
     @abstractmethod
     def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
-        """Yield the noise of each step, row by row of ``C^-1 Z``.
+        """Yield the noise of each step, row by row of ``B Z``.
 
         Parameters
         ----------
         draws : iterator of ndarray of shape (dim,)
-            Rows of Z, :meth:`n_rows` of them. They may be changed.
+            Rows of Z, :meth:`n_rows` of them. Several may be read ahead of the steps.
         n_steps : int
 
         Yields
         ------
         ndarray of shape (dim,)
-            Not to be changed: it may be part of the state.
         """
 
     @abstractmethod
     def matrix(self, n_steps: int) -> Floats:
-        """Return C, dense: for figures and tests, and for nothing else."""
+        """Return C, dense: for figures and tests, and for nothing else.
+
+        Parameters
+        ----------
+        n_steps : int
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_steps)
+        """
 
     def prefix_errors(self, n_steps: int) -> Floats:
         """Return the deviation of the noise in each prefix sum of the sums of steps.
@@ -105,5 +121,42 @@ class NoiseStrategy(Plain):
         ndarray of shape (n_steps,)
             In scales of the noise Z.
         """
-        sums = np.linalg.solve(self.matrix(n_steps).T, np.triu(np.ones((n_steps,) * 2)))
-        return np.linalg.norm(sums, axis=0)
+        n_rows = self.n_rows(n_steps)
+        variances = np.zeros(n_steps)
+        size = max(1, _NUMBERS // n_rows)
+        # by what is executed: the part of the noise that each draw leaves in the sums
+        for start in range(0, n_rows, size):
+            units = np.zeros((n_rows, min(size, n_rows - start)))
+            np.fill_diagonal(units[start:], 1.0)
+            total = np.zeros(units.shape[1])
+            for step, noise in enumerate(self.stream(iter(units), n_steps)):
+                total += noise
+                variances[step] += total @ total
+        errors: Floats = np.sqrt(variances)
+        return errors
+
+    def sensitivity(self, n_batches: int, n_steps: int) -> float:
+        """Return how far a record of any one batch moves ``C @ sums`` at most.
+
+        A strategy is the better, the smaller its errors times this: scaled up it has
+        less of the one and as much more of the other.
+
+        Parameters
+        ----------
+        n_batches, n_steps : int
+            As in :meth:`means`.
+
+        Returns
+        -------
+        float
+            In clip norms, l2.
+        """
+        return float(np.linalg.norm(self.means(n_batches, n_steps), axis=1).max())
+
+    def mean_error(self, n_steps: int) -> float:
+        """Return the root mean square of :meth:`prefix_errors`."""
+        return float(np.sqrt(np.mean(self.prefix_errors(n_steps) ** 2)))
+
+    def max_error(self, n_steps: int) -> float:
+        """Return the largest of :meth:`prefix_errors`."""
+        return float(np.max(self.prefix_errors(n_steps)))

@@ -7,15 +7,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import toeplitz
+from scipy.linalg import solve_triangular, toeplitz
 from scipy.signal import lfilter
 
-from skpuffer.utils._checks import check_positive, check_real
+from skpuffer.utils._checks import check_finite, check_positive
 from skpuffer.utils._types import Floats
 
 from ._base import NoiseStrategy
+from ._blocks import windowed
 
-__all__ = ["BufferedToeplitz", "InverseToeplitz", "Toeplitz", "ToeplitzStrategy"]
+__all__ = [
+    "InverseToeplitz",
+    "Toeplitz",
+    "ToeplitzStrategy",
+    "inverted",
+    "participations",
+]
 
 
 class ToeplitzStrategy(NoiseStrategy):
@@ -31,15 +38,13 @@ class ToeplitzStrategy(NoiseStrategy):
 
     def matrix(self, n_steps: int) -> Floats:
         """Return C, dense: for figures and tests, and for nothing else."""
-        return toeplitz(self.coefficients(n_steps), np.zeros(n_steps))
+        dense: Floats = toeplitz(self.coefficients(n_steps), np.zeros(n_steps))
+        return dense
 
     def means(self, n_batches: int, n_steps: int) -> Floats:
         """Return what a record adds at most, by its batch; see the base class."""
-        size = np.abs(self.coefficients(n_steps))
         # of the first batch, whose columns are each one epoch further down
-        first = np.zeros(n_steps)
-        for start in range(0, n_steps, n_batches):
-            first[start:] += size[: n_steps - start]
+        first = participations(np.abs(self.coefficients(n_steps)), n_batches)
         means = np.zeros((n_batches, n_steps))
         for batch in range(min(n_batches, n_steps)):
             means[batch, batch:] = first[: n_steps - batch]
@@ -52,6 +57,27 @@ class ToeplitzStrategy(NoiseStrategy):
         return errors
 
 
+def participations(column: Floats, n_batches: int) -> Floats:
+    """Return the sum of a column and of the same, shifted down by whole epochs."""
+    n_steps = len(column)
+    # row by row of epochs: what is shifted down stands below
+    padded = np.zeros(-(-n_steps // n_batches) * n_batches)
+    padded[:n_steps] = column
+    sums: Floats = np.cumsum(padded.reshape(-1, n_batches), axis=0).ravel()[:n_steps]
+    return sums
+
+
+def inverted(column: Floats) -> Floats:
+    """Return the first column of the inverse of a lower-triangular Toeplitz matrix.
+
+    A filter's response to an impulse, whose denominator are the coefficients.
+    """
+    impulse = np.zeros(len(column))
+    impulse[0] = 1.0
+    inverse: Floats = lfilter([1.0], np.trim_zeros(column, "b"), impulse)
+    return inverse
+
+
 def _padded(coefficients: tuple[float, ...], n_steps: int) -> Floats:
     column = np.zeros(n_steps)
     given = np.asarray(coefficients[:n_steps])
@@ -59,15 +85,44 @@ def _padded(coefficients: tuple[float, ...], n_steps: int) -> Floats:
     return column
 
 
-def _inverted(column: Floats) -> Floats:
-    """First column of the inverse of a lower-triangular Toeplitz matrix, from its own.
+def _checked(column: tuple[float, ...]) -> tuple[float, ...]:
+    """Return coefficients as floats, the first of them positive."""
+    numbers = check_finite(column=column)
+    if numbers.ndim != 1 or not numbers.size:
+        raise ValueError(
+            "The parameter 'column' must hold at least one number, those of the first "
+            f"column of the matrix from the diagonal on. Got {column!r}."
+        )
+    # of workable size: everything is divided by it
+    check_positive(column=float(numbers[0]))
+    return tuple(numbers.tolist())
 
-    A filter's response to an impulse: its denominator are the coefficients.
-    """
-    impulse = np.zeros(len(column))
-    impulse[0] = 1.0
-    inverse: Floats = lfilter([1.0], np.trim_zeros(column, "b"), impulse)
-    return inverse
+
+def _is_stable(column: tuple[float, ...]) -> bool:
+    """Whether the polynomial of some coefficients has no zero in the unit disc."""
+    numbers = np.asarray(column) / column[0]
+    # Eneström and Kakeya: enough for the families that are used
+    if np.all(np.diff(numbers) <= 0) and numbers[-1] >= 0 and (numbers[1:2] < 1).all():
+        return True
+    # Schur and Cohn: lower degree by degree, each step of which must keep the first
+    # coefficient ahead of the last
+    while len(numbers) > 1:
+        last = numbers[-1]
+        if not abs(last) < 1:
+            return False
+        numbers = (numbers - last * numbers[::-1])[:-1] / (1 - last**2)
+    return True
+
+
+def _bands(coefficients: tuple[float, ...], n_rows: int) -> Floats:
+    """Rows of a banded Toeplitz matrix, with the columns of the past before them."""
+    past = len(coefficients) - 1
+    first = np.zeros(past + n_rows)
+    first[: past + 1] = coefficients[::-1]
+    below = np.zeros(n_rows)
+    below[0] = first[0]
+    bands: Floats = toeplitz(below, first)
+    return bands
 
 
 @dataclass(frozen=True)
@@ -79,16 +134,27 @@ class Toeplitz(ToeplitzStrategy, kind="toeplitz"):
     column : tuple of float
         c_0, c_1, ..., of which the first is positive: the first column of C, and zero
         beyond. Their polynomial must have no zero in the unit disc.
+
+    Raises
+    ------
+    ValueError
+        If the noise would grow from step to step, or the numbers are not of the kind.
+
+    Examples
+    --------
+    >>> from skpuffer.noise.strategies import Toeplitz
+    >>> Toeplitz((1.0, 0.5)).matrix(3)
+    array([[1. , 0. , 0. ],
+           [0.5, 1. , 0. ],
+           [0. , 0.5, 1. ]])
     """
 
     column: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        column = tuple(check_real(column=c) for c in self.column)
-        check_positive(column=column[0])
-        object.__setattr__(self, "column", column)
+        object.__setattr__(self, "column", _checked(self.column))
         # noise that grows without end would leave no digit of the sums
-        if np.any(np.abs(np.roots(column[::-1])) <= 1):
+        if not _is_stable(self.column):
             raise ValueError(
                 "The parameter 'column' has a polynomial with a zero in the unit disc, "
                 "so that the noise would grow from step to step. Use positive "
@@ -111,26 +177,22 @@ class Toeplitz(ToeplitzStrategy, kind="toeplitz"):
 
     def inverse_coefficients(self, n_steps: int) -> Floats:
         """Return the first column of the inverse of C."""
-        return _inverted(self.coefficients(n_steps))
+        return inverted(self.coefficients(n_steps))
+
+    def _weights(self, n_rows: int) -> Floats:
+        """Noise of some steps, by the noise before them and by their draws."""
+        past = len(self.column) - 1
+        bands = _bands(self.column, n_rows)
+        # C [past; noise] = draws, solved for the noise
+        right = np.hstack([-bands[:, :past], np.eye(n_rows)])
+        weights: Floats = solve_triangular(bands[:, past:], right, lower=True)
+        return weights
 
     def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
         """Yield the noise of each step; see the base class."""
-        first, *others = self.column
-        if not others:
-            for draw in draws:
-                yield draw / first
-            return
-        size = len(others)
-        # row i of `rolled` meets the ring when step i of `size` is to be written in it
-        backwards = np.array(others[::-1]) / first
-        rolled = np.stack([np.roll(backwards, i) for i in range(size)])
-        past: Floats | None = None
-        for step, draw in enumerate(draws):
-            if past is None:
-                past = np.zeros((size, len(draw)))
-            at = step % size
-            past[at] = draw / first - rolled[at] @ past
-            yield past[at]
+        past = min(len(self.column), n_steps) - 1
+        cut = self if past + 1 == len(self.column) else Toeplitz(self.column[:n_steps])
+        return windowed(draws, n_steps, past, cut._weights, recursive=True)
 
 
 @dataclass(frozen=True)
@@ -141,15 +203,27 @@ class InverseToeplitz(ToeplitzStrategy, kind="inverse_toeplitz"):
     ----------
     column : tuple of float
         d_0, d_1, ..., of which the first is positive: the first column of C^-1, and
-        zero beyond.
+        zero beyond. Where their polynomial has a zero in the unit disc C grows from
+        step to step, and with it what a record adds.
+
+    Raises
+    ------
+    ValueError
+        If the numbers are not of the kind.
+
+    Examples
+    --------
+    >>> from skpuffer.noise.strategies import InverseToeplitz
+    >>> InverseToeplitz((1.0, -0.5)).matrix(3)
+    array([[1.  , 0.  , 0.  ],
+           [0.5 , 1.  , 0.  ],
+           [0.25, 0.5 , 1.  ]])
     """
 
     column: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        column = tuple(check_real(column=c) for c in self.column)
-        check_positive(column=column[0])
-        object.__setattr__(self, "column", column)
+        object.__setattr__(self, "column", _checked(self.column))
 
     @property
     def is_identity(self) -> bool:  # type: ignore[override] # read, never assigned
@@ -158,7 +232,14 @@ class InverseToeplitz(ToeplitzStrategy, kind="inverse_toeplitz"):
 
     def coefficients(self, n_steps: int) -> Floats:
         """Return the first column of C."""
-        return _inverted(self.inverse_coefficients(n_steps))
+        column = inverted(self.inverse_coefficients(n_steps))
+        # what a record adds would be infinite, or no number
+        if not np.all(np.isfinite(column)):
+            raise ValueError(
+                "The parameter 'column' is of a matrix whose inverse overflows within "
+                f"{n_steps} steps. Use coefficients that add up to a positive number."
+            )
+        return column
 
     def inverse_coefficients(self, n_steps: int) -> Floats:
         """Return the first column of the inverse of C."""
@@ -166,77 +247,11 @@ class InverseToeplitz(ToeplitzStrategy, kind="inverse_toeplitz"):
 
     def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
         """Yield the noise of each step; see the base class."""
-        size = len(self.column)
-        backwards = np.array(self.column[::-1])
-        # row i meets the ring when draw i of `size` has just been written in it
-        rolled = np.stack([np.roll(backwards, i + 1) for i in range(size)])
-        ring: Floats | None = None
-        for step, draw in enumerate(draws):
-            if ring is None:
-                ring = np.zeros((size, len(draw)))
-            at = step % size
-            ring[at] = draw
-            yield rolled[at] @ ring
-
-
-@dataclass(frozen=True)
-class BufferedToeplitz(ToeplitzStrategy, kind="buffered_toeplitz"):
-    """Toeplitz strategy of few buffers: coefficients that are sums of geometric ones.
-
-    With c_0 = 1 and ``c_t = sum_j weights[j] * decays[j] ** (t - 1)``.
-
-    Parameters
-    ----------
-    decays : tuple of float
-        In (0, 1), one for each buffer.
-    weights : tuple of float
-        Positive.
-
-    References
-    ----------
-    McMahan, Pillutla, Steinke, Thakurta and Dvijotham (2024), Hassle-free: buffered
-    linear Toeplitz matrices for differentially private learning.
-    """
-
-    decays: tuple[float, ...]
-    weights: tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        decays = tuple(check_positive(decays=d) for d in self.decays)
-        weights = tuple(check_positive(weights=w) for w in self.weights)
-        if len(decays) != len(weights) or not decays:
-            raise ValueError(
-                "The parameters 'decays' and 'weights' must have one number for each "
-                f"buffer. Got {len(decays)} and {len(weights)}."
-            )
-        if max(decays) >= 1:
-            raise ValueError(
-                f"The parameter 'decays' must be in the range (0, 1). Got {decays!r}."
-            )
-        object.__setattr__(self, "decays", decays)
-        object.__setattr__(self, "weights", weights)
-
-    def coefficients(self, n_steps: int) -> Floats:
-        """Return the first column of C."""
-        powers = np.asarray(self.decays) ** np.arange(n_steps - 1)[:, np.newaxis]
-        column: Floats = np.concatenate([[1.0], powers @ np.asarray(self.weights)])
-        return column
-
-    def inverse_coefficients(self, n_steps: int) -> Floats:
-        """Return the first column of the inverse of C."""
-        unit = np.zeros((n_steps, 1))
-        unit[0] = 1.0
-        return np.concatenate([row.copy() for row in self.stream(iter(unit), n_steps)])
-
-    def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
-        """Yield the noise of each step; see the base class."""
-        decays = np.asarray(self.decays)[:, np.newaxis]
-        weights = np.asarray(self.weights)
-        buffers: Floats | None = None
-        for draw in draws:
-            if buffers is None:
-                buffers = np.zeros((len(weights), len(draw)))
-            noise = draw - weights @ buffers
-            buffers *= decays
-            buffers += noise
-            yield noise
+        column = self.column[:n_steps]
+        return windowed(
+            draws,
+            n_steps,
+            len(column) - 1,
+            lambda n: _bands(column, n),
+            recursive=False,
+        )

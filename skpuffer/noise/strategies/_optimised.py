@@ -1,0 +1,221 @@
+"""Strategies that are optimised: least error of the prefix sums at unit sensitivity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+from scipy.optimize import minimize, nnls
+from scipy.signal import fftconvolve
+from scipy.special import expit, logit
+
+from skpuffer.utils._types import Floats
+
+from ._buffered import BufferedToeplitz, geometric, inverse_buffers
+from ._toeplitz import InverseToeplitz, Toeplitz, inverted, participations
+
+__all__ = ["best_banded", "best_buffered", "best_inverse"]
+
+#: Value and gradient at some parameters.
+_Cost = Callable[[Floats], tuple[float, Floats]]
+
+# Decays are kept off one by this, and weights off zero: a float has no more.
+_LEAST = 1e-12
+
+# The first step of a search is of this length, which is within what is stable.
+_FIRST = 0.05
+
+# So many coefficients of the square root are fitted by the buffers at the start.
+_FITTED = 200
+
+
+def _later(n_steps: int, objective: str) -> Floats:
+    """How much each coefficient of the sums of noise counts, over all steps."""
+    if objective == "max":
+        # errors grow from step to step: the last is the largest
+        return np.ones(n_steps)
+    # a coefficient is part of the sums of all steps after it
+    return np.arange(n_steps, 0, -1) / n_steps
+
+
+def _log_error(inverse: Floats, later: Floats) -> tuple[float, Floats]:
+    """Log of the mean squared error of prefix sums, and its gradient."""
+    sums = np.cumsum(inverse)
+    weighted = later * sums
+    error = weighted @ sums
+    gradient = np.cumsum(weighted[::-1])[::-1]
+    return float(np.log(error)), 2 * gradient / error
+
+
+def _log_sensitivity(column: Floats, n_batches: int) -> tuple[float, Floats]:
+    """Log of the squared l2 norm of what a record adds, and its gradient."""
+    added = participations(np.abs(column), n_batches)
+    size = added @ added
+    gradient = np.sign(column) * participations(added[::-1], n_batches)[::-1]
+    return float(np.log(size)), 2 * gradient / size
+
+
+def _by_inverse(gradient: Floats, inverse: Floats) -> Floats:
+    """Gradient by a column, given that by the column of the inverse matrix.
+
+    A change of the column changes that of the inverse by the convolution of the former
+    with the latter twice; this is the adjoint.
+    """
+    for _ in range(2):
+        gradient = fftconvolve(gradient[::-1], inverse)[: len(inverse)][::-1]
+    return -gradient
+
+
+def _minimised(cost: _Cost, start: Floats) -> Floats:
+    """Return parameters of no larger cost than the start, by L-BFGS."""
+    if not start.size:
+        return start
+    with np.errstate(all="ignore"):
+        first = cost(start)[0]
+
+    def bounded(steps: Floats) -> tuple[float, Floats]:
+        with np.errstate(all="ignore"):
+            value, gradient = cost(start + _FIRST * steps)
+        # Beyond what is stable the cost grows exponentially with the run. A line search
+        # that gets there is turned back, by no more than it can interpolate.
+        if value < first + 1 and np.all(np.isfinite(gradient)):
+            return value, _FIRST * gradient
+        return first + 1, np.zeros_like(steps)
+
+    options = {"maxiter": 2000, "maxfun": 4000, "ftol": 1e-15, "gtol": 1e-9}
+    found = minimize(
+        bounded, np.zeros_like(start), jac=True, method="L-BFGS-B", options=options
+    )
+    return start + _FIRST * found.x if found.fun <= first else start
+
+
+def banded_cost(n_steps: int, n_batches: int, objective: str) -> _Cost:
+    """Return the cost of the coefficients of C after the first, which is one."""
+    later = _later(n_steps, objective)
+
+    def cost(x: Floats) -> tuple[float, Floats]:
+        column = np.zeros(n_steps)
+        column[0], column[1 : 1 + len(x)] = 1.0, x
+        inverse = inverted(column)
+        error, by_inverse = _log_error(inverse, later)
+        size, gradient = _log_sensitivity(column, n_batches)
+        gradient += _by_inverse(by_inverse, inverse)
+        return error + size, gradient[1 : 1 + len(x)]
+
+    return cost
+
+
+def inverse_cost(n_steps: int, n_batches: int, objective: str) -> _Cost:
+    """Return the cost of the logs of sums of the first coefficients of C^-1.
+
+    Sums that are positive and decrease keep C bounded. Of the coefficients themselves a
+    short step may turn the sum of all of them negative, and C grows without end.
+    """
+    later = _later(n_steps, objective)
+
+    def cost(x: Floats) -> tuple[float, Floats]:
+        inverse, size = np.zeros(n_steps), len(x) + 1
+        inverse[:size] = _of_sums(x)
+        column = inverted(inverse)
+        added, by_column = _log_sensitivity(column, n_batches)
+        error, gradient = _log_error(inverse, later)
+        gradient += _by_inverse(by_column, column)
+        # of each sum: the coefficient that ends it, less the next
+        by_sums = gradient[:size]
+        by_sums[:-1] -= gradient[1:size]
+        return error + added, by_sums[1:] * np.exp(x)
+
+    return cost
+
+
+def _of_sums(logs: Floats) -> Floats:
+    """Coefficients, the first one, by the logs of their sums."""
+    return np.diff(np.concatenate([[0.0, 1.0], np.exp(logs)]))
+
+
+def buffered_cost(n_steps: int, n_batches: int, objective: str) -> _Cost:
+    """Return the cost of the log odds of the decays and the logs of the weights."""
+    later = _later(n_steps, objective)
+    times = np.arange(n_steps - 1)[:, np.newaxis]
+
+    def cost(x: Floats) -> tuple[float, Floats]:
+        decays, weights = _buffers(x)
+        column = geometric(decays, weights, n_steps)
+        poles, shares = inverse_buffers(decays, weights)
+        inverse = geometric(poles, -shares, n_steps)
+        error, by_inverse = _log_error(inverse, later)
+        size, gradient = _log_sensitivity(column, n_batches)
+        gradient += _by_inverse(by_inverse, inverse)
+        powers = decays**times
+        by_weights = (gradient[1:] @ powers) * weights
+        # theta d/dtheta of theta^t is t theta^t, and d theta = theta (1 - theta) d odds
+        by_decays = (gradient[1:] @ (times * powers)) * weights * (1 - decays)
+        return error + size, np.concatenate([by_decays, by_weights])
+
+    return cost
+
+
+def _buffers(x: Floats) -> tuple[Floats, Floats]:
+    odds, logs = np.split(x, 2)
+    # a buffer that is not wanted would go to zero for ever
+    weights = np.exp(np.maximum(logs, np.log(_LEAST)))
+    return np.clip(expit(odds), _LEAST, 1 - _LEAST), weights
+
+
+def square_root(size: int) -> Floats:
+    """Coefficients of (1 - x)^(-1/2): the square root of the prefix sums."""
+    steps = np.arange(1, size)
+    return np.concatenate([[1.0], np.cumprod((2 * steps - 1) / (2 * steps))])
+
+
+def inverse_square_root(size: int) -> Floats:
+    """Coefficients of (1 - x)^(1/2): the inverse of the former."""
+    return np.concatenate([[1.0], np.diff(square_root(size))])
+
+
+@lru_cache(maxsize=128)
+def best_banded(
+    n_steps: int, bandwidth: int, n_batches: int, objective: str
+) -> Toeplitz:
+    """Return the best banded Toeplitz strategy, of columns of length one."""
+    cost = banded_cost(n_steps, n_batches, objective)
+    start = square_root(bandwidth)[1:]
+    column = np.concatenate([[1.0], _minimised(cost, start)])
+    return Toeplitz(tuple((column / np.linalg.norm(column)).tolist()))
+
+
+@lru_cache(maxsize=128)
+def best_inverse(
+    n_steps: int, bandwidth: int, n_batches: int, objective: str
+) -> InverseToeplitz:
+    """Return the best Toeplitz strategy of a banded inverse."""
+    cost = inverse_cost(n_steps, n_batches, objective)
+    # the sums of the inverse square root are the square root
+    found = _minimised(cost, np.log(square_root(bandwidth)[1:]))
+    return InverseToeplitz(tuple(_of_sums(found).tolist()))
+
+
+@lru_cache(maxsize=128)
+def best_buffered(
+    n_steps: int, n_buffers: int, n_batches: int, objective: str
+) -> BufferedToeplitz:
+    """Return the best Toeplitz strategy of some buffers."""
+    found = _buffered_start(n_steps, n_buffers)
+    if n_steps > 1:
+        found = _minimised(buffered_cost(n_steps, n_batches, objective), found)
+    decays, weights = _buffers(found)
+    return BufferedToeplitz(tuple(decays.tolist()), tuple(weights.tolist()))
+
+
+def _buffered_start(n_steps: int, n_buffers: int) -> Floats:
+    """Buffers whose coefficients are about those of the square root."""
+    decays = 1 - np.geomspace(0.5, 0.5 / max(2, n_steps), n_buffers)
+    times = np.unique(np.geomspace(1, max(2, n_steps), _FITTED).astype(int))
+    # r_t is close to 1 / sqrt(pi t); all of them weigh alike
+    wanted = 1 / np.sqrt(np.pi * times)
+    fitted, _ = nnls(
+        decays ** (times - 1)[:, np.newaxis] / wanted[:, np.newaxis],
+        np.ones(len(times)),
+    )
+    return np.concatenate([logit(decays), np.log(np.maximum(fitted, 1e-3 / n_steps))])
