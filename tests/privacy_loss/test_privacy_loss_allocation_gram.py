@@ -1,45 +1,19 @@
 """Closed forms of a Gram matrix of bins: exact for one bin, and never too small."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skpuffer.noise.strategies import (
-    banded_inverse_square_root,
-    banded_square_root,
-)
 from skpuffer.privacy_loss import GaussianCurve, renyi_to_delta
 from skpuffer.privacy_loss.allocation import (
     closed_add_delta,
     renyi_add,
     unamplified_delta,
 )
+from tests.privacy_loss.allocation_oracles import gram_of, ids, oracles
 
-ORACLES = json.loads(
-    (Path(__file__).parents[1] / "oracles" / "allocation_renyi.json").read_text("utf-8")
-)
-
-
-def gram_of(row):
-    """Gram matrix in units of the noise, of a row of the oracles."""
-    n_batches, epochs = row["n_batches"], row.get("epochs", 1)
-    family = {"identity": None, "bsr": banded_square_root}.get(
-        row["strategy"], banded_inverse_square_root
-    )
-    if family is None:
-        gram = epochs * np.eye(n_batches)
-    else:
-        means = family(row["bandwidth"]).means(n_batches, n_batches * epochs)
-        gram = means @ means.T
-    return gram / row["sigma"] ** 2
-
-
-def ids(row):
-    return "-".join(str(value) for value in row.values())
+ORACLES = oracles("allocation_renyi.json")
 
 
 @pytest.mark.parametrize("row", ORACLES["closed_add"], ids=ids)

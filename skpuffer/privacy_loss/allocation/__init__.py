@@ -8,6 +8,14 @@ the noise: their Gram matrix.
 
 from ._gram import closed_add_delta, renyi_add, unamplified_delta
 from ._pair import AllocationPair
+from ._renewal import renyi_circulant
+from ._renyi import (
+    DirectedCosts,
+    renyi_allocation,
+    renyi_delta,
+    renyi_epsilon,
+    renyi_remove,
+)
 from ._sampled import (
     SampledDelta,
     abstention_delta,
@@ -17,11 +25,17 @@ from ._sampled import (
 
 __all__ = [
     "AllocationPair",
+    "DirectedCosts",
     "SampledDelta",
     "abstention_delta",
     "abstention_threshold",
     "closed_add_delta",
     "renyi_add",
+    "renyi_allocation",
+    "renyi_circulant",
+    "renyi_delta",
+    "renyi_epsilon",
+    "renyi_remove",
     "sampled_delta",
     "unamplified_delta",
 ]

@@ -19,7 +19,7 @@ from skpuffer.utils._types import Floats
 
 from ._hull import Hull
 from ._lattice import Group, PutLaw
-from ._renyi import MAX_ORDER, remove_cumulants
+from ._identical_bins import MAX_ORDER, remove_cumulants
 
 __all__ = ["AllocationPair"]
 
