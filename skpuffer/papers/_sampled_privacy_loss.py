@@ -336,7 +336,8 @@ class SampledPrivacyLoss(Accountant):
 
     def _epsilon(self, noise: Noise, steps: Any, seed: int) -> float:
         """Estimate epsilon: the larger one of the two directions."""
-        pair, n_steps, _, _ = steps.dominated(noise)
+        # those that are sampled are of one kind
+        ((pair, n_steps),) = steps.dominated(noise).steps
         beta, u = _unit_shift(noise, pair.curve.shift)
         # neighbouring tables are compared both ways; a promise must hold for the worse
         return max(

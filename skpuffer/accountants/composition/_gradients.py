@@ -22,8 +22,11 @@ from skpuffer.privacy_loss import (
     SubsetGroupPair,
     SubsetPair,
 )
+from skpuffer.privacy_loss.allocation import AllocationPair
 from skpuffer.releases import (
+    BallsInBinsSampling,
     FixedSizeSampling,
+    FreshBinsSampling,
     FullBatchSampling,
     GradientRelease,
     PoissonSampling,
@@ -78,28 +81,37 @@ Pair = (
     | ReplacePoissonPair
     | GaussianPoissonPair
     | GaussianPoissonGroup
+    | AllocationPair
 )
 
 
 class Dominated(NamedTuple):
-    """The dominating pair of a run's steps.
+    """The dominating pairs of a run's steps.
 
     Parameters
     ----------
-    pair : DominatingPair
-        Of one step, or of one epoch where batches are dealt.
-    times : int
-        Number of them that are composed.
+    steps : tuple of (DominatingPair, int)
+        Pairs of one step, or of one epoch where batches are dealt, and the numbers of
+        them that are composed. All have the same curve.
     source : str
         Where domination is proved.
     tight : bool
         Whether some neighbouring tables attain it.
     """
 
-    pair: Pair
-    times: int
+    steps: tuple[tuple[Pair, int], ...]
     source: str
     tight: bool
+
+    @classmethod
+    def by(cls, pair: Pair, times: int, source: str, *, tight: bool) -> "Dominated":
+        """Return what is dominated by one pair a number of times."""
+        return cls(((pair, times),), source, tight)
+
+    @property
+    def pair(self) -> Pair:
+        """The pair that comes first."""
+        return self.steps[0][0]
 
 
 #: Schemes of which the noise is in proportion to how far a sum moves.
@@ -274,22 +286,25 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
 
     def under(self, noise: Noise, max_memory: float) -> Accounting:
         """Compose the dominating pairs of all steps; see :class:`StepsOfRelease`."""
-        pair, times, source, tight = self.dominated(noise)
-        cost = cast(ShiftCurve, pair.curve)
+        found = self.dominated(noise)
+        steps, source, tight = found
+        cost = cast(ShiftCurve, found.pair.curve)
         evidence = cost.evidence(renyi=True), cost.evidence()
         # subsampled pairs are mixtures of Gaussians, and no mu describes them
-        mu = cost.gaussian_mu if isinstance(pair, ShiftPair) else None
+        plain = all(isinstance(pair, ShiftPair) for pair, _ in steps)
+        mu = cost.gaussian_mu if plain else None
         curve: GaussianCurve | PrivacyLossCurve
         if mu is None:
-            curve = PrivacyLossCurve(((pair, times),), float(max_memory))
+            curve = PrivacyLossCurve(steps, float(max_memory))
         else:
             # mu-Gaussian steps compose exactly (Dong, Roth and Su 2022)
+            times = sum(count for _, count in steps)
             curve = GaussianCurve(float(mu * np.sqrt(times)))
         assumptions = (self.release.sampling_statement,)
         return Accounting(curve, cost.shift, source, tight, evidence, assumptions)
 
     def dominated(self, noise: Noise) -> Dominated:
-        """Return the dominating pair of these steps under a noise.
+        """Return the dominating pairs of these steps under a noise.
 
         Parameters
         ----------
@@ -302,7 +317,8 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         Raises
         ------
         UnsupportedError
-            If the gradients are clipped in a norm that bounds none the noise can use.
+            If the gradients are clipped in a norm that bounds none the noise can use,
+            or no bound is known under this noise.
         """
         return self.schemes[type(self.release.sampling)](self, noise)
 
@@ -358,7 +374,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         source = "adaptive composition of the noise's own trade-off"
         # some tables attain what any records may move, but not what these may
         tight = self.moves is None
-        return Dominated(pair, self.release.n_steps, source, tight=tight)
+        return Dominated.by(pair, self.release.n_steps, source, tight=tight)
 
     def _shuffled_epochs(self, noise: Noise) -> Dominated:
         # Without a record the batch sizes change by one somewhere else: a record of
@@ -380,7 +396,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         pair = ShiftPair(self._curve(noise, *moves))
         source = "adaptive composition of the noise's own trade-off, epoch by epoch"
         # bounded one epoch at a time, from above
-        return Dominated(pair, self.release.n_epochs, source, tight=False)
+        return Dominated.by(pair, self.release.n_epochs, source, tight=False)
 
     def _sampled(
         self, noise: Noise, joins: float, trials: int, chance: float
@@ -396,7 +412,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             "advanced joint convexity about the batches without the record (Balle, "
             "Barthe and Gaboardi 2018, Theorem 2)"
         )
-        return Dominated(pair, self.release.n_steps, source, tight=False)
+        return Dominated.by(pair, self.release.n_steps, source, tight=False)
 
     def _poisson(self, noise: Noise) -> Dominated:
         rate, steps, k = self.release.sampling_rate, self.release.n_steps, self.count
@@ -430,7 +446,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         else:
             source = "dominating pairs of Poisson batches (Zhu, Dong and Wang 2022)"
             pair = PoissonPair(once, rate)
-        return Dominated(pair, steps, source, tight=pair.tight)
+        return Dominated.by(pair, steps, source, tight=pair.tight)
 
     def _fixed_size(self, noise: Noise) -> Dominated:
         n, steps = self.release.n_records, self.release.n_steps
@@ -465,7 +481,9 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             # replacement.
             kind = PoissonPair if self.relation == "add_remove" else SubsetPair
             pair = kind(twice, rate)
-        return Dominated(pair, steps, source, tight=False if rate == 1 else pair.tight)
+        return Dominated.by(
+            pair, steps, source, tight=False if rate == 1 else pair.tight
+        )
 
     def _with_replacement(self, noise: Noise) -> Dominated:
         n, size = self.release.n_records, self.release.batch_size
@@ -483,7 +501,45 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             # records of the group are drawn Binomial(size, k / n) times, and each draw
             # moves the sum as often
             pair = MixturePair(self._curve(noise, 2), size, k / n)
-        return Dominated(pair, self.release.n_steps, source, tight=False)
+        return Dominated.by(pair, self.release.n_steps, source, tight=False)
+
+    def _fresh_bins(self, noise: Noise) -> Dominated:
+        # bins of an epoch do not depend on those of others, nor on what was released
+        epochs, rest = divmod(self.release.n_steps, self.release.steps_per_epoch)
+        length = self.release.steps_per_epoch
+        kept = [(length, epochs)] * (epochs > 0) + [(rest, 1)] * (rest > 0)
+        return self._in_bins(noise, kept)
+
+    def _balls_in_bins(self, noise: Noise) -> Dominated:
+        return self._in_bins(noise, [(self.release.n_steps, 1)])
+
+    def _in_bins(self, noise: Noise, kept: list[tuple[int, int]]) -> Dominated:
+        """Batches that records draw: for how many steps they are kept, and how often.
+
+        What is known of a record's own move is not read.
+        """
+        n_bins = self.release.steps_per_epoch
+        # all records are in one bin
+        if n_bins == 1:
+            return self._full_batch(noise)
+        once = self._curve(noise, 1)
+        if once.gaussian_mu is None:
+            raise UnsupportedError(
+                f"The release {self.release.name!r}: batches of sampling="
+                f"{str(self.release.sampling)!r} are accounted for under Gaussian "
+                f"noise only, not {noise.family} noise; use noise='gaussian', or "
+                "sampling='poisson'."
+            )
+        replaced = self.relation == "replace"
+        steps = tuple(
+            (AllocationPair(once, n_bins, n_steps, replaced), times)
+            for n_steps, times in kept
+        )
+        source = (
+            "worst pairs of one record in random bins (Kahane 1986; Feldman and "
+            "Shenfeld 2025)"
+        )
+        return Dominated(steps, source, tight=True)
 
 
 GradientSteps.schemes |= {
@@ -492,4 +548,6 @@ GradientSteps.schemes |= {
     PoissonSampling: GradientSteps._poisson,
     FixedSizeSampling: GradientSteps._fixed_size,
     WithReplacementSampling: GradientSteps._with_replacement,
+    FreshBinsSampling: GradientSteps._fresh_bins,
+    BallsInBinsSampling: GradientSteps._balls_in_bins,
 }

@@ -9,18 +9,20 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len, rfft
-from scipy.special import ndtr, ndtri
+from scipy.fft import next_fast_len
+from scipy.special import log_ndtr, ndtr, ndtri
 
 from skpuffer.utils._types import Floats, Integers
 
-__all__ = ["Group", "PutLaw"]
+from ._transforms import sum_of_terms
+
+__all__ = ["Group", "PutLaw", "between"]
 
 #: Lattice step, in deviations of one term: raises their variance by its square / 6.
 _STEP = 0.04
 
 #: Lattice step, in roots of the number of terms, as a part of the largest sum.
-_COARSE = 1.25e-3
+_COARSE = 7.5e-4
 
 #: Most points that the interesting part of a window may have.
 _MOST_POINTS = 2**17
@@ -31,10 +33,6 @@ _TILT, _FOLDED = 4.0, 28.0
 
 #: Logarithm of masses that are left out and charged for.
 _LEFT_OUT = 41.0
-
-#: Unit of rounding of the transforms, of which log2(length) are charged: Higham
-#: (2002), Accuracy and stability of numerical algorithms, Theorem 24.2.
-_ROUNDED = 6 * 2.0**-53
 
 
 class Group(NamedTuple):
@@ -79,27 +77,15 @@ class PutLaw:
         length = math.ceil(_FOLDED / (tilt * step))
         length = next_fast_len(max(length, 2 * points), real=True)
         # log of the tilted mass, and the product of the normalised transforms
-        log_mass, transforms = 0.0, []
+        log_mass, laws = 0.0, []
         for part in split:
             weights = part.masses * np.exp(-tilt * step * part.index)
             total = weights.sum()
-            weights /= total
             log_mass += part.count * math.log(total)
-            folded = np.bincount(part.index % length, weights, minlength=length)
-            transforms.append((rfft(folded), part.count))
-        power = math.prod(each**count for each, count in transforms)
-        masses = np.roll(irfft(power, length), -(start % length))[:points]
-        # An error of one of several equal factors changes their product by as much
-        # times the rest. The masses have the root mean square of that, by Parseval.
-        change = np.abs(power)
-        for i, (each, count) in enumerate(transforms):
-            rest = math.prod(
-                np.abs(other) ** (times - (i == j))
-                for j, (other, times) in enumerate(transforms)
-            )
-            change = change + count * rest
-        spread = math.sqrt(2 * float(np.sum(change**2)) / length)
-        unit = _ROUNDED * math.log2(length) * spread
+            folded = np.bincount(part.index % length, weights / total, minlength=length)
+            laws.append((folded, part.count))
+        masses, error = sum_of_terms(laws, length)
+        masses = np.roll(masses, -(start % length))[:points]
         sums = step * (start + np.arange(points))
         back = np.exp(log_mass + tilt * sums)
         self._sums = sums
@@ -107,7 +93,7 @@ class PutLaw:
         self._mass = np.concatenate([[0.0], np.cumsum(masses)])
         self._moment = np.concatenate([[0.0], np.cumsum(masses * sums)])
         # the root of the sum of squares of `back` up to each point
-        self._root = np.sqrt(np.concatenate([[0.0], np.cumsum(back**2)])) * unit
+        self._root = np.sqrt(np.concatenate([[0.0], np.cumsum(back**2)])) * error
         # sums before the window and terms that were left out: gamma times these
         self._missed = 2 * math.exp(-_LEFT_OUT)
 
@@ -118,11 +104,8 @@ class PutLaw:
         variance = 0.0
         for count, a in groups:
             z = math.log(end) / a + a / 2
-            first, second = (
-                ndtr(z - a),
-                math.exp(min(a * a + _log(ndtr(z - 2 * a)), 700)),
-            )
-            variance += count / n * max(second - first**2, 0.0)
+            second = math.exp(min(a * a + float(log_ndtr(z - 2 * a)), 700.0))
+            variance += count / n * max(second - float(ndtr(z - a)) ** 2, 0.0)
         # of sums far below their mean all terms are small
         most = max(a for _, a in groups)
         typical = min(math.sqrt(variance), end / n * min(most, 1.0))
@@ -130,7 +113,7 @@ class PutLaw:
 
     @staticmethod
     def _start(split: "list[_Split]", step: float) -> tuple[int, float]:
-        """Start of the window, before which next to nothing lies, and the tilt there."""
+        """Start of the window, before which nearly nothing lies, and its tilt."""
         # a Chernoff bound: P(sum < start) <= exp(t start) E exp(-t sum)
         second = sum(
             part.count * float(part.masses @ (step * part.index) ** 2) for part in split
@@ -167,10 +150,6 @@ class PutLaw:
         return value + self._root[below] * most + gamma * self._missed
 
 
-def _log(value: float) -> float:
-    return math.log(value) if value > 0 else -math.inf
-
-
 class _Split:
     """One term, moved to a lattice with its mean."""
 
@@ -185,14 +164,18 @@ class _Split:
         points = step * self.index
         with np.errstate(divide="ignore"):
             x = np.log(points) / a + a / 2
-        mass, part = _between(x), _between(x - a)
+        mass, part = between(x), between(x - a)
         right = np.clip((part - points[:-1] * mass) / np.diff(points), 0.0, mass)
         self.masses = np.zeros(len(points))
         self.masses[:-1] = mass - right
         self.masses[1:] += right
 
 
-def _between(x: Floats) -> Floats:
+def between(x: Floats) -> Floats:
     """Normal probabilities of the intervals between increasing points."""
-    below, above = ndtr(x), ndtr(-x)
-    return np.where(x[:-1] > 0, above[:-1] - above[1:], below[1:] - below[:-1])
+    # of the nearer tail, which keeps its digits
+    tail, above = ndtr(-np.abs(x)), x > 0
+    mass = np.abs(np.diff(tail))
+    across = above[1:] & ~above[:-1]
+    mass[across] = 1 - tail[:-1][across] - tail[1:][across]
+    return mass

@@ -20,6 +20,7 @@ from skpuffer.utils._types import Floats
 from ._hull import Hull
 from ._lattice import Group, PutLaw
 from ._identical_bins import MAX_ORDER, remove_cumulants
+from ._replaced import replaced_delta
 
 __all__ = ["AllocationPair"]
 
@@ -35,8 +36,20 @@ _NEGLIGIBLE = 1e-14
 #: One law serves losses from its largest down to this much less.
 _REACH = math.log(4)
 
+#: Distance of losses of replaced records, in which a trade-off falls by the factor e.
+_APART = 0.15
+
+#: Trade-offs of replaced records that rounding errors may hide.
+_SMALL = 1e-9
+
+#: Part of a trade-off of replaced records that is charged for large losses.
+_FIRST = 1e-4
+
 #: Largest loss at which a law has digits left: a difference is taken of exp(loss).
 _LARGEST = 16.0
+
+#: Shift, in deviations, from which on a bin may as well be seen.
+_LARGEST_SHIFT = 8.0
 
 #: Rounding errors of that difference, and of the sums it is made of.
 _ROUNDED = 1e-14
@@ -242,9 +255,7 @@ def _add_cap(groups: tuple[Group, ...], epsilon: Floats) -> Floats:
 
 def _nodes(cap: Callable[[Floats], Floats]) -> Floats:
     """Losses from zero at which to look, denser where a cap is no small number."""
-    near, far = (
-        min(tail_quantile(cap, tail, 2), 1e5) for tail in (_NEGLIGIBLE, 1e-300)
-    )
+    near, far = (min(tail_quantile(cap, tail, 2), 1e5) for tail in (_NEGLIGIBLE, 0.0))
     even = np.linspace(0.0, max(near, 1e-9), _POINTS)
     return np.concatenate(
         [even, np.linspace(even[-1], max(far, 2 * even[-1]), _FAR_POINTS)[1:]]
@@ -268,6 +279,8 @@ def _added(groups: tuple[Group, ...]) -> Hull:
     with np.errstate(under="ignore"):
         heights = np.concatenate([np.exp(losses[:zero]) * behind, ahead])
     # laws from the largest loss at which there is anything to gain downwards
+    if max(shift for _, shift in groups) > _LARGEST_SHIFT:
+        return Hull(losses, heights)
     top = min(losses[zero + _POINTS - 1], _LARGEST)
     bottom = max(losses[zero - _POINTS + 1], -300.0)
     while top > bottom:
@@ -299,4 +312,35 @@ def _put(groups: tuple[Group, ...], gamma: Floats) -> Floats:
 @lru_cache(maxsize=64)
 def _replaced(groups: tuple[Group, ...]) -> Hull:
     """Trade-off of a record against another in its place."""
-    raise NotImplementedError
+
+    def cap(epsilon: Floats) -> Floats:
+        return _unamplified(groups, 2, epsilon)
+
+    # Each loss has a law of its own, so they are as few as the curve allows: the
+    # distance follows its slope in logarithms.
+    losses, heights = [0.0], [float(cap(np.zeros(1))[0])]
+    bare = 2 * max(shift for _, shift in groups) > _LARGEST_SHIFT
+    if not bare:
+        heights = [replaced_delta(groups, 0.0, _FIRST)]
+    distance = _APART * 2 * heights[0]
+    while not bare and heights[-1] > _NEGLIGIBLE and losses[-1] < _LARGEST:
+        loss = losses[-1] + distance
+        guess = heights[-1] * math.exp(-2 * _APART)
+        height = replaced_delta(groups, loss, max(_FIRST * guess, 1e-16))
+        losses.append(loss)
+        heights.append(height)
+        fall = math.log(heights[-2] / max(height, 1e-300))
+        # as far down as its own errors allow
+        if fall <= 0 and height < _SMALL:
+            break
+        distance *= min(2.0, max(0.3, _APART / max(fall, 1e-9)))
+    near = np.array(losses)
+    end = max(tail_quantile(cap, 0.0, 2), 2 * near[-1])
+    far = np.linspace(near[-1], min(end, max(1e5, 2 * near[-1])), _FAR_POINTS)[1:]
+    after = np.concatenate([near, far])
+    ahead = cap(after)
+    ahead[: len(near)] = np.minimum(ahead[: len(near)], heights)
+    # the same in the other direction
+    with np.errstate(under="ignore"):
+        behind = np.exp(-after[:0:-1]) * ahead[:0:-1]
+    return Hull(np.concatenate([-after[:0:-1], after]), np.concatenate([behind, ahead]))
