@@ -6,6 +6,7 @@ apart depends on nothing but the inner products of the components' means, in uni
 the noise: their Gram matrix.
 """
 
+from ._correlated import CorrelatedAllocationPair
 from ._gram import closed_add_delta, renyi_add, unamplified_delta
 from ._pair import AllocationPair
 from ._renewal import renyi_circulant
@@ -25,6 +26,7 @@ from ._sampled import (
 
 __all__ = [
     "AllocationPair",
+    "CorrelatedAllocationPair",
     "DirectedCosts",
     "SampledDelta",
     "abstention_delta",

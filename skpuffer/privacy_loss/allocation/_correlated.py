@@ -1,0 +1,157 @@
+"""Dominating pair of one record in bins that are kept, under correlated noise."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from skpuffer.utils._types import Floats
+
+from .._dominating_pairs import DominatingPair
+from .._gaussian import gaussian_delta
+from ._bins import Bins, Means
+from ._chain_bound import chain_delta
+from ._gram import closed_add_delta, unamplified_delta
+
+__all__ = ["CorrelatedAllocationPair"]
+
+#: Bounds by their names.
+METHODS = ("best", "chain", "closed", "unamplified")
+
+
+@dataclass(frozen=True)
+class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"):
+    """Dominating pair of a record in bins kept for a run, under correlated noise.
+
+    With the record, which is in bin i of b with probability 1 / b, ``C @ sums + Z`` is
+    dominated by the mixture of N(m_i, sigma² I), where m_i is what the record adds to
+    its rows at most, and without it by N(0, sigma² I). What is returned are upper
+    bounds on the divergences of these two; for each direction and epsilon the least of
+    those that are known.
+
+    Parameters
+    ----------
+    curve : ShiftCurve
+        Of Gaussian noise Z against the sum of a step's move by one record.
+    strategy : NoiseStrategy
+        How the noise of the steps is correlated.
+    n_batches : int
+        Number of bins b: a record of bin i takes part in the steps i, i + b, ...
+    n_steps : int
+        Any number: the last epoch may be cut short.
+    replaced : bool, default=False
+        Whether one record is replaced by another, else added or removed.
+    method : {'best', 'chain', 'closed', 'unamplified'}, default='best'
+        The bound: by Markov chains, by Jensen's inequality (if a record is added), by
+        known bins, or the least of all.
+
+    References
+    ----------
+    Schuchardt and Kalinin (2026), Sampling-free privacy accounting for matrix
+    mechanisms under random allocation, Lemma 2.8 (the pair). Kahane (1985), Sur le
+    chaos multiplicatif (by which it dominates adaptive gradients of any dimension, and
+    by which covariances may be raised).
+    """
+
+    strategy: Means
+    n_batches: int
+    n_steps: int
+    replaced: bool = False
+    method: str = "best"
+
+    tight = False
+
+    def __post_init__(self) -> None:
+        if self.curve.gaussian_mu is None:
+            raise ValueError(
+                "'curve' must be of Gaussian noise: for noise that is correlated across "
+                "steps no other is accounted for."
+            )
+        if self.method not in METHODS:
+            raise ValueError(
+                f"'method' must be one of {METHODS!r}. Got {self.method!r}."
+            )
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override] # read, never assigned
+        """Whether both directions have the same divergences."""
+        return self.replaced or self.n_batches == 1
+
+    def delta(self, epsilon: Floats) -> Floats:
+        """Return the divergence of the output with the record from that without."""
+        return self._least(epsilon, adding=False)[0]
+
+    def reverse(self, epsilon: Floats) -> Floats:
+        """Return the divergence of the output without the record from that with."""
+        return self._least(epsilon, adding=not self.symmetric)[0]
+
+    def winner(self, epsilon: float) -> dict[str, str]:
+        """Return the names of the bounds that are the least, by direction.
+
+        Parameters
+        ----------
+        epsilon : float
+
+        Returns
+        -------
+        dict
+            With keys 'remove' and 'add', or 'replace'.
+        """
+        at = np.array([float(epsilon)])
+        if self.replaced:
+            return {"replace": self._least(at, adding=False)[1]}
+        return {
+            "remove": self._least(at, adding=False)[1],
+            "add": self._least(at, adding=True)[1],
+        }
+
+    def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
+        """Return bounds on the Rényi costs at many orders, in nats."""
+        # The divergence's exponential is jointly convex: with the bin known it is no
+        # less, and the longest mean is the worst
+        most = float(self._bins.gram.diagonal().max()) / self._variance
+        costs = np.asarray(orders, float) * most * (4 if self.replaced else 1) / 2
+        return costs.tolist()  # type: ignore[no-any-return]
+
+    # -- bounds -------------------------------------------------------------------
+
+    @property
+    def _bins(self) -> Bins:
+        return Bins(self.strategy, self.n_batches, self.n_steps)
+
+    @property
+    def _variance(self) -> float:
+        mu = self.curve.gaussian_mu
+        return math.inf if not mu else float(mu) ** -2
+
+    def _least(self, epsilon: Floats, adding: bool) -> tuple[Floats, str]:
+        """Least bounds, and the name of the one that is least at the first epsilon."""
+        epsilon = np.asarray(epsilon, float)
+        mu = float(self.curve.gaussian_mu or 0.0)
+        if mu == 0 or math.isinf(mu):
+            moved = np.inf if mu and self._bins.gram.any() else 0.0
+            return np.asarray(gaussian_delta(epsilon, moved)), "unamplified"
+        bounds = {
+            name: bound(epsilon=epsilon) for name, bound in self._bounds(adding).items()
+        }
+        names, values = list(bounds), np.array(list(bounds.values()))
+        least = values.min(axis=0)
+        return least, names[int(values.reshape(len(names), -1)[:, 0].argmin())]
+
+    def _bounds(self, adding: bool) -> dict[str, Callable[..., Floats]]:
+        """Bounds of a direction, by their names."""
+        bins, variance = self._bins, self._variance
+        gram = bins.gram / variance
+        # what replaces a record moves each bin by twice its mean at most
+        known = 4 * gram if self.replaced else gram
+        cap = {"unamplified": partial(unamplified_delta, known)}
+        if self.n_batches == 1:
+            return cap
+        found = {"chain": partial(chain_delta, bins, variance, adding=adding)}
+        if adding:
+            found["closed"] = partial(closed_add_delta, gram)
+        if self.method == "best":
+            return found | cap
+        return {self.method: found[self.method]} if self.method in found else cap

@@ -1,0 +1,154 @@
+"""Covers of lags: covariances of Markov chains that are nowhere less."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from skpuffer.utils._checks import check_non_negative
+from skpuffer.utils._types import Floats
+
+__all__ = ["Cover", "check_cover", "geometric_covers"]
+
+#: Room for rounding: covers are larger than they need be by this part.
+_ROOM = 1e-12
+
+_DECAYS = np.arange(0.05, 0.975, 0.01)
+
+
+@dataclass(frozen=True)
+class Cover:
+    """Covariance ``sum_c scales[c] * decays[c] ** |i - j| + own * (i == j)``.
+
+    It is that of a sum of independent stationary first-order autoregressions and of
+    independent noise. A decay of one is a factor common to all bins.
+
+    Parameters
+    ----------
+    scales : tuple of float
+        Non-negative, at most two.
+    decays : tuple of float
+        In [0, 1], as many.
+    own : float
+        Non-negative.
+    """
+
+    scales: tuple[float, ...]
+    decays: tuple[float, ...]
+    own: float
+
+    def __post_init__(self) -> None:
+        for scale in (*self.scales, self.own):
+            check_non_negative(cover=scale)
+        if len(self.scales) != len(self.decays) or len(self.scales) not in (1, 2):
+            raise ValueError(
+                "A cover has one or two scales and as many decays. Got "
+                f"{self.scales!r} and {self.decays!r}."
+            )
+        if not all(0 <= decay <= 1 for decay in self.decays):
+            raise ValueError(f"The decays must be in [0, 1]. Got {self.decays!r}.")
+
+    @property
+    def variance(self) -> float:
+        """The covariance's diagonal."""
+        return sum(self.scales) + self.own
+
+    def lags(self, size: int) -> Floats:
+        """Return the covariance by distance, of shape (size,)."""
+        distance = np.arange(size)
+        lags: Floats = sum(
+            (
+                scale * np.power(decay, distance, dtype=float)
+                for scale, decay in zip(self.scales, self.decays, strict=True)
+            ),
+            start=np.zeros(size),
+        )
+        lags[0] += self.own
+        return lags
+
+    def over(self, variance: float) -> "Cover":
+        """Return the cover in units of a variance."""
+        # rounded up: a quotient may be a hair less than what is to be covered
+        scales = tuple(scale / variance * (1 + _ROOM) for scale in self.scales)
+        return replace(self, scales=scales, own=self.own / variance * (1 + _ROOM))
+
+
+def check_cover(cover: Cover, lags: Floats) -> Cover:
+    """Return a cover that is nowhere less than the lags.
+
+    Parameters
+    ----------
+    cover : Cover
+    lags : ndarray of shape (size,)
+
+    Returns
+    -------
+    Cover
+
+    Raises
+    ------
+    ValueError
+        If it is less somewhere: what is computed from it would be no bound.
+    """
+    short = np.flatnonzero(~(cover.lags(len(lags)) >= lags))
+    if len(short):
+        raise ValueError(
+            f"The cover is less than what it is to bound, first at distance {short[0]}:"
+            f" {cover.lags(len(lags))[short[0]]!r} < {lags[short[0]]!r}. Raise its "
+            "scales."
+        )
+    return cover
+
+
+def _fitted(
+    lags: Floats, fixed: Floats, decays: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Least scales, of each decay, that cover the lags beside a fixed part."""
+    left = np.maximum(lags - fixed, 0.0)
+    far = np.flatnonzero(left[1:]) + 1
+    if not len(far):
+        scales = np.zeros_like(decays)
+    else:
+        with np.errstate(over="ignore"):
+            logs = np.log(left[far]) - far * np.log(decays)[:, np.newaxis]
+            scales = np.exp(logs.max(axis=1)) * (1 + _ROOM)
+    own = np.maximum(lags[0] - fixed[0] - scales, 0.0) * (1 + _ROOM)
+    # how spread the sum over all bins is, by its variance, and how heavy its tail: a
+    # guide in choosing among covers that are all valid
+    spread = 2 * scales * decays / (1 - decays)
+    heavy = 3 * np.maximum(lags[0] - fixed[0], scales)
+    return scales, own, spread + heavy
+
+
+def geometric_covers(lags: Floats) -> Iterator[tuple[float, Cover]]:
+    """Yield likely good covers of lags, each with the least scale it can have.
+
+    Parameters
+    ----------
+    lags : ndarray of shape (size,)
+        Non-negative; at index h, the largest covariance of two bins h apart.
+
+    Yields
+    ------
+    score : float
+        The smaller, the tighter a bound is likely to be.
+    cover : Cover
+        Of one component, and of two, the slower of which has some share of a lag.
+    """
+    size = len(lags)
+    if not lags[1:].any():
+        yield 3 * float(lags[0]) / size, Cover((0.0,), (0.0,), float(lags[0]))
+        return
+    for slow in (1.0,):
+        for share in (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6):
+            second = share * float(lags[1])
+            fixed = second * np.power(slow, np.arange(size), dtype=float)
+            decays = _DECAYS[_DECAYS < slow]
+            scales, own, cost = _fitted(lags, fixed, decays)
+            at = int(np.argmin(cost))
+            score = float(cost[at] + 2 * fixed[1:].sum() + 3 * fixed[0]) / size
+            scale, decay = float(scales[at]), float(decays[at])
+            if share:
+                yield score, Cover((scale, second), (decay, slow), float(own[at]))
+            elif slow == 1:
+                yield score, Cover((scale,), (decay,), float(own[at]))
