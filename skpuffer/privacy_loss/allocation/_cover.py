@@ -143,7 +143,7 @@ def geometric_covers(lags: Floats) -> Iterator[tuple[float, Cover]]:
         for share in (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6):
             second = share * float(lags[1])
             fixed = second * np.power(slow, np.arange(size), dtype=float)
-            decays = _DECAYS[_DECAYS < slow]
+            decays = _DECAYS[slow > _DECAYS]
             scales, own, cost = _fitted(lags, fixed, decays)
             at = int(np.argmin(cost))
             score = float(cost[at] + 2 * fixed[1:].sum() + 3 * fixed[0]) / size

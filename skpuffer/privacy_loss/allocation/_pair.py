@@ -18,8 +18,8 @@ from skpuffer.privacy_loss._renyi import renyi_of_pair
 from skpuffer.utils._types import Floats
 
 from ._hull import Hull
-from ._lattice import Group, PutLaw
 from ._identical_bins import MAX_ORDER, remove_cumulants
+from ._lattice import Group, PutLaw
 from ._replaced import replaced_delta
 
 __all__ = ["AllocationPair"]
