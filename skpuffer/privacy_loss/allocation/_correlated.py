@@ -12,10 +12,13 @@ from skpuffer.utils._types import Floats
 from .._dominating_pairs import DominatingPair
 from .._gaussian import gaussian_delta
 from ._bins import Bins, Means
-from ._chain_bound import chain_delta
+from ._chain_bound import chain_delta, chain_replaced_delta
 from ._gram import closed_add_delta, unamplified_delta
 
 __all__ = ["CorrelatedAllocationPair"]
+
+#: Clip norms in units of the noise beyond which it is as good as none.
+_SILENT = 1e8
 
 #: Bounds by their names.
 METHODS = ("best", "chain", "closed", "unamplified")
@@ -66,8 +69,8 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
     def __post_init__(self) -> None:
         if self.curve.gaussian_mu is None:
             raise ValueError(
-                "'curve' must be of Gaussian noise: for noise that is correlated across "
-                "steps no other is accounted for."
+                "'curve' must be of Gaussian noise: no other is accounted for where "
+                "noise is correlated across steps."
             )
         if self.method not in METHODS:
             raise ValueError(
@@ -130,8 +133,9 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         """Least bounds, and the name of the one that is least at the first epsilon."""
         epsilon = np.asarray(epsilon, float)
         mu = float(self.curve.gaussian_mu or 0.0)
-        if mu == 0 or math.isinf(mu):
-            moved = np.inf if mu and self._bins.gram.any() else 0.0
+        moves = mu > 0 and bool(self._bins.gram.any())
+        if not moves or mu > _SILENT:
+            moved = math.inf if moves else 0.0
             return np.asarray(gaussian_delta(epsilon, moved)), "unamplified"
         bounds = {
             name: bound(epsilon=epsilon) for name, bound in self._bounds(adding).items()
@@ -146,10 +150,16 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         gram = bins.gram / variance
         # what replaces a record moves each bin by twice its mean at most
         known = 4 * gram if self.replaced else gram
-        cap = {"unamplified": partial(unamplified_delta, known)}
+        cap: dict[str, Callable[..., Floats]] = {
+            "unamplified": partial(unamplified_delta, known)
+        }
         if self.n_batches == 1:
             return cap
-        found = {"chain": partial(chain_delta, bins, variance, adding=adding)}
+        found: dict[str, Callable[..., Floats]] = {}
+        if self.replaced:
+            found["chain"] = partial(chain_replaced_delta, bins, variance)
+        else:
+            found["chain"] = partial(chain_delta, bins, variance, adding=adding)
         if adding:
             found["closed"] = partial(closed_add_delta, gram)
         if self.method == "best":
