@@ -11,7 +11,8 @@ from skpuffer.privacy_loss.allocation import (
     renyi_add,
     unamplified_delta,
 )
-from tests.privacy_loss.allocation_oracles import gram_of, ids, oracles
+
+from .allocation_oracles import gram_of, ids, oracles
 
 ORACLES = oracles("allocation_renyi.json")
 

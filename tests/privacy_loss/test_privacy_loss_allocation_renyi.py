@@ -20,7 +20,8 @@ from skpuffer.privacy_loss.allocation import (
     unamplified_delta,
 )
 from skpuffer.privacy_loss.allocation._renewal import envelope
-from tests.privacy_loss.allocation_oracles import enumerated, gram_of, ids, oracles
+
+from .allocation_oracles import enumerated, gram_of, ids, oracles
 
 ORACLES = oracles("allocation_renyi.json")
 
@@ -245,12 +246,12 @@ def test_reference_conversions():
 
 @pytest.mark.parametrize("row", ORACLES["delta"], ids=ids)
 def test_reference_deltas(row):
-    gram = gram_of(row)
+    gram, orders = gram_of(row), np.arange(2, 20)
     for direction in ("remove", "add"):
         if direction in row:
-            found = renyi_delta(gram, row["epsilon"], direction)
+            found = renyi_delta(gram, row["epsilon"], direction, orders)
             assert found == pytest.approx(row[direction], rel=1e-4)
-    both = renyi_delta(gram, row["epsilon"])
+    both = renyi_delta(gram, row["epsilon"], orders=orders)
     assert both == pytest.approx(row["remove"], rel=1e-4)
 
 
@@ -288,6 +289,7 @@ def test_reference_noise_of_independent_steps(epsilon, sigma):
     assert renyi_epsilon(gram, 1e-5) == pytest.approx(epsilon, rel=3e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon, sigma", [(0.5, 2.15), (1.0, 1.377), (2.0, 1.018)])
 def test_reference_noise_of_banded_square_roots(epsilon, sigma):
     row = dict(strategy="bsr", n_batches=100, bandwidth=4, sigma=sigma)
@@ -345,11 +347,11 @@ def test_numbers_lost_below_the_smallest_float_are_charged():
 
 
 def test_more_operations_than_allowed_are_refused_or_avoided():
-    gram = gram_of(dict(strategy="bisr", n_batches=60, epochs=2, bandwidth=4, sigma=3))
+    gram = gram_of(dict(strategy="bisr", n_batches=24, epochs=2, bandwidth=4, sigma=3))
     with pytest.raises(ValueError, match="'bandwidth=6' takes .* operations"):
         renyi_remove(gram, 30, bandwidth=6)
-    few = renyi_remove(gram, [2, 6, 30], max_operations=1e4)
-    more = renyi_remove(gram, [2, 6, 30])
+    few = renyi_remove(gram, [2, 6, 12], max_operations=1e4)
+    more = renyi_remove(gram, [2, 6, 12])
     assert np.all(np.isfinite(few)) and np.all(more <= few)
     assert more[1] < few[1]
 

@@ -6,6 +6,7 @@ apart depends on nothing but the inner products of the components' means, in uni
 the noise: their Gram matrix.
 """
 
+from ._conditional import conditional_delta, conditional_epsilon
 from ._correlated import CorrelatedAllocationPair
 from ._gram import closed_add_delta, renyi_add, unamplified_delta
 from ._pair import AllocationPair
@@ -32,6 +33,8 @@ __all__ = [
     "abstention_delta",
     "abstention_threshold",
     "closed_add_delta",
+    "conditional_delta",
+    "conditional_epsilon",
     "renyi_add",
     "renyi_allocation",
     "renyi_circulant",

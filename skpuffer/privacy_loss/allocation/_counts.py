@@ -154,7 +154,10 @@ def states(n_last: int, order: int) -> States:
 def own_weights(entry: float, top: float, order: int) -> Floats:
     """Return the weights of a single bin, by its count from 0 to `order`."""
     count = np.arange(order + 1.0)
-    return np.exp((entry - top) * count * (count - 1) / 2 - gammaln(count + 1))
+    weights: Floats = np.exp(
+        (entry - top) * count * (count - 1) / 2 - gammaln(count + 1)
+    )
+    return weights
 
 
 @lru_cache(maxsize=64)
@@ -179,7 +182,7 @@ def products(first: Floats, second: Floats, top: float) -> Floats:
     count = np.arange(first.shape[1])
     weights = (first.T @ second) * np.exp(-top * np.multiply.outer(count, count))
     order = len(count) - 1
-    return np.bincount(_totals(order), weights.ravel())[: order + 1]
+    return np.bincount(_totals(order), weights.ravel())[: order + 1].astype(float)
 
 
 def divergences(weights: Floats, top: float, shared: float, n_bins: int) -> Floats:
@@ -209,9 +212,11 @@ def divergences(weights: Floats, top: float, shared: float, n_bins: int) -> Floa
     found = total + raised + factorial - every
     # every bin and every exponent brings in some rounding, always relative
     found += 1e-15 * (np.abs(total) + raised + factorial + every + 4 * n_bins + 1e3)
+    found += 1e-15 * shared * order * (order - 1)
     # not a number: beyond the range of floats, and nothing is known
     found = np.where(np.isnan(found), math.inf, found)
-    return np.maximum(found / (order - 1), 0.0) + shared * order / 2
+    costs: Floats = np.maximum(found / (order - 1), 0.0) + shared * order / 2
+    return costs
 
 
 def largest_order(orders: object) -> tuple[Floats, int]:
