@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy import sparse, stats
+from scipy.special import logsumexp
 
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.releases import SAMPLING_SCHEMES, GradientRelease, Optimiser
@@ -259,7 +260,22 @@ ONE_RUN = {
     "fixed_size": (0.8, 2),
     "with_replacement": (1.0, 1),
     "shuffled_epochs": (0.5, 4),
+    "fresh_bins": (0.5, 4),
+    "balls_in_bins": (0.5, 4),
 }
+
+
+def bins_score(noise, n_bins, kept):
+    """Log likelihood ratio of a canary in one of several bins against its opposite."""
+
+    def score(sums):
+        # of each epoch, or of all together where bins are kept: by epoch and bin
+        found = sums.reshape(len(sums), -1, n_bins) / noise.scale**2
+        found = found.sum(axis=1, keepdims=True) if kept else found
+        ratios = logsumexp(found, axis=2) - logsumexp(-found, axis=2)
+        return ratios.sum(axis=1)
+
+    return score
 
 
 def one_run(release, noise, rng):
@@ -305,6 +321,9 @@ def test_one_run_of_many_canaries(sampling):
     def score(noise):
         if sampling == "shuffled_epochs":
             return lambda sums: sums[:, 0]
+        if "bins" in sampling:
+            kept = sampling == "balls_in_bins"
+            return bins_score(noise, release.steps_per_epoch, kept)
         of_a_step = bayes_score(noise, *laws[0], *laws[1])
         return lambda sums: sum(of_a_step(column[:, None]) for column in sums.T)
 

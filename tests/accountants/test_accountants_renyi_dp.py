@@ -84,6 +84,8 @@ def test_as_the_reference_package(row):
 @pytest.mark.parametrize("noise", ["gaussian", "laplace"])
 @pytest.mark.parametrize("relation", ["add_remove", "replace"])
 def test_the_promise_is_kept_and_never_below_the_exact_one(sampling, noise, relation):
+    if "bins" in sampling and (noise != "gaussian" or relation == "replace"):
+        pytest.skip("refused, or tested with the pairs of bins")
     what, scenario = release(sampling, noise=noise), RecordScenario(1, relation)
     for accountant in (
         RenyiDP(2.0, noise=noise),

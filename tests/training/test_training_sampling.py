@@ -139,3 +139,29 @@ def test_epochs_are_shuffled_anew():
     _, seen = np.unique(first, axis=0, return_counts=True)
     assert len(seen) == 20
     assert stats.chisquare(seen).pvalue > 1e-4
+
+
+@pytest.mark.parametrize("scheme", ["fresh_bins", "balls_in_bins"])
+def test_records_draw_a_bin_of_each_epoch_by_themselves(scheme):
+    # four bins an epoch, and a last epoch of one
+    found, release = drawn(3, n_records=12, batch_size=3, n_steps=17, sampling=scheme)
+    assert release.steps_per_epoch == 4 and release.divisor == 3
+    epochs = [found[i : i + 4] for i in range(0, 17, 4)]
+    for epoch in epochs[:-1]:
+        np.testing.assert_array_equal(np.sort(np.concatenate(epoch)), np.arange(12))
+    same = [np.array_equal(epoch[0], epochs[0][0]) for epoch in epochs]
+    assert all(same) == (scheme == "balls_in_bins")
+
+
+@pytest.mark.parametrize("scheme", ["fresh_bins", "balls_in_bins"])
+def test_bins_are_uniform_and_independent(scheme):
+    bins = np.empty((3000, 6), int)
+    for seed, row in enumerate(bins):
+        for i, batch in enumerate(
+            drawn(seed, n_records=6, batch_size=2, n_steps=3, sampling=scheme)[0]
+        ):
+            row[batch] = i
+    for column in bins.T:
+        assert stats.chisquare(np.bincount(column, minlength=3)).pvalue > 1e-5
+    joint = np.bincount(3 * bins[:, 0] + bins[:, 5], minlength=9)
+    assert stats.chisquare(joint).pvalue > 1e-5

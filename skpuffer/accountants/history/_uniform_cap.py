@@ -241,7 +241,7 @@ class HistoryUniformCap(Accountant):
         if not dealt and type(scheme) not in DISCREPANCIES:
             raise UnsupportedError(
                 f"the sampling scheme {scheme} ({type(scheme).__name__}) is new to "
-                "it; use one of skpuffer.releases.SAMPLING_SCHEMES"
+                "it; use sampling='poisson' or 'fixed_size', or PrivacyLoss"
             )
         if release.noise_correlation is not None:
             raise UnsupportedError(

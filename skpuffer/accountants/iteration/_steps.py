@@ -67,7 +67,8 @@ class IteratedSteps(GradientSteps, kind=None):
         if largest is None:
             raise UnsupportedError(
                 f"how large batches of sampling={str(self.release.sampling)!r} may be "
-                "is not known; use one of skpuffer.releases.SAMPLING_SCHEMES"
+                "is not known; use sampling='poisson' or 'shuffled_epochs', or "
+                "PrivacyLoss"
             )
         check_hidden(self.release)
         check_contracts(self.release, largest)

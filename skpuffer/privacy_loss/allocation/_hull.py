@@ -59,8 +59,8 @@ def _convex(losses: Floats, heights: Floats) -> Floats:
     convex = heights.copy()
     convex[1:zero] = heights[0] + np.cumsum(rise[: zero - 1]) if zero else 0.0
     convex[zero:-1] = heights[-1] - np.cumsum(rise[zero:][::-1])[::-1]
-    # rounding takes none of them above what was given
-    return np.minimum(convex, heights)
+    # rounding takes none of them above what was given, or below zero
+    return np.clip(convex, 0.0, heights)
 
 
 def _monotone(slopes: Floats, width: Floats) -> Floats:

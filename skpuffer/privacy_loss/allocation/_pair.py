@@ -39,6 +39,9 @@ _REACH = math.log(4)
 #: Distance of losses of replaced records, in which a trade-off falls by the factor e.
 _APART = 0.15
 
+#: Most losses of replaced records at which a trade-off is computed.
+_MOST_LOSSES = 250
+
 #: Trade-offs of replaced records that rounding errors may hide.
 _SMALL = 1e-9
 
@@ -152,7 +155,9 @@ class AllocationPair(DominatingPair, kind="allocation_pair"):
             exact[0] = 0.0
             whole = np.arange(1.0, MAX_ORDER + 1)
             cumulants = np.interp(alpha, whole, exact, right=math.inf)
-            found = cumulants / (alpha - 1)
+            with np.errstate(invalid="ignore"):
+                found = cumulants / (alpha - 1)
+            found[np.isnan(found)] = math.inf
         return np.minimum(costs, found).tolist()  # type: ignore[no-any-return]
 
     def _unamplified_costs(self, alpha: Floats) -> Floats:
@@ -322,9 +327,11 @@ def _replaced(groups: tuple[Group, ...]) -> Hull:
     bare = 2 * max(shift for _, shift in groups) > _LARGEST_SHIFT
     if not bare:
         heights = [replaced_delta(groups, 0.0, _FIRST)]
-    distance = _APART * 2 * heights[0]
-    while not bare and heights[-1] > _NEGLIGIBLE and losses[-1] < _LARGEST:
+    distance = first = _APART * 2 * heights[0]
+    while not bare and heights[-1] > _NEGLIGIBLE and len(losses) < _MOST_LOSSES:
         loss = losses[-1] + distance
+        if loss > _LARGEST:
+            break
         guess = heights[-1] * math.exp(-2 * _APART)
         height = replaced_delta(groups, loss, max(_FIRST * guess, 1e-16))
         losses.append(loss)
@@ -333,7 +340,9 @@ def _replaced(groups: tuple[Group, ...]) -> Hull:
         # as far down as its own errors allow
         if fall <= 0 and height < _SMALL:
             break
-        distance *= min(2.0, max(0.3, _APART / max(fall, 1e-9)))
+        distance *= min(2.0, _APART / max(fall, 1e-9))
+        # where a bound falls off all at once, its errors do
+        distance = max(distance, 0.1 * first)
     near = np.array(losses)
     end = max(tail_quantile(cap, 0.0, 2), 2 * near[-1])
     far = np.linspace(near[-1], min(end, max(1e5, 2 * near[-1])), _FAR_POINTS)[1:]

@@ -26,6 +26,9 @@ _STEP, _COARSE = 0.04, 1e-2
 #: Most points of a lattice.
 _MOST_POINTS = 2**15
 
+#: Most points of a window: what lies before it comes back from above, a safe error.
+_MOST_LENGTH = 2**17
+
 #: Points of a lattice on either side that are next to each other; beyond, their
 #: distance is this part of their size.
 _DENSE = 500
@@ -79,6 +82,10 @@ def replaced_delta(groups: tuple[Group, ...], epsilon: float, left_out: float) -
     # sums before it come back from above, where they count exp(-tilt length) times
     enough = (10 - math.log(left_out)) / tilt if tilt else math.inf
     low = min(mean - slack, -step, high - min(enough, (1 + ratio) * high))
+    low = max(low, high - _MOST_LENGTH * step)
+    if low >= 0:
+        # nothing is known
+        return 1.0
     length = next_fast_len(math.ceil((high - low) / step) + 2, real=True)
     first = math.ceil((high - offset) / step) - length + 1
     laws = [
