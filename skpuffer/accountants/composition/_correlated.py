@@ -1,4 +1,4 @@
-"""Runs whose noise is correlated across their steps: which have an account, and by what."""
+"""Runs whose noise is correlated across steps: which have an account, and by what."""
 
 from typing import TYPE_CHECKING, NamedTuple
 

@@ -1,4 +1,4 @@
-"""Monte Carlo accounting of records in random bins: estimates, or noise that abstains."""
+"""Monte Carlo of records in random bins: estimates, or noise that abstains."""
 
 import math
 from functools import partial
@@ -112,7 +112,7 @@ class SampledAllocation(Accountant):
     >>> accountant = SampledAllocation(1.0, 1e-5, random_state=0)
     >>> found = accountant.calibrate(release, RecordScenario())
     >>> round(found.noise.scale, 1), found.certificate.certified
-    (4.2, False)
+    (2.8, False)
     """
 
     needs = (Adjacency,)
@@ -180,10 +180,8 @@ class SampledAllocation(Accountant):
                 "record depend on the secret, and no estimate is made of the rest; use "
                 "a number that is certain (event_delta=0)"
             )
-        if (
-            len(parts := bins_of(release, strategy_of(release))) > 1
-            or parts[0].times > 1
-        ):
+        parts = bins_of(release, strategy_of(release))
+        if len(parts) > 1 or parts[0].times > 1:
             raise UnsupportedError(
                 "records draw their bins anew in each epoch, and what is sampled is "
                 "the loss of bins that are kept; use sampling='balls_in_bins', "

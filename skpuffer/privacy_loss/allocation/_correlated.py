@@ -9,11 +9,15 @@ import numpy as np
 
 from skpuffer.utils._types import Floats
 
+from .._distribution import Reversed
 from .._dominating_pairs import DominatingPair
 from .._gaussian import gaussian_delta
+from .._protocols import Pair
 from ._bins import Bins, Means
 from ._chain_bound import chain_delta, chain_replaced_delta
 from ._gram import closed_add_delta, unamplified_delta
+from ._renyi import renyi_allocation, renyi_delta
+from ._search import least_epsilon
 
 __all__ = ["CorrelatedAllocationPair"]
 
@@ -21,7 +25,10 @@ __all__ = ["CorrelatedAllocationPair"]
 _SILENT = 1e8
 
 #: Bounds by their names.
-METHODS = ("best", "chain", "closed", "unamplified")
+METHODS = ("best", "chain", "closed", "renyi", "unamplified")
+
+#: Largest Rényi order at which counts are summed over.
+_MOST_ORDER = 64
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,7 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         Any number: the last epoch may be cut short.
     replaced : bool, default=False
         Whether one record is replaced by another, else added or removed.
-    method : {'best', 'chain', 'closed', 'unamplified'}, default='best'
+    method : {'best', 'chain', 'closed', 'renyi', 'unamplified'}, default='best'
         The bound: by Markov chains, by Jensen's inequality (if a record is added), by
         known bins, or the least of all.
 
@@ -112,11 +119,34 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
 
     def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
         """Return bounds on the Rényi costs at many orders, in nats."""
+        return self._costs(orders, adding=False)
+
+    def _costs(self, orders: tuple[float, ...], adding: bool) -> list[float]:
+        alpha, gram = np.asarray(orders, float), self.scaled_gram
         # The divergence's exponential is jointly convex: with the bin known it is no
         # less, and the longest mean is the worst
-        most = float(self._bins.gram.diagonal().max()) / self._variance
-        costs = np.asarray(orders, float) * most * (4 if self.replaced else 1) / 2
+        most = float(gram.diagonal().max())
+        costs = alpha * most * (4 if self.replaced else 1) / 2
+        if not self.symmetric and 0 < most < math.inf:
+            known = alpha <= _MOST_ORDER
+            found = renyi_allocation(gram, alpha[known])
+            some = found.add if adding else found.remove
+            costs[known] = np.minimum(costs[known], some)
         return costs.tolist()  # type: ignore[no-any-return]
+
+    @property
+    def directions(self) -> tuple[Pair, ...]:
+        """The pair in each of its directions."""
+        return (self,) if self.symmetric else (self, _Added(self))
+
+    @property
+    def scaled_gram(self) -> Floats:
+        """Gram matrix of the bins' means, in units of the noise's variance."""
+        return self._bins.gram / self._variance
+
+    def least_epsilon(self, delta: float) -> float:
+        """Return the least epsilon found to go with a delta, in both directions."""
+        return least_epsilon(self, delta)
 
     # -- bounds -------------------------------------------------------------------
 
@@ -160,8 +190,27 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
             found["chain"] = partial(chain_replaced_delta, bins, variance)
         else:
             found["chain"] = partial(chain_delta, bins, variance, adding=adding)
+            way = "add" if adding else "remove"
+            if self.method == "renyi":
+                return cap | {"renyi": partial(_renyi_delta, gram, direction=way)}
         if adding:
             found["closed"] = partial(closed_add_delta, gram)
         if self.method == "best":
             return found | cap
         return {self.method: found[self.method]} if self.method in found else cap
+
+
+@dataclass(frozen=True)
+class _Added(Reversed):
+    """The pair without the record first."""
+
+    pair: CorrelatedAllocationPair
+
+    def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
+        """Return bounds on the Rényi costs at many orders, in nats."""
+        return self.pair._costs(orders, adding=True)
+
+
+def _renyi_delta(gram: Floats, epsilon: Floats, direction: str) -> Floats:
+    """Bound by Rényi divergences, at any number of epsilons."""
+    return np.asarray(renyi_delta(gram, epsilon, direction))
