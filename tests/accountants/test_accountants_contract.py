@@ -389,6 +389,7 @@ class _OfManySteps(_OfRecords):
 
 class TestPrivacyLoss(_OfManySteps):
     kind = PrivacyLoss
+    reads_correlations = True
     modes = ({"delta": 1e-3}, {"delta": 1e-2, "noise": "laplace"})
 
 
@@ -418,6 +419,7 @@ class TestBest(AccountantContract):
     """Asked about releases of several kinds, of which each has another best one."""
 
     kind = Best
+    reads_correlations = True
     modes = ({"delta": 1e-3},)
     growths = ("distributions", "records", "steps", "stages")
     measured = ("distributions", "records")
@@ -435,6 +437,7 @@ class TestBest(AccountantContract):
 
 class TestRenyiDP(_OfManySteps):
     kind = RenyiDP
+    reads_correlations = True
     growths = ("records", "group", "clip", "epochs", "stages", "votes", "answers")
     modes = (
         {"delta": 1e-3},
@@ -446,6 +449,7 @@ class TestRenyiDPWithReplacement(_OfManySteps):
     """Draws that may repeat a record, of which high orders make much."""
 
     kind = RenyiDP
+    reads_correlations = True
     modes = ({"delta": None, "alpha": 4.0},)
     growths = ("with_replacement",)
     measured = ()

@@ -303,7 +303,6 @@ def test_budgets_are_searched_over():
         batch_size=10,
         n_steps=12,
         sampling="balls_in_bins",
-        noise_correlation=STRATEGY,
         data_norm=2.0,
         classes=[0, 1],
         random_state=0,

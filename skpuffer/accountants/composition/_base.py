@@ -435,7 +435,7 @@ class _CompositionAccountant(_AdditiveAccountant):
 
 def _is_of_bins(curve: GaussianCurve | PrivacyLossCurve) -> bool:
     """Whether a curve is that of one pair whose divergences take long to bound."""
-    steps = getattr(curve, "steps", ())
+    steps: Any = getattr(curve, "steps", ())
     return (
         len(steps) == 1 and steps[0][1] == 1 and hasattr(steps[0][0], "least_epsilon")
     )

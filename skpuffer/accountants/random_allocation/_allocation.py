@@ -121,6 +121,7 @@ default='best'
         check_option(METHODS, method=self.method)
 
     def _asked_of(self, steps: StepsOfRelease) -> StepsOfRelease:
+        assert isinstance(steps, AllocationSteps)
         asked = replace(steps, method=self.method)
         asked.check()
         return asked

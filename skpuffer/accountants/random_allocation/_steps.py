@@ -54,6 +54,7 @@ class AllocationSteps(GradientSteps, kind=None):
         Which bound.
     """
 
+    release: GradientRelease
     method: str = "best"
 
     def check(self) -> None:

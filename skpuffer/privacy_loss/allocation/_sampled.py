@@ -220,7 +220,7 @@ def _root(gram: Floats) -> Any:
         return vectors[:, kept] * np.sqrt(values[kept])
 
 
-def _thin(matrix: Floats) -> Any:
+def _thin(matrix: Any) -> Any:
     """The matrix, without its zeros if these are most of it."""
     some = np.count_nonzero(matrix) <= _SPARSE * matrix.size
     return csr_array(matrix) if some else matrix
@@ -258,7 +258,8 @@ def _removed(gram: Floats, epsilon: float, tilt: float) -> Value:
         drawn = ratio if tilt == 1 else tilted(_weights(xi, halves, tilt))
         excess = np.maximum(ratio - least, 0.0)
         # over bins first: what the draws of one sample have in common is one value
-        return (excess / drawn).mean(axis=0)
+        found: Floats = (excess / drawn).mean(axis=0)
+        return found
 
     return value
 
@@ -273,7 +274,8 @@ def _replaced(gram: Floats, epsilon: float, tilt: float) -> Value:
         other = shrunk(_weights(xi, halves, -1.0))
         drawn = ratio if tilt == 1 else tilted(_weights(xi, halves, tilt))
         excess = np.maximum(ratio - least * other, 0.0)
-        return (excess / drawn).mean(axis=0)
+        found: Floats = (excess / drawn).mean(axis=0)
+        return found
 
     return value
 

@@ -35,7 +35,9 @@ _SEED = 20250601
 class BinsPair(TradeOffs, Protocol):
     """What is asked of a pair of a record in bins."""
 
-    replaced: bool
+    @property
+    def replaced(self) -> bool:
+        """Whether one record is replaced by another."""
 
     @property
     def symmetric(self) -> bool:
