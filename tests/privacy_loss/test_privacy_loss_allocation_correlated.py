@@ -45,7 +45,15 @@ def at(epsilon):
 # -- numbers found elsewhere -----------------------------------------------------------
 
 
-@pytest.mark.parametrize("row", ORACLES["calibrated"], ids=str)
+def slow_after(rows, count):
+    """The rows, of which all but the first are slow."""
+    return [
+        pytest.param(row, id=str(row), marks=() if i < count else pytest.mark.slow)
+        for i, row in enumerate(rows)
+    ]
+
+
+@pytest.mark.parametrize("row", slow_after(ORACLES["calibrated"], 2))
 def test_reference_noise_that_is_enough(row):
     strategy = strategy_of(row, 4)
     pair = pair_of(strategy, 100, row["n_steps"], row["sigma"], method="chain")
@@ -53,7 +61,7 @@ def test_reference_noise_that_is_enough(row):
     assert pair.reverse(at(row["epsilon"]))[0] <= 1e-5
 
 
-@pytest.mark.parametrize("row", ORACLES["sampled"], ids=str)
+@pytest.mark.parametrize("row", slow_after(ORACLES["sampled"], 2))
 def test_reference_not_below_samples(row):
     pair = pair_of(banded_square_root(4), 100, row["n_steps"], row["sigma"])
     found = pair.delta(at(row["epsilon"]))[0]
@@ -94,13 +102,12 @@ def test_reference_replaced(row):
 
 
 @pytest.mark.parametrize("family", FAMILIES.values())
-@pytest.mark.parametrize("n_steps", [3, 5, 6])
-def test_no_bound_is_below_a_quadrature(family, n_steps):
-    strategy, epsilon = family(2), np.array([0.2, 0.6, 1.1])
-    pair = pair_of(strategy, 3, n_steps, 1.6)
-    means = strategy.means(3, n_steps) / 1.6
+def test_no_bound_is_below_a_quadrature(family):
+    strategy, epsilon = family(2), np.array([0.3, 1.1])
+    pair = pair_of(strategy, 3, 5, 1.6)
+    means = strategy.means(3, 5) / 1.6
     for direction, found in (("remove", pair.delta), ("add", pair.reverse)):
-        exact = [divergence(means @ means.T, e, direction, 401) for e in epsilon]
+        exact = [divergence(means @ means.T, e, direction, 301) for e in epsilon]
         assert np.all(found(epsilon) > exact)
         single = [found(at(e))[0] for e in epsilon]
         assert np.all(single > np.array(exact))
@@ -116,16 +123,18 @@ def test_one_bin_is_the_gaussian():
     assert both.delta(at(0.7))[0] == pytest.approx(GaussianCurve(2 * mu).delta(0.7))
 
 
+@pytest.mark.slow
 def test_the_least_of_all_bounds_counts():
-    strategy, epsilon = banded_inverse_square_root(3), np.linspace(0, 3, 7)
+    strategy, epsilon = banded_inverse_square_root(3), np.linspace(0, 1.4, 5)
     pairs = {
         method: pair_of(strategy, 20, 40, 4.0, method=method)
-        for method in ("best", "chain", "closed", "unamplified")
+        for method in ("best", "chain", "closed", "renyi", "unamplified")
     }
     for name in ("delta", "reverse"):
         found = {m: getattr(p, name)(epsilon) for m, p in pairs.items()}
-        least = np.min([found[m] for m in ("chain", "closed", "unamplified")], axis=0)
-        assert found["best"] == pytest.approx(least)
+        least = np.min([found[m] for m in found if m != "best"], axis=0)
+        assert np.all(found["best"] <= 1e-7 + least)
+        assert np.all(found["best"] >= least)
         winner = pairs["best"].winner(1.0)["remove" if name == "delta" else "add"]
         one = {m: getattr(p, name)(at(1.0))[0] for m, p in pairs.items()}
         assert one[winner] == one["best"]
@@ -143,12 +152,13 @@ def test_scaling_matrix_and_noise_changes_nothing():
 def test_more_noise_is_more_private():
     for replaced in (False, True):
         found = [
-            pair_of(banded_square_root(3), 15, 15, s, replaced=replaced).delta(at(0.8))
+            pair_of(banded_square_root(3), 9, 9, s, replaced=replaced).delta(at(0.8))
             for s in (1.0, 1.4, 2.0)
         ]
         assert found[0] > found[1] > found[2]
 
 
+@pytest.mark.slow
 def test_replaced_is_no_less_than_either_direction():
     one = pair_of(banded_square_root(3), 15, 15, 1.5)
     both = pair_of(banded_square_root(3), 15, 15, 1.5, replaced=True)
@@ -168,6 +178,7 @@ def test_costs_bound_the_pair():
     assert cost == pytest.approx(4 * most**2 / 2)
 
 
+@pytest.mark.slow
 def test_composed_runs_cost_more():
     pair = pair_of(banded_square_root(2), 20, 20, 2.0)
     one = PrivacyLossCurve(((pair, 1),))

@@ -76,7 +76,9 @@ def chain_state(cover: Cover, direction: str, accuracy: Accuracy) -> State:
 
 def _dense_within(low: float, high: float, count: int) -> Floats:
     """Nodes that are denser about zero than far out."""
-    return 2 * np.sinh(np.linspace(*np.arcsinh([low / 2, high / 2]), count))
+    ends = math.asinh(low / 2), math.asinh(high / 2)
+    nodes: Floats = 2 * np.sinh(np.linspace(*ends, count))
+    return nodes
 
 
 def _growth(part: Axis, size: int, sign: int) -> tuple[Floats, Floats, Floats]:
@@ -225,7 +227,7 @@ def chain_law(
     total = sum(cover.scales)
     ratio = np.exp(state.loads - total / 2)[:, :, np.newaxis]
     points, width = accuracy.points, size * reach / accuracy.points
-    grid = width * np.arange(points + 1)
+    grid = width * np.arange(points + 1, dtype=float)
     masses = _split_terms(ratio, cover.own, grid)
     slope = accuracy.tilt / points
     weights = np.exp(-slope * np.arange(points + 1))
@@ -260,7 +262,8 @@ def _split_terms(ratio: Floats, own: float, grid: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         level = np.log(grid / ratio)
     if own == 0:
-        mass = (level[:, :, :-1] <= 0) & (level[:, :, 1:] > 0)
+        inside = (level[:, :, :-1] <= 0) & (level[:, :, 1:] > 0)
+        mass = inside.astype(float)
         held = mass * ratio
     else:
         root = math.sqrt(own)

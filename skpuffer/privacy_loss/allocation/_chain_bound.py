@@ -132,8 +132,10 @@ def chain_delta(bins: Bins, variance: float, epsilon: Floats, adding: bool) -> F
     found = np.ones(flat.shape)
     table = _CLOSE if flat.size == 1 else _WIDE
     # laws serve epsilons below their rung, and if a record is added those above it
-    side = "right" if adding else "left"
-    rungs = np.searchsorted(table, flat, side=side) - (1 if adding else 0)
+    if adding:
+        rungs = np.searchsorted(table, flat, side="right") - 1
+    else:
+        rungs = np.searchsorted(table, flat)
     for rung in np.unique(rungs):
         at = rungs == rung
         law = _rung_law(bins, variance, flat[at], float(table[rung]), adding)
@@ -179,7 +181,8 @@ def chain_replaced_delta(bins: Bins, variance: float, epsilon: Floats) -> Floats
             heights[i:] = heights[i]
             break
     heights = np.minimum.accumulate(heights)
-    return np.interp(np.exp(flat), np.exp(marks), heights).reshape(epsilon.shape)
+    found: Floats = np.interp(np.exp(flat), np.exp(marks), heights)
+    return found.reshape(epsilon.shape)
 
 
 def _replaced(bins: Bins, variance: float, epsilon: float) -> float:
@@ -203,8 +206,8 @@ def _rung_law(
 
 
 def _epsilon_class(epsilon: float) -> float:
-    """Epsilon in the middle of a class of them: covers hardly depend on it."""
-    return 4.0 ** min(1, max(-1, round(math.log(max(epsilon, 0.1), 4))))
+    """Lower end of a class of epsilons, where divergences are not yet tiny."""
+    return 2.0 ** min(2, math.floor(math.log2(max(epsilon, 0.125))))
 
 
 def _class(variance: float) -> float:

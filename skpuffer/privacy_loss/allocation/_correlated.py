@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
@@ -13,10 +13,11 @@ from .._distribution import Reversed
 from .._dominating_pairs import DominatingPair
 from .._gaussian import gaussian_delta
 from .._protocols import Pair
+from .._tradeoff import log_delta_of_orders
 from ._bins import Bins, Means
 from ._chain_bound import chain_delta, chain_replaced_delta
 from ._gram import closed_add_delta, unamplified_delta
-from ._renyi import renyi_allocation, renyi_delta
+from ._renyi import ORDERS, renyi_allocation
 from ._search import least_epsilon
 
 __all__ = ["CorrelatedAllocationPair"]
@@ -24,11 +25,27 @@ __all__ = ["CorrelatedAllocationPair"]
 #: Clip norms in units of the noise beyond which it is as good as none.
 _SILENT = 1e8
 
+_ORDERS = np.array(ORDERS, float)
+
+#: Largest Rényi order at which counts are summed over for a cost.
+_MOST_ORDER = 64
+
+#: A chain's bound beyond which others than closed ones are not looked at.
+_ROUNDED = 1e-7
+
 #: Bounds by their names.
 METHODS = ("best", "chain", "closed", "renyi", "unamplified")
 
-#: Largest Rényi order at which counts are summed over.
-_MOST_ORDER = 64
+
+@lru_cache(maxsize=256)
+def _costs(bins: Bins, variance: float) -> Floats:
+    return renyi_allocation(bins.gram / variance, _ORDERS).remove
+
+
+def _by_renyi(bins: Bins, variance: float, epsilon: Floats) -> Floats:
+    """Bound by the Rényi divergences, in the direction in which a record is removed."""
+    found = log_delta_of_orders(_ORDERS, _costs(bins, variance), epsilon)
+    return np.minimum(np.exp(found), 1.0)
 
 
 @dataclass(frozen=True)
@@ -53,9 +70,12 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         Any number: the last epoch may be cut short.
     replaced : bool, default=False
         Whether one record is replaced by another, else added or removed.
-    method : {'best', 'chain', 'closed', 'renyi', 'unamplified'}, default='best'
-        The bound: by Markov chains, by Jensen's inequality (if a record is added), by
-        known bins, or the least of all.
+    method : str, default='best'
+        The bound: 'chain' by Markov chains, 'closed' by Jensen's inequality (if a
+        record is added), 'renyi' by Rényi divergences (if one is removed; it takes part
+        in the least of all only where chains certify nothing less), 'unamplified' by
+        known bins, which is taken for directions that a method says nothing of, and
+        'best' the least of all.
 
     References
     ----------
@@ -119,9 +139,9 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
 
     def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
         """Return bounds on the Rényi costs at many orders, in nats."""
-        return self._costs(orders, adding=False)
+        return self._directed_costs(orders, adding=False)
 
-    def _costs(self, orders: tuple[float, ...], adding: bool) -> list[float]:
+    def _directed_costs(self, orders: tuple[float, ...], adding: bool) -> list[float]:
         alpha, gram = np.asarray(orders, float), self.scaled_gram
         # The divergence's exponential is jointly convex: with the bin known it is no
         # less, and the longest mean is the worst
@@ -167,9 +187,13 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         if not moves or mu > _SILENT:
             moved = math.inf if moves else 0.0
             return np.asarray(gaussian_delta(epsilon, moved)), "unamplified"
-        bounds = {
-            name: bound(epsilon=epsilon) for name, bound in self._bounds(adding).items()
-        }
+        bounds: dict[str, Floats] = {}
+        for name, bound in self._bounds(adding).items():
+            # sums over counts take longest, and are less only where a chain's rounding
+            # is all that is left of its bound
+            if name == "renyi" and bounds and bounds["chain"].min() > _ROUNDED:
+                continue
+            bounds[name] = bound(epsilon=epsilon)
         names, values = list(bounds), np.array(list(bounds.values()))
         least = values.min(axis=0)
         return least, names[int(values.reshape(len(names), -1)[:, 0].argmin())]
@@ -190,11 +214,10 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
             found["chain"] = partial(chain_replaced_delta, bins, variance)
         else:
             found["chain"] = partial(chain_delta, bins, variance, adding=adding)
-            way = "add" if adding else "remove"
-            if self.method == "renyi":
-                return cap | {"renyi": partial(_renyi_delta, gram, direction=way)}
         if adding:
             found["closed"] = partial(closed_add_delta, gram)
+        elif not self.replaced:
+            found["renyi"] = partial(_by_renyi, bins, variance)
         if self.method == "best":
             return found | cap
         return {self.method: found[self.method]} if self.method in found else cap
@@ -208,9 +231,4 @@ class _Added(Reversed):
 
     def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
         """Return bounds on the Rényi costs at many orders, in nats."""
-        return self.pair._costs(orders, adding=True)
-
-
-def _renyi_delta(gram: Floats, epsilon: Floats, direction: str) -> Floats:
-    """Bound by Rényi divergences, at any number of epsilons."""
-    return np.asarray(renyi_delta(gram, epsilon, direction))
+        return self.pair._directed_costs(orders, adding=True)

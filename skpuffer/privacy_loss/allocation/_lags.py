@@ -57,7 +57,8 @@ def cyclic_lags(gram: Floats) -> Floats:
     """
     lags = linear_lags(gram)
     # those of i + h >= n_bins are, by symmetry, n_bins - h apart in a row
-    return np.maximum(lags, np.concatenate([lags[:1], lags[:0:-1]]))
+    circle: Floats = np.maximum(lags, np.concatenate([lags[:1], lags[:0:-1]]))
+    return circle
 
 
 def windows(gram: Floats) -> list[Window]:
