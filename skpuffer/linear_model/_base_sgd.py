@@ -328,9 +328,11 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         whole = task.accountant.last_iterate_only
         optimiser = self._optimiser(fitted, l2, radius, whole)
         release = replace(release, n_steps=n_steps, optimiser=optimiser)
+        if self.noise_correlation is None:
+            return release
         # made for the run, where it was named
-        correlation = strategy_of_run(self.noise_correlation, release)
-        return replace(release, noise_correlation=correlation)
+        strategy = strategy_of_run(self.noise_correlation, release)
+        return replace(release, noise_correlation=strategy)
 
     def _optimiser(
         self,

@@ -48,7 +48,7 @@ def strategy_of_run(asked: Any, release: GradientRelease) -> NoiseStrategy | Non
 
     Parameters
     ----------
-    asked : NoiseStrategy, str or None
+    asked : NoiseStrategy or str
         A strategy is taken as it is. Of those that are made by their names the banded
         ones have four diagonals, or as many as an epoch has steps.
     release : GradientRelease
@@ -65,8 +65,8 @@ def strategy_of_run(asked: Any, release: GradientRelease) -> NoiseStrategy | Non
     ValueError
         If there is none of that name.
     """
-    if asked is None or not isinstance(asked, str):
-        strategy: NoiseStrategy | None = asked
+    if not isinstance(asked, str):
+        strategy: NoiseStrategy = asked
         return strategy
     make = NOISE_CORRELATIONS[
         check_option(tuple(NOISE_CORRELATIONS), noise_correlation=asked)

@@ -141,7 +141,15 @@ def train(
         # the table
         divisor = release.divisor
         # the last axis is the coordinates: one row of noise a step
-        draws = _draws(noise, gradients.dim, release, noise_rng)
+        strategy, n_rows = release.noise_correlation, release.n_steps
+        if strategy is not None:
+            n_rows = strategy.n_rows(release.n_steps)
+        draws = _draws(noise, gradients.dim, n_rows, noise_rng)
+        if strategy is not None:
+            # The scale is that of the draws, as it is accounted for, by this very
+            # strategy. What it keeps of them is as private as they are, and gone with
+            # the run.
+            draws = strategy.stream(draws, release.n_steps)
         batches = release.sampling.batches(release, batch_rng)  # type: ignore[union-attr] # a scheme
         # an empty batch is a step as well: that it was empty must not show
         for index in _shown(batches, release) if verbose else batches:
@@ -166,26 +174,9 @@ def train(
 
 
 def _draws(
-    noise: Noise, dim: int, release: GradientRelease, rng: np.random.Generator
-) -> Iterator[Floats]:
-    """Yield the noise of each step: independent draws, or as their strategy mixes them.
-
-    What a strategy keeps of draws is as private as they are, and gone with the run.
-    """
-    strategy, n_steps = release.noise_correlation, release.n_steps
-    if strategy is None:
-        return _independent(noise, dim, n_steps, rng)
-    # The scale is that of the draws, not of the noise: that is how it is accounted for,
-    # by the strategy of this same release.
-    draws = _independent(noise, dim, strategy.n_rows(n_steps), rng)
-    mixed: Iterator[Floats] = strategy.stream(draws, n_steps)
-    return mixed
-
-
-def _independent(
     noise: Noise, dim: int, n_rows: int, rng: np.random.Generator
 ) -> Iterator[Floats]:
-    """Yield independent draws, several small ones made at a time."""
+    """Yield independent draws of noise, several small ones made at a time."""
     # by the number of parameters, which is public
     at_once = max(1, _NOISE_BLOCK // dim)
     for start in range(0, n_rows, at_once):

@@ -27,6 +27,7 @@ from skpuffer.noise.strategies import (
     prefix_sum_tree,
     restarted,
 )
+from skpuffer.noise.strategies._columns import columns_cost
 from skpuffer.noise.strategies._optimised import (
     _buffered_start,
     banded_cost,
@@ -49,6 +50,7 @@ STRATEGIES = {
     "buffers": BufferedToeplitz((0.9, 0.5), (0.12, 0.25)),
     "rows": BandedRows.of_matrix(banded_square_root(6).matrix(STEPS)),
     "banded factorization": banded_matrix_factorization(STEPS, 4),
+    "columns": banded_matrix_factorization(STEPS, 4, toeplitz=False),
     "inverse factorization": banded_inverse_factorization(STEPS, 4),
     "optimised buffers": buffered_linear_toeplitz(STEPS, 2),
     "tree": prefix_sum_tree(STEPS),
@@ -423,6 +425,40 @@ def test_no_factorization_is_below_the_bound_of_all():
         assert least < error_of(best, n_steps, n_steps) < 1.1 * least
 
 
+def test_gradients_of_columns_are_slopes():
+    rng = np.random.default_rng(0)
+    x = np.array(banded_square_root(3).column)[:, np.newaxis] * rng.uniform(1, 2, 7)
+    _, gradient = columns_cost(x)
+    for at in np.ndindex(x.shape):
+        step = np.zeros_like(x)
+        step[at] = 1e-6
+        slope = (columns_cost(x + step)[0] - columns_cost(x - step)[0]) / 2e-6
+        assert gradient[at] == pytest.approx(slope, abs=1e-7)
+    # the last ones are below the last row
+    assert not gradient[1, -1]
+    assert not gradient[2, -2:].any()
+
+
+@pytest.mark.parametrize("n_steps, width", [(1, 1), (7, 1), (20, 4), (150, 8)])
+def test_columns_that_differ_are_better_than_equal_ones(n_steps, width):
+    equal = banded_matrix_factorization(n_steps, width)
+    rows = banded_matrix_factorization(n_steps, width, toeplitz=False)
+    rows.check_run(n_steps)
+    matrix = rows.matrix(n_steps)
+    np.testing.assert_allclose(np.linalg.norm(matrix, axis=0), 1, rtol=1e-12)
+    assert rows.bandwidth == width
+    better = error_of(rows, n_steps, n_steps) / error_of(equal, n_steps, n_steps)
+    assert better <= 1 + 1e-12
+    if width > 1:
+        assert better < 0.995
+
+
+def test_columns_that_differ_are_for_some_runs_only():
+    for more in ({"objective": "max"}, {"n_batches": 3}):
+        with pytest.raises(ValueError, match="Use toeplitz=True"):
+            banded_matrix_factorization(20, 4, toeplitz=False, **more)
+
+
 def test_optimised_ones_are_found_once():
     assert banded_matrix_factorization(50, 3) is banded_matrix_factorization(50, 3)
     # more diagonals than steps are of no use
@@ -503,6 +539,7 @@ def test_negative_entries_are_accounted_for_by_their_sizes():
 
 def test_runs_of_other_lengths_are_refused():
     rows = BandedRows(((1.0,),) * 3)
+    assert repr(rows) == "BandedRows(<3 rows of 1 diagonals>)"
     for strategy in (rows, prefix_sum_tree(3)):
         strategy.check_run(3)
         with pytest.raises(ValueError, match="3 steps, but the run has 4"):

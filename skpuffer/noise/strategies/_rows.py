@@ -66,6 +66,11 @@ class BandedRows(NoiseStrategy, kind="banded_rows"):
         object.__setattr__(self, "_bands", bands)
         self._check_growth()
 
+    def __repr__(self) -> str:
+        # not thousands of numbers, wherever a run is named
+        n_steps, width = len(self.rows), len(self.rows[0])
+        return f"BandedRows(<{n_steps} rows of {width} diagonals>)"
+
     @classmethod
     def of_matrix(cls, matrix: ArrayLike) -> BandedRows:
         """Return the strategy of a dense matrix.

@@ -89,20 +89,19 @@ class PrefixSumTree(NoiseStrategy, kind="prefix_sum_tree"):
     def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
         """Yield the noise of each step; see the base class."""
         variances = _variances(n_steps.bit_length())
-        # the estimate of each level that is part of the prefix, if one is
-        levels: list[Floats | None] = [None] * (n_steps.bit_length() + 1)
+        # nodes of the prefix, the largest first, each with the sum of those up to it
+        nodes: list[tuple[Floats, Floats]] = []
         before: Floats | float = 0.0
-        for _ in range(n_steps):
-            node, level = next(draws), 0
+        for step in range(1, n_steps + 1):
+            node = next(draws)
             # as one is added to a binary number: two of a level make one of the next
-            while (left := levels[level]) is not None:
-                levels[level] = None
-                level += 1
+            for level in range((step & -step).bit_length() - 1):
+                left, _ = nodes.pop()
                 # by inverse variances: that of a draw is one
-                share = variances[level]
+                share = variances[level + 1]
                 node = share * next(draws) + (1 - share) * (left + node)
-            levels[level] = node
-            total = np.sum([each for each in levels if each is not None], axis=0)
+            total = node + (nodes[-1][1] if nodes else 0.0)
+            nodes.append((node, total))
             yield total - before
             before = total
 
