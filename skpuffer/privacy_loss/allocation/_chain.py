@@ -35,7 +35,7 @@ class Accuracy(NamedTuple):
         What the nodes reach beyond the loading, in standard deviations.
     """
 
-    nodes: int = 128
+    nodes: int = 160
     second: int = 16
     points: int = 2048
     tilt: float = 8.0
@@ -43,15 +43,18 @@ class Accuracy(NamedTuple):
     reach: float = 7.2
 
 
-def chain_state(cover: Cover, adding: bool, accuracy: Accuracy) -> State:
+#: Multiples of the loading: the exponents of the variables in which laws are split.
+_EXPONENTS = {"remove": 0.0, "add": 1.0, "replace": -1.0}
+
+
+def chain_state(cover: Cover, direction: str, accuracy: Accuracy) -> State:
     """Return a chain's state, split so that the bound of a direction is one.
 
     Parameters
     ----------
     cover : Cover
         In units of the noise's variance.
-    adding : bool
-        The direction: the record is added.
+    direction : {'remove', 'add', 'replace'}
     accuracy : Accuracy
     """
     axes = []
@@ -59,14 +62,13 @@ def chain_state(cover: Cover, adding: bool, accuracy: Accuracy) -> State:
         partial(np.linspace, num=accuracy.nodes),
         partial(_dense_within, count=accuracy.second),
     )
+    adding = direction == "add"
     for scale, decay, grid in zip(cover.scales, cover.decays, grids, strict=False):
         loading = math.sqrt(scale)
-        nodes = (
-            grid(-accuracy.reach, 4.5)
-            if adding
-            else grid(-3.6, accuracy.reach + loading)
-        )
-        axes.append(axis(scale, decay, nodes, loading if adding else 0.0, adding))
+        low = -3.6 if direction == "remove" else -accuracy.reach
+        high = 4.5 if adding else accuracy.reach + loading
+        exponent = _EXPONENTS[direction] * loading
+        axes.append(axis(scale, decay, grid(low, high), exponent, adding))
     if len(axes) == 1:
         axes.append(axis(0.0, 0.0, np.zeros(1), 0.0, False))
     return State(*axes)
@@ -74,7 +76,9 @@ def chain_state(cover: Cover, adding: bool, accuracy: Accuracy) -> State:
 
 def _dense_within(low: float, high: float, count: int) -> Floats:
     """Nodes that are denser about zero than far out."""
-    return 2 * np.sinh(np.linspace(*np.arcsinh([low / 2, high / 2]), count))
+    ends = math.asinh(low / 2), math.asinh(high / 2)
+    nodes: Floats = 2 * np.sinh(np.linspace(*ends, count))
+    return nodes
 
 
 def _growth(part: Axis, size: int, sign: int) -> tuple[Floats, Floats, Floats]:
@@ -219,11 +223,11 @@ def chain_law(
     exact is convex, so the order of replacements proves the whole. The terms
     themselves are split on the grid of the sum, in which everything is convex.
     """
-    state = chain_state(cover, adding, accuracy)
+    state = chain_state(cover, "add" if adding else "remove", accuracy)
     total = sum(cover.scales)
     ratio = np.exp(state.loads - total / 2)[:, :, np.newaxis]
     points, width = accuracy.points, size * reach / accuracy.points
-    grid = width * np.arange(points + 1)
+    grid = width * np.arange(points + 1, dtype=float)
     masses = _split_terms(ratio, cover.own, grid)
     slope = accuracy.tilt / points
     weights = np.exp(-slope * np.arange(points + 1))
@@ -249,7 +253,7 @@ def chain_law(
 
 
 def _split_terms(ratio: Floats, own: float, grid: Floats) -> Floats:
-    """Masses on a grid from zero of ``ratio exp(sqrt(own) z - own/2)``, mean-preserving.
+    """Masses of ``ratio exp(sqrt(own) z - own/2)`` on a grid from zero, means kept.
 
     What lies above the grid is left out.
     """
@@ -258,7 +262,8 @@ def _split_terms(ratio: Floats, own: float, grid: Floats) -> Floats:
     with np.errstate(divide="ignore"):
         level = np.log(grid / ratio)
     if own == 0:
-        mass = (level[:, :, :-1] <= 0) & (level[:, :, 1:] > 0)
+        inside = (level[:, :, :-1] <= 0) & (level[:, :, 1:] > 0)
+        mass = inside.astype(float)
         held = mass * ratio
     else:
         root = math.sqrt(own)

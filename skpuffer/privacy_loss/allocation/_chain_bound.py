@@ -10,9 +10,10 @@ from skpuffer.utils._types import Floats
 
 from ._bins import Bins
 from ._chain import Accuracy, ChainLaw, chain_law
+from ._chain_replace import chain_replaced
 from ._cover import Cover, check_cover, geometric_covers
 
-__all__ = ["chain_delta", "chain_plan", "delta_of_law"]
+__all__ = ["chain_delta", "chain_plan", "chain_replaced_delta", "delta_of_law"]
 
 #: Epsilons up to which a law serves: closely spaced where a single one is asked for,
 #: again and again in its neighbourhood, and widely where many are.
@@ -26,22 +27,33 @@ _CLOSE = np.concatenate(
 )
 _WIDE = np.array([0, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32])
 
-#: A divergence less than so many times what is charged for rounding, by a bound to first
-#: order, is not certified.
+#: Epsilons at which a record's replacement is bounded where many are asked for.
+_MARKS = np.concatenate([np.arange(0, 4, 0.25), np.arange(4, 8, 0.5), np.arange(8, 33)])
+
+#: A divergence less than so many times what is charged for rounding is not certified:
+#: the charge is a bound to first order.
 _TRUSTED = 10.0
 
 #: A divergence of which the charge for paths outside the nodes may be this part.
 _OUTSIDE = 0.01
 
+#: A divergence for less than which no further law is made.
+_LEAST = 1e-9
+
+#: A mean's square, in units of the noise's variance, beyond which all bins are told
+#: apart anyway, and the laws' masses leave the range of floats.
+_LOUDEST = 100.0
+
 _FINE = Accuracy()
+_REACHING = _FINE._replace(reach=8.5)
 #: Nodes and points by which covers are compared.
-_COARSE = Accuracy(nodes=40, second=12, points=512)
+_COARSE = Accuracy(nodes=64, second=12, points=512)
 
 #: Covers that are compared, of those that look best.
 _TRIED = 6
 
-#: Widths of the classes, of noise and of epsilon, in each of which a cover is chosen.
-_NOISE, _EPSILON = 0.15, 0.5
+#: Width of the classes of noise, by its variance's log, in which a cover is chosen.
+_NOISE = 0.3
 
 
 class Plan(NamedTuple):
@@ -80,18 +92,20 @@ def delta_of_law(law: ChainLaw, epsilon: Floats, adding: bool) -> Floats:
     return np.minimum(value, 1.0)
 
 
+def _accuracy(plan: Plan, accuracy: Accuracy) -> Accuracy:
+    """Sizes of grids: fewer nodes where there are two autoregressions of them."""
+    if len(plan.cover.scales) == 1:
+        return accuracy
+    return accuracy._replace(nodes=accuracy.nodes // 2)
+
+
 def _law(
-    plan: Plan, variance: float, rung: float, adding: bool, wide: bool
+    plan: Plan, variance: float, rung: float, adding: bool, accuracy: Accuracy
 ) -> ChainLaw:
     """Law for epsilons up to a rung, or from it if `adding`."""
-    cover = plan.cover.over(variance)
     reach = math.exp(-rung if adding else rung)
-    accuracy = _tilted(_FINE, reach, adding)
-    if len(cover.scales) == 2:
-        accuracy = accuracy._replace(nodes=_FINE.nodes // 2)
-    if wide:
-        accuracy = accuracy._replace(reach=8.5)
-    return chain_law(cover, plan.size, reach, adding, accuracy)
+    accuracy = _tilted(_accuracy(plan, accuracy), reach, adding)
+    return chain_law(plan.cover.over(variance), plan.size, reach, adding, accuracy)
 
 
 def chain_delta(bins: Bins, variance: float, epsilon: Floats, adding: bool) -> Floats:
@@ -110,33 +124,90 @@ def chain_delta(bins: Bins, variance: float, epsilon: Floats, adding: bool) -> F
     -------
     ndarray
     """
+    if np.any(epsilon < 0):
+        raise ValueError(f"'epsilon' must be non-negative. Got {epsilon.min()!r}.")
+    if bins.gram.max() > _LOUDEST * variance:
+        return np.ones(epsilon.shape)
     flat = np.minimum(epsilon.ravel(), _WIDE[-1])
     found = np.ones(flat.shape)
     table = _CLOSE if flat.size == 1 else _WIDE
     # laws serve epsilons below their rung, and if a record is added those above it
-    side = "right" if adding else "left"
-    rungs = np.searchsorted(table, flat, side=side) - (1 if adding else 0)
+    if adding:
+        rungs = np.searchsorted(table, flat, side="right") - 1
+    else:
+        rungs = np.searchsorted(table, flat)
     for rung in np.unique(rungs):
         at = rungs == rung
-        found[at] = _rung_delta(bins, variance, flat[at], float(table[rung]), adding)
-        # a divergence decreases, and beyond here nothing less is certified
-        least = found[at].min()
-        if least <= 1e-13:
-            found[rungs > rung] = least
+        law = _rung_law(bins, variance, flat[at], float(table[rung]), adding)
+        found[at] = np.minimum(found[at], delta_of_law(law, flat[at], adding))
+        # a divergence decreases: where nothing less is certified, this serves the rest
+        least = float(found[at].min())
+        found[rungs > rung] = least
+        if least <= max(_LEAST, 1.01 * _TRUSTED * law.error):
             break
+    return np.minimum(found, 1.0).reshape(epsilon.shape)
+
+
+def chain_replaced_delta(bins: Bins, variance: float, epsilon: Floats) -> Floats:
+    """Bound the hockey-stick divergence where a record is replaced, by a Markov chain.
+
+    Parameters
+    ----------
+    bins : Bins
+    variance : float
+        Of the noise, in clip norms squared.
+    epsilon : ndarray
+        Non-negative.
+
+    Returns
+    -------
+    ndarray
+        Many are read off the line, as a function of exp(epsilon), between two bounds:
+        the divergence is convex in that, so that it lies below.
+    """
+    if np.any(epsilon < 0):
+        raise ValueError(f"'epsilon' must be non-negative. Got {epsilon.min()!r}.")
+    if bins.gram.max() > _LOUDEST * variance:
+        return np.ones(epsilon.shape)
+    flat = np.minimum(epsilon.ravel(), _MARKS[-1])
+    if flat.size <= 2:
+        each = [_replaced(bins, variance, at) for at in flat.tolist()]
+        return np.array(each).reshape(epsilon.shape)
+    last = int(np.searchsorted(_MARKS, flat.max()))
+    marks, heights = _MARKS[: last + 1], np.ones(last + 1)
+    for i, at in enumerate(marks.tolist()):
+        heights[i] = _replaced(bins, variance, at)
+        if heights[i] <= _LEAST:
+            heights[i:] = heights[i]
+            break
+    heights = np.minimum.accumulate(heights)
+    found: Floats = np.interp(np.exp(flat), np.exp(marks), heights)
     return found.reshape(epsilon.shape)
 
 
-def _rung_delta(
+def _replaced(bins: Bins, variance: float, epsilon: float) -> float:
+    # the same lags are to be covered, and the same covers are good
+    plan = chain_plan(bins, _class(variance), _epsilon_class(epsilon))
+    found = chain_replaced(
+        plan.cover.over(variance), plan.size, epsilon, _accuracy(plan, _FINE)
+    )
+    return max(found.delta, _TRUSTED * found.error)
+
+
+def _rung_law(
     bins: Bins, variance: float, epsilon: Floats, rung: float, adding: bool
-) -> Floats:
-    plan = chain_plan(bins, _class(variance), _EPSILON * round(rung / _EPSILON), adding)
-    law = _law(plan, variance, rung, adding, False)
-    value = delta_of_law(law, epsilon, adding)
-    if law.outside > _OUTSIDE * value.min():
-        wide = _law(plan, variance, rung, adding, True)
-        value = np.minimum(value, delta_of_law(wide, epsilon, adding))
-    return value
+) -> ChainLaw:
+    """Law for epsilons next to a rung, with nodes that reach far enough for them."""
+    plan = chain_plan(bins, _class(variance), _epsilon_class(rung), adding)
+    law = _law(plan, variance, rung, adding, _FINE)
+    if law.outside > _OUTSIDE * delta_of_law(law, epsilon, adding).min():
+        law = _law(plan, variance, rung, adding, _REACHING)
+    return law
+
+
+def _epsilon_class(epsilon: float) -> float:
+    """Lower end of a class of epsilons, where divergences are not yet tiny."""
+    return 2.0 ** min(2, math.floor(math.log2(max(epsilon, 0.125))))
 
 
 def _class(variance: float) -> float:
@@ -145,7 +216,9 @@ def _class(variance: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def chain_plan(bins: Bins, variance: float, epsilon: float, adding: bool) -> Plan:
+def chain_plan(
+    bins: Bins, variance: float, epsilon: float, adding: bool = False
+) -> Plan:
     """Choose window and cover by the bounds that coarse grids give.
 
     Every choice is a bound, so that a rough one costs tightness and nothing else.
@@ -155,7 +228,7 @@ def chain_plan(bins: Bins, variance: float, epsilon: float, adding: bool) -> Pla
     bins : Bins
     variance, epsilon : float
         About those at which the bound will be asked for.
-    adding : bool
+    adding : bool, default=False
 
     Returns
     -------
@@ -163,8 +236,6 @@ def chain_plan(bins: Bins, variance: float, epsilon: float, adding: bool) -> Pla
         Its cover is verified, entry by entry, against the window's lags.
     """
     at = np.array([epsilon])
-    reach = math.exp(-epsilon if adding else epsilon)
-    accuracy = _tilted(_COARSE, reach, adding)
     tried = sorted(
         (
             (score, window.size, cover, window.lags)
@@ -176,6 +247,7 @@ def chain_plan(bins: Bins, variance: float, epsilon: float, adding: bool) -> Pla
     found = []
     for _, size, cover, lags in tried:
         check_cover(cover, lags)
-        law = chain_law(cover.over(variance), size, reach, adding, accuracy)
-        found.append((float(delta_of_law(law, at, adding)[0]), Plan(size, cover)))
+        plan = Plan(size, cover)
+        law = _law(plan, variance, epsilon, adding, _COARSE)
+        found.append((float(delta_of_law(law, at, adding)[0]), plan))
     return min(found, key=lambda each: each[0])[1]

@@ -3,22 +3,49 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import numpy as np
 
 from skpuffer.utils._types import Floats
 
+from .._distribution import Reversed
 from .._dominating_pairs import DominatingPair
 from .._gaussian import gaussian_delta
+from .._protocols import Pair
+from .._tradeoff import log_delta_of_orders
 from ._bins import Bins, Means
-from ._chain_bound import chain_delta
+from ._chain_bound import chain_delta, chain_replaced_delta
 from ._gram import closed_add_delta, unamplified_delta
+from ._renyi import ORDERS, renyi_allocation
+from ._search import least_epsilon
 
 __all__ = ["CorrelatedAllocationPair"]
 
+#: Clip norms in units of the noise beyond which it is as good as none.
+_SILENT = 1e8
+
+_ORDERS = np.array(ORDERS, float)
+
+#: Largest Rényi order at which counts are summed over for a cost.
+_MOST_ORDER = 64
+
+#: A chain's bound beyond which others than closed ones are not looked at.
+_ROUNDED = 1e-7
+
 #: Bounds by their names.
-METHODS = ("best", "chain", "closed", "unamplified")
+METHODS = ("best", "chain", "closed", "renyi", "unamplified")
+
+
+@lru_cache(maxsize=256)
+def _costs(bins: Bins, variance: float) -> Floats:
+    return renyi_allocation(bins.gram / variance, _ORDERS).remove
+
+
+def _by_renyi(bins: Bins, variance: float, epsilon: Floats) -> Floats:
+    """Bound by the Rényi divergences, in the direction in which a record is removed."""
+    found = log_delta_of_orders(_ORDERS, _costs(bins, variance), epsilon)
+    return np.minimum(np.exp(found), 1.0)
 
 
 @dataclass(frozen=True)
@@ -43,9 +70,12 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         Any number: the last epoch may be cut short.
     replaced : bool, default=False
         Whether one record is replaced by another, else added or removed.
-    method : {'best', 'chain', 'closed', 'unamplified'}, default='best'
-        The bound: by Markov chains, by Jensen's inequality (if a record is added), by
-        known bins, or the least of all.
+    method : str, default='best'
+        The bound: 'chain' by Markov chains, 'closed' by Jensen's inequality (if a
+        record is added), 'renyi' by Rényi divergences (if one is removed; it takes part
+        in the least of all only where chains certify nothing less), 'unamplified' by
+        known bins, which is taken for directions that a method says nothing of, and
+        'best' the least of all.
 
     References
     ----------
@@ -66,8 +96,8 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
     def __post_init__(self) -> None:
         if self.curve.gaussian_mu is None:
             raise ValueError(
-                "'curve' must be of Gaussian noise: for noise that is correlated across "
-                "steps no other is accounted for."
+                "'curve' must be of Gaussian noise: no other is accounted for where "
+                "noise is correlated across steps."
             )
         if self.method not in METHODS:
             raise ValueError(
@@ -109,11 +139,34 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
 
     def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
         """Return bounds on the Rényi costs at many orders, in nats."""
+        return self._directed_costs(orders, adding=False)
+
+    def _directed_costs(self, orders: tuple[float, ...], adding: bool) -> list[float]:
+        alpha, gram = np.asarray(orders, float), self.scaled_gram
         # The divergence's exponential is jointly convex: with the bin known it is no
         # less, and the longest mean is the worst
-        most = float(self._bins.gram.diagonal().max()) / self._variance
-        costs = np.asarray(orders, float) * most * (4 if self.replaced else 1) / 2
+        most = float(gram.diagonal().max())
+        costs = alpha * most * (4 if self.replaced else 1) / 2
+        if not self.symmetric and 0 < most < math.inf:
+            known = alpha <= _MOST_ORDER
+            found = renyi_allocation(gram, alpha[known])
+            some = found.add if adding else found.remove
+            costs[known] = np.minimum(costs[known], some)
         return costs.tolist()  # type: ignore[no-any-return]
+
+    @property
+    def directions(self) -> tuple[Pair, ...]:
+        """The pair in each of its directions."""
+        return (self,) if self.symmetric else (self, _Added(self))
+
+    @property
+    def scaled_gram(self) -> Floats:
+        """Gram matrix of the bins' means, in units of the noise's variance."""
+        return self._bins.gram / self._variance
+
+    def least_epsilon(self, delta: float) -> float:
+        """Return the least epsilon found to go with a delta, in both directions."""
+        return least_epsilon(self, delta)
 
     # -- bounds -------------------------------------------------------------------
 
@@ -130,12 +183,17 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         """Least bounds, and the name of the one that is least at the first epsilon."""
         epsilon = np.asarray(epsilon, float)
         mu = float(self.curve.gaussian_mu or 0.0)
-        if mu == 0 or math.isinf(mu):
-            moved = np.inf if mu and self._bins.gram.any() else 0.0
+        moves = mu > 0 and bool(self._bins.gram.any())
+        if not moves or mu > _SILENT:
+            moved = math.inf if moves else 0.0
             return np.asarray(gaussian_delta(epsilon, moved)), "unamplified"
-        bounds = {
-            name: bound(epsilon=epsilon) for name, bound in self._bounds(adding).items()
-        }
+        bounds: dict[str, Floats] = {}
+        for name, bound in self._bounds(adding).items():
+            # sums over counts take longest, and are less only where a chain's rounding
+            # is all that is left of its bound
+            if name == "renyi" and bounds and bounds["chain"].min() > _ROUNDED:
+                continue
+            bounds[name] = bound(epsilon=epsilon)
         names, values = list(bounds), np.array(list(bounds.values()))
         least = values.min(axis=0)
         return least, names[int(values.reshape(len(names), -1)[:, 0].argmin())]
@@ -146,12 +204,31 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         gram = bins.gram / variance
         # what replaces a record moves each bin by twice its mean at most
         known = 4 * gram if self.replaced else gram
-        cap = {"unamplified": partial(unamplified_delta, known)}
+        cap: dict[str, Callable[..., Floats]] = {
+            "unamplified": partial(unamplified_delta, known)
+        }
         if self.n_batches == 1:
             return cap
-        found = {"chain": partial(chain_delta, bins, variance, adding=adding)}
+        found: dict[str, Callable[..., Floats]] = {}
+        if self.replaced:
+            found["chain"] = partial(chain_replaced_delta, bins, variance)
+        else:
+            found["chain"] = partial(chain_delta, bins, variance, adding=adding)
         if adding:
             found["closed"] = partial(closed_add_delta, gram)
+        elif not self.replaced:
+            found["renyi"] = partial(_by_renyi, bins, variance)
         if self.method == "best":
             return found | cap
         return {self.method: found[self.method]} if self.method in found else cap
+
+
+@dataclass(frozen=True)
+class _Added(Reversed):
+    """The pair without the record first."""
+
+    pair: CorrelatedAllocationPair
+
+    def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
+        """Return bounds on the Rényi costs at many orders, in nats."""
+        return self.pair._directed_costs(orders, adding=True)

@@ -100,24 +100,23 @@ def check_cover(cover: Cover, lags: Floats) -> Cover:
     return cover
 
 
-def _fitted(
-    lags: Floats, fixed: Floats, decays: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """Least scales, of each decay, that cover the lags beside a fixed part."""
-    left = np.maximum(lags - fixed, 0.0)
+def _fitted(lags: Floats, common: float) -> tuple[Floats, Floats, Floats]:
+    """Least scales, of each decay, that cover the lags beside what all have in common.
+
+    Then what is left for single bins, and how good the covers look.
+    """
+    left = np.maximum(lags - common, 0.0)
     far = np.flatnonzero(left[1:]) + 1
-    if not len(far):
-        scales = np.zeros_like(decays)
-    else:
+    scales = np.zeros_like(_DECAYS)
+    if len(far):
         with np.errstate(over="ignore"):
-            logs = np.log(left[far]) - far * np.log(decays)[:, np.newaxis]
+            logs = np.log(left[far]) - far * np.log(_DECAYS)[:, np.newaxis]
             scales = np.exp(logs.max(axis=1)) * (1 + _ROOM)
-    own = np.maximum(lags[0] - fixed[0] - scales, 0.0) * (1 + _ROOM)
+    own = np.maximum(lags[0] - common - scales, 0.0) * (1 + _ROOM)
     # how spread the sum over all bins is, by its variance, and how heavy its tail: a
     # guide in choosing among covers that are all valid
-    spread = 2 * scales * decays / (1 - decays)
-    heavy = 3 * np.maximum(lags[0] - fixed[0], scales)
-    return scales, own, spread + heavy
+    spread = 2 * scales * _DECAYS / (1 - _DECAYS)
+    return scales, own, spread + 3 * np.maximum(lags[0] - common, scales)
 
 
 def geometric_covers(lags: Floats) -> Iterator[tuple[float, Cover]]:
@@ -133,22 +132,20 @@ def geometric_covers(lags: Floats) -> Iterator[tuple[float, Cover]]:
     score : float
         The smaller, the tighter a bound is likely to be.
     cover : Cover
-        Of one component, and of two, the slower of which has some share of a lag.
+        An autoregression, and one beside a factor common to all bins, which has some
+        share of the first lag.
     """
     size = len(lags)
     if not lags[1:].any():
         yield 3 * float(lags[0]) / size, Cover((0.0,), (0.0,), float(lags[0]))
         return
-    for slow in (1.0,):
-        for share in (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6):
-            second = share * float(lags[1])
-            fixed = second * np.power(slow, np.arange(size), dtype=float)
-            decays = _DECAYS[slow > _DECAYS]
-            scales, own, cost = _fitted(lags, fixed, decays)
-            at = int(np.argmin(cost))
-            score = float(cost[at] + 2 * fixed[1:].sum() + 3 * fixed[0]) / size
-            scale, decay = float(scales[at]), float(decays[at])
-            if share:
-                yield score, Cover((scale, second), (decay, slow), float(own[at]))
-            elif slow == 1:
-                yield score, Cover((scale,), (decay,), float(own[at]))
+    for share in (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.6):
+        common = share * float(lags[1])
+        scales, own, cost = _fitted(lags, common)
+        at = int(np.argmin(cost))
+        score = float(cost[at] + common * (2 * size + 1)) / size
+        scale, decay = float(scales[at]), float(_DECAYS[at])
+        if share:
+            yield score, Cover((scale, common), (decay, 1.0), float(own[at]))
+        else:
+            yield score, Cover((scale,), (decay,), float(own[at]))

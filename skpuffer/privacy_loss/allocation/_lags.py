@@ -57,7 +57,8 @@ def cyclic_lags(gram: Floats) -> Floats:
     """
     lags = linear_lags(gram)
     # those of i + h >= n_bins are, by symmetry, n_bins - h apart in a row
-    return np.maximum(lags, np.concatenate([lags[:1], lags[:0:-1]]))
+    circle: Floats = np.maximum(lags, np.concatenate([lags[:1], lags[:0:-1]]))
+    return circle
 
 
 def windows(gram: Floats) -> list[Window]:
@@ -80,8 +81,8 @@ def windows(gram: Floats) -> list[Window]:
     bins = len(gram)
     row, circle = linear_lags(gram), cyclic_lags(gram)
     found = [Window(bins, row)]
-    # Leaving bins out keeps the two ends of a window apart. It is of use where the first
-    # and the last bin are as close as neighbours, as they are in runs of many epochs
+    # leaving bins out keeps the two ends of a window apart: of use where the first and
+    # the last bin are as close as neighbours, as they are in runs of many epochs
     if row[-1] > row[bins // 2]:
         gone = len(np.trim_zeros(circle[: bins // 2 + 1], "b")) - 1
         sizes = {bins - left for left in (*_LEFT_OUT, gone) if left <= bins // 2}

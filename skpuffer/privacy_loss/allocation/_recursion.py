@@ -43,17 +43,17 @@ class State(NamedTuple):
     def forward(self, masses: Floats) -> Floats:
         """Move masses by one step; trailing axes are carried along."""
         n_first, n_second = len(self.first.nodes), len(self.second.nodes)
-        rest = masses.shape[2:]
         # a complex array is two real ones: its product with a real matrix is one GEMM
-        flat = masses.reshape(n_first, -1)
+        flat: Floats = masses.reshape(n_first, -1)
         if flat.dtype == complex:
             flat = flat.view(float)
-        moved = (self.first.moves.T @ flat).reshape(n_first, n_second, -1)
+        moved: Floats = self.first.moves.T @ flat
+        moved = moved.reshape((n_first, n_second, flat.shape[1] // n_second))
         if n_second > 1 and self.second.decay < 1:
             moved = np.matmul(self.second.moves.T, moved)
         if masses.dtype == complex:
-            moved = moved.reshape(n_first, -1).view(complex)
-        return moved.reshape(n_first, n_second, *rest)
+            return moved.reshape(n_first, -1).view(complex).reshape(masses.shape)
+        return moved.reshape(masses.shape)
 
     def backward(self, values: Floats) -> Floats:
         """Return the mean of values of the next state, given this one."""
@@ -62,7 +62,7 @@ class State(NamedTuple):
 
     def marginals(self, size: int) -> Floats:
         """Return masses of the states of all steps, (size, n_first, n_second)."""
-        found = [self.start]
+        found: list[Floats] = [self.start]
         for _ in range(size - 1):
             found.append(self.forward(found[-1]))
         return np.array(found)
