@@ -9,7 +9,13 @@ with its figures 1 to 6. The paper bounds the privacy of such runs without simul
 by Rényi divergences and by conditional composition. Of either, one line is printed that
 proves too much; both are corrected here, and both are loose by now.
 
-In short: TODO.
+In short: of a run with independent noise the privacy is known exactly by now, and the
+noise that simulation suggests can be promised. Of strategies with few diagonals a bound
+by Markov chains is within .01 to .1 of the simulation, of many and of dense ones within
+.2 to .3 at ε = 1, where Rényi orders that are affordable are worth little. Less noise
+is no aim, though: at one budget correlation has half the error in one epoch, and in ten
+epochs of the same bins it has no less than independent noise in bins that are drawn
+anew. Accuracy of a logistic regression shows little of either.
 
 Noise and accuracy are stored, and made by ``python -m benchmarks.random_allocation``.
 All of it runs on one core; nothing in the paper needs a GPU. Deviations are those of
@@ -460,7 +466,7 @@ if accuracy is not None:
     public = accuracy[accuracy["way"] == "not private"].set_index("table")
     private = accuracy[accuracy["way"] != "not private"]
     for name, rows in private.groupby("table"):
-        without = public.loc[name, "accuracy"]
+        without = public["accuracy"].get(name, np.nan)
         print(f"{name}: {without:.4f} without privacy")
         shown = rows.pivot(
             index="way", columns=["n_epochs", "epsilon"], values=["accuracy"]
@@ -486,7 +492,7 @@ if accuracy is not None:
                 lw=1.1,
                 label=way,
             )
-        ax.axhline(public.loc[table, "accuracy"], color="k", lw=0.8, ls=":")
+        ax.axhline(public["accuracy"].get(table, np.nan), color="k", lw=0.8, ls=":")
         passes = "one epoch" if n_epochs == 1 else f"{n_epochs} epochs"
         ax.set(title=f"{table}, {passes}", xscale="log", xlabel="ε")
         ax.set_xticks([0.5, 1, 2, 8], ["0.5", "1", "2", "8"])
