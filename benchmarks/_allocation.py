@@ -208,7 +208,7 @@ def accounts_of(run):
     )
 
 
-def least_scale(delta_of, start, delta=DELTA, step=0.06):
+def least_scale(delta_of, start, delta=DELTA, step=0.06, near=NEAR):
     """Return the least noise at which a divergence is no more than delta.
 
     Parameters
@@ -220,6 +220,8 @@ def least_scale(delta_of, start, delta=DELTA, step=0.06):
     delta : float
     step : float
         Of the logarithm, with which the search begins.
+    near : float
+        Relative width, with which it ends.
 
     Returns
     -------
@@ -240,9 +242,9 @@ def least_scale(delta_of, start, delta=DELTA, step=0.06):
         low, high, step = high, high + step, 1.6 * step
     while excess(low) <= 0:
         low, high, step = low - step, low, 1.6 * step
-    found = brentq(excess, low, high, xtol=NEAR / 2)
+    found = brentq(excess, low, high, xtol=near / 2)
     while excess(found) > 0:
-        found += NEAR / 2
+        found += near / 2
     return math.exp(found)
 
 
@@ -304,4 +306,7 @@ def sampled_divergence(run, sigma, epsilon, n_samples):
 def scale_of(account, run, epsilon, start, delta=DELTA):
     """Return the least noise of a run by an account."""
     delta_of = partial(ACCOUNTS[account], run, epsilon=epsilon)
-    return least_scale(delta_of, start, delta, 0.02 if account == CHAIN else 0.06)
+    step = 0.02 if account in (CHAIN, RESTARTED) else 0.06
+    # a composition of chains takes a minute
+    near = 10 * NEAR if account == RESTARTED else NEAR
+    return least_scale(delta_of, start, delta, step, near)
