@@ -426,8 +426,9 @@ if errors is not None:
 # 3.4 against 6.2 at ε = 1. In ten epochs of kept bins none here has less than
 # independent noise in fresh bins up to ε = 4, 34 against 31 at ε = 1: fresh bins are
 # amplified anew in every epoch. It is hardly the account, as by the noise of the
-# simulation it would be 31. At ε = 8 BISR is ahead, by 12.1 to 12.8. Where bins are drawn
-# anew noise may be correlated within epochs, if it begins anew as well (*restarted*).
+# simulation it would be 31. At ε = 8 BISR is ahead, by 12.1 to 12.8. Where bins are
+# drawn anew noise may be correlated within epochs, if it begins anew as well
+# (*restarted*).
 if errors is not None:
     figure, axes = plt.subplots(1, 2, figsize=(12.5, 5.4), layout="constrained")
     part = errors[(errors["account"] != "known bin") & (errors["epsilon"] >= 0.25)]
