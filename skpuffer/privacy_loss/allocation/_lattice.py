@@ -34,6 +34,9 @@ _TILT, _FOLDED = 4.0, 28.0
 #: Logarithm of masses that are left out and charged for.
 _LEFT_OUT = 41.0
 
+#: Unit roundoff of float64.
+_UNIT = 2.0**-53
+
 
 class Group(NamedTuple):
     """Terms of one distribution.
@@ -92,8 +95,15 @@ class PutLaw:
         back = np.exp(log_mass + tilt * sums)
         self._sums = sums
         masses = np.maximum(masses, 0.0) * back
-        self._mass = np.concatenate([[0.0], np.cumsum(masses)])
-        self._moment = np.concatenate([[0.0], np.cumsum(masses * sums)])
+        self._mass = np.concatenate([[0.0], _running_sum(masses)])
+        self._moment = np.concatenate([[0.0], _running_sum(masses * sums)])
+        # Both are sums of numbers above zero, each the end of no more additions than
+        # this; exponents of `back` are rounded three times, and the rest a few.
+        exponent = abs(log_mass) + tilt * max(abs(sums[0]), abs(sums[-1]))
+        self._relative = _UNIT * (2 * math.sqrt(points) + 4 * exponent + 16)
+        # Chernoff's bound of the mass of all terms but one below each point
+        least = min(part.masses @ np.exp(-tilt * step * part.index) for part in split)
+        self._others = np.minimum(np.concatenate([[0.0], back]) / least, 1.0)
         # the root of the sum of squares of `back` up to each point
         self._root = np.sqrt(np.concatenate([[0.0], np.cumsum(back**2)])) * error
         # sums before the window and terms that were left out: gamma times these
@@ -150,6 +160,12 @@ class PutLaw:
         # payoffs of the points below, of which none is larger than that at the first
         most = np.maximum(gamma - self._sums[0] / self._n, 0.0)
         total: Floats = value + self._root[below] * most + gamma * self._missed
+        total += self._relative * (
+            gamma * self._mass[below] + self._moment[below] / self._n
+        )
+        # Normal probabilities have errors of few units, and add up: a payoff's mean
+        # changes by as much times its largest slope, n times one of the n terms.
+        total += 16 * _UNIT * self._others[below]
         return total
 
 
@@ -172,6 +188,15 @@ class _Split:
         self.masses = np.zeros(len(points))
         self.masses[:-1] = mass - right
         self.masses[1:] += right
+
+
+def _running_sum(values: Floats) -> Floats:
+    """Sums up to each value, of rows and then within, so that few errors add up."""
+    width = max(1, math.isqrt(len(values)))
+    rows = np.pad(values, (0, -len(values) % width)).reshape(-1, width).cumsum(axis=1)
+    rows[1:] += rows[:-1, -1].cumsum()[:, np.newaxis]
+    found: Floats = rows.ravel()[: len(values)]
+    return found
 
 
 def between(x: Floats) -> Floats:
