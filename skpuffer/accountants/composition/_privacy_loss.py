@@ -79,6 +79,7 @@ class PrivacyLoss(_CompositionAccountant):
     delta: float
     _composed_notion = Notion.APPROXIMATE_DP
     _by_law = True
+    saved_by_bins = True
 
     def __init__(
         self,

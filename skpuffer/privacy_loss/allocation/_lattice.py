@@ -21,15 +21,21 @@ __all__ = ["Group", "PutLaw", "between"]
 #: Lattice step, in deviations of one term: raises their variance by its square / 6.
 _STEP = 0.04
 
-#: Lattice step, in roots of the number of terms, as a part of the largest sum.
+#: Lattice step, in roots of the number of terms, as a part of the range of sums.
 _COARSE = 7.5e-4
+
+#: Deviations of a sum below its mean that count as its range.
+_RANGE = 9.0
 
 #: Most points that the interesting part of a window may have.
 _MOST_POINTS = 2**17
 
-#: Exponent of the tilt at the largest sum of interest, and at the window's length, by
-#: which sums beyond the window count that are folded back into it.
-_TILT, _FOLDED = 4.0, 28.0
+#: Exponent of the tilt at the largest sum of interest.
+_TILT = 4.0
+
+#: Sums beyond the window that are folded back into it count exp(-exponent) times, and
+#: with the logarithm of their mass it comes to this one, but for the least.
+_FOLDED, _LEAST_FOLDED = 28.0, 16.0
 
 #: Logarithm of masses that are left out and charged for.
 _LEFT_OUT = 41.0
@@ -78,7 +84,7 @@ class PutLaw:
         points = max(2, math.ceil(end / step) - start + 2)
         # no steeper than where it would magnify the sums before the window
         tilt = min(_TILT / (points * step), steepest)
-        length = math.ceil(_FOLDED / (tilt * step))
+        length = math.ceil(self._folded(groups) / (tilt * step))
         length = next_fast_len(max(length, 2 * points), real=True)
         # log of the tilted mass, and the product of the normalised transforms
         log_mass, laws = 0.0, []
@@ -109,6 +115,16 @@ class PutLaw:
         # sums before the window and terms that were left out: gamma times these
         self._missed = 2 * math.exp(-_LEFT_OUT)
 
+    def _folded(self, groups: tuple[Group, ...]) -> float:
+        # Chebyshev's inequality, for sums as far off as the least exponent lets come
+        # back; all of them only add to the mean, so that it need not be exact
+        far = _LEAST_FOLDED / _TILT * self.largest - 1
+        squares = sum(c * math.expm1(min(a * a, 700.0)) for c, a in groups) + 1e-300
+        if far <= 0:
+            return _FOLDED
+        rare = math.log(squares) - 2 * math.log(self._n * far)
+        return max(_FOLDED + min(rare, 0.0), _LEAST_FOLDED)
+
     @staticmethod
     def _lattice_step(groups: tuple[Group, ...], end: float) -> float:
         n = sum(group.size for group in groups)
@@ -121,7 +137,11 @@ class PutLaw:
         # of sums far below their mean all terms are small
         most = max(a for _, a in groups)
         typical = min(math.sqrt(variance), end / n * min(most, 1.0))
-        return max(_STEP * typical, _COARSE * end / math.sqrt(n), end / _MOST_POINTS)
+        spread = max(end - n, 0.0) + _RANGE * math.sqrt(n * variance)
+        spread = min(end, spread)
+        return max(
+            _STEP * typical, _COARSE * spread / math.sqrt(n), spread / _MOST_POINTS
+        )
 
     @staticmethod
     def _start(split: "list[_Split]", step: float) -> tuple[int, float]:
