@@ -343,10 +343,10 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
     def _saved_by_bins(self, task: Task, look: Look) -> bool:
         """Whether a batch of each epoch takes no more noise than Poisson batches.
 
-        So it is for one record that is added or removed in an epoch or more, at all of
-        the figures of ``benchmarks/allocation.py``, and less by up to a half. It is not
-        for less than an epoch, nor always for a record that is replaced, where a trifle
-        more noise was found and calibration takes many times as long.
+        So it is for one record that is added or removed in an epoch or more, at all
+        figures of ``benchmarks/allocation_schemes.py``: less by up to a fifth. It is
+        not for less than an epoch, nor always for a record that is replaced, where up
+        to 0.3 % more was found and calibration takes many times as long.
         """
         scenario, context = task.scenario, task.context
         if not scenario.any_records:

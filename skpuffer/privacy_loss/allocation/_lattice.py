@@ -30,6 +30,9 @@ _RANGE = 9.0
 #: Most points that the interesting part of a window may have.
 _MOST_POINTS = 2**17
 
+#: Most points of a window, but for twice those of its interesting part.
+_MOST_LENGTH = 2**20
+
 #: Exponent of the tilt at the largest sum of interest.
 _TILT = 4.0
 
@@ -85,7 +88,9 @@ class PutLaw:
         # no steeper than where it would magnify the sums before the window
         tilt = min(_TILT / (points * step), steepest)
         length = math.ceil(self._folded(groups) / (tilt * step))
-        length = next_fast_len(max(length, 2 * points), real=True)
+        # of a shorter window more sums are folded back, a safe error
+        length = max(min(length, _MOST_LENGTH), 2 * points)
+        length = next_fast_len(length, real=True)
         # log of the tilted mass, and the product of the normalised transforms
         log_mass, laws = 0.0, []
         for part in split:
@@ -137,10 +142,13 @@ class PutLaw:
         # of sums far below their mean all terms are small
         most = max(a for _, a in groups)
         typical = min(math.sqrt(variance), end / n * min(most, 1.0))
-        spread = max(end - n, 0.0) + _RANGE * math.sqrt(n * variance)
-        spread = min(end, spread)
+        squares = sum(c * math.expm1(min(a * a, 700.0)) for c, a in groups)
+        spread = min(end, max(end - n, 0.0) + _RANGE * math.sqrt(squares))
         return max(
-            _STEP * typical, _COARSE * spread / math.sqrt(n), spread / _MOST_POINTS
+            _STEP * typical,
+            _COARSE * spread / math.sqrt(n),
+            spread / _MOST_POINTS,
+            end / _MOST_LENGTH,
         )
 
     @staticmethod
@@ -150,9 +158,16 @@ class PutLaw:
         second = sum(
             part.count * float(part.masses @ (step * part.index) ** 2) for part in split
         )
+        means = [step * float(part.masses @ part.index) for part in split]
+        variance = second - sum(
+            p.count * m**2 for p, m in zip(split, means, strict=True)
+        )
         best, steepest = 0.0, math.inf
-        for factor in (0.3, 1.0, 3.0):
-            t = factor * math.sqrt(2 * _LEFT_OUT / second)
+        # of sums far below their mean, and of those that are nearly normal
+        tilts = [f * math.sqrt(2 * _LEFT_OUT / second) for f in (0.3, 1.0, 3.0)]
+        if variance > 1e-9 * second:
+            tilts.append(math.sqrt(2 * _LEFT_OUT / variance))
+        for t in tilts:
             cumulant = sum(
                 part.count * math.log(part.masses @ np.exp(-t * step * part.index))
                 for part in split
