@@ -270,3 +270,12 @@ def test_sliced_distances_take_little_more_than_their_sorts(benchmark):
     sliced = benchmark("sliced_transport")
     assert set(zip(stored["what"], stored["to"], strict=True)) >= set(sliced.AT_MOST)
     sliced.check(stored)
+
+
+def test_bins_take_no_more_noise_than_poisson_batches(benchmark):
+    """Estimators take them by default where a record is added or removed."""
+    schemes = benchmark("allocation_schemes")
+    stored = pd.read_csv(ROOT / "benchmarks" / "results" / "allocation_schemes.csv")
+    schemes.check(stored)
+    with pytest.raises(AssertionError):
+        schemes.check(stored.assign(saved=-1e-3))

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from skpuffer.accountants import HistoryUniformCap, IterationAmplification, PrivacyLoss
+from skpuffer.accountants import (
+    Best,
+    HistoryUniformCap,
+    IterationAmplification,
+    PrivacyLoss,
+    RenyiDP,
+)
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.linear_model import (
     PrivateLogisticRegression,
@@ -51,3 +57,52 @@ def test_other_accountants_refuse_with_a_remedy(accountant, sampling):
     )
     with pytest.raises(UnsupportedError, match="use .*PrivacyLoss"):
         accountant(1.0).calibrate(release, RecordScenario())
+
+
+ONE = RecordScenario()
+
+
+@pytest.mark.parametrize(
+    "expected, accountant, scenario, asked",
+    [
+        ("fresh_bins", PrivacyLoss(4.0), ONE, {}),
+        ("fresh_bins", PrivacyLoss(4.0), ONE, {"n_steps": 3}),
+        ("fresh_bins", None, None, {}),
+        ("fresh_bins", Best(4.0, delta=1e-5), ONE, {}),
+        # less than an epoch
+        ("poisson", PrivacyLoss(4.0), ONE, {"n_steps": 2}),
+        # of few orders the cost in bins is exact
+        ("poisson", RenyiDP(4.0), ONE, {}),
+        ("poisson", Best(4.0, alpha=4), ONE, {}),
+        # what bins have no account of
+        ("poisson", PrivacyLoss(4.0), RecordScenario(k=2), {}),
+        ("poisson", PrivacyLoss(4.0, noise="laplace"), ONE, {}),
+        # a trifle more noise in some runs, and slow
+        ("poisson", PrivacyLoss(4.0), RecordScenario(relation="replace"), {}),
+        ("poisson", PrivacyLoss(4.0), RecordScenario(relation="relabel"), {}),
+        ("shuffled_epochs", IterationAmplification(4.0, delta=1e-5), ONE, {}),
+        ("full_batch", PrivacyLoss(4.0), ONE, {"batch_size": None}),
+        ("fixed_size", PrivacyLoss(4.0), ONE, {"sampling": "fixed_size"}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_default_sampling(expected, accountant, scenario, asked):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = (X[:, 0] > 0).astype(int)
+    options = {"batch_size": 20, "random_state": 0} | asked
+    model = PrivateSGDClassifier(accountant=accountant, scenario=scenario, **options)
+    assert model.fit(X, y).release_.sampling.name == expected
+
+
+def test_bins_by_default_take_less_noise():
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    y = (X[:, 0] > 0).astype(int)
+    noise = [
+        PrivateSGDClassifier(
+            batch_size=20, max_iter=1, sampling=sampling, random_state=0
+        )
+        .fit(X, y)
+        .noise_.scale
+        for sampling in (None, "poisson")
+    ]
+    assert noise[0] < 0.9 * noise[1]

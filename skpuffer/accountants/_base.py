@@ -165,6 +165,10 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
     #: for no others: momentum and averages are off then, unless asked for.
     last_iterate_only = False
 
+    #: Whether it reads trade-offs, by which a record that draws one batch of an epoch
+    #: costs no more than in Poisson batches. By Rényi costs it may: few are exact.
+    saved_by_bins = False
+
     #: Whether a law of how many records differ is read: by means of trade-offs.
     _by_law = False
 

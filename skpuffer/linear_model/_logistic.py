@@ -93,10 +93,12 @@ class PrivateLogisticRegression(ScoreProbabilitiesMixin, OutputClassifier):
         which grows by as much.
     sampling : str or SamplingScheme, default=None
         How the records of a step are chosen; see
-        :class:`~skpuffer.releases.GradientRelease`. None is ``'full_batch'``, or
-        ``'poisson'`` if `batch_size` is given.
+        :class:`~skpuffer.releases.GradientRelease`. None is ``'full_batch'``. If
+        `batch_size` is given it is ``'fresh_bins'`` where that takes no more noise, and
+        ``'poisson'`` otherwise: bins are for one record, added or removed, in an
+        epoch or more of Gaussian noise under ``PrivacyLoss``.
     batch_size : int, default=None
-        Records of a step, in expectation under ``'poisson'``. None is all, or a tenth
+        Records of a step, in expectation where records draw. None is all, or a tenth
         where the sampling named takes fewer.
     noise_correlation : NoiseStrategy or str, default=None
         How the noise of the steps is correlated, so that later steps take back a part

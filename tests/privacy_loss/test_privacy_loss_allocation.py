@@ -13,7 +13,8 @@ from scipy.stats import norm
 from skpuffer.noise import GaussianNoise, Shift
 from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.privacy_loss._gaussian import gaussian_delta
-from skpuffer.privacy_loss.allocation import AllocationPair
+from skpuffer.privacy_loss.allocation import AllocationPair, _lattice
+from skpuffer.privacy_loss.allocation._transforms import sum_of_terms
 
 ORACLE = json.loads(
     (Path(__file__).parents[1] / "oracles" / "random_allocation.json").read_text()
@@ -200,3 +201,22 @@ def test_no_attacker_of_simulated_runs_does_better():
         for one, draws in zip(found, (ahead, behind), strict=True):
             error = draws.std() / math.sqrt(len(draws))
             assert abs(one - draws.mean()) <= 5 * error + 0.01 * one
+
+
+@pytest.mark.parametrize("scale, n_batches", [(1e5, 2), (1e5, 1000), (3.0, 2)])
+def test_laws_of_small_shifts_take_little_memory(scale, n_batches, monkeypatch):
+    lengths = []
+
+    def counted(laws, length):
+        lengths.append(length)
+        return sum_of_terms(laws, length)
+
+    monkeypatch.setattr(_lattice, "sum_of_terms", counted)
+    found = pair(scale, n_batches, 2 * n_batches + 1)
+    assert found.delta(np.array([0.0]))[0] > 0
+    assert max(lengths) <= 2**22
+
+
+def test_sums_far_below_their_mean_take_little_memory():
+    law = _lattice.PutLaw((_lattice.Group(2, 0.35),), 0.02)
+    assert 0 <= law.put(np.array([0.02]))[0] < 1e-15

@@ -88,6 +88,7 @@ class PrivacyLoss(_CompositionAccountant):
     _composed_notion = Notion.APPROXIMATE_DP
     _by_law = True
     _correlated = True
+    saved_by_bins = True
 
     def __init__(
         self,

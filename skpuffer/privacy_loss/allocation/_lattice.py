@@ -21,18 +21,30 @@ __all__ = ["Group", "PutLaw", "between"]
 #: Lattice step, in deviations of one term: raises their variance by its square / 6.
 _STEP = 0.04
 
-#: Lattice step, in roots of the number of terms, as a part of the largest sum.
+#: Lattice step, in roots of the number of terms, as a part of the range of sums.
 _COARSE = 7.5e-4
+
+#: Deviations of a sum below its mean that count as its range.
+_RANGE = 9.0
 
 #: Most points that the interesting part of a window may have.
 _MOST_POINTS = 2**17
 
-#: Exponent of the tilt at the largest sum of interest, and at the window's length, by
-#: which sums beyond the window count that are folded back into it.
-_TILT, _FOLDED = 4.0, 28.0
+#: Most points of a window, but for twice those of its interesting part.
+_MOST_LENGTH = 2**20
+
+#: Exponent of the tilt at the largest sum of interest.
+_TILT = 4.0
+
+#: Sums beyond the window that are folded back into it count exp(-exponent) times, and
+#: with the logarithm of their mass it comes to this one, but for the least.
+_FOLDED, _LEAST_FOLDED = 28.0, 16.0
 
 #: Logarithm of masses that are left out and charged for.
 _LEFT_OUT = 41.0
+
+#: Unit roundoff of float64.
+_UNIT = 2.0**-53
 
 
 class Group(NamedTuple):
@@ -75,8 +87,10 @@ class PutLaw:
         points = max(2, math.ceil(end / step) - start + 2)
         # no steeper than where it would magnify the sums before the window
         tilt = min(_TILT / (points * step), steepest)
-        length = math.ceil(_FOLDED / (tilt * step))
-        length = next_fast_len(max(length, 2 * points), real=True)
+        length = math.ceil(self._folded(groups) / (tilt * step))
+        # of a shorter window more sums are folded back, a safe error
+        length = max(min(length, _MOST_LENGTH), 2 * points)
+        length = next_fast_len(length, real=True)
         # log of the tilted mass, and the product of the normalised transforms
         log_mass, laws = 0.0, []
         for part in split:
@@ -92,12 +106,29 @@ class PutLaw:
         back = np.exp(log_mass + tilt * sums)
         self._sums = sums
         masses = np.maximum(masses, 0.0) * back
-        self._mass = np.concatenate([[0.0], np.cumsum(masses)])
-        self._moment = np.concatenate([[0.0], np.cumsum(masses * sums)])
+        self._mass = np.concatenate([[0.0], _running_sum(masses)])
+        self._moment = np.concatenate([[0.0], _running_sum(masses * sums)])
+        # Both are sums of numbers above zero, each the end of no more additions than
+        # this; exponents of `back` are rounded three times, and the rest a few.
+        exponent = abs(log_mass) + tilt * max(abs(sums[0]), abs(sums[-1]))
+        self._relative = _UNIT * (2 * math.sqrt(points) + 4 * exponent + 16)
+        # Chernoff's bound of the mass of all terms but one below each point
+        least = min(part.masses @ np.exp(-tilt * step * part.index) for part in split)
+        self._others = np.minimum(np.concatenate([[0.0], back]) / least, 1.0)
         # the root of the sum of squares of `back` up to each point
         self._root = np.sqrt(np.concatenate([[0.0], np.cumsum(back**2)])) * error
         # sums before the window and terms that were left out: gamma times these
         self._missed = 2 * math.exp(-_LEFT_OUT)
+
+    def _folded(self, groups: tuple[Group, ...]) -> float:
+        # Chebyshev's inequality, for sums as far off as the least exponent lets come
+        # back; all of them only add to the mean, so that it need not be exact
+        far = _LEAST_FOLDED / _TILT * self.largest - 1
+        squares = sum(c * math.expm1(min(a * a, 700.0)) for c, a in groups) + 1e-300
+        if far <= 0:
+            return _FOLDED
+        rare = math.log(squares) - 2 * math.log(self._n * far)
+        return max(_FOLDED + min(rare, 0.0), _LEAST_FOLDED)
 
     @staticmethod
     def _lattice_step(groups: tuple[Group, ...], end: float) -> float:
@@ -111,7 +142,14 @@ class PutLaw:
         # of sums far below their mean all terms are small
         most = max(a for _, a in groups)
         typical = min(math.sqrt(variance), end / n * min(most, 1.0))
-        return max(_STEP * typical, _COARSE * end / math.sqrt(n), end / _MOST_POINTS)
+        squares = sum(c * math.expm1(min(a * a, 700.0)) for c, a in groups)
+        spread = min(end, max(end - n, 0.0) + _RANGE * math.sqrt(squares))
+        return max(
+            _STEP * typical,
+            _COARSE * spread / math.sqrt(n),
+            spread / _MOST_POINTS,
+            end / _MOST_LENGTH,
+        )
 
     @staticmethod
     def _start(split: "list[_Split]", step: float) -> tuple[int, float]:
@@ -120,9 +158,16 @@ class PutLaw:
         second = sum(
             part.count * float(part.masses @ (step * part.index) ** 2) for part in split
         )
+        means = [step * float(part.masses @ part.index) for part in split]
+        variance = second - sum(
+            p.count * m**2 for p, m in zip(split, means, strict=True)
+        )
         best, steepest = 0.0, math.inf
-        for factor in (0.3, 1.0, 3.0):
-            t = factor * math.sqrt(2 * _LEFT_OUT / second)
+        # of sums far below their mean, and of those that are nearly normal
+        tilts = [f * math.sqrt(2 * _LEFT_OUT / second) for f in (0.3, 1.0, 3.0)]
+        if variance > 1e-9 * second:
+            tilts.append(math.sqrt(2 * _LEFT_OUT / variance))
+        for t in tilts:
             cumulant = sum(
                 part.count * math.log(part.masses @ np.exp(-t * step * part.index))
                 for part in split
@@ -150,6 +195,12 @@ class PutLaw:
         # payoffs of the points below, of which none is larger than that at the first
         most = np.maximum(gamma - self._sums[0] / self._n, 0.0)
         total: Floats = value + self._root[below] * most + gamma * self._missed
+        total += self._relative * (
+            gamma * self._mass[below] + self._moment[below] / self._n
+        )
+        # Normal probabilities have errors of few units, and add up: a payoff's mean
+        # changes by as much times its largest slope, n times one of the n terms.
+        total += 16 * _UNIT * self._others[below]
         return total
 
 
@@ -172,6 +223,15 @@ class _Split:
         self.masses = np.zeros(len(points))
         self.masses[:-1] = mass - right
         self.masses[1:] += right
+
+
+def _running_sum(values: Floats) -> Floats:
+    """Sums up to each value, of rows and then within, so that few errors add up."""
+    width = max(1, math.isqrt(len(values)))
+    rows = np.pad(values, (0, -len(values) % width)).reshape(-1, width).cumsum(axis=1)
+    rows[1:] += rows[:-1, -1].cumsum()[:, np.newaxis]
+    found: Floats = rows.ravel()[: len(values)]
+    return found
 
 
 def between(x: Floats) -> Floats:

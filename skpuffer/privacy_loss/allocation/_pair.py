@@ -54,8 +54,9 @@ _LARGEST = 16.0
 #: Shift, in deviations, from which on a bin may as well be seen.
 _LARGEST_SHIFT = 8.0
 
-#: Rounding errors of that difference, and of the sums it is made of.
-_ROUNDED = 1e-14
+#: Rounding errors of that difference, of which a law bounds its own: one of exp(loss),
+#: whose put less itself falls by no more than it rises, and two of the difference.
+_ROUNDED = 4 * 2.0**-53
 
 
 @dataclass(frozen=True)
@@ -228,9 +229,9 @@ def _geometric(groups: tuple[Group, ...]) -> tuple[float, float]:
 def _unamplified(groups: tuple[Group, ...], together: int, epsilon: Floats) -> Floats:
     """Divergence if the bin is seen, which is joint convexity's bound."""
     n = sum(group.size for group in groups)
-    total: Floats = sum(
-        count / n * gaussian_delta(epsilon, together * shift) for count, shift in groups
-    )
+    total: Floats = np.zeros_like(epsilon)
+    for count, shift in groups:
+        total += count / n * gaussian_delta(epsilon, together * shift)
     return total
 
 
@@ -255,7 +256,8 @@ def _add_cap(groups: tuple[Group, ...], epsilon: Floats) -> Floats:
     first = log_ndtr(x)
     second = epsilon - mean + variance / 2 + log_ndtr(x - deviation)
     normal = np.exp(first) * -np.expm1(np.minimum(second - first, 0.0))
-    return np.minimum(normal, _unamplified(groups, 1, epsilon))
+    found: Floats = np.minimum(normal, _unamplified(groups, 1, epsilon))
+    return found
 
 
 def _nodes(cap: Callable[[Floats], Floats]) -> Floats:

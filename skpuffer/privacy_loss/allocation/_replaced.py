@@ -36,6 +36,9 @@ _DENSE = 500
 #: Exponents, at the length of the window, by which sums beyond its ends count.
 _FOLDED = 50.0
 
+#: Unit roundoff of float64.
+_UNIT = 2.0**-53
+
 #: Tilted mass that the largest term may have: more would lie beyond any window.
 _AT_TOP = 0.01
 
@@ -101,7 +104,14 @@ def replaced_delta(groups: tuple[Group, ...], epsilon: float, left_out: float) -
     value += error * float(np.sqrt(back @ back))
     # sums beyond the window
     value += _tail(terms, offset, float(sums[-1]))
-    return min(1.0, value / n + charge + 1e-15)
+    # A product of numbers above zero has a relative error of as many units as it has
+    # terms, and their exponents are rounded thrice. Normal probabilities have errors of
+    # few units, and add up: the mean of a function of slopes in [0, 1] of each term
+    # changes by as much times the means of its parts, which are 1 and the ratio.
+    exponent = abs(log_mass) + tilt * max(abs(sums[0]), abs(sums[-1]))
+    relative = _UNIT * (length + 4 * exponent + 16)
+    found = (value / n + charge) * (1 + relative) + 16 * _UNIT * (1 + ratio)
+    return min(1.0, float(found))
 
 
 def _term(x: float, a: float, ratio: float) -> float:
