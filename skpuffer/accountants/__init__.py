@@ -17,6 +17,7 @@ from .history import HistoryUniformCap
 from .iteration import IterationAmplification
 from .overlap import OverlapAmplification
 from .quilts import MarkovQuilt
+from .random_allocation import RandomAllocation, SampledAllocation
 from .shaped import ShapedWasserstein
 from .sliced import SlicedWasserstein
 
@@ -35,7 +36,9 @@ __all__ = [
     "MarkovQuilt",
     "OverlapAmplification",
     "PrivacyLoss",
+    "RandomAllocation",
     "RenyiDP",
+    "SampledAllocation",
     "ShapedWasserstein",
     "SinkhornWasserstein",
     "SlicedWasserstein",

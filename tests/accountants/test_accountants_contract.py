@@ -17,13 +17,16 @@ from skpuffer.accountants import (
     MarkovQuilt,
     OverlapAmplification,
     PrivacyLoss,
+    RandomAllocation,
     RenyiDP,
+    SampledAllocation,
     ShapedWasserstein,
     SinkhornWasserstein,
     SlicedWasserstein,
 )
 from skpuffer.accountants._base import known_accountants
 from skpuffer.distributions import Discrete, Gaussian, PointMass
+from skpuffer.noise.strategies import banded_square_root
 from skpuffer.papers import SampledPrivacyLoss
 from skpuffer.releases import (
     AdaptiveRelease,
@@ -386,6 +389,7 @@ class _OfManySteps(_OfRecords):
 
 class TestPrivacyLoss(_OfManySteps):
     kind = PrivacyLoss
+    reads_correlations = True
     modes = ({"delta": 1e-3}, {"delta": 1e-2, "noise": "laplace"})
 
 
@@ -415,6 +419,7 @@ class TestBest(AccountantContract):
     """Asked about releases of several kinds, of which each has another best one."""
 
     kind = Best
+    reads_correlations = True
     modes = ({"delta": 1e-3},)
     growths = ("distributions", "records", "steps", "stages")
     measured = ("distributions", "records")
@@ -432,6 +437,7 @@ class TestBest(AccountantContract):
 
 class TestRenyiDP(_OfManySteps):
     kind = RenyiDP
+    reads_correlations = True
     growths = ("records", "group", "clip", "epochs", "stages", "votes", "answers")
     modes = (
         {"delta": 1e-3},
@@ -443,6 +449,7 @@ class TestRenyiDPWithReplacement(_OfManySteps):
     """Draws that may repeat a record, of which high orders make much."""
 
     kind = RenyiDP
+    reads_correlations = True
     modes = ({"delta": None, "alpha": 4.0},)
     growths = ("with_replacement",)
     measured = ()
@@ -535,6 +542,54 @@ class TestSampledPrivacyLoss(_OfManySteps):
     measured = ("clip",)
     certified = False
     # a root of a function that samples make a little rough
+    above = left = 1e-3
+    precision = 1e-4
+
+
+class _OfBins(AccountantContract):
+    """Asked about runs whose records draw one of several bins."""
+
+    reads_correlations = True
+
+    def case(self, growth, size=1, unit=1.0):
+        if growth == "clip":
+            return bins(clip_norm=unit * size), RecordScenario()
+        if growth == "epochs":
+            return bins(n_steps=6 * size), RecordScenario()
+        if growth == "correlated":
+            options = {"clip_norm": unit * size, "noise_correlation": _DECAYING}
+            return bins(n_steps=12, **options), RecordScenario()
+        assert growth == "replaced"
+        run = bins(n_steps=6 * size, sampling="fresh_bins")
+        return run, RecordScenario(relation="replace")
+
+
+def bins(**options):
+    return run(
+        **{"sampling": "balls_in_bins", "batch_size": 10, "n_steps": 6} | options
+    )
+
+
+_DECAYING = banded_square_root(2)
+
+
+class TestRandomAllocation(_OfBins):
+    kind = RandomAllocation
+    modes = (
+        {"delta": 1e-4},
+        {"delta": 1e-4, "method": "chain"},
+        {"delta": 1e-4, "method": "unamplified"},
+    )
+    growths = ("clip", "epochs", "correlated")
+    measured = ("clip", "correlated")
+
+
+class TestSampledAllocation(_OfBins):
+    kind = SampledAllocation
+    modes = ({"delta": 1e-3, "n_samples": 2_000, "random_state": 0},)
+    growths = ("clip", "epochs", "correlated")
+    measured = ("clip", "correlated")
+    certified = False
     above = left = 1e-3
     precision = 1e-4
 

@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace as replace_fields
 from functools import lru_cache, partial
 from typing import Any, ClassVar
@@ -48,6 +48,8 @@ def steps_of(
     release: Release,
     adjacency: Adjacency,
     kinds: Mapping[type, type[StepsOfRelease]] = StepsOfRelease.kinds,
+    *,
+    correlated: bool = False,
 ) -> StepsOfRelease:
     """Return the dominating pairs of a release's steps between neighbouring tables.
 
@@ -58,6 +60,8 @@ def steps_of(
     kinds : mapping of {type: type}, optional
         Which steps those of a kind of release are. By default each one counts as
         released.
+    correlated : bool, default=False
+        Whether whoever asks takes steps whose noise is correlated as one mechanism.
 
     Returns
     -------
@@ -73,6 +77,18 @@ def steps_of(
     if kind is None:
         raise UnsupportedError(
             f"nothing is known of the steps of a {type(release).__name__}"
+        )
+    # fails closed: who adds up steps, or reads them one by one, would promise too much
+    if not correlated and getattr(release, "noise_correlation", None) is not None:
+        raise UnsupportedError(
+            "its noise is correlated across steps, and independent noise is what is "
+            "accounted for; use noise_correlation=None, or PrivacyLoss"
+        )
+    # fails closed: who adds up steps, or reads them one by one, would promise too much
+    if not correlated and getattr(release, "noise_correlation", None) is not None:
+        raise UnsupportedError(
+            "its noise is correlated across steps, and independent noise is what is "
+            "accounted for; use noise_correlation=None, or PrivacyLoss"
         )
     count = int(adjacency.count)
     # what differs between votes is teachers, who may hold many of the records
@@ -162,7 +178,8 @@ class _CompositionAccountant(_AdditiveAccountant):
     ) -> StepsOfRelease:
         """Dominating pairs of a release's steps, between tables adjacent by a fact."""
         try:
-            steps = steps_of(release, fact, self._kinds)
+            steps = steps_of(release, fact, self._kinds, correlated=self._correlated)
+            steps = self._asked_of(steps)
             if steps.event and self.delta is None:
                 raise UnsupportedError(
                     f"only with probability 1 - {steps.event:g} do no more than "
@@ -177,6 +194,10 @@ class _CompositionAccountant(_AdditiveAccountant):
                 f"under {type(bound.scenario).__name__}: {error}."
             ) from None
 
+    def _asked_of(self, steps: StepsOfRelease) -> StepsOfRelease:
+        """Return steps as this accountant asks about them; may refuse with a clause."""
+        return steps
+
     @property
     def clip_order(self) -> float:
         """Order of the norm by which the noise wants gradients clipped: its own."""
@@ -186,6 +207,14 @@ class _CompositionAccountant(_AdditiveAccountant):
 
     #: MiB that a grid of privacy losses may take.
     max_memory: float = 500.0
+
+    #: Whether it reads nothing but the curve of the whole run, so that the noise of its
+    #: steps may be correlated.
+    _correlated = False
+
+    #: Whether it reads nothing but the curve of the whole run, so that the noise of its
+    #: steps may be correlated.
+    _correlated = False
 
     #: Whether the noise is asked for Rényi costs, or for its trade-off.
     _by_renyi_costs = False
@@ -272,6 +301,8 @@ class _CompositionAccountant(_AdditiveAccountant):
         # the sensitivity of a step sets the order of magnitude of the scale
         size = under(1.0).shift.radius
         usual, aim = under(size).curve, self._fair_mu(delta)
+        if _is_of_bins(usual):
+            return self._scale_of_bins(lambda scale: under(scale).curve, delta, size)
         if isinstance(usual, GaussianCurve):
             # the whole curve is one number, mu, inversely proportional to the scale
             mu = largest_argument(
@@ -303,6 +334,19 @@ class _CompositionAccountant(_AdditiveAccountant):
         # coarse, as `least_scale` goes on from there with the true loss
         guess = brentq(miss, low, high, xtol=0.02)
         return least_scale(loss, self.epsilon, size * math.exp(guess), self._accuracy)
+
+    def _scale_of_bins(
+        self,
+        curve: Callable[[float], GaussianCurve | PrivacyLossCurve],
+        delta: float | None,
+        size: float,
+    ) -> float:
+        """Scale of the least noise for one pair of records in bins, by its curves."""
+
+        def loss(scale: float, tolerance: float) -> float:
+            return self._loss(curve(scale), delta, tolerance)
+
+        return least_scale(loss, self.epsilon, size, self._accuracy)
 
     def _certify_steps(
         self,
@@ -387,6 +431,14 @@ class _CompositionAccountant(_AdditiveAccountant):
         delta = check_probability(delta=self.delta)
         curve, found = law_account(steps, noise, delta, self.max_memory)
         return curve.epsilon(delta), curve, found
+
+
+def _is_of_bins(curve: GaussianCurve | PrivacyLossCurve) -> bool:
+    """Whether a curve is that of one pair whose divergences take long to bound."""
+    steps: Any = getattr(curve, "steps", ())
+    return (
+        len(steps) == 1 and steps[0][1] == 1 and hasattr(steps[0][0], "least_epsilon")
+    )
 
 
 def _scaled(unit: Noise, release: Release, scale: float) -> Noise:

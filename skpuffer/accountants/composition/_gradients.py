@@ -22,7 +22,7 @@ from skpuffer.privacy_loss import (
     SubsetGroupPair,
     SubsetPair,
 )
-from skpuffer.privacy_loss.allocation import AllocationPair
+from skpuffer.privacy_loss.allocation import AllocationPair, CorrelatedAllocationPair
 from skpuffer.releases import (
     BallsInBinsSampling,
     FixedSizeSampling,
@@ -36,6 +36,7 @@ from skpuffer.releases import (
 from skpuffer.scenarios import Adjacency
 
 from ._accounting import Accounting, StepsOfRelease
+from ._correlated import check_correlated, correlated_pairs
 
 __all__ = ["GRADIENT_FIELDS", "GradientSteps"]
 
@@ -51,7 +52,7 @@ GRADIENT_FIELDS = frozenset(
         "n_records",
         "n_steps",
         "name",
-        "noise_correlation",  # read, and refused where there is any
+        "noise_correlation",  # read, and refused where no account is known
         "noise_proportions",  # read as the release's units
         "noise_position",  # read, and refused where it is not the gradient
         "record",
@@ -82,6 +83,7 @@ Pair = (
     | GaussianPoissonPair
     | GaussianPoissonGroup
     | AllocationPair
+    | CorrelatedAllocationPair
 )
 
 
@@ -162,10 +164,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                 "it; use one of skpuffer.releases.SAMPLING_SCHEMES"
             )
         if self.release.noise_correlation is not None:
-            raise UnsupportedError(
-                "its noise is correlated across steps, and independent noise is what "
-                "is accounted for; use noise_correlation=None"
-            )
+            check_correlated(self.release)
         if self.release.noise_position != "gradient":
             raise UnsupportedError(
                 "its noise is added to the updates, in the unit of the parameters, and "
@@ -194,6 +193,10 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
     ) -> tuple[float, ...] | None:
         """Return how far records move a sum, in clip norms; see the base class."""
         bound = release.modulus
+        # of records in steps whose noise is correlated nothing more is read than that
+        # they are clipped
+        if release.noise_correlation is not None:
+            return None
         move = adjacency.move
         if adjacency.relabelled and release.record is not None:
             # however far any record's point moves, its target moves no more than this
@@ -320,6 +323,11 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             If the gradients are clipped in a norm that bounds none the noise can use,
             or no bound is known under this noise.
         """
+        if self.release.noise_correlation is not None:
+            pairs, source = correlated_pairs(
+                self, noise, self.release.noise_correlation
+            )
+            return Dominated(pairs, source, tight=False)
         return self.schemes[type(self.release.sampling)](self, noise)
 
     def _in_one_scale(self, noise: Noise) -> tuple[Noise, float]:

@@ -1,12 +1,20 @@
 """The privacy-loss accountant: nearly exact composition of noisy steps."""
 
+from collections.abc import Callable
+from typing import Any, cast
+
 from skpuffer.noise import Noise
 from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
 from skpuffer.privacy_loss._gaussian import gaussian_mu
+from skpuffer.privacy_loss.allocation._search import (
+    crossing,
+    sampled_crossing,
+    worst_delta,
+)
 from skpuffer.utils._checks import check_positive, check_probability
 
-from ._base import Reading, _CompositionAccountant
+from ._base import Reading, _CompositionAccountant, _is_of_bins
 
 __all__ = ["PrivacyLoss"]
 
@@ -79,6 +87,7 @@ class PrivacyLoss(_CompositionAccountant):
     delta: float
     _composed_notion = Notion.APPROXIMATE_DP
     _by_law = True
+    _correlated = True
 
     def __init__(
         self,
@@ -110,6 +119,12 @@ class PrivacyLoss(_CompositionAccountant):
             return epsilon, epsilon * (1 - 1e-9), curve, ()
         # an interval: the upper end is promised, the lower one only reported
         found = curve.account(delta)
+        if _is_of_bins(curve) and found.epsilon > self.epsilon:
+            # Laws differ a bit from one epsilon to the next: the one that is asked for
+            # may be kept, and another just above it not. Any that is kept will do.
+            pair = cast(Any, curve.steps[0][0])
+            if worst_delta(pair, float(self.epsilon)) <= delta:
+                found = found._replace(epsilon=float(self.epsilon))
         remarks: tuple[str, ...] = ()
         # sound all the same, but whoever reads the certificate should know why it is
         # large
@@ -133,6 +148,33 @@ class PrivacyLoss(_CompositionAccountant):
             return float(curve.epsilon(delta))
         # the upper end again, which is at most the tolerance above the truth
         return float(curve.account(delta, tolerance).epsilon)
+
+    def _scale_of_bins(
+        self,
+        curve: Callable[[float], GaussianCurve | PrivacyLossCurve],
+        delta: float | None,
+        size: float,
+    ) -> float:
+        """Scale of the least noise for one pair of records in bins, by its curves."""
+        assert delta is not None
+
+        def pair(scale: float) -> Any:
+            found = curve(scale)
+            assert isinstance(found, PrivacyLossCurve)
+            return found.steps[0][0]
+
+        # at the one epsilon that is promised, as each of them takes a law of its own
+        guess = sampled_crossing(
+            lambda part: pair(size * part).scaled_gram,
+            lambda _: float(self.epsilon),
+            delta,
+            pair(size).replaced,
+        )
+        return crossing(
+            lambda scale: worst_delta(pair(scale), float(self.epsilon)),
+            delta,
+            size * guess,
+        )
 
     def _fair_mu(self, delta: float | None) -> float:
         assert delta is not None

@@ -93,6 +93,7 @@ class RenyiDP(_CompositionAccountant):
 
     # of the two kinds of evidence, a certificate names that of Rényi costs
     _by_renyi_costs = True
+    _correlated = True
 
     def _check_parameters(self, noise: Noise) -> None:
         check_positive(epsilon=self.epsilon)

@@ -146,6 +146,12 @@ default='gaussian'
     def _account_of_belief(
         self, fact: RecordBelief, release: Any, bound: BoundScenario
     ) -> Account:
+        if getattr(release, "noise_correlation", None) is not None:
+            raise UnsupportedError(
+                f"{type(self).__name__} has no bound for the release {release.name!r}: "
+                "its noise is correlated across steps, and independent noise is what "
+                "is accounted for; use noise_correlation=None, or PrivacyLoss."
+            )
         anyone = _whatever_is_believed(fact, bound)
         # refused here, when support is asked for, and not only when noise is set
         plain = self._plain(self.epsilon, self.delta)

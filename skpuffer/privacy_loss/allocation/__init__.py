@@ -18,11 +18,20 @@ from ._renyi import (
     renyi_epsilon,
     renyi_remove,
 )
+from ._sampled import (
+    SampledDelta,
+    abstention_delta,
+    abstention_threshold,
+    sampled_delta,
+)
 
 __all__ = [
     "AllocationPair",
     "CorrelatedAllocationPair",
     "DirectedCosts",
+    "SampledDelta",
+    "abstention_delta",
+    "abstention_threshold",
     "closed_add_delta",
     "conditional_delta",
     "conditional_epsilon",
@@ -32,5 +41,6 @@ __all__ = [
     "renyi_delta",
     "renyi_epsilon",
     "renyi_remove",
+    "sampled_delta",
     "unamplified_delta",
 ]

@@ -9,13 +9,16 @@ import numpy as np
 
 from skpuffer.utils._types import Floats
 
+from .._distribution import Reversed
 from .._dominating_pairs import DominatingPair
 from .._gaussian import gaussian_delta
+from .._protocols import Pair
 from .._tradeoff import log_delta_of_orders
 from ._bins import Bins, Means
 from ._chain_bound import chain_delta, chain_replaced_delta
 from ._gram import closed_add_delta, unamplified_delta
 from ._renyi import ORDERS, renyi_allocation
+from ._search import least_epsilon
 
 __all__ = ["CorrelatedAllocationPair"]
 
@@ -23,6 +26,9 @@ __all__ = ["CorrelatedAllocationPair"]
 _SILENT = 1e8
 
 _ORDERS = np.array(ORDERS, float)
+
+#: Largest Rényi order at which counts are summed over for a cost.
+_MOST_ORDER = 64
 
 #: A chain's bound beyond which others than closed ones are not looked at.
 _ROUNDED = 1e-7
@@ -133,11 +139,34 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
 
     def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
         """Return bounds on the Rényi costs at many orders, in nats."""
+        return self._directed_costs(orders, adding=False)
+
+    def _directed_costs(self, orders: tuple[float, ...], adding: bool) -> list[float]:
+        alpha, gram = np.asarray(orders, float), self.scaled_gram
         # The divergence's exponential is jointly convex: with the bin known it is no
         # less, and the longest mean is the worst
-        most = float(self._bins.gram.diagonal().max()) / self._variance
-        costs = np.asarray(orders, float) * most * (4 if self.replaced else 1) / 2
+        most = float(gram.diagonal().max())
+        costs = alpha * most * (4 if self.replaced else 1) / 2
+        if not self.symmetric and 0 < most < math.inf:
+            known = alpha <= _MOST_ORDER
+            found = renyi_allocation(gram, alpha[known])
+            some = found.add if adding else found.remove
+            costs[known] = np.minimum(costs[known], some)
         return costs.tolist()  # type: ignore[no-any-return]
+
+    @property
+    def directions(self) -> tuple[Pair, ...]:
+        """The pair in each of its directions."""
+        return (self,) if self.symmetric else (self, _Added(self))
+
+    @property
+    def scaled_gram(self) -> Floats:
+        """Gram matrix of the bins' means, in units of the noise's variance."""
+        return self._bins.gram / self._variance
+
+    def least_epsilon(self, delta: float) -> float:
+        """Return the least epsilon found to go with a delta, in both directions."""
+        return least_epsilon(self, delta)
 
     # -- bounds -------------------------------------------------------------------
 
@@ -192,3 +221,14 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         if self.method == "best":
             return found | cap
         return {self.method: found[self.method]} if self.method in found else cap
+
+
+@dataclass(frozen=True)
+class _Added(Reversed):
+    """The pair without the record first."""
+
+    pair: CorrelatedAllocationPair
+
+    def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
+        """Return bounds on the Rényi costs at many orders, in nats."""
+        return self.pair._directed_costs(orders, adding=True)

@@ -1,0 +1,163 @@
+"""Runs whose noise is correlated across steps: which have an account, and by what."""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.noise import Noise
+from skpuffer.noise.strategies import NoiseStrategy, Restarted
+from skpuffer.privacy_loss import ShiftPair
+from skpuffer.privacy_loss.allocation import CorrelatedAllocationPair
+from skpuffer.releases import (
+    BallsInBinsSampling,
+    FreshBinsSampling,
+    FullBatchSampling,
+    GradientRelease,
+)
+
+if TYPE_CHECKING:
+    from ._gradients import GradientSteps
+
+__all__ = ["KeptBins", "bins_of", "check_correlated", "correlated_pairs"]
+
+_SOURCE = (
+    "mixtures of Gaussians, one for each bin (Schuchardt and Kalinin 2026, Lemma 2.8), "
+    "which dominate adaptive gradients by Kahane's inequality (1985)"
+)
+
+_ACCOUNTED = (BallsInBinsSampling, FreshBinsSampling, FullBatchSampling)
+
+
+class KeptBins(NamedTuple):
+    """Steps for which records keep the bins they drew.
+
+    Parameters
+    ----------
+    strategy : NoiseStrategy
+        Of their noise, which is independent of that of other steps.
+    n_steps : int
+    times : int
+        How many such parts the run has.
+    """
+
+    strategy: NoiseStrategy
+    n_steps: int
+    times: int
+
+
+def check_correlated(release: GradientRelease) -> None:
+    """Refuse a run whose noise is correlated in a way that has no account.
+
+    Parameters
+    ----------
+    release : GradientRelease
+        With a strategy.
+
+    Raises
+    ------
+    UnsupportedError
+        With a clause that gives the reason and the remedy.
+    """
+    scheme = release.sampling
+    # by exact type: what a subclass does with its bins is not known
+    if type(scheme) not in _ACCOUNTED:
+        raise UnsupportedError(
+            f"its noise is correlated across steps, and under sampling={str(scheme)!r} "
+            "independent noise is what is accounted for; use sampling='balls_in_bins' "
+            "or 'full_batch', or noise_correlation=None"
+        )
+    if type(scheme) is FreshBinsSampling and not _begins_with_bins(release):
+        raise UnsupportedError(
+            "its noise is correlated across epochs, and records draw their bins anew "
+            "in each: past epochs are not public given the outputs, and no bound is "
+            "known; use sampling='balls_in_bins', or noise that begins anew with each "
+            f"epoch (Restarted(..., every={release.steps_per_epoch}))"
+        )
+
+
+def _begins_with_bins(release: GradientRelease) -> bool:
+    """Whether noise is correlated within epochs only."""
+    strategy, n_batches = release.noise_correlation, release.steps_per_epoch
+    if release.n_steps <= n_batches:
+        return True
+    return type(strategy) is Restarted and strategy.every == n_batches
+
+
+def bins_of(release: GradientRelease, strategy: NoiseStrategy) -> tuple[KeptBins, ...]:
+    """Return the parts of a run in each of which records keep their bins.
+
+    Parameters
+    ----------
+    release : GradientRelease
+        Whose records draw bins.
+    strategy : NoiseStrategy
+        Of its noise.
+
+    Returns
+    -------
+    tuple of KeptBins
+        At most two: all whole epochs, and the last one if it is cut short.
+    """
+    n_steps, n_batches = release.n_steps, release.steps_per_epoch
+    if type(release.sampling) is not FreshBinsSampling or n_steps <= n_batches:
+        return (KeptBins(strategy, n_steps, 1),)
+    epoch = strategy.strategy if isinstance(strategy, Restarted) else strategy
+    whole, rest = divmod(n_steps, n_batches)
+    parts = (KeptBins(epoch, n_batches, whole), KeptBins(epoch, rest, 1))
+    return tuple(part for part in parts if part.n_steps)
+
+
+def correlated_pairs(
+    steps: "GradientSteps", noise: Noise, strategy: NoiseStrategy, method: str = "best"
+) -> tuple[tuple[tuple[ShiftPair | CorrelatedAllocationPair, int], ...], str]:
+    """Return what dominates a run of correlated noise, and where that is proved.
+
+    Parameters
+    ----------
+    steps : GradientSteps
+        Checked.
+    noise : Noise
+    strategy : NoiseStrategy
+    method : str, default='best'
+        Bound of records in bins.
+
+    Returns
+    -------
+    pairs : tuple of (pair, int)
+    source : str
+
+    Raises
+    ------
+    UnsupportedError
+        If the noise is not Gaussian.
+    """
+    release = steps.release
+    once = steps._curve(noise, 1)
+    # what is released is a linear map of independent draws, whose law no other family
+    # keeps
+    if once.gaussian_mu is None:
+        raise UnsupportedError(
+            f"The noise of the release {release.name!r} is correlated across steps, "
+            f"which is accounted for with Gaussian noise only, and this is "
+            f"{noise.family} noise; use noise='gaussian', or noise_correlation=None."
+        )
+    if type(release.sampling) is FullBatchSampling:
+        # every record is in the one batch of each step: one Gaussian mechanism, however
+        # the gradients depend on what was seen before
+        together = float(np.linalg.norm(strategy.means(1, release.n_steps)))
+        pair = ShiftPair(steps._curve(noise, steps._moved * together))
+        source = "a Gaussian mechanism on adaptive streams (Denisov et al. 2022)"
+        return ((pair, 1),), source
+    replaced = steps.relation == "replace"
+    n_batches = release.steps_per_epoch
+    pairs = tuple(
+        (
+            CorrelatedAllocationPair(
+                once, part.strategy, n_batches, part.n_steps, replaced, method
+            ),
+            part.times,
+        )
+        for part in bins_of(release, strategy)
+    )
+    return pairs, _SOURCE

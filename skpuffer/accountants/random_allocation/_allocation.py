@@ -1,0 +1,183 @@
+"""The accountant of records in random bins, by a bound of one's choice."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from skpuffer.accountants.composition._accounting import StepsOfRelease
+from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
+from skpuffer.accountants.composition._privacy_loss import PrivacyLoss
+from skpuffer.noise import Noise
+from skpuffer.privacy import Certificate
+from skpuffer.privacy_loss import PrivacyLossCurve
+from skpuffer.privacy_loss.allocation import CorrelatedAllocationPair
+from skpuffer.releases import FreshBinsSampling, GradientRelease
+from skpuffer.scenarios import Adjacency, BoundScenario
+from skpuffer.utils._checks import check_option
+
+from ._steps import METHODS, AllocationSteps, strategy_of
+
+__all__ = ["RandomAllocation"]
+
+#: What wins where the noise is independent.
+_EXACT = "exact up to a grid, whose errors and rounding are charged for"
+
+
+class RandomAllocation(PrivacyLoss):
+    """Noise for training runs whose records draw one of several bins by chance.
+
+    Each record draws one of the batches of an epoch, anew in each (``'fresh_bins'``) or
+    once for the run (``'balls_in_bins'``), and the Gaussian noise may be correlated
+    across steps. :class:`PrivacyLoss` accounts for the same by the best bound that is
+    known: this accountant takes the one that is asked for, and its certificate names
+    the one that was the least in each direction.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget in nats.
+    delta : float, default=1e-5
+        In (0, 1).
+    method : {'best', 'exact', 'chain', 'closed', 'renyi', 'unamplified'}, \
+default='best'
+        - 'best': the least of all that are known, by direction and epsilon.
+        - 'exact': of independent noise only.
+        - 'chain': Markov chains whose covariance is no less than that of the bins.
+        - 'closed': Jensen's inequality where a record is added, known bins elsewhere.
+        - 'renyi': Rényi divergences by sums over counts, of a record that is added or
+          removed.
+        - 'unamplified': as if it were known which bin a record is in.
+    max_memory : float, default=500
+        MiB that a grid may take where epochs are composed.
+
+    See Also
+    --------
+    PrivacyLoss : The same promise, by the best of these, for any sampling.
+    SampledAllocation : Estimates by Monte Carlo.
+
+    Notes
+    -----
+    Neighbouring tables differ in one record that is added, removed or replaced. Groups
+    of records have no bound here. Where bins are drawn anew, noise may be correlated
+    within epochs only.
+
+    References
+    ----------
+    Schuchardt and Kalinin (2026), Sampling-free privacy accounting for matrix
+    mechanisms under random allocation; Choquette-Choo, Ganesh, Haque, Steinke and
+    Thakurta (2025), Near exact privacy amplification for matrix mechanisms; Feldman and
+    Shenfeld (2025), Privacy amplification by random allocation.
+
+    Examples
+    --------
+    >>> from skpuffer.accountants import RandomAllocation
+    >>> from skpuffer.noise.strategies import banded_square_root
+    >>> from skpuffer.releases import GradientRelease
+    >>> from skpuffer.scenarios import RecordScenario
+    >>> release = GradientRelease(
+    ...     n_records=100,
+    ...     batch_size=10,
+    ...     n_steps=20,
+    ...     sampling="balls_in_bins",
+    ...     noise_correlation=banded_square_root(2),
+    ... )
+    >>> for method in ("best", "unamplified"):
+    ...     accountant = RandomAllocation(1.0, 1e-5, method=method)
+    ...     noise = accountant.calibrate(release, RecordScenario()).noise
+    ...     print(method, round(noise.scale, 1))
+    best 3.0
+    unamplified 5.9
+    """
+
+    reads: ClassVar = {GradientRelease: GRADIENT_FIELDS}
+    _kinds: ClassVar[Mapping[type, type[StepsOfRelease]]] = {
+        GradientRelease: AllocationSteps
+    }
+
+    #: PrivacyLoss makes the same promise by the best of its bounds.
+    recommended = False
+
+    noise: str = "gaussian"
+    beta: None = None
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-5,
+        *,
+        method: str = "best",
+        max_memory: float = 500,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.method = method
+        self.max_memory = max_memory
+
+    def _check_parameters(self, noise: Noise) -> None:
+        super()._check_parameters(noise)
+        check_option(METHODS, method=self.method)
+
+    def _asked_of(self, steps: StepsOfRelease) -> StepsOfRelease:
+        assert isinstance(steps, AllocationSteps)
+        asked = replace(steps, method=self.method)
+        asked.check()
+        return asked
+
+    def _certify_steps(
+        self,
+        steps: StepsOfRelease,
+        fact: Adjacency,
+        bound: BoundScenario,
+        noise: Noise,
+    ) -> Certificate:
+        """Find what a given noise of each step promises."""
+        certificate = super()._certify_steps(steps, fact, bound, noise)
+        assert isinstance(steps, AllocationSteps)
+        said = (_bins(steps), *_bounds(certificate), _noise(steps, noise))
+        return replace(certificate, assumptions=(*certificate.assumptions, *said))
+
+
+def _bins(steps: AllocationSteps) -> str:
+    """Say how long bins are kept."""
+    kept = (
+        "drawn anew in each epoch"
+        if type(steps.release.sampling) is FreshBinsSampling
+        else "kept for the whole run"
+    )
+    return (
+        f"bins are {kept}, each record's independently of all else; sums are divided "
+        "by a public number, and one record differs"
+    )
+
+
+def _bounds(certificate: Certificate) -> tuple[str, ...]:
+    """Name the bound that was the least, by direction."""
+    curve, epsilon = certificate.curve, certificate.epsilon
+    if not isinstance(curve, PrivacyLossCurve) or epsilon is None:
+        return ()
+    pairs: list[Any] = [pair for pair, _ in curve.steps]
+    if not all(isinstance(pair, CorrelatedAllocationPair) for pair in pairs):
+        return (f"the bound in each direction is {_EXACT}",)
+    if not math.isfinite(epsilon):
+        return ()
+    winners = pairs[0].winner(epsilon)
+    found = ", ".join(f"{name} ({way})" for way, name in winners.items())
+    return (
+        f"an upper bound in each direction, with an allowance for rounding: {found}",
+    )
+
+
+def _noise(steps: AllocationSteps, noise: Noise) -> str:
+    """Say how much noise there is, for what a record adds to C @ sums."""
+    release = steps.release
+    strategy = strategy_of(release)
+    means = strategy.means(release.steps_per_epoch, release.n_steps)
+    longest = float(np.linalg.norm(means, axis=1).max())
+    scale = float(np.max(noise.scale)) / release.total_clip_norm
+    return (
+        f"the independent draws that make the noise have scale {scale:.6g} in clip "
+        f"norms, and what a record adds to their means is {longest:.6g} long at most"
+    )

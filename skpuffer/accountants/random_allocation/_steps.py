@@ -1,0 +1,77 @@
+"""Steps of runs whose records draw bins, by a bound of one's choice."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from skpuffer.accountants.composition._correlated import correlated_pairs
+from skpuffer.accountants.composition._gradients import Dominated, GradientSteps
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.noise import Noise
+from skpuffer.noise.strategies import NoiseStrategy, identity
+from skpuffer.releases import BallsInBinsSampling, FreshBinsSampling, GradientRelease
+
+__all__ = ["METHODS", "AllocationSteps", "check_bins", "strategy_of"]
+
+#: Bounds by their names.
+METHODS = ("best", "exact", "chain", "closed", "renyi", "unamplified")
+
+_BINS = (FreshBinsSampling, BallsInBinsSampling)
+
+
+def check_bins(release: GradientRelease) -> None:
+    """Refuse a run whose records draw no bins.
+
+    Parameters
+    ----------
+    release : GradientRelease
+
+    Raises
+    ------
+    UnsupportedError
+        With a clause that gives the reason and the remedy.
+    """
+    if type(release.sampling) not in _BINS:
+        raise UnsupportedError(
+            f"records draw no bins under sampling={str(release.sampling)!r} "
+            f"({type(release.sampling).__name__}); use sampling='fresh_bins' or "
+            "'balls_in_bins', or PrivacyLoss"
+        )
+
+
+def strategy_of(release: GradientRelease) -> NoiseStrategy:
+    """Return how the noise of a run is correlated, which may be not at all."""
+    found: Any = release.noise_correlation
+    return identity() if found is None else found
+
+
+@dataclass(frozen=True)
+class AllocationSteps(GradientSteps, kind=None):
+    """The steps of a run whose records draw bins; see :class:`GradientSteps`.
+
+    Parameters
+    ----------
+    method : str
+        Which bound.
+    """
+
+    release: GradientRelease
+    method: str = "best"
+
+    def check(self) -> None:
+        """Refuse what has no such bound; see the base class."""
+        check_bins(self.release)
+        super().check()
+        if self.method == "exact" and self.release.noise_correlation is not None:
+            raise UnsupportedError(
+                "its noise is correlated across steps, and what is exact is known of "
+                "independent noise only; use method='best', or noise_correlation=None"
+            )
+
+    def dominated(self, noise: Noise) -> Dominated:
+        """Return the dominating pairs of these steps; see the base class."""
+        independent = self.release.noise_correlation is None
+        if independent and self.method in ("best", "exact"):
+            return super().dominated(noise)
+        strategy = strategy_of(self.release)
+        pairs, source = correlated_pairs(self, noise, strategy, self.method)
+        return Dominated(pairs, source, tight=False)

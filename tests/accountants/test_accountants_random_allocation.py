@@ -1,0 +1,349 @@
+"""Runs whose records draw bins, with correlated noise: their accountants."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+
+from skpuffer.accountants import (
+    Best,
+    IterationAmplification,
+    PrivacyLoss,
+    RandomAllocation,
+    RenyiDP,
+    SampledAllocation,
+)
+from skpuffer.exceptions import UncertifiedError, UnsupportedError
+from skpuffer.linear_model import PrivateLogisticRegression
+from skpuffer.noise import GaussianNoise, LaplaceNoise
+from skpuffer.noise.strategies import Restarted, banded_square_root
+from skpuffer.privacy import Certificate
+from skpuffer.privacy_loss.allocation import sampled_delta
+from skpuffer.releases import GradientRelease
+from skpuffer.scenarios import RecordScenario
+
+STRATEGY = banded_square_root(2)
+ADDED, REPLACED = RecordScenario(), RecordScenario(relation="replace")
+
+
+def run(**options):
+    usual = {
+        "n_records": 60,
+        "batch_size": 10,
+        "n_steps": 12,
+        "sampling": "balls_in_bins",
+        "noise_correlation": STRATEGY,
+    }
+    return GradientRelease(**usual | options)
+
+
+def sampled(release, scale, epsilon, direction, n_samples=100_000):
+    strategy = release.noise_correlation
+    means = strategy.means(release.steps_per_epoch, release.n_steps) / scale
+    rng = np.random.default_rng(5)
+    return sampled_delta(
+        means @ means.T, epsilon, direction, n_samples=n_samples, rng=rng
+    )
+
+
+# -- promises --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["best", "chain", "renyi", "unamplified"])
+def test_samples_confirm_what_is_promised(method):
+    release = run()
+    found = RandomAllocation(1.0, 1e-3, method=method).calibrate(release, ADDED)
+    for way in ("remove", "add"):
+        drawn = sampled(release, found.noise.scale, 1.0, way)
+        assert drawn.estimate - 4 * drawn.error <= 1e-3
+    assert found.certificate.certified
+    assert found.certificate.composable
+
+
+def test_samples_confirm_what_is_promised_of_replaced_records():
+    release = run()
+    found = RandomAllocation(1.0, 1e-3).calibrate(release, REPLACED)
+    drawn = sampled(release, found.noise.scale, 1.0, "replace")
+    assert drawn.estimate - 4 * drawn.error <= 1e-3
+    # and it takes much more than for one that comes or goes
+    less = RandomAllocation(1.0, 1e-3).calibrate(release, ADDED).noise.scale
+    drawn = sampled(release, less, 1.0, "replace")
+    assert drawn.estimate - 4 * drawn.error > 1e-3
+
+
+def test_privacy_loss_takes_the_best_bound():
+    release = run()
+    best = RandomAllocation(1.0, 1e-3).calibrate(release, ADDED)
+    plain = PrivacyLoss(1.0, 1e-3).calibrate(release, ADDED)
+    assert plain.noise == best.noise
+    assert plain.certificate.epsilon == best.certificate.epsilon
+    assert plain.certificate.curve == best.certificate.curve
+
+
+def test_renyi_costs_promise_no_less():
+    release = run()
+    scale = RenyiDP(1.0, 1e-3).calibrate(release, ADDED).noise.scale
+    for way in ("remove", "add"):
+        drawn = sampled(release, scale, 1.0, way)
+        assert drawn.estimate <= 1e-3
+    known = RandomAllocation(1.0, 1e-3, method="unamplified")
+    assert scale < known.calibrate(release, ADDED).noise.scale
+
+
+def test_full_batches_are_one_gaussian():
+    release = run(sampling="full_batch", batch_size=None, n_steps=5)
+    together = np.linalg.norm(STRATEGY.matrix(5).sum(axis=1))
+    noise = GaussianNoise(7.0)
+    for scenario, times in ((ADDED, 1), (REPLACED, 2), (RecordScenario(k=3), 3)):
+        found = PrivacyLoss().certify(noise, release, scenario)
+        assert found.curve.gaussian_mu == pytest.approx(times * together / 7.0)
+
+
+def test_noise_that_begins_anew_with_each_epoch():
+    fresh = run(
+        n_steps=12, sampling="fresh_bins", noise_correlation=Restarted(STRATEGY, 6)
+    )
+    accountant = PrivacyLoss(1.0, 1e-3)
+    steps = accountant._steps(
+        accountant._fact(fresh, ADDED.bind(fresh.context), 2),
+        fresh,
+        ADDED.bind(fresh.context),
+    )
+    (pair, times), *rest = steps.dominated(GaussianNoise(2.0)).steps
+    assert (times, rest) == (2, [])
+    assert (pair.strategy, pair.n_steps, pair.n_batches) == (STRATEGY, 6, 6)
+    # and one that ends within an epoch
+    cut = run(
+        n_steps=15, sampling="fresh_bins", noise_correlation=Restarted(STRATEGY, 6)
+    )
+    steps = accountant._steps(
+        accountant._fact(cut, ADDED.bind(cut.context), 2), cut, ADDED.bind(cut.context)
+    )
+    dominated = steps.dominated(GaussianNoise(2.0)).steps
+    assert [(pair.n_steps, times) for pair, times in dominated] == [(6, 2), (3, 1)]
+
+
+def test_scales_of_strategy_and_noise_cancel():
+    doubled = type(STRATEGY)(tuple(2 * c for c in STRATEGY.column))
+    once = RandomAllocation(1.0, 1e-3).calibrate(run(), ADDED).noise.scale
+    twice = RandomAllocation(1.0, 1e-3).calibrate(run(noise_correlation=doubled), ADDED)
+    assert twice.noise.scale == pytest.approx(2 * once, rel=1e-4)
+
+
+# -- words -----------------------------------------------------------------------------
+
+
+def test_certificates_say_what_they_rest_on():
+    noise = GaussianNoise(3.0)
+    said = " ".join(RandomAllocation().certify(noise, run(), ADDED).assumptions)
+    means = STRATEGY.means(6, 12)
+    for words in (
+        "bins are kept for the whole run",
+        "chain (remove)",
+        "(add)",
+        "scale 3 in clip norms",
+        f"is {np.linalg.norm(means, axis=1).max():.6g} long",
+        "allowance for rounding",
+    ):
+        assert words in said
+    fresh = run(sampling="fresh_bins", noise_correlation=None)
+    said = " ".join(RandomAllocation().certify(noise, fresh, ADDED).assumptions)
+    assert "drawn anew in each epoch" in said
+    assert "exact up to a grid" in said
+
+
+def test_certificates_survive_json():
+    accountant = RandomAllocation(1.0, 1e-3)
+    certificate = accountant.calibrate(run(), ADDED).certificate
+    assert certificate.relation == "add_remove"
+    twin = Certificate.from_dict(json.loads(json.dumps(certificate.to_dict())))
+    assert twin == certificate
+    assert twin.curve.delta(1.0) == certificate.curve.delta(1.0)
+
+
+# -- refusals --------------------------------------------------------------------------
+
+REFUSED = [
+    ({"sampling": "poisson"}, ADDED, "sampling='poisson'", "sampling='balls_in_bins'"),
+    (
+        {"sampling": "fixed_size"},
+        REPLACED,
+        "sampling='fixed_size'",
+        "noise_correlation",
+    ),
+    ({"sampling": "with_replacement"}, REPLACED, "with_replacement", "full_batch"),
+    ({"sampling": "shuffled_epochs"}, REPLACED, "shuffled_epochs", "balls_in_bins"),
+    ({"sampling": "fresh_bins"}, ADDED, "across epochs", "Restarted(..., every=6)"),
+    (
+        {"sampling": "fresh_bins", "noise_correlation": Restarted(STRATEGY, 4)},
+        ADDED,
+        "past epochs are not public",
+        "every=6",
+    ),
+    ({}, RecordScenario(k=2), "group of 2", "use sampling="),
+]
+
+
+@pytest.mark.parametrize("change, scenario, reason, remedy", REFUSED)
+@pytest.mark.parametrize(
+    "accountant", [PrivacyLoss(), RenyiDP(), RandomAllocation(), SampledAllocation()]
+)
+def test_refusals(accountant, change, scenario, reason, remedy):
+    release = run(**change)
+    support = accountant.supports(release, scenario)
+    assert not support
+    # those that are for bins alone say so first
+    drawn = "bins" in str(release.sampling)
+    if drawn or type(accountant) in (PrivacyLoss, RenyiDP):
+        assert reason in support.reason
+        assert remedy in support.reason
+    else:
+        assert "use sampling='fresh_bins' or 'balls_in_bins'" in support.reason
+    with pytest.raises(UnsupportedError):
+        accountant.calibrate(release, scenario)
+
+
+def test_other_noise_is_refused():
+    for call in (
+        lambda: PrivacyLoss(noise="laplace").calibrate(run(clip_order=1), ADDED),
+        lambda: PrivacyLoss().certify(LaplaceNoise(1.0), run(clip_order=1), ADDED),
+    ):
+        with pytest.raises(UnsupportedError, match="Gaussian noise only.*'gaussian'"):
+            call()
+
+
+def test_who_adds_up_steps_refuses():
+    release = run(sampling="full_batch", batch_size=None)
+    support = IterationAmplification().supports(release, ADDED)
+    assert "correlated" in support.reason
+    assert "noise_correlation=None" in support.reason
+
+
+def test_exact_is_for_independent_noise():
+    accountant = RandomAllocation(method="exact")
+    assert accountant.supports(run(noise_correlation=None), ADDED)
+    support = accountant.supports(run(), ADDED)
+    assert "method='best'" in support.reason
+
+
+@pytest.mark.parametrize(
+    "accountant, name",
+    [
+        (RandomAllocation(method="luck"), "method"),
+        (RandomAllocation(delta=0.0), "delta"),
+        (SampledAllocation(n_samples=10), "n_samples"),
+        (SampledAllocation(confidence=1.0), "confidence"),
+        (SampledAllocation(abstain="yes"), "abstain"),
+    ],
+)
+def test_bad_parameters(accountant, name):
+    with pytest.raises((ValueError, TypeError), match=f"'{name}'"):
+        accountant.calibrate(run(), ADDED)
+
+
+# -- estimates, and noise that abstains ------------------------------------------------
+
+
+def test_estimates_are_no_promises():
+    accountant = SampledAllocation(1.0, 1e-3, n_samples=20_000, random_state=0)
+    found = accountant.calibrate(run(), ADDED)
+    assert not found.certificate.certified
+    assert not found.certificate.composable
+    assert found.certificate.confidence == 0.99
+    assert "no promise" in " ".join(found.certificate.assumptions)
+    with pytest.raises(UncertifiedError):
+        found.certificate.to_approximate(1e-2)
+    assert not SampledAllocation.recommended
+    # near the truth, and below what is promised for certain
+    sure = RandomAllocation(1.0, 1e-3).calibrate(run(), ADDED).noise.scale
+    assert 0.85 * sure < found.noise.scale < 1.05 * sure
+
+
+def test_a_promise_by_abstention():
+    accountant = SampledAllocation(
+        1.0, 1e-2, n_samples=30_000, abstain=True, random_state=0
+    )
+    found = accountant.calibrate(run(), ADDED)
+    assert found.certificate.certified
+    assert (found.certificate.epsilon, found.certificate.delta) == (1.0, 1e-2)
+    assert found.certificate.confidence == 1
+    assert "refused otherwise" in " ".join(found.certificate.assumptions)
+    # with room below delta for the chance of an error
+    drawn = sampled(run(), found.noise.scale, 1.0, "remove")
+    assert drawn.estimate + 4 * drawn.error < 1e-2
+    less = found.noise.with_scale(0.8 * found.noise.scale)
+    with pytest.raises(UnsupportedError, match="abstains.*RandomAllocation"):
+        accountant.certify(less, run(), ADDED)
+
+
+def test_abstention_takes_samples():
+    accountant = SampledAllocation(1.0, 1e-5, n_samples=1000, abstain=True)
+    with pytest.raises(ValueError, match="'n_samples'"):
+        accountant.calibrate(run(), ADDED)
+
+
+def test_best_takes_privacy_loss():
+    certificate = Best(2.0, delta=1e-3).calibrate(run(), ADDED).certificate
+    assert certificate.certified
+    assert certificate.accountant.startswith(("PrivacyLoss", "RenyiDP", "Best"))
+    assert "SampledAllocation" not in certificate.choice
+
+
+# -- estimators ------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_budgets_are_searched_over():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (60, 2))
+    y = (X[:, 0] > 0).astype(int)
+    model = PrivateLogisticRegression(
+        batch_size=10,
+        n_steps=12,
+        sampling="balls_in_bins",
+        data_norm=2.0,
+        classes=[0, 1],
+        random_state=0,
+        accountant=PrivacyLoss(1.0, 1e-3),
+    )
+    search = GridSearchCV(model, {"accountant__epsilon": [1.0, 8.0]}, cv=2)
+    search.fit(X, y)
+    assert search.best_params_["accountant__epsilon"] in (1.0, 8.0)
+    assert search.best_estimator_.certificate_.certified
+
+
+# -- an attack -------------------------------------------------------------------------
+
+
+def _advantage(scale, epsilon, n=200_000):
+    """Delta that a likelihood ratio over simulated sums attains at an epsilon."""
+    rng = np.random.default_rng(3)
+    C, b, steps = STRATEGY.matrix(12), 6, np.arange(12)
+    inverse = np.linalg.inv(C)
+    noise = scale * rng.standard_normal((n, 12)) @ inverse.T
+    bins = rng.integers(b, size=n)
+    present = rng.random(n) < 0.5
+    sums = noise + present[:, np.newaxis] * (steps % b == bins[:, np.newaxis])
+    # who attacks undoes the correlation, and averages over the bins
+    seen = sums @ C.T
+    means = STRATEGY.means(b, 12)
+    ratios = (seen @ means.T - np.sum(means**2, axis=1) / 2) / scale**2
+    loss = np.logaddexp.reduce(ratios, axis=1) - math.log(b)
+    hit = loss > epsilon
+    first, second = hit[present], hit[~present]
+    attained = first.mean() - math.exp(epsilon) * second.mean()
+    error = math.hypot(
+        first.std() / len(first) ** 0.5,
+        math.exp(epsilon) * second.std() / len(second) ** 0.5,
+    )
+    return attained, error
+
+
+def test_attack_with_positive_control():
+    scale = RandomAllocation(1.0, 1e-2).calibrate(run(), ADDED).noise.scale
+    attained, error = _advantage(scale, 1.0)
+    assert attained - 4 * error <= 1e-2
+    attained, error = _advantage(0.7 * scale, 1.0)
+    assert attained - 4 * error > 1e-2
