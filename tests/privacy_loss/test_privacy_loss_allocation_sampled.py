@@ -216,9 +216,9 @@ def test_no_value_exceeds_the_largest(n_bins, scale, common, epsilon, direction,
     value = _VALUES[direction](gram, epsilon, tilt)
     root = _root(gram)
     # far out as well, where no sample is likely to be
-    for far in (0.1, 1.0, 3.0, 10.0):
+    for far in (0.1, 1.0, 3.0, 4.0):
         draws = far * rng.standard_normal((root.shape[1], 400))
-        draws[:, :5] += far * np.arange(5)
+        draws[:, :5] += far * np.arange(-2, 3)
         found = value(root @ draws)
         assert np.all(found >= 0)
         assert np.all(found <= largest * (1 + 1e-9))

@@ -19,7 +19,6 @@ from skpuffer.utils._types import Floats
 
 from ._cumulants import MAX_ORDER, remove_cumulants
 from ._hull import Hull
-from ._identical_bins import MAX_ORDER, remove_cumulants
 from ._lattice import Group, PutLaw
 from ._replaced import replaced_delta
 

@@ -231,6 +231,10 @@ Value = Callable[[Floats], Floats]
 
 def _grown(gram: Floats, factor: float) -> Callable[[Floats], Floats]:
     """Mean over bins of weights that grow by exp(factor G), if in each of the bins."""
+    if factor < 0:
+        # nothing is taken off: what is left may be far below what it was
+        shrinkage = np.exp(factor * gram) / len(gram)
+        return lambda weights: shrinkage @ weights
     # zeros of the Gram matrix stay zeros
     growth = _thin(np.expm1(factor * gram)) / len(gram)
 
