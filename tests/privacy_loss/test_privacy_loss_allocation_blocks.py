@@ -49,7 +49,7 @@ def gram_of(blocks):
     """Gram matrix of the bins of blocks that are side by side."""
     block = np.full((blocks.size, blocks.size), blocks.common)
     block += blocks.own * np.eye(blocks.size)
-    return np.kron(np.eye(blocks.count), block)
+    return np.kron(np.eye(blocks.number), block)
 
 
 # -- numbers found elsewhere -----------------------------------------------------------

@@ -276,7 +276,7 @@ def test_nodes_reach_out_where_paths_outside_cost_much(monkeypatch):
 
 def test_a_quick_bound_saves_the_other_direction(monkeypatch):
     asked = []
-    pair = pair_of(banded_square_root(3), 60, 60, 1.0)
+    pair = pair_of(banded_square_root(2), 12, 12, 1.0)
     slow = max(pair.delta(at(2.0))[0], pair.reverse(at(2.0))[0])
     monkeypatch.setattr(CorrelatedAllocationPair, "reverse", lambda *_: asked.append(1))
     assert worst_delta(pair, 2.0) == slow
@@ -288,5 +288,5 @@ def test_a_quick_bound_saves_the_other_direction(monkeypatch):
 
 
 def test_quick_bounds_are_no_less_than_the_least():
-    pair, epsilon = pair_of(banded_square_root(3), 20, 20, 1.5), np.array([0.2, 1.0])
+    pair, epsilon = pair_of(banded_square_root(2), 12, 12, 1.5), np.array([0.2, 1.0])
     assert np.all(pair.quick_reverse(epsilon) >= pair.reverse(epsilon))

@@ -46,8 +46,8 @@ class Blocks(NamedTuple):
 
     Parameters
     ----------
-    count : int
-        Number of blocks.
+    number : int
+        Of blocks.
     size : int
         Bins of each.
     common : float
@@ -56,7 +56,7 @@ class Blocks(NamedTuple):
         What the variance of a bin is beyond that.
     """
 
-    count: int
+    number: int
     size: int
     common: float
     own: float
@@ -86,15 +86,15 @@ def blocks_of(gram: Floats) -> list[Blocks]:
     gap = len(np.trim_zeros(circle[: bins // 2 + 1], "b")) - 1
     found = []
     for size in _SIZES:
-        count = bins // (size + max(gap, 0))
-        if count > 1:
+        number = bins // (size + max(gap, 0))
+        if number > 1:
             common = float(circle[1:size].max(initial=0.0))
-            found.append(_covered(count, size, common, float(circle[0])))
+            found.append(_covered(number, size, common, float(circle[0])))
     return [*found, _covered(1, bins, float(row[1:].max(initial=0.0)), float(row[0]))]
 
 
-def _covered(count: int, size: int, common: float, variance: float) -> Blocks:
-    return Blocks(count, size, common, max(variance - common, 0.0))
+def _covered(number: int, size: int, common: float, variance: float) -> Blocks:
+    return Blocks(number, size, common, max(variance - common, 0.0))
 
 
 @lru_cache(maxsize=128)
@@ -125,10 +125,10 @@ def block_law(blocks: Blocks, reach: float, nodes: int, points: int) -> ChainLaw
     above the last node is moved down, which a put option gains by, and terms above the
     lattice are left out: with them the sum exceeds every strike.
     """
-    count, size, common, own = blocks
-    end = count * size * reach
+    number, size, common, own = blocks
+    end = number * size * reach
     step, length = end / points, next_fast_len(_WINDOW * points, real=True)
-    sums, slope = step * np.arange(points + 1), _TILT / points * np.arange(points + 1)
+    sums, slope = step * np.arange(points + 1.0), _TILT / points * np.arange(points + 1)
     terms, logs = [], []
     for factor, weight in _split_factor(common, nodes):
         term = _split_term(factor, own, sums) * np.exp(-slope)
@@ -147,20 +147,20 @@ def block_law(blocks: Blocks, reach: float, nodes: int, points: int) -> ChainLaw
         block += part * np.maximum(masses, 0.0)
         error += part * wrong
     # a block's error is passed on by transforms that are at most one
-    masses, wrong = sum_of_terms([(block, count)], length)
-    back = np.exp(count * log_mass + slope)
+    masses, wrong = sum_of_terms([(block, number)], length)
+    back = np.exp(number * log_mass + slope)
     masses = np.maximum(masses[: points + 1], 0.0) * back
-    place = sums / (count * size)
-    rounding = np.finfo(float).eps * (points + count * size) * (1 + reach)
+    place = sums / (number * size)
+    rounding = np.finfo(float).eps * (points + number * size) * (1 + reach)
     payoff = float(np.linalg.norm((reach - place) * back))
     return ChainLaw(
-        step / (count * size),
+        step / (number * size),
         reach,
         1.0,
         np.cumsum(masses),
         np.cumsum(masses * place),
         0.0,
-        (wrong + count * error) * payoff + rounding,
+        (wrong + number * error) * payoff + rounding,
     )
 
 
@@ -221,7 +221,7 @@ def block_delta(bins: Bins, variance: float, epsilon: Floats, adding: bool) -> F
     def law_at(epsilon: Floats, rung: float) -> ChainLaw:
         at = class_of_epsilon(rung)
         blocks = block_plan(bins, class_of_noise(variance), at, adding)
-        points = _POINTS * blocks.count * blocks.size
+        points = _POINTS * blocks.number * blocks.size
         points = min(max(points, _LEAST_POINTS), _MOST_POINTS)
         return block_law(
             blocks.over(variance), _reach(rung, adding), nodes=_NODES, points=points
