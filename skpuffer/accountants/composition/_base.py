@@ -84,12 +84,6 @@ def steps_of(
             "its noise is correlated across steps, and independent noise is what is "
             "accounted for; use noise_correlation=None, or PrivacyLoss"
         )
-    # fails closed: who adds up steps, or reads them one by one, would promise too much
-    if not correlated and getattr(release, "noise_correlation", None) is not None:
-        raise UnsupportedError(
-            "its noise is correlated across steps, and independent noise is what is "
-            "accounted for; use noise_correlation=None, or PrivacyLoss"
-        )
     count = int(adjacency.count)
     # what differs between votes is teachers, who may hold many of the records
     if type(release) is VoteRelease:
@@ -207,10 +201,6 @@ class _CompositionAccountant(_AdditiveAccountant):
 
     #: MiB that a grid of privacy losses may take.
     max_memory: float = 500.0
-
-    #: Whether it reads nothing but the curve of the whole run, so that the noise of its
-    #: steps may be correlated.
-    _correlated = False
 
     #: Whether it reads nothing but the curve of the whole run, so that the noise of its
     #: steps may be correlated.

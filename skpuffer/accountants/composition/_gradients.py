@@ -105,11 +105,6 @@ class Dominated(NamedTuple):
     source: str
     tight: bool
 
-    @classmethod
-    def by(cls, pair: Pair, times: int, source: str, *, tight: bool) -> "Dominated":
-        """Return what is dominated by one pair a number of times."""
-        return cls(((pair, times),), source, tight)
-
     @property
     def pair(self) -> Pair:
         """The pair that comes first."""
@@ -289,20 +284,18 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
 
     def under(self, noise: Noise, max_memory: float) -> Accounting:
         """Compose the dominating pairs of all steps; see :class:`StepsOfRelease`."""
-        found = self.dominated(noise)
-        steps, source, tight = found
-        cost = cast(ShiftCurve, found.pair.curve)
+        steps, source, tight = self.dominated(noise)
+        pairs, counts = zip(*steps, strict=True)
+        cost = cast(ShiftCurve, pairs[0].curve)
         evidence = cost.evidence(renyi=True), cost.evidence()
         # subsampled pairs are mixtures of Gaussians, and no mu describes them
-        plain = all(isinstance(pair, ShiftPair) for pair, _ in steps)
-        mu = cost.gaussian_mu if plain else None
+        mu = cost.gaussian_mu if set(map(type, pairs)) == {ShiftPair} else None
         curve: GaussianCurve | PrivacyLossCurve
         if mu is None:
             curve = PrivacyLossCurve(steps, float(max_memory))
         else:
             # mu-Gaussian steps compose exactly (Dong, Roth and Su 2022)
-            times = sum(count for _, count in steps)
-            curve = GaussianCurve(float(mu * np.sqrt(times)))
+            curve = GaussianCurve(float(mu * np.sqrt(sum(counts))))
         assumptions = (self.release.sampling_statement,)
         return Accounting(curve, cost.shift, source, tight, evidence, assumptions)
 
@@ -382,7 +375,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         source = "adaptive composition of the noise's own trade-off"
         # some tables attain what any records may move, but not what these may
         tight = self.moves is None
-        return Dominated.by(pair, self.release.n_steps, source, tight=tight)
+        return Dominated(((pair, self.release.n_steps),), source, tight=tight)
 
     def _shuffled_epochs(self, noise: Noise) -> Dominated:
         # Without a record the batch sizes change by one somewhere else: a record of
@@ -404,7 +397,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         pair = ShiftPair(self._curve(noise, *moves))
         source = "adaptive composition of the noise's own trade-off, epoch by epoch"
         # bounded one epoch at a time, from above
-        return Dominated.by(pair, self.release.n_epochs, source, tight=False)
+        return Dominated(((pair, self.release.n_epochs),), source, tight=False)
 
     def _sampled(
         self, noise: Noise, joins: float, trials: int, chance: float
@@ -420,7 +413,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             "advanced joint convexity about the batches without the record (Balle, "
             "Barthe and Gaboardi 2018, Theorem 2)"
         )
-        return Dominated.by(pair, self.release.n_steps, source, tight=False)
+        return Dominated(((pair, self.release.n_steps),), source, tight=False)
 
     def _poisson(self, noise: Noise) -> Dominated:
         rate, steps, k = self.release.sampling_rate, self.release.n_steps, self.count
@@ -454,7 +447,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         else:
             source = "dominating pairs of Poisson batches (Zhu, Dong and Wang 2022)"
             pair = PoissonPair(once, rate)
-        return Dominated.by(pair, steps, source, tight=pair.tight)
+        return Dominated(((pair, steps),), source, tight=pair.tight)
 
     def _fixed_size(self, noise: Noise) -> Dominated:
         n, steps = self.release.n_records, self.release.n_steps
@@ -489,8 +482,8 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             # replacement.
             kind = PoissonPair if self.relation == "add_remove" else SubsetPair
             pair = kind(twice, rate)
-        return Dominated.by(
-            pair, steps, source, tight=False if rate == 1 else pair.tight
+        return Dominated(
+            ((pair, steps),), source, tight=False if rate == 1 else pair.tight
         )
 
     def _with_replacement(self, noise: Noise) -> Dominated:
@@ -509,7 +502,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             # records of the group are drawn Binomial(size, k / n) times, and each draw
             # moves the sum as often
             pair = MixturePair(self._curve(noise, 2), size, k / n)
-        return Dominated.by(pair, self.release.n_steps, source, tight=False)
+        return Dominated(((pair, self.release.n_steps),), source, tight=False)
 
     def _fresh_bins(self, noise: Noise) -> Dominated:
         # bins of an epoch do not depend on those of others, nor on what was released
