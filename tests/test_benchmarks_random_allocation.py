@@ -1,0 +1,85 @@
+"""The benchmark of runs in bins: what it looks for, and what is stored of it."""
+
+import importlib
+import math
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skpuffer.noise.strategies import banded_square_root, identity
+from skpuffer.privacy_loss._gaussian import gaussian_delta
+from skpuffer.privacy_loss.allocation._hazards import Hazards
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def benchmark():
+    """Give a benchmark's module by its name."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT)
+        yield lambda name: importlib.import_module(f"benchmarks.{name}")
+
+
+@pytest.mark.parametrize("start", [0.1, 3.0, 50.0])
+def test_the_least_noise_is_found_from_wherever_the_search_starts(benchmark, start):
+    found = benchmark("_allocation").least_scale(
+        lambda sigma: float(gaussian_delta(1.0, 1 / sigma)), start
+    )
+    # of the Gaussian mechanism at epsilon = 1, delta = 1e-5
+    assert 3.7306 <= found <= 3.7306 * 1.002
+
+
+def test_few_accounts_agree_of_a_short_run(benchmark):
+    allocation = benchmark("_allocation")
+    run = allocation.Run("short", identity(), 10, 2)
+    known, exact, renyi, conditional = (
+        allocation.scale_of(account, run, 1.0, 3.0)
+        for account in ("known bin", "exact", "Rényi", "conditional")
+    )
+    assert exact < renyi < known * 1.001
+    assert exact < conditional
+    sampled = allocation.sampled_scale(run, 1.0, exact, 20_000)
+    assert sampled.low <= exact * 1.002
+    assert exact <= sampled.high * 1.002
+
+
+def test_hazards_are_those_of_the_library(benchmark):
+    hazards = benchmark("_allocation_hazards")
+    strategy, sigma = banded_square_root(3), 2.0
+    means = strategy.means(8, 24)
+    n_needed = hazards.n_needed(means)
+    of_all = Hazards.of(means, hazards.TEMPERATURES)
+    assert n_needed == len(of_all.row)
+    chance = hazards.VARIED / n_needed
+    found = hazards.by_family(strategy, 8, 3, sigma)["1, 3"]
+    weights = of_all.weights(sigma, chance, False)
+    np.testing.assert_allclose(found, [each[-1] for each in weights], rtol=1e-8)
+
+
+def test_printed_splits_promise_more_in_later_epochs(benchmark):
+    hazards = benchmark("_allocation_hazards")
+    found = hazards.by_split(banded_square_root(4), 10, 3, 2.0)
+    # a witness of what is unsound: less than the union needs
+    assert (found[hazards.EPOCH] < found[hazards.UNION]).iloc[-1]
+    assert math.isclose(found[hazards.FIRST].iloc[0], 0.1)
+
+
+PARTS = {
+    "noise": "",
+    "sampled": "_sampled",
+    "checked": "_checked",
+    "errors": "_errors",
+    "hazards": "_hazards",
+    "accuracy": "_accuracy",
+}
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_is_stored_holds_what_must_hold(benchmark, part):
+    random_allocation = benchmark("random_allocation")
+    path = random_allocation.RESULTS / f"random_allocation{PARTS[part]}.csv"
+    _, check = random_allocation.PARTS[part]
+    check(pd.read_csv(path))
