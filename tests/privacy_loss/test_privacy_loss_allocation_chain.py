@@ -267,6 +267,15 @@ def test_pitfall_split_in_the_state_where_a_record_is_added(monkeypatch):
     assert bound(cover, 3, 1.0, "add", accuracy) < 0.95 * exact
 
 
+@pytest.mark.usefixtures("_fresh_laws")
+def test_pitfall_split_as_for_adding_where_a_record_is_replaced(monkeypatch):
+    cover, accuracy = Cover((2.0,), (0.3,), 0.05), Accuracy(nodes=10, reach=7.0)
+    exact = divergence(gram_of(cover, 3), 1.0, "replace", points=401)
+    assert bound(cover, 3, 1.0, "replace", accuracy) > exact
+    _split_in(monkeypatch, "replace", 1.0)
+    assert bound(cover, 3, 1.0, "replace", accuracy) < 0.95 * exact
+
+
 def test_pitfall_nodes_of_gauss_and_hermite():
     # a common factor on so few nodes: the mean of a convex function falls
     z, weights = np.polynomial.hermite_e.hermegauss(3)

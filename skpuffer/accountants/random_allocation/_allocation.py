@@ -41,11 +41,13 @@ class RandomAllocation(PrivacyLoss):
         Budget in nats.
     delta : float, default=1e-5
         In (0, 1).
-    method : {'best', 'exact', 'chain', 'closed', 'renyi', 'unamplified'}, \
+    method : {'best', 'exact', 'chain', 'blocks', 'closed', 'renyi', 'unamplified'}, \
 default='best'
         - 'best': the least of all that are known, by direction and epsilon.
         - 'exact': of independent noise only.
         - 'chain': Markov chains whose covariance is no less than that of the bins.
+        - 'blocks': independent blocks of bins, which is quicker than chains and looser;
+          of a record that is added or removed.
         - 'closed': Jensen's inequality where a record is added, known bins elsewhere.
         - 'renyi': Rényi divergences by sums over counts, of a record that is added or
           removed.

@@ -13,7 +13,7 @@ from skpuffer.releases import BallsInBinsSampling, FreshBinsSampling, GradientRe
 __all__ = ["METHODS", "AllocationSteps", "check_bins", "strategy_of"]
 
 #: Bounds by their names.
-METHODS = ("best", "exact", "chain", "closed", "renyi", "unamplified")
+METHODS = ("best", "exact", "chain", "blocks", "closed", "renyi", "unamplified")
 
 _BINS = (FreshBinsSampling, BallsInBinsSampling)
 

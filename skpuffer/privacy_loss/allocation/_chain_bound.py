@@ -1,6 +1,7 @@
 """Bounds of kept bins by Markov chains: covers chosen, laws shared by epsilons."""
 
 import math
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -13,7 +14,15 @@ from ._chain import Accuracy, ChainLaw, chain_law
 from ._chain_replace import chain_replaced
 from ._cover import Cover, check_cover, geometric_covers
 
-__all__ = ["chain_delta", "chain_plan", "chain_replaced_delta", "delta_of_law"]
+__all__ = [
+    "chain_delta",
+    "chain_plan",
+    "chain_replaced_delta",
+    "class_of_epsilon",
+    "class_of_noise",
+    "delta_of_law",
+    "laws_by_rungs",
+]
 
 #: Epsilons up to which a law serves: closely spaced where a single one is asked for,
 #: again and again in its neighbourhood, and widely where many are.
@@ -124,6 +133,38 @@ def chain_delta(bins: Bins, variance: float, epsilon: Floats, adding: bool) -> F
     -------
     ndarray
     """
+
+    def law_at(epsilon: Floats, rung: float) -> ChainLaw:
+        return _rung_law(bins, variance, epsilon, rung, adding)
+
+    return laws_by_rungs(bins, variance, epsilon, adding, law_at)
+
+
+def laws_by_rungs(
+    bins: Bins,
+    variance: float,
+    epsilon: Floats,
+    adding: bool,
+    law_at: Callable[[Floats, float], ChainLaw],
+) -> Floats:
+    """Bound the hockey-stick divergence by laws each of which serves many epsilons.
+
+    Parameters
+    ----------
+    bins : Bins
+    variance : float
+        Of the noise, in clip norms squared.
+    epsilon : ndarray
+        Non-negative.
+    adding : bool
+    law_at : callable
+        Law for some epsilons that a rung is for: not above it, or not below if
+        `adding`.
+
+    Returns
+    -------
+    ndarray
+    """
     if np.any(epsilon < 0):
         raise ValueError(f"'epsilon' must be non-negative. Got {epsilon.min()!r}.")
     if bins.gram.max() > _LOUDEST * variance:
@@ -138,7 +179,7 @@ def chain_delta(bins: Bins, variance: float, epsilon: Floats, adding: bool) -> F
         rungs = np.searchsorted(table, flat)
     for rung in np.unique(rungs):
         at = rungs == rung
-        law = _rung_law(bins, variance, flat[at], float(table[rung]), adding)
+        law = law_at(flat[at], float(table[rung]))
         found[at] = np.minimum(found[at], delta_of_law(law, flat[at], adding))
         # a divergence decreases: where nothing less is certified, this serves the rest
         least = float(found[at].min())
@@ -187,7 +228,7 @@ def chain_replaced_delta(bins: Bins, variance: float, epsilon: Floats) -> Floats
 
 def _replaced(bins: Bins, variance: float, epsilon: float) -> float:
     # the same lags are to be covered, and the same covers are good
-    plan = chain_plan(bins, _class(variance), _epsilon_class(epsilon))
+    plan = chain_plan(bins, class_of_noise(variance), class_of_epsilon(epsilon))
     found = chain_replaced(
         plan.cover.over(variance), plan.size, epsilon, _accuracy(plan, _FINE)
     )
@@ -198,19 +239,19 @@ def _rung_law(
     bins: Bins, variance: float, epsilon: Floats, rung: float, adding: bool
 ) -> ChainLaw:
     """Law for epsilons next to a rung, with nodes that reach far enough for them."""
-    plan = chain_plan(bins, _class(variance), _epsilon_class(rung), adding)
+    plan = chain_plan(bins, class_of_noise(variance), class_of_epsilon(rung), adding)
     law = _law(plan, variance, rung, adding, _FINE)
     if law.outside > _OUTSIDE * delta_of_law(law, epsilon, adding).min():
         law = _law(plan, variance, rung, adding, _REACHING)
     return law
 
 
-def _epsilon_class(epsilon: float) -> float:
+def class_of_epsilon(epsilon: float) -> float:
     """Lower end of a class of epsilons, where divergences are not yet tiny."""
     return 2.0 ** min(2, math.floor(math.log2(max(epsilon, 0.125))))
 
 
-def _class(variance: float) -> float:
+def class_of_noise(variance: float) -> float:
     """Variance in the middle of a class of them."""
     return math.exp(_NOISE * round(math.log(variance) / _NOISE))
 

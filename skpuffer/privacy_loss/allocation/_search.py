@@ -64,6 +64,10 @@ def worst_delta(pair: TradeOffs, epsilon: float) -> float:
     found = float(pair.delta(at)[0])
     if getattr(pair, "symmetric", False):
         return found
+    # where a bound that takes no time is no larger already, so is the least of all
+    quick = getattr(pair, "quick_reverse", None)
+    if quick is not None and float(quick(at)[0]) <= found:
+        return found
     return max(found, float(pair.reverse(at)[0]))
 
 
