@@ -220,3 +220,24 @@ def test_laws_of_small_shifts_take_little_memory(scale, n_batches, monkeypatch):
 def test_sums_far_below_their_mean_take_little_memory():
     law = _lattice.PutLaw((_lattice.Group(2, 0.35),), 0.02)
     assert 0 <= law.put(np.array([0.02]))[0] < 1e-15
+
+
+@pytest.mark.parametrize("epsilon", [250.0, 320.0, 340.0, 400.0, 500.0, 700.0])
+@pytest.mark.parametrize("scale, n_batches, n_steps", [(0.05, 2, 4), (0.04, 10, 25)])
+def test_losses_whose_exponential_is_near_the_largest_float(
+    scale, n_batches, n_steps, epsilon
+):
+    times = np.repeat(*np.array([[k, n] for k, n in _visits(n_batches, n_steps)]).T)
+    shifts = np.sqrt(times) / scale
+    # no less than the bin's own likelihood ratio over their number, 20 nats ahead
+    least = norm.sf((epsilon + 20 + math.log(n_batches)) / shifts - shifts / 2).mean()
+    # no more than the largest of all
+    behind = np.prod(norm.cdf(shifts / 2 - (epsilon + 20) / shifts))
+    ahead, back = delta_of(pair(scale, n_batches, n_steps), epsilon)
+    assert ahead >= least * (1 - math.exp(-20)) - 1e-20
+    assert back >= behind * (1 - math.exp(-20)) - 1e-20
+
+
+def _visits(n_batches, n_steps):
+    times, more = divmod(n_steps, n_batches)
+    return [(times + 1, more), (times, n_batches - more)]

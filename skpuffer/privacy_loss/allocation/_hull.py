@@ -7,6 +7,10 @@ from skpuffer.utils._types import Floats
 
 __all__ = ["Hull"]
 
+#: Losses beyond which, on either side, nothing is read: slopes in their exponential
+#: would leave the range of floats.
+_FARTHEST = 600.0
+
 
 class Hull:
     """Trade-off of a pair of distributions, linear in exp(loss) between points.
@@ -19,12 +23,15 @@ class Hull:
     ----------
     losses : ndarray of shape (n,)
         Increasing, zero among them. Beyond the last height the trade-off stays; before
-        the first it falls in proportion.
+        the first it falls in proportion. Those beyond 600 on either side are left out,
+        which only raises what is read there.
     heights : ndarray of shape (n,)
         Bounds of the trade-off, less max(0, 1 - exp(loss)).
     """
 
     def __init__(self, losses: Floats, heights: Floats) -> None:
+        near = np.abs(losses) <= _FARTHEST
+        losses, heights = losses[near], heights[near]
         self._losses, self._heights = losses, _convex(losses, heights)
 
     def excess(self, loss: Floats) -> Floats:
@@ -45,8 +52,7 @@ def _convex(losses: Floats, heights: Floats) -> Floats:
     zero = int(np.searchsorted(losses, 0.0))
     # widths in exp(loss), in units of its value at the left end
     growth = np.expm1(np.diff(losses))
-    scale = np.exp(np.clip(losses[:-1], -300.0, 300.0))
-    width = growth * scale
+    width = growth * np.exp(losses[:-1])
     slopes = np.diff(heights) / width
     # either side from its own end, where heights are small and no digit may be lost
     before = _monotone(slopes[:zero], width[:zero])
