@@ -283,8 +283,10 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             step = task.accountant.longest_step(replace(probe, record=record))
             rule = partial(rule, longest_step=step or None)
         defaults = rule(clip_norm=clip)
-        asked = self._default_sampling(task, look) if self.sampling is None else None
-        scheme = sampling_scheme(self.sampling if asked is None else asked)
+        sampling = self.sampling
+        if sampling is None:
+            sampling = self._default_sampling(task, look)
+        scheme = sampling_scheme(sampling)
         unmoved = probe.record is None and not task.scenario.any_records
         release = GradientRelease(
             n_records=context.n_records,
