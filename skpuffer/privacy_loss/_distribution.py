@@ -66,6 +66,11 @@ class Reversed:
 
     symmetric = False
 
+    @property
+    def convex(self) -> bool:
+        """Whether the divergences are those of a pair, and no bounds on them."""
+        return getattr(self.pair, "convex", True)
+
     def delta(self, epsilon: Floats) -> Floats:
         """Return the hockey-stick divergence of the second from the first."""
         return self.pair.reverse(epsilon)
@@ -86,7 +91,8 @@ class PrivacyLossCurve(Plain, kind="privacy_loss"):
         `delta(epsilon)` and `reverse(epsilon)`, the hockey-stick divergences of its
         first distribution from its second and of the second from the first at arrays of
         ``epsilon >= 0``; `symmetric`, whether these two are the same; and
-        `to_dict()`. It can be hashed. An exact `renyi(alpha)`, or
+        `to_dict()`. It can be hashed. One whose divergences are bounds that need not
+        be convex in exp(epsilon) says so by `convex`. An exact `renyi(alpha)`, or
         `renyi_costs(orders)` for many at once, is used if there is one. Where it is
         not known which of several pairs dominates, `directions` lists them instead,
         each in both directions.

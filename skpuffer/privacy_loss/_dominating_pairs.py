@@ -52,6 +52,9 @@ class DominatingPair(Plain):
     symmetric = True
     #: Whether some gradients attain it, so that no smaller pair dominates.
     tight = False
+    #: Whether the divergences are those of a pair, and no bounds on them that need not
+    #: be convex in exp(epsilon).
+    convex = True
 
     def _one(self, epsilon: Floats, times: int = 1) -> Floats:
         """Hockey-stick divergence of the noise from itself, `times` the shift away."""

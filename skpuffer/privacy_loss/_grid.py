@@ -249,7 +249,11 @@ def on_grid(pair: Pair, step: float, tail: float, max_points: float) -> LossGrid
     height[zero:] = np.maximum.accumulate(height[zero:][::-1])[::-1]
     # a mass clearly below zero: what was given is a bound that is not convex
     masses = _masses(height, zero, step)
-    if masses.min() < -_ROUNDED and max(-first, last) * step < 600:
+    near, is_bound = max(-first, last) * step < 600, not getattr(pair, "convex", True)
+    if is_bound and not near:
+        # signed masses would add up to no bound
+        raise GridTooLargeError
+    if near and (is_bound or masses.min() < -_ROUNDED):
         masses = _masses(_convex(height, zero, step), zero, step)
     # empty ends would only invite tilts towards them
     start, end = np.flatnonzero(masses)[[0, -1]]

@@ -103,6 +103,8 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
     method: str = "best"
 
     tight = False
+    # the least of several bounds
+    convex = False
 
     def __post_init__(self) -> None:
         if self.curve.gaussian_mu is None:
