@@ -141,7 +141,7 @@ def test_certificates_say_what_they_rest_on():
     means = STRATEGY.means(6, 12)
     for words in (
         "bins are kept for the whole run",
-        "chain (remove)",
+        "(remove)",
         "(add)",
         "scale 3 in clip norms",
         f"is {np.linalg.norm(means, axis=1).max():.6g} long",
