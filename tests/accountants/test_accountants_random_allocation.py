@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 
 from skpuffer.accountants import (
@@ -292,6 +293,57 @@ def test_best_takes_privacy_loss():
 
 
 # -- estimators ------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "accountant, certified",
+    [
+        (RandomAllocation(1.0, 1e-3), True),
+        (SampledAllocation(1.0, 1e-3, n_samples=10_000, random_state=0), False),
+    ],
+)
+def test_accountants_of_bins_train(accountant, certified):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (60, 2))
+    y = (X[:, 0] > 0).astype(int)
+    model = PrivateLogisticRegression(
+        accountant=accountant,
+        batch_size=10,
+        n_steps=6,
+        data_norm=2.0,
+        classes=[0, 1],
+        random_state=0,
+    )
+    for chosen in (
+        {"sampling": "fresh_bins"},
+        {"sampling": "balls_in_bins"},
+        {"noise_correlation": STRATEGY},
+        {"batch_size": None, "n_steps": 1},
+    ):
+        fitted = clone(model).set_params(**chosen).fit(X, y)
+        assert fitted.certificate_.certified is certified
+        name = type(accountant).__name__
+        assert fitted.certificate_.accountant.startswith(name)
+
+
+def test_full_batches_are_one_bin():
+    release = run(sampling="full_batch", batch_size=None, noise_correlation=None)
+    exact = PrivacyLoss(1.0, 1e-3).calibrate(release, ADDED).noise.scale
+    for method in ("best", "chain", "unamplified"):
+        accountant = RandomAllocation(1.0, 1e-3, method=method)
+        found = accountant.calibrate(release, ADDED)
+        assert found.noise.scale == pytest.approx(exact, rel=1e-6)
+        assert "one bin" in " ".join(found.certificate.assumptions)
+    accountant = SampledAllocation(1.0, 1e-3, random_state=0)
+    for scenario, times in ((ADDED, 1), (REPLACED, 2)):
+        drawn = accountant.calibrate(release, scenario).noise.scale
+        assert drawn == pytest.approx(times * exact, rel=0.05)
+    # the group would be charged as one of its records
+    for one in (RandomAllocation(), SampledAllocation()):
+        support = one.supports(release, RecordScenario(k=2))
+        assert "group of 2" in support.reason
+        assert "PrivacyLoss" in support.reason
 
 
 @pytest.mark.filterwarnings("ignore")

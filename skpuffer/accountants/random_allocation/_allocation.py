@@ -14,7 +14,7 @@ from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate
 from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.privacy_loss.allocation import CorrelatedAllocationPair
-from skpuffer.releases import FreshBinsSampling, GradientRelease
+from skpuffer.releases import FreshBinsSampling, FullBatchSampling, GradientRelease
 from skpuffer.scenarios import Adjacency, BoundScenario
 from skpuffer.utils._checks import check_option
 
@@ -31,7 +31,7 @@ class RandomAllocation(PrivacyLoss):
 
     Each record draws one of the batches of an epoch, anew in each (``'fresh_bins'``) or
     once for the run (``'balls_in_bins'``), and the Gaussian noise may be correlated
-    across steps. :class:`PrivacyLoss` accounts for the same by the best bound that is
+    across steps; full batches are one bin. :class:`PrivacyLoss` accounts for the same by the best bound that is
     known: this accountant takes the one that is asked for, and its certificate names
     the one that was the least in each direction.
 
@@ -144,6 +144,8 @@ default='best'
 
 def _bins(steps: AllocationSteps) -> str:
     """Say how long bins are kept."""
+    if type(steps.release.sampling) is FullBatchSampling:
+        return "all records are in the one bin of every step, and one record differs"
     kept = (
         "drawn anew in each epoch"
         if type(steps.release.sampling) is FreshBinsSampling

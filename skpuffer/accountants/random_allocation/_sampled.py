@@ -171,7 +171,7 @@ class SampledAllocation(Accountant):
 
     def _steps(self, fact: Adjacency, release: GradientRelease) -> GradientSteps:
         """Check what is asked about, and return it as it is sampled."""
-        check_bins(release)
+        check_bins(release, fact.count)
         steps: StepsOfRelease = steps_of(release, fact, correlated=True)
         assert isinstance(steps, GradientSteps)
         if steps.event:

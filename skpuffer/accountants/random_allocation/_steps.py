@@ -8,22 +8,31 @@ from skpuffer.accountants.composition._gradients import Dominated, GradientSteps
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.noise.strategies import NoiseStrategy, identity
-from skpuffer.releases import BallsInBinsSampling, FreshBinsSampling, GradientRelease
+from skpuffer.releases import (
+    BallsInBinsSampling,
+    FreshBinsSampling,
+    FullBatchSampling,
+    GradientRelease,
+)
 
 __all__ = ["METHODS", "AllocationSteps", "check_bins", "strategy_of"]
 
 #: Bounds by their names.
 METHODS = ("best", "exact", "chain", "blocks", "closed", "renyi", "unamplified")
 
-_BINS = (FreshBinsSampling, BallsInBinsSampling)
+# a full batch is the one bin of its epoch: what trained estimators ask about to see how
+# much noise a budget takes
+_BINS = (FreshBinsSampling, BallsInBinsSampling, FullBatchSampling)
 
 
-def check_bins(release: GradientRelease) -> None:
-    """Refuse a run whose records draw no bins.
+def check_bins(release: GradientRelease, count: int) -> None:
+    """Refuse a run whose records draw no bins, or a group of records.
 
     Parameters
     ----------
     release : GradientRelease
+    count : int
+        How many records differ.
 
     Raises
     ------
@@ -35,6 +44,12 @@ def check_bins(release: GradientRelease) -> None:
             f"records draw no bins under sampling={str(release.sampling)!r} "
             f"({type(release.sampling).__name__}); use sampling='fresh_bins' or "
             "'balls_in_bins', or PrivacyLoss"
+        )
+    if count > 1:
+        raise UnsupportedError(
+            f"no bound is known here for a group of {count} records under "
+            f"sampling={str(release.sampling)!r}; use sampling='poisson' or "
+            "'full_batch' with PrivacyLoss"
         )
 
 
@@ -59,7 +74,7 @@ class AllocationSteps(GradientSteps, kind=None):
 
     def check(self) -> None:
         """Refuse what has no such bound; see the base class."""
-        check_bins(self.release)
+        check_bins(self.release, self.count)
         super().check()
         if self.method == "exact" and self.release.noise_correlation is not None:
             raise UnsupportedError(
