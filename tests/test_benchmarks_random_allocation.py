@@ -83,3 +83,11 @@ def test_what_is_stored_holds_what_must_hold(benchmark, part):
     path = random_allocation.RESULTS / f"random_allocation{PARTS[part]}.csv"
     _, check = random_allocation.PARTS[part]
     check(pd.read_csv(path))
+
+
+def test_no_stored_bound_is_below_samples(benchmark):
+    bounds = benchmark("allocation_bounds")
+    frame = pd.read_csv(benchmark("_report").RESULTS / "allocation_bounds.csv")
+    bounds.check(frame)
+    # of bandwidth four the noise is hardly more than it must be
+    assert frame["excess"][frame["bandwidth"] == 4].max() < 0.1
