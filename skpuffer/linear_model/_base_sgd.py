@@ -284,7 +284,10 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             rule = partial(rule, longest_step=step or None)
         defaults = rule(clip_norm=clip)
         sampling = self.sampling
-        if sampling is None:
+        if sampling is None and self.batch_size is None:
+            sampling = "full_batch"
+        elif sampling is None:
+            # a batch size is asked for by whoever wants smaller steps
             sampling = self._default_sampling(task, look)
         scheme = sampling_scheme(sampling)
         unmoved = probe.record is None and not task.scenario.any_records
@@ -330,10 +333,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         return replace(release, noise_correlation=strategy)
 
     def _default_sampling(self, task: Task, look: Look) -> str:
-        """Sampling where none is named, by the noise that it takes."""
-        # a batch size is asked for by whoever wants smaller steps
-        if self.batch_size is None:
-            return "full_batch"
+        """Sampling of batches where none is named, by the noise that it takes."""
         if task.accountant.last_iterate_only:
             # a Poisson batch may hold all records, at a divisor of few
             return "shuffled_epochs"

@@ -31,9 +31,9 @@ class RandomAllocation(PrivacyLoss):
 
     Each record draws one of the batches of an epoch, anew in each (``'fresh_bins'``) or
     once for the run (``'balls_in_bins'``), and the Gaussian noise may be correlated
-    across steps; full batches are one bin. :class:`PrivacyLoss` accounts for the same by the best bound that is
-    known: this accountant takes the one that is asked for, and its certificate names
-    the one that was the least in each direction.
+    across steps; full batches are one bin. :class:`PrivacyLoss` accounts for the same
+    by the best bound that is known: this accountant takes the one that is asked for,
+    and its certificate names the one that was the least in each direction.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ default='best'
         - 'blocks': independent blocks of bins, which is quicker than chains and looser;
           of a record that is added or removed.
         - 'closed': Jensen's inequality where a record is added, known bins elsewhere.
-        - 'renyi': Rényi divergences by sums over counts, of a record that is added or
-          removed.
+        - 'renyi': Rényi divergences by sums over counts where a record is removed,
+          'closed' where one is added.
         - 'unamplified': as if it were known which bin a record is in.
     max_memory : float, default=500
         MiB that a grid may take where epochs are composed.
