@@ -31,9 +31,9 @@ class RandomAllocation(PrivacyLoss):
 
     Each record draws one of the batches of an epoch, anew in each (``'fresh_bins'``) or
     once for the run (``'balls_in_bins'``), and the Gaussian noise may be correlated
-    across steps; full batches are one bin. :class:`PrivacyLoss` accounts for the same by the best bound that is
-    known: this accountant takes the one that is asked for, and its certificate names
-    the one that was the least in each direction.
+    across steps; full batches are one bin. :class:`PrivacyLoss` accounts for the same
+    by the best bound that is known: this accountant takes the one that is asked for,
+    and its certificate names the one that was the least in each direction.
 
     Parameters
     ----------
