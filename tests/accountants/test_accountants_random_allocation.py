@@ -244,6 +244,15 @@ def test_bad_parameters(accountant, name):
         accountant.calibrate(run(), ADDED)
 
 
+@pytest.mark.parametrize(
+    "accountant",
+    [PrivacyLoss(delta=1e-300), SampledAllocation(delta=1e-300, random_state=0)],
+)
+def test_deltas_below_what_can_be_told_are_refused(accountant):
+    with pytest.raises(UnsupportedError, match="'delta' of 1e-300.*Use a larger delta"):
+        accountant.calibrate(run(), ADDED)
+
+
 # -- estimates, and noise that abstains ------------------------------------------------
 
 

@@ -542,13 +542,21 @@ def test_runs_of_other_lengths_are_refused():
     assert repr(rows) == "BandedRows(<3 rows of 1 diagonals>)"
     for strategy in (rows, prefix_sum_tree(3)):
         strategy.check_run(3)
-        with pytest.raises(ValueError, match="3 steps, but the run has 4"):
+        with pytest.raises(
+            ValueError, match="'noise_correlation'.*3 steps, but the run has 4"
+        ):
             strategy.check_run(4)
-        with pytest.raises(ValueError, match="3 steps, but the run has 4"):
+        with pytest.raises(
+            ValueError, match="'noise_correlation'.*3 steps, but the run has 4"
+        ):
             Restarted(strategy, every=4)
-    with pytest.raises(ValueError, match="3 steps, but the run has 4"):
+    with pytest.raises(
+        ValueError, match="'noise_correlation'.*3 steps, but the run has 4"
+    ):
         rows.means(2, 4)
-    with pytest.raises(ValueError, match="3 steps, but the run has 4"):
+    with pytest.raises(
+        ValueError, match="'noise_correlation'.*3 steps, but the run has 4"
+    ):
         next(rows.stream(iter(np.ones((4, 1))), 4))
 
 

@@ -1,8 +1,10 @@
 """The privacy-loss accountant: nearly exact composition of noisy steps."""
 
+import math
 from collections.abc import Callable
 from typing import Any, cast
 
+from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
@@ -171,11 +173,18 @@ class PrivacyLoss(_CompositionAccountant):
             delta,
             pair(size).replaced,
         )
-        return crossing(
+        scale = crossing(
             lambda scale: worst_delta(pair(scale), float(self.epsilon)),
             delta,
             size * guess,
         )
+        if math.isinf(scale):
+            raise UnsupportedError(
+                f"{type(self).__name__} finds no noise that keeps a 'delta' of "
+                f"{delta:g}: the allowance for rounding is more than that. Use a "
+                "larger delta, such as 1e-12, or RenyiDP."
+            )
+        return scale
 
     def _fair_mu(self, delta: float | None) -> float:
         assert delta is not None

@@ -216,6 +216,12 @@ class SampledAllocation(Accountant):
             gram, lambda _: epsilon, delta, steps.relation == "replace"
         )
         part = crossing(excess, 1.0, guess)
+        if math.isinf(part):
+            raise UnsupportedError(
+                f"{type(self).__name__} finds no noise that {int(self.n_samples)} "
+                f"samples show to keep a 'delta' of {delta:g}. Use a larger delta, "
+                "more 'n_samples', or RandomAllocation."
+            )
         noise = unit.with_scale(clip * part * units)
         return Calibration(
             noise, self._certify(steps, fact, bound, random_state, noise)

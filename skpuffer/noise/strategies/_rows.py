@@ -129,8 +129,9 @@ class BandedRows(NoiseStrategy, kind="banded_rows"):
         """Refuse a run of another number of steps than there are rows."""
         if n_steps != len(self.rows):
             raise ValueError(
-                f"The strategy has rows for {len(self.rows)} steps, but the run has "
-                f"{n_steps}. Make it for as many."
+                "The parameter 'noise_correlation' is a strategy with rows for "
+                f"{len(self.rows)} steps, but the run has {n_steps}: make it with "
+                f"n_steps={n_steps}, or with toeplitz=True, which is for any run."
             )
 
     @property

@@ -57,8 +57,8 @@ class PrefixSumTree(NoiseStrategy, kind="prefix_sum_tree"):
         """Refuse a run of another number of steps."""
         if n_steps != self.n_steps:
             raise ValueError(
-                f"The tree is over {self.n_steps} steps, but the run has {n_steps}. "
-                "Make it for as many."
+                f"The parameter 'noise_correlation' is a tree over {self.n_steps} "
+                f"steps, but the run has {n_steps}: use prefix_sum_tree({n_steps})."
             )
 
     def n_rows(self, n_steps: int) -> int:

@@ -98,7 +98,10 @@ def sampled_crossing(
         rng = np.random.default_rng(_SEED)
         epsilon = epsilon_at(math.exp(log))
         found = sampled_delta(gram, epsilon, direction, n_samples=draws, rng=rng)
-        return math.log(max(found.estimate, 1e-30) / delta)
+        # none that was drawn told anything: less than any delta
+        if not found.estimate > 0:
+            return -1.0
+        return math.log(found.estimate) - math.log(delta)
 
     low = high = 0.0
     while miss(high) > 0 and high < 25:
