@@ -89,5 +89,6 @@ def test_no_stored_bound_is_below_samples(benchmark):
     bounds = benchmark("allocation_bounds")
     frame = pd.read_csv(benchmark("_report").RESULTS / "allocation_bounds.csv")
     bounds.check(frame)
-    # of bandwidth four the noise is hardly more than it must be
-    assert frame["excess"][frame["bandwidth"] == 4].max() < 0.1
+    # of few diagonals and one epoch the noise is hardly more than it must be
+    few = frame[(frame["bandwidth"] == 4) & (frame["n_epochs"] == 1)]
+    assert few["excess"].max() < 0.1
