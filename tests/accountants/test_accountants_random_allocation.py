@@ -155,6 +155,22 @@ def test_certificates_say_what_they_rest_on():
     assert "exact up to a grid" in said
 
 
+def test_privacy_loss_says_how_noise_is_correlated_and_which_bound_it_was():
+    for accountant, words in (
+        (PrivacyLoss(), ("chain (remove)", "(add)")),
+        (RenyiDP(), ()),
+    ):
+        certificate = accountant.certify(GaussianNoise(3.0), run(), ADDED)
+        said = " ".join(certificate.assumptions)
+        for word in ("by Toeplitz", "scale 3 in clip norms", *words):
+            assert said.count(word) == 1
+            assert word in str(certificate)
+    plain = PrivacyLoss().certify(
+        GaussianNoise(3.0), run(noise_correlation=None), ADDED
+    )
+    assert "correlated" not in " ".join(plain.assumptions)
+
+
 def test_certificates_survive_json():
     accountant = RandomAllocation(1.0, 1e-3)
     certificate = accountant.calibrate(run(), ADDED).certificate
@@ -244,13 +260,16 @@ def test_bad_parameters(accountant, name):
         accountant.calibrate(run(), ADDED)
 
 
-@pytest.mark.parametrize(
-    "accountant",
-    [PrivacyLoss(delta=1e-300), SampledAllocation(delta=1e-300, random_state=0)],
-)
-def test_deltas_below_what_can_be_told_are_refused(accountant):
-    with pytest.raises(UnsupportedError, match="'delta' of 1e-300.*Use a larger delta"):
-        accountant.calibrate(run(), ADDED)
+def test_deltas_below_what_can_be_told_are_refused(monkeypatch):
+    tiny = SampledAllocation(delta=1e-300, random_state=0)
+    said = "'delta' of 1e-300.*Use a larger delta"
+    with pytest.raises(UnsupportedError, match=said):
+        tiny.calibrate(run(), ADDED)
+    # as it is of chains, after many bounds
+    where = "skpuffer.accountants.composition._privacy_loss.crossing"
+    monkeypatch.setattr(where, lambda *_: math.inf)
+    with pytest.raises(UnsupportedError, match=said):
+        RandomAllocation(delta=1e-300, method="chain").calibrate(run(), ADDED)
 
 
 # -- estimates, and noise that abstains ------------------------------------------------

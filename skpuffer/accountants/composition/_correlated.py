@@ -1,13 +1,14 @@
 """Runs whose noise is correlated across steps: which have an account, and by what."""
 
-from typing import TYPE_CHECKING, NamedTuple
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.noise.strategies import NoiseStrategy, Restarted
-from skpuffer.privacy_loss import ShiftPair
+from skpuffer.privacy_loss import PrivacyLossCurve, ShiftPair
 from skpuffer.privacy_loss.allocation import CorrelatedAllocationPair
 from skpuffer.releases import (
     BallsInBinsSampling,
@@ -19,7 +20,14 @@ from skpuffer.releases import (
 if TYPE_CHECKING:
     from ._gradients import GradientSteps
 
-__all__ = ["KeptBins", "bins_of", "check_correlated", "correlated_pairs"]
+__all__ = [
+    "KeptBins",
+    "bins_of",
+    "check_correlated",
+    "correlated_pairs",
+    "correlation_statement",
+    "winners",
+]
 
 _SOURCE = (
     "mixtures of Gaussians, one for each bin (Schuchardt and Kalinin 2026, Lemma 2.8), "
@@ -161,3 +169,52 @@ def correlated_pairs(
         for part in bins_of(release, strategy)
     )
     return pairs, _SOURCE
+
+
+def winners(curve: PrivacyLossCurve, epsilon: float) -> tuple[str, ...]:
+    """Say which bound was the least, by direction.
+
+    Parameters
+    ----------
+    curve : PrivacyLossCurve
+    epsilon : float
+
+    Returns
+    -------
+    tuple of str
+        None unless all steps are of correlated noise.
+    """
+    pairs: list[Any] = [pair for pair, _ in curve.steps]
+    of_bins = all(isinstance(pair, CorrelatedAllocationPair) for pair in pairs)
+    if not of_bins or not math.isfinite(epsilon):
+        return ()
+    found = ", ".join(
+        f"{name} ({way})" for way, name in pairs[0].winner(epsilon).items()
+    )
+    return (
+        f"an upper bound in each direction, with an allowance for rounding: {found}",
+    )
+
+
+def correlation_statement(
+    release: GradientRelease, strategy: NoiseStrategy, noise: Noise
+) -> str:
+    """Say how much noise there is, for what a record adds to C @ sums.
+
+    Parameters
+    ----------
+    release : GradientRelease
+    strategy : NoiseStrategy
+    noise : Noise
+
+    Returns
+    -------
+    str
+    """
+    means = strategy.means(release.steps_per_epoch, release.n_steps)
+    longest = float(np.linalg.norm(means, axis=1).max())
+    scale = float(np.max(noise.scale)) / release.total_clip_norm
+    return (
+        f"the independent draws that make the noise have scale {scale:.6g} in clip "
+        f"norms, and what a record adds to their means is {longest:.6g} long at most"
+    )

@@ -36,7 +36,7 @@ from skpuffer.releases import (
 from skpuffer.scenarios import Adjacency
 
 from ._accounting import Accounting, StepsOfRelease
-from ._correlated import check_correlated, correlated_pairs
+from ._correlated import check_correlated, correlated_pairs, correlation_statement
 
 __all__ = ["GRADIENT_FIELDS", "GradientSteps"]
 
@@ -281,6 +281,16 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
                 math.fsum(moves[i : i + size]) for i in range(0, len(moves), size)
             )
         return (self._moved,)
+
+    def noise_statements(self, noise: Noise) -> tuple[str, ...]:
+        """Say how noise is correlated across steps; see the base class."""
+        strategy = self.release.noise_correlation
+        if strategy is None:
+            return ()
+        return (
+            f"noise is correlated across steps, by {type(strategy).__name__}",
+            correlation_statement(self.release, strategy, noise),
+        )
 
     def under(self, noise: Noise, max_memory: float) -> Accounting:
         """Compose the dominating pairs of all steps; see :class:`StepsOfRelease`."""

@@ -17,6 +17,7 @@ from skpuffer.privacy_loss.allocation._search import (
 from skpuffer.utils._checks import check_positive, check_probability
 
 from ._base import Reading, _CompositionAccountant, _is_of_bins
+from ._correlated import winners
 
 __all__ = ["PrivacyLoss"]
 
@@ -137,7 +138,12 @@ class PrivacyLoss(_CompositionAccountant):
                 "MiB, so Rényi costs were added instead: epsilon is an upper bound, "
                 "but not a tight one",
             )
-        return found.epsilon, found.lower, curve, remarks
+        return (
+            found.epsilon,
+            found.lower,
+            curve,
+            (*winners(curve, found.epsilon), *remarks),
+        )
 
     def _loss(
         self,

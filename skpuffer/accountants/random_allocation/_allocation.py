@@ -1,13 +1,11 @@
 """The accountant of records in random bins, by a bound of one's choice."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
-
 from skpuffer.accountants.composition._accounting import StepsOfRelease
+from skpuffer.accountants.composition._correlated import correlation_statement
 from skpuffer.accountants.composition._gradients import GRADIENT_FIELDS
 from skpuffer.accountants.composition._privacy_loss import PrivacyLoss
 from skpuffer.noise import Noise
@@ -138,7 +136,7 @@ default='best'
         """Find what a given noise of each step promises."""
         certificate = super()._certify_steps(steps, fact, bound, noise)
         assert isinstance(steps, AllocationSteps)
-        said = (_bins(steps), *_bounds(certificate), _noise(steps, noise))
+        said = (_bins(steps), *_bounds(certificate), *_noise(steps, noise))
         return replace(certificate, assumptions=(*certificate.assumptions, *said))
 
 
@@ -158,30 +156,17 @@ def _bins(steps: AllocationSteps) -> str:
 
 
 def _bounds(certificate: Certificate) -> tuple[str, ...]:
-    """Name the bound that was the least, by direction."""
-    curve, epsilon = certificate.curve, certificate.epsilon
-    if not isinstance(curve, PrivacyLossCurve) or epsilon is None:
+    """Name the bound in each direction, where the composition does not."""
+    if not isinstance(certificate.curve, PrivacyLossCurve):
         return ()
-    pairs: list[Any] = [pair for pair, _ in curve.steps]
+    pairs: list[Any] = [pair for pair, _ in certificate.curve.steps]
     if not all(isinstance(pair, CorrelatedAllocationPair) for pair in pairs):
         return (f"the bound in each direction is {_EXACT}",)
-    if not math.isfinite(epsilon):
+    return ()
+
+
+def _noise(steps: AllocationSteps, noise: Noise) -> tuple[str, ...]:
+    """Say how much independent noise there is, as is said of correlated noise."""
+    if steps.release.noise_correlation is not None:
         return ()
-    winners = pairs[0].winner(epsilon)
-    found = ", ".join(f"{name} ({way})" for way, name in winners.items())
-    return (
-        f"an upper bound in each direction, with an allowance for rounding: {found}",
-    )
-
-
-def _noise(steps: AllocationSteps, noise: Noise) -> str:
-    """Say how much noise there is, for what a record adds to C @ sums."""
-    release = steps.release
-    strategy = strategy_of(release)
-    means = strategy.means(release.steps_per_epoch, release.n_steps)
-    longest = float(np.linalg.norm(means, axis=1).max())
-    scale = float(np.max(noise.scale)) / release.total_clip_norm
-    return (
-        f"the independent draws that make the noise have scale {scale:.6g} in clip "
-        f"norms, and what a record adds to their means is {longest:.6g} long at most"
-    )
+    return (correlation_statement(steps.release, strategy_of(steps.release), noise),)
