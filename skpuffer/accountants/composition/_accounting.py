@@ -101,19 +101,6 @@ class StepsOfRelease(ABC):
         """Return :attr:`moves` under a fact; None unless they are less than any."""
         return None
 
-    def noise_statements(self, noise: Noise) -> tuple[str, ...]:
-        """Return what is to be said of the noise, in sentences.
-
-        Parameters
-        ----------
-        noise : Noise
-
-        Returns
-        -------
-        tuple of str
-        """
-        return ()
-
     def statements(self, move: float) -> tuple[str, ...]:
         """Return how :attr:`moves` were found, in sentences, for the largest one."""
         return ()

@@ -403,7 +403,6 @@ class _CompositionAccountant(_AdditiveAccountant):
                 *fact.assumptions,
                 *moved,
                 *found.assumptions,
-                *steps.noise_statements(noise),
                 *remarks,
                 *found.evidence[0 if by_costs else 1],
                 *release.assumptions,

@@ -282,16 +282,6 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             )
         return (self._moved,)
 
-    def noise_statements(self, noise: Noise) -> tuple[str, ...]:
-        """Say how noise is correlated across steps; see the base class."""
-        strategy = self.release.noise_correlation
-        if strategy is None:
-            return ()
-        return (
-            f"noise is correlated across steps, by {type(strategy).__name__}",
-            correlation_statement(self.release, strategy, noise),
-        )
-
     def under(self, noise: Noise, max_memory: float) -> Accounting:
         """Compose the dominating pairs of all steps; see :class:`StepsOfRelease`."""
         steps, source, tight = self.dominated(noise)
@@ -307,6 +297,12 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
             # mu-Gaussian steps compose exactly (Dong, Roth and Su 2022)
             curve = GaussianCurve(float(mu * np.sqrt(sum(counts))))
         assumptions = (self.release.sampling_statement,)
+        strategy = self.release.noise_correlation
+        if strategy is not None:
+            assumptions += (
+                f"noise is correlated across steps, by {type(strategy).__name__}",
+                correlation_statement(self.release, strategy, noise),
+            )
         return Accounting(curve, cost.shift, source, tight, evidence, assumptions)
 
     def dominated(self, noise: Noise) -> Dominated:
