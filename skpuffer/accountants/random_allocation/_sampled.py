@@ -80,7 +80,7 @@ class SampledAllocation(Accountant):
         Whether to verify the noise and to refuse the release if that fails.
     random_state : int, RandomState instance, Generator or None, default=None
         Of the sampled losses, which are no noise of a release. None draws fresh entropy
-        in each call, which a promise needs.
+        in each call, which a promise needs: with any other `abstain` is an estimate too.
 
     See Also
     --------
@@ -238,7 +238,9 @@ class SampledAllocation(Accountant):
         """Estimate what a noise costs, or verify that it keeps the promise."""
         gram = self._gram(steps, noise)
         release, relation = steps.release, steps.relation
-        certified = bool(self.abstain) and fact.certified
+        # coins that are known before they are tossed verify nothing
+        fresh = self.random_state is None
+        certified = bool(self.abstain) and fresh and fact.certified
         if self.abstain:
             self._verify(gram, steps, release)
             epsilon = float(self.epsilon)
