@@ -296,7 +296,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         else:
             # mu-Gaussian steps compose exactly (Dong, Roth and Su 2022)
             curve = GaussianCurve(float(mu * np.sqrt(sum(counts))))
-        assumptions = (self.release.sampling_statement,)
+        assumptions: tuple[str, ...] = (self.release.sampling_statement,)
         strategy = self.release.noise_correlation
         if strategy is not None:
             assumptions += (

@@ -80,7 +80,7 @@ class SampledAllocation(Accountant):
         Whether to verify the noise and to refuse the release if that fails.
     random_state : int, RandomState instance, Generator or None, default=None
         Of the sampled losses, which are no noise of a release. None draws fresh entropy
-        in each call, which a promise needs: with any other `abstain` is an estimate too.
+        in each call, which a promise needs: all else makes `abstain` an estimate too.
 
     See Also
     --------
