@@ -7,7 +7,15 @@ import numpy as np
 
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise
-from skpuffer.noise.strategies import NoiseStrategy, Restarted
+from skpuffer.noise.strategies import (
+    BandedRows,
+    BufferedToeplitz,
+    InverseToeplitz,
+    NoiseStrategy,
+    PrefixSumTree,
+    Restarted,
+    Toeplitz,
+)
 from skpuffer.privacy_loss import PrivacyLossCurve, ShiftPair
 from skpuffer.privacy_loss.allocation import CorrelatedAllocationPair
 from skpuffer.releases import (
@@ -35,6 +43,9 @@ _SOURCE = (
 )
 
 _ACCOUNTED = (BallsInBinsSampling, FreshBinsSampling, FullBatchSampling)
+
+#: Strategies that do to the noise what they say of their matrix.
+_STRATEGIES = (Toeplitz, InverseToeplitz, BufferedToeplitz, BandedRows, PrefixSumTree)
 
 
 class KeptBins(NamedTuple):
@@ -74,6 +85,15 @@ def check_correlated(release: GradientRelease) -> None:
             f"its noise is correlated across steps, and under sampling={str(scheme)!r} "
             "independent noise is what is accounted for; use sampling='balls_in_bins' "
             "or 'full_batch', or noise_correlation=None"
+        )
+    strategy = release.noise_correlation
+    each = strategy.strategy if type(strategy) is Restarted else strategy
+    # by exact type as well: what a subclass does to the noise is not known
+    if type(each) not in _STRATEGIES:
+        raise UnsupportedError(
+            f"its noise is correlated across steps by a strategy that is new to it "
+            f"({type(each).__name__}); use one of skpuffer.noise.strategies, such as "
+            "BandedRows for a matrix of your own, or noise_correlation=None"
         )
     if type(scheme) is FreshBinsSampling and not _begins_with_bins(release):
         raise UnsupportedError(
