@@ -83,7 +83,13 @@ class Restarted(NoiseStrategy, kind="restarted"):
         return np.hstack(blocks)
 
     def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
-        """Yield the noise of each step; see the base class."""
+        """Yield the noise of each step; see the base class.
+
+        Yields
+        ------
+        ndarray of shape (dim,)
+            Not to be changed: it may be part of the state.
+        """
         for length in self._lengths(n_steps):
             rows = islice(draws, self.strategy.n_rows(length))
             yield from self.strategy.stream(rows, length)

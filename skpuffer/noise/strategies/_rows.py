@@ -158,7 +158,13 @@ class BandedRows(NoiseStrategy, kind="banded_rows"):
         return means
 
     def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
-        """Yield the noise of each step; see the base class."""
+        """Yield the noise of each step; see the base class.
+
+        Yields
+        ------
+        ndarray of shape (dim,)
+            Not to be changed: it may be part of the state.
+        """
         bands = self._of_steps(n_steps)
         past = bands.shape[1] - 1
         window = np.zeros((0, 0))

@@ -87,7 +87,13 @@ class PrefixSumTree(NoiseStrategy, kind="prefix_sum_tree"):
         return means
 
     def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
-        """Yield the noise of each step; see the base class."""
+        """Yield the noise of each step; see the base class.
+
+        Yields
+        ------
+        ndarray of shape (dim,)
+            Not to be changed: it may be part of the state.
+        """
         variances = _variances(n_steps.bit_length())
         # nodes of the prefix, the largest first, each with the sum of those up to it
         nodes: list[tuple[Floats, Floats]] = []
