@@ -91,6 +91,11 @@ class BufferedToeplitz(ToeplitzStrategy, kind="buffered_toeplitz"):
     def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
         """Yield the noise of each step; see the base class.
 
+        Parameters
+        ----------
+        draws : iterator of ndarray of shape (dim,)
+        n_steps : int
+
         Yields
         ------
         ndarray of shape (dim,)

@@ -160,6 +160,11 @@ class BandedRows(NoiseStrategy, kind="banded_rows"):
     def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
         """Yield the noise of each step; see the base class.
 
+        Parameters
+        ----------
+        draws : iterator of ndarray of shape (dim,)
+        n_steps : int
+
         Yields
         ------
         ndarray of shape (dim,)

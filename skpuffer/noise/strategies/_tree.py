@@ -89,6 +89,11 @@ class PrefixSumTree(NoiseStrategy, kind="prefix_sum_tree"):
     def stream(self, draws: Iterator[Floats], n_steps: int) -> Iterator[Floats]:
         """Yield the noise of each step; see the base class.
 
+        Parameters
+        ----------
+        draws : iterator of ndarray of shape (dim,)
+        n_steps : int
+
         Yields
         ------
         ndarray of shape (dim,)
