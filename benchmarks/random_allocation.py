@@ -195,9 +195,13 @@ def check_noise(frame):
     kept = wide.drop(columns=[name for name in OTHERS if name in wide])
     # conditional composition may, as it pays for pasts that are not good in any case
     others = kept.drop(columns=CONDITIONAL, errors="ignore")
-    assert (others.le(others[KNOWN] * slight, axis=0) | others.isna()).all(axis=None)
-    exact = kept[kept[EXACT].notna()]
-    assert (exact.ge(exact[EXACT] / slight, axis=0) | exact.isna()).all(axis=None)
+    # a quick run has the rows of its own part only
+    if KNOWN in others:
+        fewer = others.le(others[KNOWN] * slight, axis=0) | others.isna()
+        assert fewer.all(axis=None)
+    if EXACT in kept:
+        exact = kept[kept[EXACT].notna()]
+        assert (exact.ge(exact[EXACT] / slight, axis=0) | exact.isna()).all(axis=None)
 
 
 def promised():
