@@ -17,6 +17,7 @@ from skpuffer.linear_model import (
     PrivateSGDRegressor,
 )
 from skpuffer.neural_network import PrivateMLPClassifier
+from skpuffer.noise import GaussianNoise
 from skpuffer.releases import GradientRelease
 from skpuffer.scenarios import RecordScenario
 from skpuffer.svm import PrivateLinearSVC
@@ -106,3 +107,14 @@ def test_bins_by_default_take_less_noise():
         for sampling in (None, "poisson")
     ]
     assert noise[0] < 0.9 * noise[1]
+
+
+@pytest.mark.parametrize("sampling", ["fresh_bins", "balls_in_bins"])
+@pytest.mark.parametrize("n_steps", [10, 25])
+def test_upper_bounds_are_not_stated_as_lower_ones(sampling, n_steps):
+    release = GradientRelease(
+        n_records=1000, batch_size=100, n_steps=n_steps, sampling=sampling
+    )
+    found = PrivacyLoss().certify(GaussianNoise(2.0), release, RecordScenario())
+    assert found.epsilon > 0
+    assert found.epsilon_lower is None

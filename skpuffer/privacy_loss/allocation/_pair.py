@@ -101,7 +101,8 @@ class AllocationPair(DominatingPair, kind="allocation_pair"):
     n_steps: int
     replaced: bool = False
 
-    tight = True
+    # attained, but known by upper bounds only
+    tight = False
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override] # read, never assigned
