@@ -34,8 +34,9 @@ from skpuffer.scenarios import (
 )
 from skpuffer.scenarios.markov._chains import (
     Chains,
+    Marginals,
     exact_entries,
-    marginal_distributions,
+    settling_marginals,
     stationary_distribution,
     window_delta,
 )
@@ -326,7 +327,7 @@ def test_outside_the_event_the_whole_is_as_near_as_the_window(chain, n, width):
     whole, _ = float_sum_distributions(initial, transition, weights, n, range(n))
     windows, _ = window_sum_distributions(initial, transition, weights, n, width)
     delta = window_delta(
-        marginal_distributions(initial, transition, n), transition, width
+        settling_marginals(initial, transition, n), transition, n, width
     )
     pairs = list(itertools.combinations(range(len(initial)), 2))
     radius = max(
@@ -359,8 +360,8 @@ def test_windows_are_of_the_records_around_the_secret():
 
 
 def test_the_event_fades_with_the_width_and_is_the_distance_of_the_ends():
-    marginals = marginal_distributions(np.array([2 / 3, 1 / 3]), P, 100)
-    found = [window_delta(marginals, P, width) for width in (5, 10, 20)]
+    marginals = settling_marginals(np.array([2 / 3, 1 / 3]), P, 100)
+    found = [window_delta(marginals, P, 100, width) for width in (5, 10, 20)]
     # one end alone is 0.7 ** width apart; both are apart by the known quilt distances
     for width, delta, known in zip(
         (5, 10, 20), found, (0.2146774917, 0.0373973923, 0.0010636847), strict=True
@@ -368,7 +369,28 @@ def test_the_event_fades_with_the_width_and_is_the_distance_of_the_ends():
         assert known <= delta == pytest.approx(1 - (1 - 0.7**width) ** 2, abs=1e-12)
     assert found == sorted(found, reverse=True)
     alike = np.array([[0.3, 0.7], [0.3, 0.7]])
-    assert window_delta(marginal_distributions(alike[0], alike, 9), alike, 1) == 0.0
+    marginals = settling_marginals(alike[0], alike, 9)
+    assert window_delta(marginals, alike, 9, 1) == 0.0
+
+
+@given(chains(sparse=False), st.integers(2, 60), st.integers(1, 9))
+def test_settled_marginals_stand_for_all_that_follow(chain, n, width):
+    """Step by step, and so what a window leaves out, over all of the records."""
+    initial, transition = chain
+    found, q = settling_marginals(initial, transition, n), initial
+    assert len(found.masses) <= n
+    steps = []
+    for t in range(n):
+        steps.append(q)
+        masses, possible = found.at(t)
+        np.testing.assert_allclose(masses, q, rtol=1e-12)
+        assert np.array_equal(possible, q > 0)
+        q = q @ transition
+    every = Marginals(np.array(steps), np.array(steps) > 0, 0.0)
+    width = min(width, n)
+    all_of_them = window_delta(every, transition, n, width)
+    left_out = window_delta(found, transition, n, width)
+    assert left_out == pytest.approx(all_of_them, abs=2e-12)
 
 
 def test_long_series():

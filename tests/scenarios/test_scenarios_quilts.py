@@ -28,6 +28,7 @@ from skpuffer.scenarios.bayesian_network._graph import Graph
 from skpuffer.scenarios.markov._chains import irreducible_stationary
 from skpuffer.scenarios.markov._mixing_quilts import mixing
 from skpuffer.scenarios.markov._quilts import ChainQuilts, chain_influence
+from skpuffer.scenarios.quilts import _sides
 from skpuffer.scenarios.quilts._influences import measure_of, relative_error
 
 ORACLES = json.loads(
@@ -165,6 +166,69 @@ def test_search_finds_what_enumeration_finds(chain, n, order, slope):
     # a second call starts from what is known by now
     again = quilts.worst(order, lambda sizes: slope * sizes)
     assert again.price == pytest.approx(found.price, rel=1e-11)
+
+
+@given(
+    chains(zeros=False),
+    st.integers(4, 30),
+    ORDERS,
+    st.floats(0.01, 3.0),
+    st.one_of(st.none(), st.lists(st.integers(0, 3), min_size=1)),
+)
+def test_records_between_the_ends_stand_for_each_other(chain, n, order, slope, some):
+    """Few records at an end are listed here: as all of them, to the last bit."""
+    _, transition = chain
+    initial = irreducible_stationary(transition)
+    found = []
+    for reach in (1, n):
+        quilts = ChainQuilts(initial, transition, n, some)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(_sides, "_FIRST_END", reach)
+            for cost in (slope, slope / 7, 0.01 * slope):
+                found.append(quilts.worst(order, lambda sizes, c=cost: c * sizes))
+    assert found[:3] == found[3:]
+
+
+@given(st.integers(5, 400), st.floats(0.05, 4.0), st.floats(0.05, 4.0), st.data())
+def test_the_dearest_between_the_ends_is_found_by_bisection(n, early, late, data):
+    """Against all records one by one, where quilts of one side matter everywhere."""
+    quilts = ChainQuilts([0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]], n)
+    influence = {(None, 1): early, (1, None): late, (1, 1): early + late + 1.0}
+    known = data.draw(st.permutations(list(influence)))
+    quilts._of_quilt = lambda measure, a, b: _sides._InfluenceOfEach(
+        a or 0, n - (b or 0), np.array([influence[a, b]])
+    )
+    slope = data.draw(st.floats(0.001, 0.5))
+    known = known[: data.draw(st.integers(0, 3))]
+    bounds = [
+        min(
+            [slope * n]
+            + [
+                influence[a, b] + slope * quilts.size(i, a, b)
+                for a, b in known
+                if (a is None or i >= a) and (b is None or i < n - b)
+            ]
+        )
+        for i in range(n)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_sides, "_FIRST_END", 1)
+        prices = _sides._Prices(quilts, measure_of(2.0), lambda x: slope * x, known)
+    index, price, number = prices.largest()
+    assert (index, price) == (int(np.argmax(bounds)), max(bounds))
+    assert number is None or known[number] in influence
+    for i, bound in enumerate(bounds):
+        assert prices.of(i)[0] == bound
+
+
+def test_a_million_records_are_searched_as_a_thousand():
+    for initial in ("stationary", [1.0, 0.0]):
+        scenario = MarkovChainScenario(CHAIN["transition"], initial)
+        scales = [
+            MarkovQuilt().calibrate(release(n), scenario).noise.scale
+            for n in (10**3, 10**6)
+        ]
+        assert scales[0] == pytest.approx(scales[1], rel=1e-9)
 
 
 def test_long_chains_are_searched_as_short_ones():

@@ -29,7 +29,7 @@ from skpuffer.scenarios._facts import (
 )
 from skpuffer.utils._lengths import lengths_of
 
-from ._chains import Chains, marginal_distributions, smallest_window
+from ._chains import Chains, settling_marginals, smallest_window
 from ._meeting import meeting
 from ._quilts import chain_influence
 from ._routes import SumProblem, computable, sum_distributions
@@ -51,7 +51,7 @@ class BoundMarkovChain(BoundScenario):
         self.rows = scenario._state_rows(context)
         # number of states with a positive probability, by chain and protected time
         possible = [
-            (marginal_distributions(*chain, n)[list(self.positions)] > 0).sum(axis=1)
+            (settling_marginals(*chain, n).at(self.positions)[0] > 0).sum(axis=1)
             for chain in self.chains
         ]
         # secrets of a pair are states at one time, or at any two

@@ -3,19 +3,20 @@
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from skpuffer.distributions._weak_cache import remembered_with
-from skpuffer.utils._types import Floats
+from skpuffer.utils._types import Booleans, Floats
 
 __all__ = [
     "Chains",
+    "Marginals",
     "exact_entries",
     "irreducible_stationary",
-    "marginal_distributions",
+    "settling_marginals",
     "smallest_window",
     "stationary_distribution",
     "window_delta",
@@ -23,6 +24,10 @@ __all__ = [
 
 _EPS = np.finfo(float).eps
 _LARGEST_DENOMINATOR = 10**6
+
+#: Distributions of records that agree with the stationary one to this are taken for it.
+#: By the averaging that each step is, they never drift away again.
+_SETTLED = 1e-13
 
 #: Distribution of the first record, and transition probabilities.
 Chain = tuple[Floats, Floats]
@@ -129,16 +134,65 @@ def irreducible_stationary(transition: Floats) -> Floats | None:
     return None if n_classes > 1 else np.array(stationary_distribution(transition))
 
 
-def marginal_distributions(initial: Floats, transition: Floats, n: int) -> Floats:
-    """Distributions of the single states of a chain, of shape (n, n_states)."""
-    marginals = np.empty((n, len(initial)))
-    marginals[0] = initial
-    for t in range(1, n):
-        marginals[t] = marginals[t - 1] @ transition
-    return marginals
+class Marginals(NamedTuple):
+    """Distributions of the single states of a chain, until they settle.
+
+    Parameters
+    ----------
+    masses : ndarray of shape (m, n_states)
+        Of the first records, m at most as many as there are; the last one's stands for
+        all that follow.
+    possible : bool ndarray of shape (m, n_states)
+        Where they have mass, however little: masses underflow, this does not.
+    drift : float
+        Relative error, beyond rounding, of a ratio of masses that have settled.
+    """
+
+    masses: Floats
+    possible: Booleans
+    drift: float
+
+    def at(self, index: Any) -> tuple[Floats, Booleans]:
+        """Return the masses of a record, or of several, and where they have any."""
+        index = np.minimum(index, len(self.masses) - 1)
+        return self.masses[index], self.possible[index]
 
 
-def window_delta(marginals: Floats, transition: Floats, width: int) -> float:
+def settling_marginals(initial: Floats, transition: Floats, n: int) -> Marginals:
+    """Distributions of the single states of a chain of `n` records, until they settle.
+
+    Parameters
+    ----------
+    initial : ndarray of shape (n_states,)
+    transition : ndarray of shape (n_states, n_states)
+    n : int
+
+    Returns
+    -------
+    Marginals
+    """
+    # q, qP, qP², ... until they agree with the stationary distribution, which stands
+    # for all that follow; supports in logic
+    q, on, arrows = initial, initial > 0, transition > 0
+    settled = irreducible_stationary(transition)
+    masses, possible = [], []
+    for _ in range(n):
+        done = settled is not None and on.all()
+        if done and np.all(np.abs(q - settled) <= _SETTLED * settled):
+            masses.append(settled)
+            possible.append(on)
+            return Marginals(np.array(masses), np.array(possible), 2 * _SETTLED)
+        # a step that changes nothing, not even by rounding, never does
+        last = (masses[-1], possible[-1]) if masses else (None, None)
+        if np.array_equal(q, last[0]) and np.array_equal(on, last[1]):
+            break
+        masses.append(q)
+        possible.append(on)
+        q, on = q @ transition, on @ arrows
+    return Marginals(np.array(masses), np.array(possible), 0.0)
+
+
+def window_delta(marginals: Marginals, transition: Floats, n: int, width: int) -> float:
     """Probability that coupled chains differ outside a window around the secret.
 
     Given the state at position i the records at i - `width` and before, and those at
@@ -148,9 +202,10 @@ def window_delta(marginals: Floats, transition: Floats, width: int) -> float:
 
     Parameters
     ----------
-    marginals : ndarray of shape (n, n_states)
+    marginals : Marginals
         Distributions of the single states.
     transition : ndarray of shape (n_states, n_states)
+    n : int
     width : int
 
     Returns
@@ -160,36 +215,39 @@ def window_delta(marginals: Floats, transition: Floats, width: int) -> float:
         states that have a probability there, rounded up; exactly zero for independent
         records.
     """
-    n, k = marginals.shape
+    k = len(transition)
     # equal rows: the next record does not depend on this one
     if np.array_equal(transition, np.broadcast_to(transition[0], transition.shape)):
         return 0.0
     ahead = np.linalg.matrix_power(transition, width)
     # total variation between the states ahead, given each two states now
     apart = 0.5 * np.abs(ahead[:, None] - ahead[None]).sum(axis=2)
+    # One record of each kind: those before the marginals have settled, also at the
+    # earlier end of the window, then any one, and those without a later end.
+    index = np.append(np.arange(min(n, len(marginals.masses) + width)), n - 1)
+    now, before = (marginals.at(at)[0] for at in (index, np.maximum(index - width, 0)))
+    has_end, has_start = index + width < n, index >= width
     # one over the probability of each state at each time, for Bayes' rule below
-    chance = np.divide(1.0, marginals, out=np.zeros((n, k)), where=marginals > 0)
+    chance = np.divide(1.0, now, out=np.zeros_like(now), where=now > 0)
     # A maximal coupling agrees at one end with one less the total variation; given the
     # secret the two ends are independent, so both agree with the product of these.
     worst = 0.0
     for a in range(k):
         for b in range(a):
-            both = (marginals[:, a] > 0) & (marginals[:, b] > 0)
+            both = (now[:, a] > 0) & (now[:, b] > 0)
             # probability that both ends agree; an end outside the table always does
-            keep = np.ones(n)
-            keep[: max(n - width, 0)] -= apart[a, b]
-            if width < n:
-                # the chain in reversed time, by Bayes' rule
-                before = marginals[: n - width]
-                gap = np.abs(
-                    before * np.multiply.outer(chance[width:, a], ahead[:, a])
-                    - before * np.multiply.outer(chance[width:, b], ahead[:, b])
-                )
-                keep[width:] *= 1 - 0.5 * gap.sum(axis=1)
+            keep = np.where(has_end, 1 - apart[a, b], 1.0)
+            # the chain in reversed time, by Bayes' rule
+            gap = np.abs(
+                before * np.multiply.outer(chance[:, a], ahead[:, a])
+                - before * np.multiply.outer(chance[:, b], ahead[:, b])
+            )
+            keep *= np.where(has_start, 1 - 0.5 * gap.sum(axis=1), 1.0)
             if both.any():
                 worst = max(worst, float((1 - keep[both]).max()))
     # differences of sums of positive numbers, each known to so many round-offs
-    return min(1.0, worst + 8 * _EPS * (k + 2) * (width + k))
+    rounded = 8 * _EPS * (k + 2) * (width + k)
+    return min(1.0, worst + rounded + 2 * marginals.drift)
 
 
 @remembered_with(1)
@@ -213,11 +271,11 @@ def smallest_window(
     delta : float
         What is left out, as by :func:`window_delta`.
     """
-    marginals = [marginal_distributions(*chain, chains.n) for chain in chains.chains]
+    marginals = [settling_marginals(*chain, chains.n) for chain in chains.chains]
 
     def delta(width):
         return max(
-            window_delta(marginal, transition, width)
+            window_delta(marginal, transition, chains.n, width)
             for marginal, (_, transition) in zip(marginals, chains.chains, strict=True)
         )
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.signal import fftconvolve
+import scipy
 
 from skpuffer.distributions._weak_cache import remembered_with
 from skpuffer.utils._types import Floats
 
-from ._chains import Chains, marginal_distributions
+from ._chains import Chains, settling_marginals
 
 __all__ = ["Meeting", "meeting"]
 
@@ -63,9 +63,11 @@ def meeting(life: object, chains: Chains) -> Meeting | None:
 
 
 def _of_chain(initial: Floats, transition: Floats, n: int) -> Meeting | None:
-    marginals = marginal_distributions(initial, transition, n)
+    known = settling_marginals(initial, transition, n)
+    # once they have settled all steps are alike backwards
+    marginals = np.concatenate([known.masses, known.masses[-1:]])[:n]
     if np.allclose(marginals, initial, rtol=1e-12, atol=0):
-        marginals = marginals[:2]  # stationary: backwards all steps are alike
+        marginals = marginals[:2]  # they had from the start
     # by Bayes' rule, the chain in reversed time; no row for a state without mass
     backwards = [
         np.divide(
@@ -78,25 +80,34 @@ def _of_chain(initial: Floats, transition: Floats, n: int) -> Meeting | None:
     ]
     if len(backwards) * len(initial) ** 4 > _MOST_NUMBERS:
         return None
-    left, right = _survival(backwards, n), _survival([transition], n)
-    left, right = (np.pad(one, (0, n - len(one)), "edge") for one in (left, right))
+    left = _survival(backwards, n, known.drift)
+    right = _survival([transition], n)
+    # further on both are level
+    m = min(n, len(left) + len(right))
+    left, right = (np.pad(one, (0, m - len(one)), "edge") for one in (left, right))
     # more than k differ, with the secret's own, if k or more do on both sides together:
     # l on the left and k - l or more on the right, or more than k on the left
     beyond = np.append(left[1:], left[-1])
-    both = np.maximum(fftconvolve(left[:-1] - left[1:], right)[:n], 0.0)
+    both = np.maximum(scipy.signal.fftconvolve(left[:-1] - left[1:], right)[:m], 0.0)
     count = np.minimum(1.0, both + beyond + _ROUNDED)
-    return Meeting(count, np.minimum(1.0, left + right - left * right + _ROUNDED))
+    distance = np.minimum(1.0, left + right - left * right + _ROUNDED)
+    return Meeting(*(np.pad(one, (0, n - m), "edge") for one in (count, distance)))
 
 
-def _survival(steps: Sequence[Floats], n: int) -> Floats:
-    """Bound how likely chains have not met after 0, 1, ... steps, at worst."""
+def _survival(steps: Sequence[Floats], n: int, drift: float = 0.0) -> Floats:
+    """Bound how likely chains have not met after 0, 1, ... steps, at worst.
+
+    The steps are known to a relative error of `drift`, beyond rounding.
+    """
     pairs = np.array([_apart(step) for step in steps])
     k = len(steps[0])
     states, found = 1.0 - np.eye(k), [1.0]
     # the worst step each time: exact where all of them are alike
     while len(found) < n and found[-1] > _ROUNDED:
         states = np.einsum("sabcd,cd->sab", pairs, states).max(axis=0)
-        found.append(min(found[-1], float(states.max()) * (1 + 1e-9) + _ROUNDED))
+        # what two states have beyond each other, and its total, drift by so much
+        rounded = _ROUNDED + 10 * drift * found[-1]
+        found.append(min(found[-1], float(states.max()) * (1 + 1e-9) + rounded))
     return np.array(found)
 
 

@@ -37,7 +37,7 @@ class MixingQuilts(SideQuilts):
     """
 
     def __init__(self, chain: Any) -> None:
-        super().__init__(chain.n_records, np.flatnonzero(chain._protected))
+        super().__init__(chain.n_records, chain._protected_records())
         self._chain = chain
         self.least_mass, self.gap = mixing(chain.transition)
 
@@ -47,6 +47,10 @@ class MixingQuilts(SideQuilts):
     # one bound for all pairs of values
     def _compared(self):
         return np.ones((1, 1, 1), dtype=bool)
+
+    @property
+    def _settled(self):
+        return 0
 
     def _bound(self, steps):
         # masses within 1 -+ r of the stationary ones: a log-ratio of at most

@@ -14,14 +14,10 @@ from skpuffer.scenarios._facts import MaxInfluence
 from skpuffer.scenarios.quilts._sides import SideQuilts
 from skpuffer.utils._plain import to_plain
 
-from ._chains import irreducible_stationary
+from ._chains import settling_marginals
 from ._mixing_quilts import MixingQuilts
 
 __all__ = ["ChainQuilts", "chain_influence"]
-
-#: Distributions of records that agree with the stationary one to this are taken for it.
-#: By the averaging that each step is, they never drift away again.
-_SETTLED = 1e-13
 
 
 class ChainQuilts(SideQuilts, kind="markov_chain"):
@@ -63,43 +59,21 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
         self._pairs = np.ones((k, k), bool) if pairs is None else np.array(pairs, bool)
         # pairs must look alike in both directions; a value and itself do
         self._pairs = (self._pairs | self._pairs.T) & ~np.eye(k, dtype=bool)
-        self._set_marginals()
-        if not self._concerned().any():
+        self._marginals = settling_marginals(self.initial, self.transition, n_records)
+        if not len(self._concerned()):
             raise ScenarioError(
                 "No protected record of the chain can have two different values, so "
                 "there is nothing to keep secret. Change the parameter 'initial', "
                 "'transition' or 'protected'."
             )
 
-    def _set_marginals(self):
-        """Set the marginals of the records until they settle, and their supports."""
-        # marginals q, qP, qP², ... until they agree with the stationary distribution,
-        # which stands for all that follow; supports in logic, as masses may underflow
-        q, step = self.initial, self.transition
-        settled = irreducible_stationary(step)
-        marginals, possible = [], []
-        on, arrows = q > 0, step > 0
-        self._drift = 0.0
-        for _ in range(self.n_records):
-            done = settled is not None and on.all()
-            if done and np.all(np.abs(q - settled) <= _SETTLED * settled):
-                break
-            marginals.append(q)
-            possible.append(on)
-            q, on = q @ step, on @ arrows
-        if len(marginals) < self.n_records:
-            marginals.append(settled)
-            possible.append(np.ones(len(q), dtype=bool))
-            self._drift = 2 * _SETTLED
-        self._marginals, self._possible = np.array(marginals), np.array(possible)
-
-    def _marginal(self, at):
-        at = np.minimum(at, len(self._marginals) - 1)
-        return self._marginals[at], self._possible[at]
+    @property
+    def _settled(self):
+        return len(self._marginals.masses)
 
     def _compared(self):
         # a value without probability at a time is no secret there
-        on = self._possible
+        on = self._marginals.possible
         return on[:, :, None] & on[:, None, :] & self._pairs
 
     def _power(self, max_lag):
@@ -150,25 +124,27 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
         # from the records at i - 1, i - 2, ... to the one at i
         powers, possible = self._power(max_lag)
         back = self._backward(
-            self._marginal(i - 1 - np.arange(max_lag)),
+            self._marginals.at(i - 1 - np.arange(max_lag)),
             (powers[:max_lag], possible[:max_lag]),
-            self._marginal(i),
+            self._marginals.at(i),
         )
         return measure.table(*back)
 
     def _before_each(self, measure, a):
         powers, possible = self._power(a)
         # from the record at t to the one at t + a, until marginals are stationary
-        at = np.arange(min(self.n_records - a, len(self._marginals)))
-        back = self._backward(
-            self._marginal(at), (powers[a - 1], possible[a - 1]), self._marginal(at + a)
+        at, marginals = (
+            np.arange(min(self.n_records - a, self._settled)),
+            self._marginals,
         )
+        step = powers[a - 1], possible[a - 1]
+        back = self._backward(marginals.at(at), step, marginals.at(at + a))
         return measure.table(*back)
 
     def _error(self, measure, i, steps):
         # as many products as lags, and as many again for the marginal
-        steps = steps + np.minimum(i, len(self._marginals))
-        return measure.error(len(self.initial), steps, self._drift)
+        steps = steps + np.minimum(i, self._settled)
+        return measure.error(len(self.initial), steps, self._marginals.drift)
 
     def approximate(self) -> MixingQuilts:
         """Return the same quilts with influences bounded by the mixing time."""
@@ -185,7 +161,7 @@ class ChainQuilts(SideQuilts, kind="markov_chain"):
             "initial": to_plain(self.initial),
             "transition": to_plain(self.transition),
             "n_records": self.n_records,
-            "protected": to_plain(np.flatnonzero(self._protected)),
+            "protected": to_plain(self._protected_records()),
             "pairs": to_plain(self._pairs),
         }
 

@@ -2,8 +2,9 @@
 
 import math
 from abc import abstractmethod
+from bisect import bisect_left
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,6 +26,9 @@ _SAME = 1e-12
 #: Lags that are searched to begin with.
 _FIRST_LAG = 256
 
+#: Lags up to which records near an end are told apart to begin with.
+_FIRST_END = 64
+
 
 class SideQuilts(Quilts):
     """Quilts {i - a, i + b}, {i - a}, {i + b} of a sequence, and the trivial one.
@@ -32,7 +36,8 @@ class SideQuilts(Quilts):
     Near are the records strictly between, and all beyond an end without a quilt. Both
     the influence and the number of near records are monotone in a and b, which makes
     the search fast: a branch-and-bound over blocks of (a, b) for one record, and
-    records only as long as no quilt known is good enough for them.
+    records only as long as no quilt known is good enough for them. Records whose laws
+    have settled are alike, so what it takes does not grow with their number.
 
     Parameters
     ----------
@@ -48,9 +53,10 @@ class SideQuilts(Quilts):
             self._protected[:] = False
             self._protected[np.asarray(protected, dtype=int)] = True
         self._known = {}  # quilts that were the best of some record
+        self._secret = None  # positions of the records that have something to hide
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_known": {}}
+        return {**self.__dict__, "_known": {}, "_secret": None}
 
     @property
     def smallest(self) -> float:
@@ -88,30 +94,41 @@ class SideQuilts(Quilts):
     def _error(self, measure, i, steps):
         """Bound of the numerical error, added to influences."""
 
+    @property
+    @abstractmethod
+    def _settled(self):
+        """Number of records after which all are alike: their laws, pairs and errors."""
+
+    def _protected_records(self):
+        """Positions of the protected records, or None if all are."""
+        return None if self._protected.all() else np.flatnonzero(self._protected)
+
     def _concerned(self):
-        """Mask of the protected records that have two values to keep apart."""
-        some = self._compared().any(axis=(1, 2))
-        # tables are listed until they settle; the last holds for all that follow
-        at = np.minimum(np.arange(self.n_records), len(some) - 1)
-        return self._protected & some[at]
+        """Positions of the protected records that have two values to keep apart."""
+        if self._secret is None:
+            some = self._compared().any(axis=(1, 2))
+            secret = self._protected.copy()
+            # tables are listed until they settle; the last holds for all that follow
+            secret[: len(some)] &= some[: self.n_records]
+            secret[len(some) :] &= some[-1]
+            self._secret = np.flatnonzero(secret)
+        return self._secret
 
     # -- one quilt, all records ------------------------------------------------------
 
     def _of_quilt(self, measure, a, b):
-        """Max-influence of each record on the quilt at lags (a, b); inf if none."""
+        """Max-influences of the records on the quilt at lags (a, b)."""
         return MEMORY.found(
             (self,), ("of", measure, a, b), lambda: self._find(measure, a, b)
         )
 
     def _find(self, measure, a, b):
         """Max-influences of the quilt at lags (a, b), computed."""
-        n = self.n_records
-        found = np.full(n, math.inf)
         # records that have one a before them and one b after
         start = 0 if a is None else a
-        stop = n if b is None else n - b
+        stop = self.n_records if b is None else self.n_records - b
         if start >= stop:
-            return found
+            return _InfluenceOfEach(start, start, np.array([math.inf]))
         if a is None:
             one = measure.one(self._after(measure, b)[b - 1])[None]
         else:
@@ -121,16 +138,15 @@ class SideQuilts(Quilts):
             else:
                 # given the record the two sides of a chain are independent
                 one = measure.joint(before, self._after(measure, b)[b - 1][None])
-        at = np.arange(start, stop)
         compared = self._compared()
-        # beyond both of these nothing changes any more from record to record
-        distinct = min(len(at), max(len(one), len(compared) - start))
-        one = one[np.minimum(np.arange(distinct), len(one) - 1)]
-        mask = compared[np.minimum(start + np.arange(distinct), len(compared) - 1)]
+        # beyond all of these nothing changes any more from record to record
+        distinct = max(len(one), len(compared) - start, self._settled + 1 - start)
+        distinct = np.arange(min(stop - start, distinct))
+        one = one[np.minimum(distinct, len(one) - 1)]
+        mask = compared[np.minimum(start + distinct, len(compared) - 1)]
         value = np.where(mask, one, -math.inf).max(axis=(1, 2))
-        value = value[np.minimum(np.arange(len(at)), distinct - 1)]
-        found[at] = value + self._error(measure, at, max(a or 0, b or 0))
-        return found
+        value = value + self._error(measure, start + distinct, max(a or 0, b or 0))
+        return _InfluenceOfEach(start, stop, value)
 
     def influence(
         self, index: int, a: int | None, b: int | None, order: float | str = math.inf
@@ -152,7 +168,7 @@ class SideQuilts(Quilts):
         """
         if a is None and b is None:
             return 0.0
-        return float(self._of_quilt(self._measure(order), a, b)[index])
+        return float(self._of_quilt(self._measure(order), a, b).at(index))
 
     def size(self, index: Any, a: Any, b: Any) -> Any:
         """Return the number of near records, the protected one among them."""
@@ -197,8 +213,10 @@ class SideQuilts(Quilts):
             if len(tables) == 2:
                 sides = tables["a"], tables["b"]
                 best = self._descend(measure, cost, i, mask, sides, best, ceiling)
-            # quilts further away have more near records than are worth their cost
-            if lag >= far or cost(np.array([lag + 1]))[0] >= min(best[0], ceiling):
+            # quilts further away have more near records than are worth their cost, or
+            # an influence that is known no better
+            beyond = self._error(measure, i, lag + 1) + cost(np.array([lag + 1]))[0]
+            if lag >= far or beyond >= min(best[0] * (1 - _SAME), ceiling):
                 return best
             lag = min(4 * lag, far)
 
@@ -254,54 +272,180 @@ class SideQuilts(Quilts):
         n = self.n_records
         cost = _Remembered(cost, n)
         limit = n if max_distance is None else max_distance
-        index = np.arange(n)
-        # the trivial quilt bounds the price of every record
-        whole = float(cost(np.array([n]))[0])
-        concerned = self._concerned()
-        prices = np.where(concerned, whole, -math.inf)
-        chosen = np.full(n, -1)
         known = list(self._known.get((measure, limit), ()))
-
-        def try_quilt(number):
-            a, b = known[number]
-            influence = self._of_quilt(measure, a, b)
-            sizes = np.broadcast_to(self.size(index, a, b), (n,))
-            on = np.flatnonzero(influence < prices)
-            price = influence[on] + cost(sizes[on])
-            better = price < prices[on]
-            prices[on[better]] = price[better]
-            chosen[on[better]] = number
-
-        # `prices` bounds every record's price from above, by the quilts known so far;
-        # `needed` is the largest price that a search found some record to need
-        for number in range(len(known)):
-            try_quilt(number)
+        # bounds of every record's price from above, by the quilts known so far
+        prices = _Prices(self, measure, cost, known)
+        # the largest price that a search found some record to need
         needed = -math.inf
         # begin in the middle, whose quilt is good for most others
-        middle = np.flatnonzero(concerned)
-        at = int(middle[len(middle) // 2])
+        secret = self._concerned()
+        at = int(secret[len(secret) // 2])
+        price, number = prices.of(at)
         for _ in range(_MAX_SEARCHES):
-            if prices[at] > needed * (1 + _SAME):
-                price, a, b = self._search(measure, cost, at, limit, ceiling)
-                needed = max(needed, min(price, float(prices[at])))
-                if price < prices[at] * (1 - _SAME) and (a, b) not in known:
-                    known.append((a, b))
-                    try_quilt(len(known) - 1)
+            if price > needed * (1 + _SAME):
+                found, a, b = self._search(measure, cost, at, limit, ceiling)
+                needed = max(needed, min(found, price))
+                if found < price * (1 - _SAME) and (a, b) not in prices.known:
+                    prices.add(a, b)
             # done once no record may need more than one is known to need
-            at = int(np.argmax(prices))
-            if prices[at] <= needed * (1 + _SAME) or needed > ceiling:
+            at, price, number = prices.largest()
+            if price <= needed * (1 + _SAME) or needed > ceiling:
                 break
-        self._known[measure, limit] = known
-        a, b = (None, None) if chosen[at] < 0 else known[chosen[at]]
+        self._known[measure, limit] = prices.known
+        a, b = (None, None) if number is None else prices.known[number]
         quilt = [] if a is None else [at - a]
         quilt += [] if b is None else [at + b]
         return QuiltChoice(
-            float(prices[at]),
+            price,
             float(self.size(at, a, b)),
-            0.0 if not quilt else float(self._of_quilt(measure, a, b)[at]),
+            0.0 if not quilt else float(self._of_quilt(measure, a, b).at(at)),
             at,
             tuple(quilt),
         )
+
+
+class _InfluenceOfEach(NamedTuple):
+    """Max-influence of each record on a quilt, which all from `start` to `stop` have.
+
+    The last of the values, which begin with that of the record `start`, holds for all
+    that follow.
+    """
+
+    start: int
+    stop: int
+    values: Floats
+
+    def at(self, index: Any) -> Any:
+        """Max-influence of records; infinite where there is no such quilt."""
+        place = np.clip(index - self.start, 0, len(self.values) - 1)
+        inside = (index >= self.start) & (index < self.stop)
+        return np.where(inside, self.values[place], math.inf)
+
+
+class _Prices:
+    """Bounds of the records' prices by the quilts known, for all of a sequence at once.
+
+    Records near an end are listed one by one. Those between are alike, except for how
+    far the ends are. There a quilt of two sides costs the same for all of them, one on
+    the later side more from record to record, and one on the earlier side less: the
+    dearest is found by bisection.
+
+    Parameters
+    ----------
+    quilts : SideQuilts
+    measure : RenyiInfluence or VariationInfluence
+    cost : callable
+        Of sizes; non-decreasing.
+    known : list of (a, b)
+        Lags, to begin with.
+    """
+
+    def __init__(self, quilts: Any, measure: Any, cost: Any, known: list[Any]) -> None:
+        self.quilts, self.measure, self.cost = quilts, measure, cost
+        self.known: list[tuple[int | None, int | None]] = known
+        self.secret = quilts._concerned()
+        # the trivial quilt bounds the price of every record
+        self.whole = float(cost(np.array([quilts.n_records]))[0])
+        self._list_ends(_FIRST_END)
+
+    def _list_ends(self, reach: int) -> None:
+        """List the records that quilts with lags up to `reach` tell from others."""
+        n, secret = self.quilts.n_records, self.secret
+        self.reach = max([reach, *(lag or 0 for pair in self.known for lag in pair)])
+        self.first = int(np.searchsorted(secret, self.quilts._settled + self.reach))
+        self.last = int(np.searchsorted(secret, n - self.reach))
+        self.last = max(self.first, self.last)
+        self.ends = np.concatenate([secret[: self.first], secret[self.last :]])
+        # bounds of those at the ends, and the numbers of the quilts these are of
+        self.prices = np.full(len(self.ends), self.whole)
+        self.chosen = np.full(len(self.ends), -1)
+        # of each quilt the influence of a record between, the part of its size that
+        # does not depend on the record, and the part that does: 1, 0 or -1 times its
+        # position
+        self.between = np.empty((0, 3))
+        for number in range(len(self.known)):
+            self._meet(number)
+
+    def _meet(self, number: int) -> None:
+        """Lower the bounds at the ends by those of one quilt, and take note of it."""
+        a, b = self.known[number]
+        size, of_quilt = self.quilts.size, self.quilts._of_quilt(self.measure, a, b)
+        influence = of_quilt.at(self.ends)
+        on = np.flatnonzero(influence < self.prices)
+        sizes = np.broadcast_to(size(self.ends, a, b), self.ends.shape)[on]
+        prices = influence[on] + self.cost(sizes)
+        better = prices < self.prices[on]
+        self.prices[on[better]] = prices[better]
+        self.chosen[on[better]] = number
+        start = size(0, a, b)
+        row = float(of_quilt.values[-1]), start, size(1, a, b) - start
+        self.between = np.vstack([self.between, row])
+
+    def add(self, a: int | None, b: int | None) -> None:
+        """Add the quilt at lags (a, b) to those known."""
+        self.known.append((a, b))
+        if max(a or 0, b or 0) > self.reach:
+            self._list_ends(2 * max(a or 0, b or 0))
+        else:
+            self._meet(len(self.known) - 1)
+
+    def of(self, index: int) -> tuple[float, int | None]:
+        """Bound of one record's price, and the number of its quilt; None if trivial."""
+        place = int(np.searchsorted(self.secret, index))
+        if self.first <= place < self.last:
+            prices = self._prices_between(place)
+            number = int(np.argmin(prices)) if len(prices) else 0
+            if len(prices) and prices[number] < self.whole:
+                return float(prices[number]), number
+            return self.whole, None
+        if place >= self.last:
+            place -= self.last - self.first
+        number = int(self.chosen[place])
+        return float(self.prices[place]), None if number < 0 else number
+
+    def largest(self) -> tuple[int, float, int | None]:
+        """First record with the largest bound, that bound and its quilt's number."""
+        candidates = []
+        if len(self.ends):
+            candidates.append(int(self.ends[np.argmax(self.prices)]))
+        if self.first < self.last:
+            candidates.append(int(self.secret[self._dearest_between()]))
+        found = [(*self.of(index), index) for index in sorted(candidates)]
+        price, number, index = max(found, key=lambda one: one[0])
+        return index, price, number
+
+    def _prices_between(self, place: int) -> Floats:
+        """Price of a record between the ends by each of the quilts known."""
+        influence, start, slope = self.between.T
+        sizes = (start + slope * self.secret[place]).astype(np.int64)
+        return influence + self.cost(sizes)
+
+    def _dearest_between(self) -> int:
+        """First place, between the ends, of a record with the largest bound."""
+        later = self.between[:, 2] > 0
+
+        def parts(place: int) -> tuple[float, float]:
+            # what grows from record to record, and what does not
+            prices = self._prices_between(place)
+            rest = prices[~later].min(initial=self.whole)
+            return float(prices[later].min(initial=math.inf)), float(rest)
+
+        def has_crossed(place: int) -> bool:
+            growing, rest = parts(place)
+            return growing >= rest
+
+        # usually from the first of them on, as quilts of one side are for the ends
+        if has_crossed(self.first):
+            return self.first
+        between = range(self.first, self.last)
+        crossed = self.first + bisect_left(between, True, key=has_crossed)
+        # the bound grows before, and falls from there on
+        before = parts(crossed - 1)[0]
+        if crossed < self.last and parts(crossed)[1] > before:
+            return crossed
+        between = range(self.first, crossed - 1)
+        place = bisect_left(between, before, key=lambda place: parts(place)[0])
+        return self.first + place
 
 
 class _Remembered:
@@ -309,11 +453,16 @@ class _Remembered:
 
     def __init__(self, cost: Callable[[Floats], Floats], n: int):
         self._cost = cost
-        self._known = np.full(n + 1, math.nan)
+        # zeros, of which the system hands out no more than is touched
+        self._known = np.zeros(n + 1)
+        self._asked = np.zeros(n + 1, dtype=bool)
 
     def __call__(self, sizes: Indices) -> Floats:
-        new = np.isnan(self._known[sizes])
+        new = ~self._asked[sizes]
         if new.any():
-            asked = np.unique(np.asarray(sizes)[new])
+            # sorted, as a search for equal ones by hashes takes longer
+            asked = np.sort(np.asarray(sizes)[new])
+            asked = asked[np.diff(asked, prepend=-1) > 0]
             self._known[asked] = self._cost(asked.astype(float))
+            self._asked[asked] = True
         return self._known[sizes]
