@@ -11,40 +11,6 @@ least cost in several dimensions come from POT where it is installed and from Sc
 otherwise, and are then made exact.
 """
 
-from ._bottleneck import BottleneckResult, bottleneck_distance, bottleneck_transport
-from ._continuous import continuous_near_radius, continuous_wasserstein
-from ._dkw import Ball, Box, dkw_sliced_distances
-from ._entropic import entropic_distance
-from ._gaussian import gaussian_wasserstein
-from ._gaussian_near import gaussian_near_radius
-from ._image import near_plan_in_image
-from ._line import quantile_coupling, wasserstein_distance
-from ._near import NearResult, near_radius, near_transport
-from ._plan import TransportPlan, transport_distance, transport_plan
-from ._profile import SliceProfile
-from ._sliced import sliced_distances
+import lazy_loader as lazy
 
-__all__ = [
-    "Ball",
-    "BottleneckResult",
-    "Box",
-    "NearResult",
-    "SliceProfile",
-    "TransportPlan",
-    "bottleneck_distance",
-    "bottleneck_transport",
-    "continuous_near_radius",
-    "continuous_wasserstein",
-    "dkw_sliced_distances",
-    "entropic_distance",
-    "gaussian_near_radius",
-    "gaussian_wasserstein",
-    "near_plan_in_image",
-    "near_radius",
-    "near_transport",
-    "quantile_coupling",
-    "sliced_distances",
-    "transport_distance",
-    "transport_plan",
-    "wasserstein_distance",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -148,12 +148,13 @@ def bottleneck_transport(
 
     Notes
     -----
-    Only pairs within the distance under test are held, so the distance is often exact
-    for distributions of many atoms. Where more than `max_cells` pairs are that close,
-    both distributions are rounded to the centres of the finest grid that leaves at most
-    `max_cells` pairs of cells, and what the rounding moved the atoms by is added: at
-    most ``h * d**(1 / ord)`` for a grid of width h, by the triangle inequality for
-    W_inf.
+    Only pairs within the distance under test are held, and of many a few for each atom:
+    those a flow needs. So the distance is often exact for distributions of many atoms.
+    Where more than `max_cells` pairs are that close and a few do not let all mass
+    through that all of them might, both distributions are rounded to the centres of
+    the finest grid that leaves at most `max_cells` pairs of cells, and what the
+    rounding moved the atoms by is added: at most ``h * d**(1 / ord)`` for a grid of
+    width h, by the triangle inequality for W_inf.
 
     The search goes from below. A distance that does not let all mass through leaves a
     set of atoms that holds more mass than its neighbours, and W_inf is at least the

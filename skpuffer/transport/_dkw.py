@@ -61,6 +61,26 @@ class Ball:
         room = _ROOM * (self.radius + float(np.abs(center).max()))
         return bool(np.all(lengths <= self.radius + room))
 
+    def project(self, points: Floats) -> Floats:
+        """Return the nearest point within, for each of the points.
+
+        Parameters
+        ----------
+        points : ndarray of shape (dim,) or (n_points, dim)
+
+        Returns
+        -------
+        ndarray of the same shape
+            Points that are within stay as they are, to the last digit.
+        """
+        center = _vector(points.shape[-1], center=self.center)
+        away = points - center
+        # one that is infinitely far has no direction, and stays what it is: not finite
+        with np.errstate(invalid="ignore", over="ignore"):
+            lengths = np.linalg.norm(away, axis=-1, keepdims=True)
+            nearer = center + away * (self.radius / np.maximum(lengths, self.radius))
+        return np.asarray(np.where(lengths <= self.radius, points, nearer))
+
 
 @dataclass(frozen=True)
 class Box:
@@ -226,8 +246,8 @@ def _vector(dim: int, **named: ArrayLike) -> Floats:
     array = np.asarray(raw, dtype=float)
     if array.shape not in ((), (1,), (dim,)):
         raise ValueError(
-            f"The parameter {name!r} must be a number or have shape ({dim},), as the "
-            f"profile has {dim} coordinates. Got shape {array.shape}."
+            f"The parameter {name!r} must be a number or have shape ({dim},), for "
+            f"{dim} coordinates. Got shape {array.shape}."
         )
     return np.broadcast_to(array, (dim,))
 

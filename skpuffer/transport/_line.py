@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skpuffer.utils._checks import check_at_least_one
-from skpuffer.utils._types import Floats, Indices, Integers
+from skpuffer.utils._types import Floats, Integers
 
-from ._masses import common_masses
+from ._buckets import gap_by_buckets
+from ._masses import MeantMasses, in_one_unit, read_masses
+from ._match import match
 
 _BLOCK = 16384  # atoms handled at once: the temporaries stay in cache
 _STRETCH = 256  # atoms whose gaps are bounded together before they are computed
@@ -83,10 +85,16 @@ def wasserstein_distance(
     order = check_at_least_one(p=p)
     x = _values(u_values=u_values)
     y = _values(v_values=v_values)
+    a = read_masses(len(x), u_weights=u_weights)
+    b = read_masses(len(y), v_weights=v_weights)
+    if math.isinf(order):
+        largest = gap_by_buckets(x, a, y, b)
+        if largest is not None:
+            return largest
     mass = None
     # Without weights, by far the most frequent case, no masses need be made.
     if u_weights is None and v_weights is None:
-        x, y = np.sort(x), np.sort(y)
+        x, y = (np.sort(values).astype(float, copy=False) for values in (x, y))
         _check_ends(x, y)
         largest = _largest_gap(x, y)
         if math.isinf(order) or largest == 0:
@@ -95,11 +103,11 @@ def wasserstein_distance(
         if len(x) == len(y):
             gaps = np.abs(x - y)
         else:
-            i, j, mass = _match(*common_masses(len(x), None, len(y), None))
+            i, j, mass = match(*in_one_unit(a, b))
             gaps = np.abs(x[i] - y[j])
     else:
-        x, a, y, b = _atoms(x, u_weights, y, v_weights)
-        i, j, mass = _match(a, b)
+        x, masses_u, y, masses_v = _sorted(x, a, y, b)
+        i, j, mass = match(masses_u, masses_v)
         gaps = np.abs(x[i] - y[j])
         largest = float(gaps.max())
         if math.isinf(order) or largest == 0:
@@ -161,7 +169,7 @@ def quantile_coupling(
     x, a, y, b = _atoms(x, u_weights, y, v_weights)
     x, a = _merge(x, a)
     y, b = _merge(y, b)
-    i, j, mass = _match(a, b)
+    i, j, mass = match(a, b)
     return x[i], y[j], _shares(mass)
 
 
@@ -173,7 +181,10 @@ def _shares(mass: Integers) -> Floats:
 
 def _values(**named: ArrayLike) -> Floats:
     ((name, raw),) = named.items()
-    values = np.asarray(raw, dtype=float)
+    values = np.asarray(raw)
+    # those of single precision stay so until few are left, or all are sorted
+    if values.dtype != np.float32:
+        values = values.astype(float, copy=False)
     if values.ndim != 1 or len(values) == 0:
         raise ValueError(
             f"The parameter {name!r} must be a non-empty one-dimensional array. Got "
@@ -196,9 +207,18 @@ def _atoms(
     x: Floats, u_weights: ArrayLike | None, y: Floats, v_weights: ArrayLike | None
 ) -> tuple[Floats, Integers, Floats, Integers]:
     """Return sorted atoms and their integer masses, without the atoms of mass zero."""
-    a, b = common_masses(len(x), u_weights, len(y), v_weights)
+    a = read_masses(len(x), u_weights=u_weights)
+    b = read_masses(len(y), v_weights=v_weights)
+    return _sorted(x, a, y, b)
+
+
+def _sorted(
+    x: Floats, u_masses: MeantMasses, y: Floats, v_masses: MeantMasses
+) -> tuple[Floats, Integers, Floats, Integers]:
+    a, b = in_one_unit(u_masses, v_masses)
     first, second = np.argsort(x), np.argsort(y)
-    x, a, y, b = x[first], a[first], y[second], b[second]
+    x, y = (values.astype(float, copy=False) for values in (x[first], y[second]))
+    a, b = a[first], b[second]
     _check_ends(x, y)
     return x[a > 0], a[a > 0], y[b > 0], b[b > 0]
 
@@ -207,31 +227,6 @@ def _merge(x: Floats, a: Integers) -> tuple[Floats, Integers]:
     # runs of equal sorted values start where the difference to the last is not zero
     starts = np.flatnonzero(np.diff(x, prepend=-np.inf))
     return x[starts], np.add.reduceat(a, starts)
-
-
-def _match(a: Integers, b: Integers) -> tuple[Indices, Indices, Integers]:
-    """Couple integer masses of equal totals in order.
-
-    Returns
-    -------
-    i, j : ndarray of shape (k,)
-        Indices of the atoms that meet.
-    mass : ndarray of shape (k,)
-        What they share, above zero, in the integers of `a` and `b`.
-    """
-    # North-west corner rule, all steps at once: along the common axis of cumulative
-    # mass each atom occupies an interval, and between two successive ends of intervals
-    # one atom of either distribution meets one of the other.
-    ends = np.concatenate([np.cumsum(a), np.cumsum(b)])
-    order = np.argsort(ends, kind="stable")  # merges two sorted runs in linear time
-    ends = ends[order]
-    last = np.append(ends[1:] != ends[:-1], True)
-    mass = np.diff(ends[last], prepend=0)
-    # The atom at the start of a share has as its index the number of atoms of the same
-    # distribution that ended before; the two numbers add up to `ended`.
-    ended = np.append(0, np.flatnonzero(last)[:-1] + 1)
-    i = np.append(0, np.cumsum(order < len(a)))[ended]
-    return i, ended - i, mass
 
 
 def _largest_gap(x: Floats, y: Floats) -> float:

@@ -7,7 +7,10 @@ compares masses afterwards compares integers.
 """
 
 import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from numbers import Rational
 
 import numpy as np
@@ -21,6 +24,96 @@ from skpuffer.utils._types import Floats, Indices, Integers
 _LARGEST_DENOMINATOR = 10**7
 # Sums of int64 masses stay clear of overflow below this total; above, Python integers.
 _INT64_TOTAL = 2**62
+# Bits of a float: integers of as many are added up exactly.
+_MANTISSA = 53
+# Weights handled at once: the temporaries stay in cache.
+_BLOCK = 65536
+
+
+@dataclass(frozen=True, eq=False)
+class MeantMasses:
+    """Masses of one distribution, each an integer in a unit of its own.
+
+    Parameters
+    ----------
+    n : int
+        Number of atoms.
+    raw : ndarray of shape (n,), or None
+        Integers; floats that are meant at their exact binary value; or None for a count
+        of one each.
+    """
+
+    n: int
+    raw: Integers | Floats | None
+
+    @property
+    def adds_exactly(self) -> bool:
+        """Whether `sums` are exact, as those of few enough bits are."""
+        if self.raw is None:
+            return True
+        if self.raw.dtype == float:
+            return True
+        return self.raw.dtype != object and int(self.raw.sum()) < 2**_MANTISSA
+
+    def of(self, atoms: Indices) -> Integers:
+        """Masses of some atoms."""
+        if self.raw is None:
+            return np.ones(len(atoms), dtype=np.int64)
+        some = self.raw[atoms]
+        return _from_binary(some, self._exponents[0]) if some.dtype == float else some
+
+    def lowest_terms(self) -> tuple[Integers, int]:
+        """All masses without common factor, and their sum."""
+        masses = self.of(np.arange(self.n))
+        if self.raw is not None:
+            # as the common total of two distributions is a multiple of both
+            masses = masses // np.gcd.reduce(masses)
+        return masses, int(masses.sum())
+
+    def sums(self, group: Indices, size: int) -> Integers:
+        """Sums of the masses by group, exact where `adds_exactly`.
+
+        Parameters
+        ----------
+        group : ndarray of int of shape (n,)
+            From 0 to `size`.
+        size : int
+        """
+        if self.raw is not None and self.raw.dtype == float:
+            return self._float_sums(self.raw, group, size)
+        sums = np.zeros(size, dtype=np.int64)
+        for part in self._blocks():
+            weights = None if self.raw is None else self.raw[part]
+            sums += np.bincount(group[part], weights, size).astype(np.int64)
+        return sums
+
+    def _float_sums(self, raw: Floats, group: Indices, size: int) -> Integers:
+        # By digits, from the first on, of so few bits that floats hold sums of all.
+        bits = _MANTISSA - self.n.bit_length()
+        lowest, highest = self._exponents
+        places = highest - lowest + _MANTISSA
+        digits = np.zeros((-(-places // bits), size))
+        for part in self._blocks():
+            rest = np.ldexp(raw[part], -highest)
+            for sums in digits:
+                rest *= 2.0**bits
+                digit = np.floor(rest)
+                sums += np.bincount(group[part], digit, size)
+                rest -= digit
+        whole: Integers = np.zeros(size, dtype=object)
+        for sums in digits:
+            whole = (whole << bits) + sums.astype(np.int64).astype(object)
+        return whole >> (len(digits) * bits - places)
+
+    @cached_property
+    def _exponents(self) -> tuple[int, int]:
+        """Least and largest binary exponent of the floats above zero."""
+        raw = np.asarray(self.raw)
+        ends = raw.min(where=raw > 0, initial=1), raw.max()
+        return math.frexp(ends[0])[1], math.frexp(ends[1])[1]
+
+    def _blocks(self) -> Iterator[slice]:
+        return (slice(k, k + _BLOCK) for k in range(0, self.n, _BLOCK))
 
 
 def common_masses(
@@ -58,10 +151,16 @@ def common_masses(
     were meant to agree and differ by round-off then leave a sliver of mass, which can
     only enlarge W_inf.
     """
-    a, total_a = integer_masses(n, u_weights=u_weights)
-    b, total_b = integer_masses(m, v_weights=v_weights)
+    return in_one_unit(
+        read_masses(n, u_weights=u_weights), read_masses(m, v_weights=v_weights)
+    )
+
+
+def in_one_unit(a: MeantMasses, b: MeantMasses) -> tuple[Integers, Integers]:
+    """Return the masses of two distributions as integers of one sum."""
+    (ours, total_a), (theirs, total_b) = a.lowest_terms(), b.lowest_terms()
     total = math.lcm(total_a, total_b)
-    return rescale(a, total_a, total), rescale(b, total_b, total)
+    return rescale(ours, total_a, total), rescale(theirs, total_b, total)
 
 
 def rescale(masses: Integers, old_total: int, total: int) -> Integers:
@@ -71,24 +170,24 @@ def rescale(masses: Integers, old_total: int, total: int) -> Integers:
 
 def integer_masses(n: int, **named: ArrayLike | None) -> tuple[Integers, int]:
     """Return the one named weights as integers without common factor, and their sum."""
+    return read_masses(n, **named).lowest_terms()
+
+
+def read_masses(n: int, **named: ArrayLike | None) -> MeantMasses:
+    """Return what the one named weights mean."""
     ((name, raw),) = named.items()
     if raw is None:
-        return np.ones(n, dtype=np.int64), n
+        return MeantMasses(n, None)
     values = np.asarray(raw)
     if values.dtype == object and all(isinstance(w, Rational) for w in values.flat):
-        masses = _from_rationals(n, values, name)
-    else:
-        check_masses(n, **named)  # type: ignore[arg-type] # neither `tol` nor `counts`
-        if np.issubdtype(values.dtype, np.integer):
-            small = values.sum(dtype=float) < _INT64_TOTAL
-            masses = values.astype(np.int64 if small else object)
-        else:
-            values = values.astype(float)
-            counts = _from_denominator(values)
-            masses = _from_binary(values) if counts is None else counts
-    # In lowest terms, as the common total of two distributions is a multiple of both.
-    masses = masses // np.gcd.reduce(masses)
-    return masses, int(masses.sum())
+        return MeantMasses(n, _from_rationals(n, values, name))
+    check_masses(n, **named)  # type: ignore[arg-type] # neither `tol` nor `counts`
+    if np.issubdtype(values.dtype, np.integer):
+        small = values.sum(dtype=float) < _INT64_TOTAL
+        return MeantMasses(n, values.astype(np.int64 if small else object, copy=False))
+    values = values.astype(float, copy=False)
+    counts = _from_denominator(values)
+    return MeantMasses(n, values if counts is None else counts)
 
 
 def _from_rationals(n: int, values: NDArray[np.object_], name: str) -> Integers:
@@ -118,29 +217,39 @@ def _from_rationals(n: int, values: NDArray[np.object_], name: str) -> Integers:
 def _from_denominator(values: Floats) -> Indices | None:
     """Return counts with ``counts / counts.sum() == values`` to round-off, or None."""
     denominator = 1
-    while True:
-        # Each weight within 4 units of round-off of a multiple of 1 / denominator?
-        counts = np.rint(values * denominator)
-        off = np.abs(values * denominator - counts) > 4 * np.finfo(float).eps * counts
-        if not off.any():
-            break
+    while (stray := _first_off(values, denominator)) is not None:
         # The first weight that is off says by which factor to refine.
-        stray = Fraction(values[off.argmax()]).limit_denominator(_LARGEST_DENOMINATOR)
-        finer = math.lcm(denominator, stray.denominator)
+        fraction = Fraction(stray).limit_denominator(_LARGEST_DENOMINATOR)
+        finer = math.lcm(denominator, fraction.denominator)
         if finer == denominator or finer > _LARGEST_DENOMINATOR:
             return None
         denominator = finer
+    counts = np.rint(values * denominator)
     counts = counts.astype(np.int64)
     # no such reading for weights whose counts would not make a distribution
     return counts if counts.sum() == denominator else None
 
 
-def _from_binary(values: Floats) -> Integers:
-    """Return the exact binary values of floats, over their common power of two."""
+def _first_off(values: Floats, denominator: int) -> float | None:
+    """Return the first value that is no multiple of 1 / denominator to round-off."""
+    for start in range(0, len(values), _BLOCK):
+        block = values[start : start + _BLOCK]
+        scaled = block * denominator
+        counts = np.rint(scaled)
+        off = np.abs(scaled - counts) > 4 * np.finfo(float).eps * counts
+        if off.any():
+            return float(block[off.argmax()])
+    return None
+
+
+def _from_binary(values: Floats, lowest: int) -> Integers:
+    """Return the exact binary values of floats whose exponents are at least `lowest`.
+
+    They are in units of the last place of the lowest.
+    """
     # value = (mantissa * 2^53) * 2^(exponent - 53), the first factor an integer.
     mantissa, exponent = np.frexp(values)
-    # Zero has any exponent: one that does not enlarge the common denominator.
-    exponent[values == 0] = exponent.max()
-    mantissa = np.ldexp(mantissa, 53).astype(np.int64).astype(object)
-    integers: Integers = mantissa << (exponent - exponent.min()).astype(object)
+    exponent[values == 0] = lowest
+    mantissa = np.ldexp(mantissa, _MANTISSA).astype(np.int64).astype(object)
+    integers: Integers = mantissa << (exponent - lowest).astype(object)
     return integers

@@ -23,8 +23,9 @@ from skpuffer.utils._types import Booleans, Floats, Indices, Integers
 
 from ._bottleneck import bottleneck_distance
 from ._flow import send
-from ._line import _match, _shares, wasserstein_distance
+from ._line import _shares, wasserstein_distance
 from ._masses import common_masses
+from ._match import match
 from ._points import check_points, finest_grid, merge, round_to_grid
 
 __all__ = ["TransportPlan", "transport_distance", "transport_plan"]
@@ -206,7 +207,7 @@ def transport_plan(
     # Theorem 2.18), and no solver is asked.
     optimal = True
     if U.shape[1] == 1 and not callable(cost) and cost >= 1:
-        i, j, counts = _match(a, b)
+        i, j, counts = match(a, b)
     elif len(U) * len(V) <= max_cells:
         costs = _costs(U, V, cost, ord, scale)
         i, j, counts, optimal = _cheapest(costs, a, b, solver)
@@ -361,7 +362,7 @@ def _cheapest(
     np.subtract.at(rest_a, i, counts)
     np.subtract.at(rest_b, j, counts)
     left, right = np.flatnonzero(rest_a), np.flatnonzero(rest_b)
-    k, m, more = _match(rest_a[left], rest_b[right])
+    k, m, more = match(rest_a[left], rest_b[right])
     lost = float(more.sum()) / float(a.sum())
     return (
         np.concatenate([i, left[k]]),
@@ -442,9 +443,9 @@ def _by_cells(
     pieces = []
     for cell, masses, order in ((i, a, order_u), (j, b, order_v)):
         by_cell = np.argsort(cell, kind="stable")
-        atom, pair, piece = _match(masses[order], counts[by_cell])
+        atom, pair, piece = match(masses[order], counts[by_cell])
         by_pair = np.argsort(by_cell[pair], kind="stable")
         pieces.append((order[atom][by_pair], piece[by_pair]))
     (atoms_u, pieces_u), (atoms_v, pieces_v) = pieces
-    k, m, counts = _match(pieces_u, pieces_v)
+    k, m, counts = match(pieces_u, pieces_v)
     return atoms_u[k], atoms_v[m], counts

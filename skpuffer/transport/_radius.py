@@ -7,21 +7,21 @@ library offers it: POT returns NaN for an infinite order.
 import math
 
 import numpy as np
-from scipy.spatial import KDTree
 
 from skpuffer.utils._types import Floats, Indices, Integers
 
 from ._flow import send
 from ._points import finest_grid, merge, round_to_grid
+from ._reach import Reach, nearest, norms
 
 # Distances this close count as equal, so that ties survive the round-off of the norm.
 _TIE = 1e-12
 # Lower bounds from minimum cuts nearly always meet the radius in fewer steps than this;
 # after that every other step bisects, which bounds the number of steps for any atoms.
 _CUTS_ALONE = 12
-# With more pairs than this multiple of those that may be held, few are likely to be
-# close, and counting those alone would take longer than the whole answer on a grid.
-_WORTH_COUNTING = 40
+# With more pairs than this multiple of those that may be held, finding the few that
+# matter would take longer than the whole answer on a grid.
+_WORTH_SEARCHING = 400
 
 
 def smallest_radius(
@@ -79,7 +79,7 @@ def smallest_radius(
     # roundings, keeps the same mass within the sum of the three distances. In units of
     # the width the powers of the norm neither vanish nor overflow.
     rounding = sum(
-        width * _norm((points - rounded) / width, norm).max()
+        width * norms((points - rounded) / width, norm).max()
         for points, rounded in zip((U, V), centres, strict=True)
     )
     # rounded distributions are further apart than the ceiling by what rounding may have
@@ -113,16 +113,16 @@ def _search(
     """
     need = int(a.sum()) - spare
     all_pairs = len(U) * len(V)
-    if all_pairs > _WORTH_COUNTING * max_pairs:
+    if all_pairs > _WORTH_SEARCHING * max_pairs:
         return None
     # rescaled: powers of a distance near one neither vanish nor overflow
     unit = _unit(U, V)
     U, V = U / unit, V / unit
-    tree_u, tree_v = KDTree(U), KDTree(V)
+    reach = Reach(U, V, norm)
     # what has no neighbour within the radius cannot be kept
     low = max(
-        _radius_of_mass(_nearest(tree_v, U, norm), a, need),
-        _radius_of_mass(_nearest(tree_u, V, norm), b, need),
+        _radius_of_mass(reach.tree_v.query(U, p=norm)[0], a, need),
+        _radius_of_mass(reach.tree_u.query(V, p=norm)[0], b, need),
     )
     high, kept = math.inf, None
     step = -1
@@ -137,60 +137,44 @@ def _search(
         if step >= _CUTS_ALONE and step % 2:
             probe = 2 * low if math.isinf(high) else (low + high) / 2
         radius = probe * (1 + _TIE)
-        if (
-            all_pairs > max_pairs
-            and tree_u.count_neighbors(tree_v, radius, p=norm) > max_pairs
-        ):
+        pairs = reach.pairs(radius, max_pairs)
+        if pairs is None:
             return None
-        pairs = tree_u.sparse_distance_matrix(
-            tree_v, radius, p=norm, output_type="ndarray"
-        )
+        i, j, all_of_them = pairs
         # Maximum flow among the pairs within the radius: the most mass any coupling
         # keeps.
-        plan = send(pairs["i"], pairs["j"], a, b)
-        del pairs
+        plan = send(i, j, a, b)
+        del pairs, i, j
         if plan.mass.sum() >= need:
             # What was kept may be shorter than the radius, and some of it may be
             # spared.
-            lengths = _norm(U[plan.i] - V[plan.j], norm)
+            lengths = norms(U[plan.i] - V[plan.j], norm)
             longest = _radius_of_mass(lengths, plan.mass, need)
             if longest < high:
                 within = lengths <= longest
                 high = longest
                 kept = plan.i[within], plan.j[within], plan.mass[within]
         else:
-            # minimum cut (Hall's theorem): more mass than its neighbours hold
+            # Minimum cut (Hall's theorem): more mass than its neighbours hold. Whatever
+            # pairs the cut is of, the radius at which a set has neighbours enough is a
+            # lower bound.
             stuck, short = plan.stuck, ~plan.reached
-            low = max(
-                _radius_of_mass(
-                    _nearest(KDTree(U[stuck]), V, norm), b, a[stuck].sum() - spare
-                ),
-                _radius_of_mass(
-                    _nearest(KDTree(V[short]), U, norm), a, b[short].sum() - spare
-                ),
+            bound = max(
+                _radius_of_mass(nearest(U[stuck], V, norm), b, a[stuck].sum() - spare),
+                _radius_of_mass(nearest(V[short], U, norm), a, b[short].sum() - spare),
             )
+            low = max(low, bound)
+            if not all_of_them:
+                reach.add_across(stuck, short, max(probe, low) * (1 + _TIE))
         if high <= low * (1 + _TIE):
             return high * unit, kept
 
 
 def _unit(U: Floats, V: Floats) -> float:
     """Power of two near the smallest distance that matters."""
-    nearest = max(
-        _nearest(KDTree(V), U, math.inf).max(), _nearest(KDTree(U), V, math.inf).max()
-    )
+    furthest = max(nearest(V, U, math.inf).max(), nearest(U, V, math.inf).max())
     spread = np.maximum(np.abs(U).max(), np.abs(V).max())
-    return float(2.0 ** np.frexp(nearest or spread or 1.0)[1])
-
-
-def _nearest(tree: KDTree, points: Floats, norm: float) -> Floats:
-    """Distance of each point to the nearest point of the tree."""
-    distances: Floats = tree.query(points, p=norm)[0]
-    return distances
-
-
-def _norm(differences: Floats, norm: float) -> Floats:
-    norms: Floats = np.linalg.norm(differences, ord=norm, axis=1)
-    return norms
+    return float(2.0 ** np.frexp(furthest or spread or 1.0)[1])
 
 
 def _radius_of_mass(distances: Floats, masses: Integers, need: int) -> float:

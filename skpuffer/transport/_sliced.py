@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 from skpuffer.utils._checks import check_positive
 from skpuffer.utils._types import Floats, Indices, Integers
 
-from ._line import _match
 from ._masses import integer_masses, rescale
+from ._match import match
 from ._profile import SliceProfile
 
 __all__ = ["sliced_distances"]
@@ -30,8 +30,8 @@ _STRETCH = 64
 #: How many times its length a stretch of fewer is away from the ends.
 _TAPER = 8
 
-#: Directions projected at once: enough for a matrix product to run at full speed.
-_DIRECTIONS = 64
+#: Most directions projected at once: enough for a matrix product to run at full speed.
+_DIRECTIONS = 80
 
 #: A column whose values are this many times their range is moved to the origin.
 _FAR = 16.0
@@ -326,12 +326,13 @@ def over_blocks(
     size = max(1, int(min(room / (8 * n_threads * cells), _DIRECTIONS)))
 
     def work(start: int, stop: int) -> list[Floats]:
+        # as even as can be, for a small last block is projected slowly
+        edges = _edges(start, stop, math.ceil((stop - start) / size))
+        n_rows = -(-(stop - start) // max(1, len(edges) - 1))
         # used again for each block, as new memory takes time
-        n_rows = min(size, stop - start)
         memory = {at: np.empty((n_rows, len(w.points))) for at, w in worlds.items()}
         tables = []
-        for first in range(start, stop, size):
-            part = slice(first, min(first + size, stop))
+        for part in itertools.starmap(slice, itertools.pairwise(edges)):
             block = {
                 at: _sorted(world, directions[part], memory[at])
                 for at, world in worlds.items()
@@ -339,10 +340,16 @@ def over_blocks(
             tables.append(measure(block, part))
         return tables
 
-    shares = np.linspace(0, len(directions), n_threads + 1).astype(int).tolist()
+    shares = _edges(0, len(directions), n_threads)
     tasks = (delayed(work)(*share) for share in itertools.pairwise(shares))
     shared = Parallel(n_jobs=n_threads, prefer="threads")(tasks)
     return np.concatenate(list(itertools.chain(*shared)), axis=1)
+
+
+def _edges(start: int, stop: int, n_parts: int) -> list[int]:
+    """Edges of that many parts of a range, whose lengths differ by one at most."""
+    length = stop - start
+    return [start + k * length // (n_parts or 1) for k in range(n_parts + 1)]
 
 
 def _sorted(world: Atoms, directions: Floats, memory: Floats) -> Sorted:
@@ -376,7 +383,7 @@ def _gaps_of(u: Atoms, v: Atoms) -> Callable[[Sorted, Sorted], Floats]:
         return lambda x, y: _largest_gaps(x, y, None, None)
     # which atoms meet depends on their masses alone, hence is the same on each slice
     total = math.lcm(u.total, v.total)
-    i, j, _ = _match(u.levels_of(total), v.levels_of(total))
+    i, j, _ = match(u.levels_of(total), v.levels_of(total))
     return lambda x, y: _largest_gaps(x, y, i, j)
 
 
