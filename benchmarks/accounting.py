@@ -10,7 +10,11 @@ CPU time on one thread, nothing remembered from one question to the next:
   directions each, and the largest relative difference is printed;
 * the noise multiplier for an epsilon at rate 0.01 and 10,000 steps, for records that
   are added or removed and for records that are replaced, found by ours and by
-  dp-accounting's own calibration.
+  dp-accounting's own calibration;
+* epsilon of 10, 30 and 100 different subsampled Gaussian runs together;
+* the noise multiplier for delta = 1e-12 and 10^6 steps, and epsilon of 10^8 and 10^10
+  steps, which no peer here has the memory for;
+* the noise of a Markov quilt for 10^3 and for 10^6 records of a chain.
 
 Peak memory is that of Python's allocations. prv-accountant answers where it is
 installed. Stores the figures with versions in ``benchmarks/results/accounting.csv``.
@@ -30,12 +34,14 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from benchmarks._report import print_table, write_csv
-from skpuffer.accountants import PrivacyLoss
+from skpuffer.accountants import MarkovQuilt, PrivacyLoss
 from skpuffer.accountants.composition import _base as _steps
 from skpuffer.noise import GaussianNoise
+from skpuffer.privacy import compose
+from skpuffer.privacy_loss import GaussianCurve
 from skpuffer.privacy_loss import _distribution as _loss_curve
-from skpuffer.releases import GradientRelease
-from skpuffer.scenarios import RecordScenario
+from skpuffer.releases import GradientRelease, QueryRelease, Sensitivity
+from skpuffer.scenarios import MarkovChainScenario, RecordScenario
 
 DELTA = 1e-5
 N_RECORDS = 100_000
@@ -46,6 +52,14 @@ GRID = list(
 )
 BUDGETS = (0.5, 1.0, 2.0, 4.0, 8.0)
 RELATIONS = ("add_remove", "replace")
+TOGETHER = (10, 30, 100)
+TINY = 1e-12
+CHAINS = {
+    "settled": ([[0.9, 0.1], [0.2, 0.8]], "stationary"),
+    "from one state": ([[0.9, 0.1], [0.2, 0.8]], [1.0, 0.0]),
+    "slow": ([[0.99, 0.01], [0.02, 0.98]], "stationary"),
+    "slow, from one state": ([[0.99, 0.01], [0.02, 0.98]], [1.0, 0.0]),
+}
 
 
 def forget():
@@ -104,6 +118,55 @@ def their_scale(epsilon, rate, n_steps, relation):
     )
 
 
+def different_runs(n):
+    """Noise, rate and steps of so many runs, no two of them alike."""
+    rng = np.random.default_rng(0)
+    noise, rate = rng.uniform(0.7, 4.0, n), rng.integers(100, 5000, n) / N_RECORDS
+    steps = rng.integers(1, 200, n)
+    return list(zip(noise.tolist(), rate.tolist(), steps.tolist(), strict=True))
+
+
+def certified(runs):
+    return [
+        PrivacyLoss(delta=DELTA).certify(
+            GaussianNoise(scale), release(rate, n_steps), RecordScenario()
+        )
+        for scale, rate, n_steps in runs
+    ]
+
+
+def our_sum(certificates):
+    return compose(certificates, delta=DELTA).epsilon
+
+
+def their_sum(runs):
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    total = pld.identity()
+    for scale, rate, n_steps in runs:
+        one = pld.from_gaussian_mechanism(scale, sampling_prob=rate)
+        total = total.compose(one.self_compose(n_steps))
+    return total.get_epsilon_for_delta(DELTA)
+
+
+def extreme_scale(epsilon, rate, relation):
+    accountant = PrivacyLoss(epsilon=epsilon, delta=TINY)
+    scenario = RecordScenario(relation=relation)
+    return accountant.calibrate(release(rate, 10**6), scenario).noise.scale
+
+
+def quilt_scale(n, chain):
+    known = {1: 1.0, 2: 1.0}
+    count = QueryRelease(
+        query=lambda X, y: X.sum(),
+        n_records=n,
+        dim=1,
+        sensitivity=Sensitivity(add_remove=known, replace=known),
+    )
+    scenario = MarkovChainScenario(*CHAINS[chain])
+    return MarkovQuilt(epsilon=1.0).calibrate(count, scenario).noise.scale
+
+
 def prv_epsilon(scale, rate, n_steps):
     from prv_accountant.dpsgd import DPSGDAccountant
 
@@ -152,6 +215,66 @@ def scales(budgets, peers, n_steps):
             row["theirs"], row["their_seconds"] = timed(their_scale, *question)
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def together(numbers, peers):
+    rows = []
+    for n in numbers:
+        runs = different_runs(n)
+        parts = certified(runs)
+        ours, seconds = timed(our_sum, parts)
+        row = {"question": "together", "releases": n, "ours": ours, "seconds": seconds}
+        row["mebibytes"] = peak(our_sum, parts)
+        if peers:
+            row["theirs"], row["their_seconds"] = timed(their_sum, runs)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def extremes(quick):
+    """Questions of very many steps and very small delta."""
+    cells = list(itertools.product((0.5, 8.0), (0.001, 0.01), RELATIONS))
+    rows = []
+    for epsilon, rate, relation in cells[2:3] if quick else cells:
+        question = epsilon, rate, relation
+        ours, seconds = timed(extreme_scale, *question)
+        row = {"question": "extreme noise", "relation": relation, "epsilon": epsilon}
+        row |= {"rate": rate, "steps": 10**6, "ours": ours, "seconds": seconds}
+        rows.append(row | {"mebibytes": peak(extreme_scale, *question)})
+    for cell in ((100.0, 0.01, 10**8), (1000.0, 0.01, 10**10)):
+        ours, seconds = timed(our_epsilon, *cell)
+        row = {"question": "extreme epsilon", "noise": cell[0], "rate": cell[1]}
+        row |= {"steps": cell[2], "ours": ours, "seconds": seconds}
+        # by the central limit theorem: of one Gaussian, to 1e-4 and better here
+        row["gaussian"] = GaussianCurve(cell[1] / cell[0] * cell[2] ** 0.5).epsilon(
+            DELTA
+        )
+        rows.append(row | {"mebibytes": peak(our_epsilon, *cell)})
+    return pd.DataFrame(rows)
+
+
+def quilts(quick):
+    rows = []
+    for chain in list(CHAINS)[: 1 if quick else None]:
+        for n in (10**3, 10**6):
+            ours, seconds = timed(quilt_scale, n, chain)
+            row = {"question": "quilt", "chain": chain, "records": n}
+            row |= {"ours": ours, "seconds": seconds}
+            rows.append(row | {"mebibytes": peak(quilt_scale, n, chain)})
+    return pd.DataFrame(rows)
+
+
+def check_extremes(sums, extreme, quilt):
+    """What must hold on every machine of sums, many steps and long chains."""
+    assert sums["ours"].is_monotonic_increasing, sums
+    assert extreme["mebibytes"].max() < 100, extreme
+    known = extreme.dropna(subset="gaussian")
+    assert (known["ours"] / known["gaussian"] - 1).between(-1e-4, 2e-4).all(), known
+    # the noise of a long chain is that of one long enough to mix
+    apart = quilt.groupby("chain")["ours"].agg(np.ptp) / quilt["ours"].mean()
+    assert apart.max() < 1e-9, quilt
+    if "theirs" in sums:
+        assert ((sums["ours"] / sums["theirs"] - 1).abs() < 0.01).all(), sums
 
 
 def check(found, noise):
@@ -205,9 +328,17 @@ def main():
         found = epsilons(cells, peers and not quick)
         noise = scales(BUDGETS[1:2] if quick else BUDGETS, peers and not quick, 10_000)
         check(found, noise)
+        sums = together(TOGETHER[:1] if quick else TOGETHER, peers and not quick)
+        extreme, quilt = extremes(quick), quilts(quick)
+        check_extremes(sums, extreme, quilt)
     show(found, f"epsilon, {len(found)} cells")
     for relation, part in noise.groupby("relation"):
         show(part, f"noise multiplier, {relation}")
+    show(sums, "different releases together")
+    for question, part in extreme.groupby("question"):
+        show(part, question)
+    for n, part in quilt.groupby("records"):
+        show(part, f"Markov quilts, {n} records")
     if find_spec("prv_accountant") is not None and not quick:
         answer, seconds = timed(prv_epsilon, 1.0, 0.01, 1000)
         ours, mine = timed(our_epsilon, 1.0, 0.01, 1000)
@@ -216,7 +347,7 @@ def main():
             f"in {seconds / mine:.0f} x our time; ours {ours:.4f}"
         )
     if not quick:
-        frame = pd.concat([found, noise], ignore_index=True)
+        frame = pd.concat([found, noise, sums, extreme, quilt], ignore_index=True)
         frame["numpy"] = np.__version__
         frame["dp_accounting"] = version("dp-accounting") if peers else ""
         write_csv(frame, "accounting.csv")

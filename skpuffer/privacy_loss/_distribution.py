@@ -36,6 +36,9 @@ BYTES_PER_POINT = 140
 #: smoothly; single masses that fall between the points of a grid may cost a bit more.
 TOLERANCE = 5e-5
 
+#: Relative error of an epsilon from which on it is said to be loose.
+LOOSE = 2e-4
+
 #: Part of delta that tails cut off each step's grid may take, over all steps.
 _TAIL = 1e-6
 
@@ -50,7 +53,9 @@ class Accounted(NamedTuple):
     lower : float
         Not above the truth for the pairs themselves, so for a mechanism only where
         they are attained.
-    engine : {'exact', 'grid', 'renyi'}
+    engine : {'exact', 'grid', 'coarse_grid', 'renyi'}
+        A grid is coarse if memory allows none as fine as asked for, and epsilon may be
+        above the truth by more than `LOOSE`, relatively.
     """
 
     epsilon: float
@@ -258,12 +263,23 @@ def _largest_loss(pair: Pair) -> float:
 
 
 def _first_step(steps: Steps, max_points: float) -> float:
-    """Step of a coarse grid: a quarter of the smallest spread, if memory allows."""
-    spreads = [_spread(pair) for pair, _ in steps]
-    step = min(0.25 * spread for spread, _ in spreads)
-    widest = max(ends for _, ends in spreads)
+    """Step of a coarse grid, if memory allows: a quarter of the spread of equal steps.
+
+    Rounding adds a variance of about the square of the grid's step to a loss of larger
+    spread, and of the step times the spread to one of a smaller. Of different losses
+    the sum counts, so it is this that is a sixteenth of the variance of the sum.
+    """
+    known = [_spread(pair) for pair, _ in steps]
+    widest = max(ends for _, ends in known)
     if math.isinf(widest):
         raise GridTooLargeError
+    counts = np.array([count for _, count in steps], dtype=float)
+    spreads = np.array([spread for spread, _ in known])
+    tries = np.geomspace(spreads.min(), spreads.max(), 64) / 4
+    added = np.minimum(tries, spreads[:, np.newaxis]).T @ counts * tries
+    # the first adds no more than it may, except for rounding
+    enough = added <= (1 + 1e-9) / 16 * (counts @ spreads**2)
+    step = float(tries[enough].max(initial=tries[0]))
     # at most 1e5 points, or a fifth of those that memory holds, and at least 64
     step = min(max(step, widest / min(1e5, 0.2 * max_points)), widest / 64 + 1e-12)
     # a largest loss often has a mass of its own, which had best be met by a point
@@ -291,8 +307,8 @@ def _epsilon_on(
     """Epsilon by one grid, rounded up, and a lower bound."""
     total = _sum_on(steps, delta, step, max_points)
     # The lower bound is read off at a larger delta: except with probability `missed`
-    # the grid raises the sum by no more than `_slip`, and the third term allows for
-    # more than the masses moved at the tails.
+    # a sum that counts is not raised by more than `_slip`, and the third term allows
+    # for more than the masses moved at the tails.
     missed = 1e-2 * delta
     more = delta + missed + 10 * _TAIL * delta
     tilt = total.tilt_for_delta(delta)
@@ -302,29 +318,44 @@ def _epsilon_on(
     for _ in range(40):
         tail = total.tail(tilt, max_points)
         epsilon, least = tail.epsilon(delta), tail.lower(delta)
-        lower = max(lower, tail.lower(more))
+        least_on_grid = tail.lower(more)
+        slip = _slip(total, tilt, least_on_grid, missed)
+        lower = max(lower, least_on_grid - slip)
         no_better = epsilon >= best < math.inf
         best = min(best, epsilon)
         if no_better or best - least <= 0.1 * TOLERANCE * abs(best):
             break
         # a Chernoff bound looks too high up where few losses are possible
         tilt /= 2
-    return best, lower - _slip(step, total.count, missed)
+    return best, lower
 
 
-def _slip(step: float, n_steps: int, chance: float) -> float:
-    """Bound on how far rounding to the grid raises a sum of losses.
+def _slip(total: Sum, tilt: float, epsilon: float, chance: float) -> float:
+    """Bound on how far rounding to the grid raises a sum of losses that counts.
 
-    It holds except with probability `chance`. Connecting the dots moves a loss between
-    two points of the grid to either, at random, so that the mean of exp(-loss) stays.
-    The mean loss then rises by at most `rise`, which is attained by the loss `worst`
-    between the two, and by Hoeffding's inequality the sum of `n_steps` moves exceeds
-    its mean by the second term at most.
+    A raised sum exceeds `epsilon` and is raised by more with a probability of `chance`
+    at most. Connecting the dots moves a loss between two points of the grid to either,
+    at random, so that the mean of exp(-loss) stays. The mean loss then rises by `rise`
+    at most, which is attained by the loss `worst` between the two. With M the sum of
+    all moves, S that of the losses before, K the cumulant of S + M and t >= 0, the
+    probability is at most the mean of exp(u (M - r) + t (S + M - epsilon)) for all u.
+    Given the losses the moves are independent, so by Hoeffding's lemma, and as no mean
+    move is negative, this is at most exp(K(t) - t epsilon - u r + (t + u) n rise +
+    (t + u)² n step² / 8); solved here for r with the best u, at two values of t.
     """
+    step, n_steps = total.step, total.count
     growth = -math.expm1(-step)
     worst = math.log(step / growth)
-    rise = step * -math.expm1(-worst) / growth - worst
-    return n_steps * rise + step * math.sqrt(-math.log(chance) * n_steps / 2)
+    rise = n_steps * (step * -math.expm1(-worst) / growth - worst)
+    variance = n_steps * step**2 / 4
+    least = math.inf
+    for t in (0.0, tilt) if math.isfinite(epsilon) else (0.0,):
+        need = (total.cumulant(t) - t * epsilon if t else 0.0) - math.log(chance)
+        moved = variance * t + math.sqrt(
+            (variance * t) ** 2 + 2 * variance * max(0.0, need + t * rise)
+        )
+        least = min(least, rise + moved)
+    return least
 
 
 def _delta_on(
@@ -417,7 +448,8 @@ def _larger(
             # an upper bound, and no number asked for here is less than zero
             return 0.0, 0.0, True
         if worst.good(tolerance) or worst.value == math.inf:
-            exact = worst.value < math.inf and not worst.exhausted
+            fine = not worst.exhausted or worst.error <= LOOSE * worst.value
+            exact = worst.value < math.inf and fine
             return worst.value, max(found.lower for found in directions), exact
         worst.refine(tolerance)
 
@@ -447,7 +479,7 @@ def _account(curve: "PrivacyLossCurve", delta: float, tolerance: float) -> Accou
         epsilon, lower, exact = math.inf, 0.0, False
     # Rényi costs bound epsilon too; they are worth it only where the grid fell short
     fallback = math.inf if exact else _renyi_epsilon(curve, delta)
-    engine = "renyi" if fallback < epsilon else "grid"
+    engine = "grid" if exact else "renyi" if fallback < epsilon else "coarse_grid"
     lower, epsilon = max(0.0, float(lower)), float(min(epsilon, fallback))
     return Accounted(max(0.0, epsilon), lower, engine)
 

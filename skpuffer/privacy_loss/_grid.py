@@ -16,18 +16,20 @@ discrete approximations of privacy loss distributions. Koskela, Jälkö and Honk
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Self
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import scipy
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.optimize import isotonic_regression, minimize_scalar
-from scipy.signal import lfilter
 
-from skpuffer.utils._types import Floats
+from skpuffer.utils._types import Complexes, Floats
 
+from ._band import Band, band_of, low_frequencies
 from ._protocols import Pair, TradeOffs
 
 __all__ = [
@@ -52,6 +54,13 @@ _ROUNDED = 1e-9
 #: is looked for.
 _FACTORS = (0.05, 0.2, 0.5, 0.8, 1.1, 2.0, 5.0)
 
+
+#: Points of a window from which on frequencies are looked for that need no computing,
+#: and points at which the trade-off is then held.
+_LONG, _COARSE = 2**15, 2**13
+
+#: Frequencies that are worth computing one by one.
+_FEW = 512
 
 #: Losses, in nats, among which a tail quantile is looked for first.
 _MARKS = np.concatenate([[0.0], np.geomspace(1e-9, 1e9, 73)])
@@ -388,25 +397,130 @@ class Sum:
             If more than `max_points` points would be needed.
         """
         tilted = [grid.tilted(tilt) for grid, _ in self.parts]
-        variance = sum(
-            count * grid._moments(masses)[1]
-            for (grid, count), masses in zip(self.parts, tilted, strict=True)
-        )
+        counts = [count for _, count in self.parts]
+        variances = [
+            grid._moments(masses)[1]
+            for (grid, _), masses in zip(self.parts, tilted, strict=True)
+        ]
         here = self.cumulant(tilt)
+        variance = float(np.dot(counts, variances))
         low, high = self._window(tilt, here, variance)
+        if high - low + 2 > _LONG:
+            points = np.array(variances) / self.step**2
+            band = band_of(list(zip(tilted, points, counts, strict=True)))
+            found = self._by_band(tilt, here, tilted, (low, high), band)
+            if found is not None:
+                return found
         if not high - low + 2 <= max_points:
             raise GridTooLargeError
         # The distribution of the sum is the product of the transforms of all terms;
         # with each term tilted, that of the tilted sum.
         n = next_fast_len(high - low + 2, real=True)
-        transform = 1.0
-        for (_, count), masses in zip(self.parts, tilted, strict=True):
-            # indices wrap around: fold what is longer than the window
-            folded = np.pad(masses, (0, -len(masses) % n)).reshape(-1, n).sum(axis=0)
-            transform = transform * rfft(folded) ** count
+        transform = _product(counts, (_transform(masses, n) for masses in tilted))
         # entry 0 is the smallest sum: move it to its place in the window, modulo n
         summed = np.roll(irfft(transform, n), self._smallest - low)
-        return Tail(self, tilt, here, low, summed)
+        return Tail.of_masses(self, tilt, here, low, summed)
+
+    def _by_band(
+        self,
+        tilt: float,
+        cumulant: float,
+        tilted: Sequence[Floats],
+        window: tuple[int, int],
+        band: Band | None,
+    ) -> "Tail | None":
+        """Trade-off of the sum at few of the grid's points, by few of its frequencies.
+
+        What a stretch of points between two of these adds to the trade-off is, like
+        each mass, a sum over the frequencies, with a geometric series for weights.
+        None where the frequencies are not few.
+        """
+        if band is None:
+            return None
+        low, high = window
+        n_points = _COARSE
+        apart = -(-(high - low + 2) // (n_points - 1))
+        n = n_points * apart
+        m = math.ceil(band.limit * n / (2 * math.pi)) + 1
+        if m > _FEW:
+            return None
+        counts = [count for _, count in self.parts]
+        transform = _product(counts, (low_frequencies(each, n, m) for each in tilted))
+        # one point before the window, at which none of its mass is passed
+        low = (low - 1) // apart
+        k = np.arange(m)
+        # entry 0 is the smallest sum; exact in integers
+        shift = [int(i) * (low * apart - self._smallest) % n for i in k]
+        transform *= np.exp(2j * math.pi / n * np.array(shift, dtype=float))
+        angle = np.asarray(2 * math.pi / n * k, dtype=np.float64)
+        series = _series(angle, tilt * self.step, apart)
+        shorter = _series(angle, (tilt + 1) * self.step, apart)
+        above, below = (
+            np.asarray(irfft(transform * weights, n_points)) / apart
+            for weights in (series, shorter)
+        )
+        norm = math.sqrt((2 * np.abs(transform) ** 2).sum() / n)
+        return Tail.of_stretches(
+            self, tilt, cumulant, low, apart, (above, below), norm, band.beyond
+        )
+
+
+def _series(angle: Floats, decay: float, n: int) -> Complexes:
+    """Sum of exp(d (i angle - decay)) over d = 1, ..., n, for a positive decay."""
+    exponent = 1j * angle - decay
+    found = np.exp(exponent) * np.expm1(n * exponent) / np.expm1(exponent)
+    return np.asarray(found, dtype=np.complex128)
+
+
+def _weights(
+    tilt: float, cumulant: float, step: float, low: int, n: int
+) -> tuple[float, int, Floats]:
+    """Weights that undo a tilt, in units of an exponential, and the first to be held.
+
+    Everything is in units of that at the last of `n` points, as far down as a float can
+    follow: far below, weights would overflow.
+    """
+    losses = step * np.arange(low, low + n, dtype=float)
+    exponent = tilt * (losses[-1] - losses)
+    start = int(np.searchsorted(-exponent, -600.0))
+    return cumulant - tilt * float(losses[-1]), start, np.exp(exponent[start:])
+
+
+def _relative_error(total: Sum, n: int) -> float:
+    """Relative error of a sum's transform over `n` points, and of its masses."""
+    return float(np.finfo(float).eps * (total.count + 1) * math.log2(n + 2))
+
+
+def _transform(masses: Floats, n: int) -> Complexes:
+    """Transform of masses over `n` points."""
+    # indices wrap around: fold what is longer than the window
+    if len(masses) > n:
+        masses = np.pad(masses, (0, -len(masses) % n)).reshape(-1, n).sum(axis=0)
+    transform: Complexes = rfft(masses, n)
+    return transform
+
+
+def _product(counts: Sequence[int], factors: Iterable[Complexes]) -> Complexes:
+    """Product of the factors, each to the power of its count.
+
+    Powers of complex numbers take far longer than products, so that of all factors
+    together is squared once for each binary digit of the counts.
+    """
+    digits: list[Complexes | None] = [None] * max(counts).bit_length()
+    for count, factor in zip(counts, factors, strict=True):
+        for digit in range(count.bit_length()):
+            if count >> digit & 1:
+                held = digits[digit]
+                # not in place, as factors are shared by digits
+                digits[digit] = factor if held is None else held * factor
+    product = digits.pop()
+    assert product is not None  # of the largest count
+    product = product.copy()
+    for held in reversed(digits):
+        product *= product
+        if held is not None:
+            product *= held
+    return product
 
 
 class Tail:
@@ -418,48 +532,132 @@ class Tail:
 
     Parameters
     ----------
-    total : Sum
-    tilt : float
-    cumulant : float
-        Of the total, at the tilt.
+    infinity : float
+        Mass at infinity.
+    step : float
+        Distance of the points, in nats.
     low : int
         Index of the first point of the window.
-    masses : ndarray
-        Tilted, over the window.
+    unit : float
+        The trade-off is held in units of its exponential.
+    height : ndarray
+        Trade-off at the points.
+    error : ndarray
+        Bound of its numerical error.
+    dense : bool, default=True
+        Whether all points of the grid are there, so that it is linear in exp(epsilon)
+        between two of them, and not below that only.
     """
 
     def __init__(
-        self, total: Sum, tilt: float, cumulant: float, low: int, masses: Floats
+        self,
+        infinity: float,
+        step: float,
+        low: int,
+        unit: float,
+        height: Floats,
+        error: Floats,
+        dense: bool = True,
     ) -> None:
-        self.infinity, self.step = total.infinity, total.step
-        losses = self.step * np.arange(low, low + len(masses), dtype=float)
-        # everything below is in units of exp(unit), as far down as a float can follow
-        self._unit = cumulant - tilt * losses[-1]
-        exponent = tilt * (losses[-1] - losses)
-        # p(l) = exp(unit) masses(l) weights(l); far below, weights would overflow
-        start = int(np.searchsorted(-exponent, -600.0))
-        self.low = low + start
-        weights = np.exp(exponent[start:])
-        masses = np.maximum(masses[start:], 0.0)
-        untilted = masses * weights
-        # sum of p(l) over l > e, added up from the small end
-        above = np.cumsum(untilted[::-1])[::-1] - untilted
-        # delta(e) is the sum over l > e of p(l) (1 - exp(e - l)); the sum of
-        # p(l) exp(e - l) follows from that at e + step
-        decay = math.exp(-self.step)
-        below = lfilter([0.0, decay], [1.0, -decay], untilted[::-1])[::-1]
-        height = np.maximum(above - below, 0.0)
-        # an error of the masses, relative in their l2 norm, meets weights that decay
-        # with the tilt: by Cauchy and Schwarz, times the root of their squares' sum
-        relative = np.finfo(float).eps * (total.count + 1) * math.log2(len(masses) + 2)
-        squares = min(len(masses), -1 / math.expm1(-2 * tilt * self.step))
-        error = relative * np.linalg.norm(masses) * math.sqrt(squares) * weights
-        error += (1e-9 + relative) * height
+        self.infinity, self.step, self.low = infinity, step, low
+        self._unit, self._dense = unit, dense
         # Rounded up and down. A trade-off decreases, so bounds from either side may be
         # made to decrease as well: each is raised to the largest at its right. Raising
         # the lower one is sound, as the trade-off there is at least what it is later.
         self._height = np.maximum.accumulate((height + error + _OUTSIDE)[::-1])[::-1]
         self._certain = height - error
+
+    @classmethod
+    def of_masses(
+        cls, total: Sum, tilt: float, cumulant: float, low: int, masses: Floats
+    ) -> Self:
+        """Return the trade-off of a sum by its masses, at all points of a window.
+
+        Parameters
+        ----------
+        total : Sum
+        tilt : float
+        cumulant : float
+            Of the total, at the tilt.
+        low : int
+            Index of the first point.
+        masses : ndarray
+            Tilted.
+        """
+        step = total.step
+        unit, start, weights = _weights(tilt, cumulant, step, low, len(masses))
+        masses = np.maximum(masses[start:], 0.0)
+        # p(l) = exp(unit) masses(l) weights(l)
+        untilted = masses * weights
+        # sum of p(l) over l > e, added up from the small end
+        above = np.cumsum(untilted[::-1])[::-1] - untilted
+        # delta(e) is the sum over l > e of p(l) (1 - exp(e - l)); the sum of
+        # p(l) exp(e - l) follows from that at e + step
+        decay = math.exp(-step)
+        below = scipy.signal.lfilter([0.0, decay], [1.0, -decay], untilted[::-1])[::-1]
+        height = np.maximum(above - below, 0.0)
+        # an error of the masses, relative in their l2 norm, meets weights that decay
+        # with the tilt: by Cauchy and Schwarz, times the root of their squares' sum
+        relative = _relative_error(total, len(masses))
+        squares = min(len(masses), -1 / math.expm1(-2 * tilt * step))
+        error = relative * np.linalg.norm(masses) * math.sqrt(squares) * weights
+        error += (1e-9 + relative) * height
+        return cls(total.infinity, step, low + start, unit, height, error)
+
+    @classmethod
+    def of_stretches(
+        cls,
+        total: Sum,
+        tilt: float,
+        cumulant: float,
+        low: int,
+        apart: int,
+        stretches: tuple[Floats, Floats],
+        norm: float,
+        beyond: float,
+    ) -> Self:
+        """Return the trade-off of a sum by what stretches of points add to it.
+
+        Parameters
+        ----------
+        total : Sum
+        tilt : float
+        cumulant : float
+            Of the total, at the tilt.
+        low : int
+            Index of the first stretch.
+        apart : int
+            Points of a stretch.
+        stretches : (ndarray, ndarray)
+            Sums over the points after the begin of a stretch, up to that of the next,
+            of the tilted masses times exp(-tilt d), and times exp(-(tilt + 1) d), at
+            the distance d.
+        norm : float
+            L2 norm of the masses.
+        beyond : float
+            Bound of the same norm of what was left out of them.
+        """
+        step = total.step * apart
+        unit, start, weights = _weights(tilt, cumulant, step, low, len(stretches[0]))
+        ahead = np.maximum(stretches[0][start:], 0.0)
+        behind = np.clip(stretches[1][start:], 0.0, ahead)
+        # as for single masses; a stretch begins behind its first point
+        above = np.cumsum((ahead * weights)[::-1])[::-1]
+        decay = math.exp(-step)
+        untilted = behind * weights
+        below = scipy.signal.lfilter([1.0], [1.0, -decay], untilted[::-1])[::-1]
+        height = np.maximum(above - below, 0.0)
+        # Errors of the masses meet the weights of single points, and those of the
+        # transform of the stretches the weights of these. The weights of both sums are
+        # of one sign each, so it is twice the error of the larger at most.
+        n = len(weights)
+        relative = _relative_error(total, n)
+        of_points = min(n * apart, -1 / math.expm1(-2 * tilt * total.step))
+        of_stretches = min(n, -1 / math.expm1(-2 * tilt * step))
+        share = (relative * norm + beyond) * math.sqrt(of_points)
+        share += relative * float(np.linalg.norm(ahead)) * math.sqrt(of_stretches)
+        error = 2 * share * weights + (1e-9 + relative) * height
+        return cls(total.infinity, step, low + start, unit, height, error, dense=False)
 
     @cached_property
     def _floor(self) -> Floats:
@@ -536,6 +734,9 @@ class Tail:
         i = large[-1]
         if i + 1 == len(height):
             return math.inf
+        # not below it between points that are not all of the grid's
+        if height is not self._height and not self._dense:
+            return self.step * (self.low + int(i))
         # between the last point above and the next, linear in exp(epsilon)
         left, right = height[i], height[i + 1]
         part = (left - target) / (left - right)

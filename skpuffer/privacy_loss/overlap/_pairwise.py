@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, linkage
+import scipy
 from scipy.spatial.distance import squareform
 
 from skpuffer.utils._types import Floats, Indices
@@ -164,8 +164,9 @@ def pairwise_overlap(
     costs, groups = np.asarray(costs, float), None
     if len(costs) > most_groups:
         apart = np.where(np.eye(len(costs), dtype=bool), 0.0, costs)
-        tree = linkage(squareform(apart, checks=False), "complete")
-        groups = fcluster(tree, most_groups, "maxclust") - 1
+        hierarchy = scipy.cluster.hierarchy
+        tree = hierarchy.linkage(squareform(apart, checks=False), "complete")
+        groups = hierarchy.fcluster(tree, most_groups, "maxclust") - 1
         # of any member with any other, itself included where it has a cost
         merged = np.zeros((groups.max() + 1,) * 2)
         np.maximum.at(merged, (groups[:, None], groups[None]), costs)
