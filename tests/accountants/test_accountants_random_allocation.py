@@ -282,7 +282,7 @@ def test_deltas_below_what_can_be_told_are_refused(monkeypatch):
     with pytest.raises(UnsupportedError, match=said):
         tiny.calibrate(run(), ADDED)
     # as it is of chains, after many bounds
-    where = "skpuffer.accountants.composition._privacy_loss.crossing"
+    where = "skpuffer.privacy_loss.allocation._search.crossing"
     monkeypatch.setattr(where, lambda *_: math.inf)
     with pytest.raises(UnsupportedError, match=said):
         RandomAllocation(delta=1e-300, method="chain").calibrate(run(), ADDED)

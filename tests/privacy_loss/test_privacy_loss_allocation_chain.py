@@ -76,11 +76,22 @@ def test_reference_three_bins(row):
 
 
 def test_reference_common_factor():
-    row = ORACLES["common_factor"]
-    accuracy = Accuracy(nodes=64, second=40, points=1024)
-    for direction, exact in zip(("remove", "add"), row["exact"], strict=True):
-        found = bound(cover_of(row), 3, row["epsilon"], direction, accuracy)
-        assert exact < found < 1.03 * exact
+    row, cover = ORACLES["common_factor"], cover_of(ORACLES["common_factor"])
+    for at, direction in enumerate(("remove", "add")):
+        exact = divergence(gram_of(cover, 3), row["epsilon"], direction)
+        assert exact == pytest.approx(row["exact"][at], abs=1e-8)
+        rough, finer = (
+            bound(cover, 3, row["epsilon"], direction, accuracy)
+            for accuracy in (
+                Accuracy(nodes=64, second=40, points=1024),
+                Accuracy(nodes=96, second=64, points=1024),
+            )
+        )
+        # The reference splits the factor on 64 nodes that are equally far apart, and
+        # here they are denser about zero: no looser, and so not the same digits. Its
+        # second value takes 192 nodes by 128, which are gigabytes here.
+        assert exact < finer < min(rough, row["chain"][at] * (1 + 1e-4))
+        assert rough < 1.03 * exact
 
 
 @pytest.mark.parametrize("row", ORACLES["square_root_of_three"], ids=str)

@@ -1,9 +1,8 @@
 """Runs whose noise is correlated across steps: which have an account, and by what."""
 
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise
@@ -137,7 +136,11 @@ def bins_of(release: GradientRelease, strategy: NoiseStrategy) -> tuple[KeptBins
 
 
 def correlated_pairs(
-    steps: "GradientSteps", noise: Noise, strategy: NoiseStrategy, method: str = "best"
+    steps: "GradientSteps",
+    noise: Noise,
+    strategy: NoiseStrategy,
+    method: str = "best",
+    target: float | None = None,
 ) -> tuple[tuple[tuple[ShiftPair | CorrelatedAllocationPair, int], ...], str]:
     """Return what dominates a run of correlated noise, and where that is proved.
 
@@ -149,6 +152,8 @@ def correlated_pairs(
     strategy : NoiseStrategy
     method : str, default='best'
         Bound of records in bins.
+    target : float, default=None
+        Delta for which it is, if it is for one.
 
     Returns
     -------
@@ -173,7 +178,7 @@ def correlated_pairs(
     if type(release.sampling) is FullBatchSampling:
         # every record is in the one batch of each step: one Gaussian mechanism, however
         # the gradients depend on what was seen before
-        together = float(np.linalg.norm(strategy.means(1, release.n_steps)))
+        together = _longest(strategy, 1, release.n_steps)
         pair = ShiftPair(steps._curve(noise, steps._moved * together))
         source = "a Gaussian mechanism on adaptive streams (Denisov et al. 2022)"
         return ((pair, 1),), source
@@ -182,13 +187,20 @@ def correlated_pairs(
     pairs = tuple(
         (
             CorrelatedAllocationPair(
-                once, part.strategy, n_batches, part.n_steps, replaced, method
+                once, part.strategy, n_batches, part.n_steps, replaced, method, target
             ),
             part.times,
         )
         for part in bins_of(release, strategy)
     )
     return pairs, _SOURCE
+
+
+# asked for at each scale that is tried
+@lru_cache(maxsize=64)
+def _longest(strategy: NoiseStrategy, n_batches: int, n_steps: int) -> float:
+    """How far a record moves ``C @ sums`` at most, in clip norms."""
+    return strategy.sensitivity(n_batches, n_steps)
 
 
 def winners(curve: PrivacyLossCurve, epsilon: float) -> tuple[str, ...]:
@@ -202,38 +214,48 @@ def winners(curve: PrivacyLossCurve, epsilon: float) -> tuple[str, ...]:
     Returns
     -------
     tuple of str
-        None unless all steps are of correlated noise.
+        None unless all steps are of correlated noise. Of a run of several parts, each
+        with bins of its own, the bound of the longest at the epsilon of the run: what
+        is composed is the least at every loss, which need not be the same one.
     """
     pairs: list[Any] = [pair for pair, _ in curve.steps]
     of_bins = all(isinstance(pair, CorrelatedAllocationPair) for pair in pairs)
     if not of_bins or not math.isfinite(epsilon):
         return ()
+    longest = max(pairs, key=lambda pair: pair.n_steps)
     found = ", ".join(
-        f"{name} ({way})" for way, name in pairs[0].winner(epsilon).items()
+        f"{name} ({way})" for way, name in longest.winner(epsilon).items()
     )
+    upper = "an upper bound in each direction, with an allowance for rounding"
+    if curve.n_steps == 1:
+        return (f"{upper}: {found}",)
     return (
-        f"an upper bound in each direction, with an allowance for rounding: {found}",
+        f"{upper}, composed of those of {curve.n_steps} parts that draw bins anew, "
+        f"each the least at every loss: at {epsilon:.4g}, of one part, {found}",
     )
 
 
 def correlation_statement(
-    release: GradientRelease, strategy: NoiseStrategy, noise: Noise
+    steps: "GradientSteps", strategy: NoiseStrategy, noise: Noise
 ) -> str:
     """Say how much noise there is, for what a record adds to C @ sums.
 
     Parameters
     ----------
-    release : GradientRelease
+    steps : GradientSteps
     strategy : NoiseStrategy
     noise : Noise
+        Gaussian.
 
     Returns
     -------
     str
     """
-    means = strategy.means(release.steps_per_epoch, release.n_steps)
-    longest = float(np.linalg.norm(means, axis=1).max())
-    scale = float(np.max(noise.scale)) / release.total_clip_norm
+    release = steps.release
+    longest = _longest(strategy, release.steps_per_epoch, release.n_steps)
+    # of noise in proportions, the scale in one unit that hides a record as well
+    moved = float(cast(float, steps._curve(noise, 1).gaussian_mu))
+    scale = 1 / moved if moved else math.inf
     return (
         f"the independent draws that make the noise have scale {scale:.6g} in clip "
         f"norms, and what a record adds to their means is {longest:.6g} long at most"

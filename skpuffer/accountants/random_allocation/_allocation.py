@@ -14,7 +14,7 @@ from skpuffer.privacy_loss import PrivacyLossCurve
 from skpuffer.privacy_loss.allocation import CorrelatedAllocationPair
 from skpuffer.releases import FreshBinsSampling, FullBatchSampling, GradientRelease
 from skpuffer.scenarios import Adjacency, BoundScenario
-from skpuffer.utils._checks import check_option
+from skpuffer.utils._checks import check_option, check_probability
 
 from ._steps import METHODS, AllocationSteps, strategy_of
 
@@ -39,16 +39,18 @@ class RandomAllocation(PrivacyLoss):
         Budget in nats.
     delta : float, default=1e-5
         In (0, 1).
-    method : {'best', 'exact', 'chain', 'blocks', 'closed', 'renyi', 'unamplified'}, \
-default='best'
+    method : {'best', 'exact', 'chain', 'blocks', 'closed', 'renyi', 'conditional', \
+'unamplified'}, default='best'
         - 'best': the least of all that are known, by direction and epsilon.
         - 'exact': of independent noise only.
         - 'chain': Markov chains whose covariance is no less than that of the bins.
-        - 'blocks': independent blocks of bins, which is quicker than chains and looser;
-          of a record that is added or removed.
-        - 'closed': Jensen's inequality where a record is added, known bins elsewhere.
+        - 'blocks': independent blocks of bins, which is quicker than chains and looser.
+        - 'closed': Jensen's inequality where a record is added, known bins where one is
+          removed.
         - 'renyi': Rényi divergences by sums over counts where a record is removed,
           'closed' where one is added.
+        - 'conditional': conditional composition, step by step, as a baseline: looser
+          than chains, slower, for this `delta` alone, and no part of 'best'.
         - 'unamplified': as if it were known which bin a record is in.
     max_memory : float, default=500
         MiB that a grid may take where epochs are composed.
@@ -60,9 +62,10 @@ default='best'
 
     Notes
     -----
-    Neighbouring tables differ in one record that is added, removed or replaced. Groups
-    of records have no bound here. Where bins are drawn anew, noise may be correlated
-    within epochs only.
+    Neighbouring tables differ in one record that is added, removed or replaced; of a
+    replaced one, 'blocks', 'closed', 'renyi' and 'conditional' say nothing and refuse.
+    Groups of records have no bound here. Where bins are drawn anew, noise may be
+    correlated within epochs only, and 'conditional' is for one epoch at most.
 
     References
     ----------
@@ -122,9 +125,16 @@ default='best'
 
     def _asked_of(self, steps: StepsOfRelease) -> StepsOfRelease:
         assert isinstance(steps, AllocationSteps)
-        asked = replace(steps, method=self.method)
+        asked = replace(steps, method=self.method, target=self._target)
         asked.check()
         return asked
+
+    @property
+    def _target(self) -> float | None:
+        # the other bounds are for any: one search serves all deltas
+        if self.method != "conditional":
+            return None
+        return check_probability(delta=self.delta)
 
     def _certify_steps(
         self,
@@ -169,4 +179,4 @@ def _noise(steps: AllocationSteps, noise: Noise) -> tuple[str, ...]:
     """Say how much independent noise there is, as is said of correlated noise."""
     if steps.release.noise_correlation is not None:
         return ()
-    return (correlation_statement(steps.release, strategy_of(steps.release), noise),)
+    return (correlation_statement(steps, strategy_of(steps.release), noise),)

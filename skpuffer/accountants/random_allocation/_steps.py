@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from skpuffer.accountants.composition._correlated import correlated_pairs
+from skpuffer.accountants.composition._correlated import bins_of, correlated_pairs
 from skpuffer.accountants.composition._gradients import Dominated, GradientSteps
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise
@@ -18,7 +18,19 @@ from skpuffer.releases import (
 __all__ = ["METHODS", "AllocationSteps", "check_bins", "strategy_of"]
 
 #: Bounds by their names.
-METHODS = ("best", "exact", "chain", "blocks", "closed", "renyi", "unamplified")
+METHODS = (
+    "best",
+    "exact",
+    "chain",
+    "blocks",
+    "closed",
+    "renyi",
+    "conditional",
+    "unamplified",
+)
+
+#: Those that say nothing of a record that is replaced.
+_ONE_SIDED = ("blocks", "closed", "renyi", "conditional")
 
 # a full batch is the one bin of its epoch: what trained estimators ask about to see how
 # much noise a budget takes
@@ -67,10 +79,13 @@ class AllocationSteps(GradientSteps, kind=None):
     ----------
     method : str
         Which bound.
+    target : float or None
+        Delta for which it is, if it is for one.
     """
 
     release: GradientRelease
     method: str = "best"
+    target: float | None = None
 
     def check(self) -> None:
         """Refuse what has no such bound; see the base class."""
@@ -81,12 +96,36 @@ class AllocationSteps(GradientSteps, kind=None):
                 "its noise is correlated across steps, and what is exact is known of "
                 "independent noise only; use method='best', or noise_correlation=None"
             )
+        # all records are in one bin: nothing is left to a method
+        if type(self.release.sampling) is FullBatchSampling:
+            return
+        if self.relation == "replace" and self.method in _ONE_SIDED:
+            raise UnsupportedError(
+                f"method={self.method!r} has no bound of a record that is replaced by "
+                "another; use method='best' or 'chain', or a scenario of records that "
+                "are added or removed"
+            )
+        parts = bins_of(self.release, strategy_of(self.release))
+        if self.method == "conditional" and sum(part.times for part in parts) > 1:
+            raise UnsupportedError(
+                "method='conditional' is for one delta, of which records that draw "
+                "their bins anew in each of several epochs would pay a part in each; "
+                "use sampling='balls_in_bins', or method='best'"
+            )
 
     def dominated(self, noise: Noise) -> Dominated:
         """Return the dominating pairs of these steps; see the base class."""
+        if self._curve(noise, 1).gaussian_mu is None:
+            raise UnsupportedError(
+                f"The release {self.release.name!r}: records in bins are accounted for "
+                f"with Gaussian noise only, and this is {noise.family} noise; use "
+                "GaussianNoise, or PrivacyLoss with sampling='poisson'."
+            )
         independent = self.release.noise_correlation is None
         if independent and self.method in ("best", "exact"):
             return super().dominated(noise)
         strategy = strategy_of(self.release)
-        pairs, source = correlated_pairs(self, noise, strategy, self.method)
+        pairs, source = correlated_pairs(
+            self, noise, strategy, self.method, self.target
+        )
         return Dominated(pairs, source, tight=False)

@@ -5,38 +5,6 @@ A strategy says how, by a matrix C: the run's noise is ``C^-1 Z`` for independen
 Z, and what is accounted for is C.
 """
 
-from ._base import NoiseStrategy
-from ._buffered import BufferedToeplitz
-from ._families import (
-    banded_inverse_factorization,
-    banded_inverse_square_root,
-    banded_matrix_factorization,
-    banded_square_root,
-    buffered_linear_toeplitz,
-    identity,
-    prefix_sum_tree,
-    restarted,
-)
-from ._restarted import Restarted
-from ._rows import BandedRows
-from ._toeplitz import InverseToeplitz, Toeplitz, ToeplitzStrategy
-from ._tree import PrefixSumTree
+import lazy_loader as lazy
 
-__all__ = [
-    "BandedRows",
-    "BufferedToeplitz",
-    "InverseToeplitz",
-    "NoiseStrategy",
-    "PrefixSumTree",
-    "Restarted",
-    "Toeplitz",
-    "ToeplitzStrategy",
-    "banded_inverse_factorization",
-    "banded_inverse_square_root",
-    "banded_matrix_factorization",
-    "banded_square_root",
-    "buffered_linear_toeplitz",
-    "identity",
-    "prefix_sum_tree",
-    "restarted",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
+import scipy
 from scipy.optimize import minimize, nnls
-from scipy.signal import fftconvolve
 from scipy.special import expit, logit
 
 from skpuffer.utils._types import Floats
@@ -63,7 +63,8 @@ def _by_inverse(gradient: Floats, inverse: Floats) -> Floats:
     with the latter twice; this is the adjoint.
     """
     for _ in range(2):
-        gradient = fftconvolve(gradient[::-1], inverse)[: len(inverse)][::-1]
+        whole = scipy.signal.fftconvolve(gradient[::-1], inverse)
+        gradient = whole[: len(inverse)][::-1]
     return -gradient
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from scipy.linalg import solve_triangular, toeplitz
-from scipy.signal import lfilter
 
 from skpuffer.utils._checks import check_finite, check_positive
 from skpuffer.utils._types import Floats
@@ -74,7 +74,7 @@ def inverted(column: Floats) -> Floats:
     """
     impulse = np.zeros(len(column))
     impulse[0] = 1.0
-    inverse: Floats = lfilter([1.0], np.trim_zeros(column, "b"), impulse)
+    inverse: Floats = scipy.signal.lfilter([1.0], np.trim_zeros(column, "b"), impulse)
     return inverse
 
 

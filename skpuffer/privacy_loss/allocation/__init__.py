@@ -6,41 +6,6 @@ apart depends on nothing but the inner products of the components' means, in uni
 the noise: their Gram matrix. Under independent noise it is a diagonal.
 """
 
-from ._conditional import conditional_delta, conditional_epsilon
-from ._correlated import CorrelatedAllocationPair
-from ._gram import closed_add_delta, renyi_add, unamplified_delta
-from ._pair import AllocationPair
-from ._renewal import renyi_circulant
-from ._renyi import (
-    DirectedCosts,
-    renyi_allocation,
-    renyi_delta,
-    renyi_epsilon,
-    renyi_remove,
-)
-from ._sampled import (
-    SampledDelta,
-    abstention_delta,
-    abstention_threshold,
-    sampled_delta,
-)
+import lazy_loader as lazy
 
-__all__ = [
-    "AllocationPair",
-    "CorrelatedAllocationPair",
-    "DirectedCosts",
-    "SampledDelta",
-    "abstention_delta",
-    "abstention_threshold",
-    "closed_add_delta",
-    "conditional_delta",
-    "conditional_epsilon",
-    "renyi_add",
-    "renyi_allocation",
-    "renyi_circulant",
-    "renyi_delta",
-    "renyi_epsilon",
-    "renyi_remove",
-    "sampled_delta",
-    "unamplified_delta",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

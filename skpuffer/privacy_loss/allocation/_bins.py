@@ -13,6 +13,9 @@ from ._lags import Window, windows
 
 __all__ = ["Bins", "Means"]
 
+#: A mean's square, in units of the noise's variance, beyond which bins stand out.
+_LOUDEST = 100.0
+
 
 class Means(Protocol):
     """What is asked of a strategy of correlated noise."""
@@ -43,9 +46,22 @@ class Bins(Plain, kind="bins"):
     n_steps: int
 
     @property
+    def means(self) -> Floats:
+        """What a record adds to the rows of ``C @ sums``, by its bin."""
+        return self.strategy.means(self.n_batches, self.n_steps)
+
+    @property
     def gram(self) -> Floats:
         """Inner products of the bins' means, in clip norms squared."""
         return _gram(self)
+
+    def stand_out(self, variance: float) -> bool:
+        """Whether noise of a variance, in clip norms squared, is next to none.
+
+        All bins are told apart anyway, and the masses of laws leave the range of
+        floats.
+        """
+        return bool(self.gram.max() > _LOUDEST * variance)
 
     @property
     def windows(self) -> tuple[Window, ...]:
@@ -55,7 +71,7 @@ class Bins(Plain, kind="bins"):
 
 @lru_cache(maxsize=32)
 def _gram(bins: Bins) -> Floats:
-    means = bins.strategy.means(bins.n_batches, bins.n_steps)
+    means = bins.means
     gram: Floats = means @ means.T
     # symmetric to the last digit, which a product need not be
     gram = np.maximum(gram, gram.T)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from ._bins import Bins
 from ._chain import Accuracy, ChainLaw, chain_law
 from ._chain_replace import chain_replaced
 from ._cover import Cover, check_cover, geometric_covers
+from ._marks import by_marks
 
 __all__ = [
     "chain_delta",
@@ -36,9 +37,6 @@ _CLOSE = np.concatenate(
 )
 _WIDE = np.array([0, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32])
 
-#: Epsilons at which a record's replacement is bounded where many are asked for.
-_MARKS = np.concatenate([np.arange(0, 4, 0.25), np.arange(4, 8, 0.5), np.arange(8, 33)])
-
 #: A divergence less than so many times what is charged for rounding is not certified:
 #: the charge is a bound to first order.
 _TRUSTED = 10.0
@@ -48,10 +46,6 @@ _OUTSIDE = 0.01
 
 #: A divergence for less than which no further law is made.
 _LEAST = 1e-9
-
-#: A mean's square, in units of the noise's variance, beyond which all bins are told
-#: apart anyway, and the laws' masses leave the range of floats.
-_LOUDEST = 100.0
 
 _FINE = Accuracy()
 _REACHING = _FINE._replace(reach=8.5)
@@ -167,7 +161,7 @@ def laws_by_rungs(
     """
     if np.any(epsilon < 0):
         raise ValueError(f"'epsilon' must be non-negative. Got {epsilon.min()!r}.")
-    if bins.gram.max() > _LOUDEST * variance:
+    if bins.stand_out(variance):
         return np.ones(epsilon.shape)
     flat = np.minimum(epsilon.ravel(), _WIDE[-1])
     found = np.ones(flat.shape)
@@ -203,27 +197,11 @@ def chain_replaced_delta(bins: Bins, variance: float, epsilon: Floats) -> Floats
     Returns
     -------
     ndarray
-        Many are read off the line, as a function of exp(epsilon), between two bounds:
-        the divergence is convex in that, so that it lies below.
+        Many are bounded by few; see :func:`by_marks`.
     """
-    if np.any(epsilon < 0):
-        raise ValueError(f"'epsilon' must be non-negative. Got {epsilon.min()!r}.")
-    if bins.gram.max() > _LOUDEST * variance:
+    if bins.stand_out(variance):
         return np.ones(epsilon.shape)
-    flat = np.minimum(epsilon.ravel(), _MARKS[-1])
-    if flat.size <= 2:
-        each = [_replaced(bins, variance, at) for at in flat.tolist()]
-        return np.array(each).reshape(epsilon.shape)
-    last = int(np.searchsorted(_MARKS, flat.max()))
-    marks, heights = _MARKS[: last + 1], np.ones(last + 1)
-    for i, at in enumerate(marks.tolist()):
-        heights[i] = _replaced(bins, variance, at)
-        if heights[i] <= _LEAST:
-            heights[i:] = heights[i]
-            break
-    heights = np.minimum.accumulate(heights)
-    found: Floats = np.interp(np.exp(flat), np.exp(marks), heights)
-    return found.reshape(epsilon.shape)
+    return by_marks(partial(_replaced, bins, variance), epsilon, _LEAST)
 
 
 def _replaced(bins: Bins, variance: float, epsilon: float) -> float:

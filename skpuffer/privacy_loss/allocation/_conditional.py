@@ -33,6 +33,9 @@ TEMPERATURES = tuple(10.0 ** np.array([-1, -0.5, 0, 0.5, 1]))
 # adds to the variance of each row at most a quarter of its square, so a thousandth.
 _STEP = 0.06
 
+# Bytes that a bound takes for each bin and law, and MiB that all of them may.
+_BYTES, _MOST_MEMORY = 32, 4000
+
 # Points of a grid of losses.
 _MAX_POINTS = 2.0**21
 
@@ -71,6 +74,11 @@ def conditional_epsilon(
     -------
     float
         At least zero, in nats.
+
+    Raises
+    ------
+    ValueError
+        If `means` are none, or so many that the bounds would not fit in memory.
 
     Notes
     -----
@@ -184,6 +192,16 @@ def _prepared(
         # independent noise: all pasts are equally far apart, so that every law is
         # uniform, and one order is as good as another
         return (Hazards.of(means),)
+    # a bound for each bin of each row that adds more than the least
+    n_bounds = int((means > means.min(axis=0)).sum())
+    size = n_bounds * (1 + len(temperatures)) * len(means) * _BYTES / 2**20
+    if size > _MOST_MEMORY:
+        raise ValueError(
+            f"'means' of {means.shape[1]} rows and {len(means)} bins take bounds on "
+            f"{n_bounds} hazards and some {size:.0f} MiB, and {_MOST_MEMORY} is the "
+            "most. Use another bound than conditional composition, such as "
+            "method='chain', or a strategy of fewer diagonals."
+        )
     both = (means,) if means.shape[1] < 2 else (means, means[:, ::-1])
     return tuple(Hazards.of(each, temperatures) for each in both)
 

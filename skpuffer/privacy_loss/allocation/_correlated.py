@@ -4,9 +4,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from typing import cast
 
 import numpy as np
 
+from skpuffer.utils._checks import check_probability
 from skpuffer.utils._types import Floats
 
 from .._distribution import Reversed
@@ -17,7 +19,9 @@ from .._tradeoff import log_delta_of_orders
 from ._bins import Bins, Means
 from ._blocks import block_delta
 from ._chain_bound import chain_delta, chain_replaced_delta
+from ._conditional import conditional_delta, conditional_epsilon
 from ._gram import closed_add_delta, unamplified_delta
+from ._marks import by_marks
 from ._renyi import ORDERS, renyi_allocation
 from ._search import least_epsilon
 
@@ -35,7 +39,18 @@ _MOST_ORDER = 64
 _ROUNDED = 1e-7
 
 #: Bounds by their names.
-METHODS = ("best", "chain", "blocks", "closed", "renyi", "unamplified")
+METHODS = (
+    "best",
+    "chain",
+    "blocks",
+    "closed",
+    "renyi",
+    "conditional",
+    "unamplified",
+)
+
+#: Part of a target that pays for pasts on which conditional composition fails.
+_SHARE = 0.5
 
 #: Numbers of bins up to which blocks of them take part in the least of all bounds: of
 #: more, chains have always been less.
@@ -54,6 +69,18 @@ def _by_renyi(bins: Bins, variance: float, epsilon: Floats) -> Floats:
     """Bound by the Rényi divergences, in the direction in which a record is removed."""
     found = log_delta_of_orders(_ORDERS, _costs(bins, variance), epsilon)
     return np.minimum(np.exp(found), 1.0)
+
+
+# a promise is looked at once more after it was searched for
+@lru_cache(maxsize=256)
+def _by_conditions(
+    bins: Bins, variance: float, epsilon: float, target: float, adding: bool
+) -> float:
+    """Bound by conditional composition, at one epsilon and in one direction."""
+    if bins.stand_out(variance):
+        return 1.0
+    direction, noise = "add" if adding else "remove", math.sqrt(variance)
+    return conditional_delta(bins.means, noise, epsilon, target, direction, _SHARE)
 
 
 @dataclass(frozen=True)
@@ -84,9 +111,12 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         least of all), 'closed' by Jensen's inequality (if a record is added), 'renyi'
         by Rényi divergences (if one is removed; it takes part in the least of all only
         where chains certify nothing less), 'unamplified' by known bins, which is taken
-        for directions that a method says nothing of, and 'best' the least of all.
-        Conditional composition is none of them, as it is for one delta and not for a
-        pair: see :func:`conditional_epsilon`.
+        for directions that a method says nothing of, and 'best' the least of all. Of
+        these 'conditional', conditional composition, is none: it is for one delta (and
+        if a record is added or removed).
+    target : float, default=None
+        Delta in view of which 'conditional' is made. Half of it pays for pasts on which
+        it fails, so that no divergence is found to be less than that.
 
     References
     ----------
@@ -101,6 +131,7 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
     n_steps: int
     replaced: bool = False
     method: str = "best"
+    target: float | None = None
 
     tight = False
     # the least of several bounds
@@ -116,6 +147,19 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
             raise ValueError(
                 f"'method' must be one of {METHODS!r}. Got {self.method!r}."
             )
+        if self.method != "conditional":
+            return
+        if self.replaced:
+            raise ValueError(
+                "'method' is 'conditional', which is known of a record that is added "
+                "or removed, and 'replaced' is True. Use 'chain'."
+            )
+        if self.target is None:
+            raise ValueError(
+                "'target' is None, and the 'method' 'conditional' is for one delta. "
+                "Give that delta."
+            )
+        check_probability(target=self.target)
 
     @property
     def symmetric(self) -> bool:  # type: ignore[override] # read, never assigned
@@ -146,13 +190,18 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         dict
             With keys 'remove' and 'add', or 'replace'.
         """
-        at = np.array([float(epsilon)])
         if self.replaced:
-            return {"replace": self._least(at, adding=False)[1]}
+            return {"replace": self._winner(epsilon, adding=False)}
         return {
-            "remove": self._least(at, adding=False)[1],
-            "add": self._least(at, adding=True)[1],
+            "remove": self._winner(epsilon, adding=False),
+            "add": self._winner(epsilon, adding=True),
         }
+
+    def _winner(self, epsilon: float, adding: bool) -> str:
+        bounds = self._bounds(adding)
+        if self._is_mixed and len(bounds) == 1:
+            return next(iter(bounds))
+        return self._least(np.array([float(epsilon)]), adding)[1]
 
     def renyi_costs(self, orders: tuple[float, ...]) -> list[float]:
         """Return bounds on the Rényi costs at many orders, in nats."""
@@ -164,8 +213,8 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         # less, and the longest mean is the worst
         most = float(gram.diagonal().max())
         costs = alpha * most * (4 if self.replaced else 1) / 2
-        if not self.symmetric and 0 < most < math.inf:
-            known = alpha <= _MOST_ORDER
+        known = alpha <= _MOST_ORDER
+        if not self.symmetric and 0 < most < math.inf and known.any():
             found = renyi_allocation(gram, alpha[known])
             some = found.add if adding else found.remove
             costs[known] = np.minimum(costs[known], some)
@@ -177,12 +226,20 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         return (self,) if self.symmetric else (self, _Added(self))
 
     @property
+    def is_rough(self) -> bool:
+        """Whether its bounds take long and are far above the truth."""
+        return self.method == "conditional"
+
+    @property
     def scaled_gram(self) -> Floats:
         """Gram matrix of the bins' means, in units of the noise's variance."""
-        return self._bins.gram / self._variance
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self._bins.gram / self._variance
 
     def least_epsilon(self, delta: float) -> float:
         """Return the least epsilon found to go with a delta, in both directions."""
+        if self.method == "conditional" and self.n_batches > 1 and self._is_mixed:
+            return self._conditional_epsilon(delta)
         return least_epsilon(self, delta)
 
     # -- bounds -------------------------------------------------------------------
@@ -196,15 +253,23 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         mu = self.curve.gaussian_mu
         return math.inf if not mu else float(mu) ** -2
 
+    @property
+    def _moves(self) -> bool:
+        """Whether a record moves anything at all."""
+        return bool(self.curve.gaussian_mu) and bool(self._bins.gram.any())
+
+    @property
+    def _is_mixed(self) -> bool:
+        """Whether a record moves something, and there is noise to hide it."""
+        return self._moves and float(self.curve.gaussian_mu or 0.0) <= _SILENT
+
     def _least(
         self, epsilon: Floats, adding: bool, quick: bool = False
     ) -> tuple[Floats, str]:
         """Least bounds, and the name of the one that is least at the first epsilon."""
         epsilon = np.asarray(epsilon, float)
-        mu = float(self.curve.gaussian_mu or 0.0)
-        moves = mu > 0 and bool(self._bins.gram.any())
-        if not moves or mu > _SILENT:
-            moved = math.inf if moves else 0.0
+        if not self._is_mixed:
+            moved = math.inf if self._moves else 0.0
             return np.asarray(gaussian_delta(epsilon, moved)), "unamplified"
         bounds: dict[str, Floats] = {"none": np.ones(epsilon.shape)} if quick else {}
         for name, bound in self._bounds(adding).items():
@@ -231,6 +296,8 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         if self.n_batches == 1:
             return cap
         found: dict[str, Callable[..., Floats]] = {}
+        if self.method == "conditional":
+            return {"conditional": partial(self._conditional_delta, adding=adding)}
         if self.replaced:
             found["chain"] = partial(chain_replaced_delta, bins, variance)
         else:
@@ -247,6 +314,22 @@ class CorrelatedAllocationPair(DominatingPair, kind="correlated_allocation_pair"
         # of a record that is added, sums over counts say less than the closed form
         name = "closed" if adding and self.method == "renyi" else self.method
         return {name: found[name]} if name in found else cap
+
+    def _conditional_delta(self, epsilon: Floats, adding: bool) -> Floats:
+        target = float(cast(float, self.target))
+
+        def delta_at(epsilon: float) -> float:
+            return _by_conditions(self._bins, self._variance, epsilon, target, adding)
+
+        # what is left beside the price of failures is soon nothing
+        return by_marks(delta_at, epsilon, 1.001 * _SHARE * target)
+
+    def _conditional_epsilon(self, delta: float) -> float:
+        share = _SHARE * float(cast(float, self.target)) / delta
+        if share >= 1 or self._bins.stand_out(self._variance):
+            return math.inf
+        noise = math.sqrt(self._variance)
+        return conditional_epsilon(self._bins.means, noise, delta, share=share)
 
 
 @dataclass(frozen=True)

@@ -16,11 +16,23 @@ from skpuffer.utils._types import Floats
 from .._protocols import TradeOffs
 from ._sampled import sampled_delta
 
-__all__ = ["crossing", "least_epsilon", "sampled_crossing", "worst_delta"]
+__all__ = [
+    "crossing",
+    "least_epsilon",
+    "least_scale",
+    "sampled_crossing",
+    "worst_delta",
+]
 
 #: Relative accuracies of a scale and of an epsilon, on the safe side: one law serves
 #: many epsilons.
 _FINE, _FINEST = 2e-5, 1e-11
+
+#: The same of a scale of bounds that take long and are far above the truth.
+_COARSE = 2e-4
+
+#: Logarithms of the first step away from where to look, near the truth and far above.
+_STEP, _FAR_STEP = 0.03, 0.3
 
 #: Draws times bins of the samples that tell where to look, and the least of draws.
 _DRAWN, _LEAST = 4e5, 200
@@ -38,6 +50,10 @@ class BinsPair(TradeOffs, Protocol):
     @property
     def replaced(self) -> bool:
         """Whether one record is replaced by another."""
+
+    @property
+    def is_rough(self) -> bool:
+        """Whether its bounds take long and are far above the truth."""
 
     @property
     def symmetric(self) -> bool:
@@ -114,6 +130,42 @@ def sampled_crossing(
     return math.exp(found + _ABOVE)
 
 
+def least_scale(
+    pair_at: Callable[[float], BinsPair], epsilon: float, delta: float, size: float
+) -> float:
+    """Return nearly the least scale of noise that keeps an epsilon at a delta.
+
+    Parameters
+    ----------
+    pair_at : callable
+        Pair of a record in bins, at a scale.
+    epsilon, delta : float
+        At the one epsilon that is promised, as each of them takes a law of its own.
+    size : float
+        A scale of the right order of magnitude.
+
+    Returns
+    -------
+    float
+        At which both directions were found to keep it; infinite if there is none.
+    """
+    first = pair_at(size)
+    guess = sampled_crossing(
+        lambda part: pair_at(size * part).scaled_gram,
+        lambda _: epsilon,
+        delta,
+        first.replaced,
+    )
+    fine, step = (_COARSE, _FAR_STEP) if first.is_rough else (_FINE, _STEP)
+    return crossing(
+        lambda scale: worst_delta(pair_at(scale), epsilon),
+        delta,
+        size * guess,
+        fine,
+        step,
+    )
+
+
 def least_epsilon(pair: BinsPair, delta: float) -> float:
     """Return nearly the least epsilon at which a pair's bounds are at most delta.
 
@@ -143,6 +195,7 @@ def crossing(
     target: float,
     guess: float,
     fine: float = _FINE,
+    step: float = _STEP,
 ) -> float:
     """Return nearly the least positive number at which a function is at most a target.
 
@@ -155,6 +208,8 @@ def crossing(
         Where to begin.
     fine : float, optional
         Relative accuracy.
+    step : float, optional
+        Logarithm of the first step away from the guess.
 
     Returns
     -------
@@ -170,7 +225,7 @@ def crossing(
     if first == 0:
         return guess
     # away from the guess, ever further
-    sign, step = (1.0 if first > 0 else -1.0), 0.03
+    sign = 1.0 if first > 0 else -1.0
     near, far = at, at + sign * step
     while sign * miss(far) > 0:
         step *= 1.7
