@@ -237,7 +237,7 @@ for name in clips:
 # %%
 # All of it is hundreds or thousands of steps under one budget, the composed regime. The
 # effect of the shape is weak, as the paper finds: from 1.3 to 4 about as large as
-# chance where noise is set for the budget. On the left shapes above 3 miss the small
+# chance where noise is set for the budget. Left, shapes from 2.9 on miss the small
 # budgets, as their first epoch costs more than that. Laplace noise is behind because of
 # the clip: l1 leaves little of a gradient of 4001 coordinates. Clipped in l2 it is
 # nearly as good as the others, except at the smallest budget.
@@ -658,10 +658,10 @@ for what in ("ε", "epochs"):
 #    * - Figure 3
 #      - votes of 250 teachers on MNIST and SVHN: β in [1, 2.5] alike, a dip at 2.6
 #      - those votes cannot be had; teachers on digits and votes of people. One query:
-#        the smaller β the better. 100 queries: β from 1.8 to 2.3 is best, and no dip
+#        the smaller β the better. 100 queries: β from 1.8 to 2.4 is best, and no dip
 #    * - Figure 4
 #      - CIFAR-10, SVHN, Adult, IMDB: weak dependence on β, worse from 3 on
-#      - Adult: weak; shapes above 3 miss small budgets, and β = 1 is worse only if
+#      - Adult: weak; shapes from 2.9 on miss small budgets, β = 1 is worse only if
 #        clipped in l1. CIFAR-10, SVHN and IMDB need a GPU, and are not here
 #    * - Figure 5
 #      - tails, one release and 100 sampled ones

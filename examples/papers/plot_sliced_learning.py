@@ -197,8 +197,9 @@ figure.legend(*handles, loc="outside lower center", ncols=4)
 plt.show()
 
 # %%
-# At a budget of 8 and Δ = 2 hidden batches take a ninth (L = 512) and a sixth of the
-# log-moment's noise, and differential privacy of one record half of that and less.
+# At a budget of 8 and Δ = 2 hidden batches take a ninth (L = 512) and a seventh (1024)
+# of the log-moment's noise, and differential privacy of one record about half of that
+# and two fifths.
 #
 # The paper's baseline, group privacy at a group size of the root mean square of K
 # rounded up, is plain differential privacy: that size is one in each of its runs. It

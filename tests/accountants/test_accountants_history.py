@@ -419,6 +419,8 @@ def test_epochs_of_updates_fill_the_longest_steps_first():
         ({}, None, "lipschitz="),
         ({"optimiser": Optimiser(learning_rate=0.5)}, 0.1, "declares less"),
         ({}, (0.1, 0.2), "one for each step"),
+        # of slices: a rotation is 1-Lipschitz, and no slice keeps its own
+        ({}, [(0.1, 0.2)] * 4, "one for each step"),
         ({"noise_position": "gradient"}, 0.1, "post-processing"),
     ],
 )

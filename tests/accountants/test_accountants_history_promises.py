@@ -25,7 +25,7 @@ from skpuffer.scenarios import (
     PrevalenceScenario,
     RecordScenario,
 )
-from skpuffer.training import Logistic, RecordGradient
+from skpuffer.training import Logistic, OptimiserRun, RecordGradient
 
 from .history_runs import SUBSAMPLINGS, cost, offering, replaced, run, scale
 
@@ -145,6 +145,47 @@ def test_what_is_copied_to_a_layer_that_reads_no_records():
         assert found >= 1.0
 
 
+def turned(moved):
+    """An update that is 1-Lipschitz: by a quarter."""
+    return np.array([-moved[1], moved[0]])
+
+
+def projected(moved):
+    """Another one, which the optimiser makes: back into the unit ball."""
+    run = OptimiserRun(Optimiser(learning_rate=1.0, radius=1.0), [0.6, 0.8], 1)
+    return run.step(-np.array(moved))
+
+
+@pytest.mark.parametrize(
+    "update, options",
+    [
+        (turned, {"lipschitz": 1.0}),
+        (projected, {"optimiser": Optimiser(learning_rate=1.0, radius=1.0)}),
+    ],
+    ids=["turned", "projected"],
+)
+def test_updates_move_more_along_a_slice_than_their_layers(update, options):
+    """A rotation and a projection are 1-Lipschitz, and keep to no slice."""
+    n, clips, weights = 10, (1.0, 0.01), np.array([0.1, 0.9])
+    lipschitz = options.get("lipschitz")
+    release = replace(
+        run(n, n, 1, "full_batch", blocks=(1, 1), clip_norm=clips),
+        noise_position="update",
+        optimiser=options.get("optimiser"),
+    )
+    # one record pulls one way or the other, in the first layer
+    apart = update([clips[0] / n, 0.0]) - update([-clips[0] / n, 0.0])
+    caps = layer_caps(np.eye(2), (1, 1), clips, factor=2 / n)
+    assert apart[1] ** 2 > 2 * caps[1]
+    how = {"averaging": "averaged", "slices": np.eye(2), "slice_weights": weights}
+    found = cost(
+        release, replaced(1), 0.1, 2.0, "mean_square", lipschitz=lipschitz, **how
+    )
+    assert weights @ apart**2 / 0.1**2 <= found
+    whole = cost(release, replaced(1), 0.1, 2.0, "mean_square", lipschitz=lipschitz)
+    assert found == whole
+
+
 def test_layers_with_noise_of_their_own():
     """Noise by layer costs the sum of the squared ratios."""
     scales = [2.0, 2.0, 6.0, 6.0]
@@ -181,6 +222,8 @@ def test_layers_with_noise_of_their_own():
         ({"alpha": "2"}, "'alpha'"),
         ({"lipschitz": -0.1}, "'lipschitz'"),
         ({"lipschitz": (0.1, math.nan)}, "'lipschitz'"),
+        ({"lipschitz": math.inf}, "'lipschitz'"),
+        ({"lipschitz": (0.1, math.inf)}, "'lipschitz'"),
         ({"lipschitz": "0.1"}, "'lipschitz'"),
     ],
 )

@@ -78,10 +78,11 @@ def _update_constants(
     least = np.zeros(n_steps)
     if optimiser is not None:
         steps = np.array(optimiser.step_sizes(n_steps))
-        # A projection is 1-Lipschitz, and an implicit penalty divides: of everything,
-        # only if it is on all parameters.
-        shrink = optimiser.l2 if optimiser.penalise_all else 0.0
-        least = steps / (1 + steps * shrink)
+        # What is made of a moved iterate, the penalty and the projection, shrinks it as
+        # it does where the loss has no curvature.
+        least = steps * optimiser.contractions(
+            n_steps, smoothness=0.0, all_penalised=optimiser.penalise_all
+        )
     elif lipschitz is None:
         raise UnsupportedError(
             "its noise is added to the updates (noise_position='update'), and how far "

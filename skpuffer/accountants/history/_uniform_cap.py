@@ -104,9 +104,9 @@ class HistoryUniformCap(Accountant):
         weighted mean.
     slices : array-like of shape (n_slices, dim) or SliceProfile, default=None
         Unit vectors spanning all directions, for 'mean_square'. None is any slices. In
-        a run of one step, layers that are clipped apart cost less along some of them;
-        otherwise all directions count as the worst one, as later steps may copy what
-        earlier ones told along another.
+        a run of one step with noise on its gradients, layers that are clipped apart
+        cost less along some of them; otherwise all directions count as the worst one,
+        as later steps and updates may copy what is told along one to another.
     slice_weights : array-like of shape (n_slices,), default=None
         Equal if None.
     lipschitz : float or array-like of shape (n_steps,), default=None
@@ -204,7 +204,9 @@ class HistoryUniformCap(Accountant):
             )
         self._profile()
         if self.lipschitz is not None:
-            check_each(check_non_negative, lipschitz=self.lipschitz)
+            check_each(
+                partial(check_non_negative, finite=True), lipschitz=self.lipschitz
+            )
 
     def _profile(self) -> Slices | None:
         if self.slices is None:
@@ -307,7 +309,10 @@ class HistoryUniformCap(Accountant):
             )
         # Steps read the history along all directions, so what one tells along a slice
         # the next may tell along any other: caps that differ add up for one step only.
-        return profile if blocks is not None and release.n_steps == 1 else None
+        # An update does so in one: a projection, or a rotation, is 1-Lipschitz, and
+        # moves what layers that are clipped apart tell from one slice to another.
+        alone = release.n_steps == 1 and release.noise_position == "gradient"
+        return profile if blocks is not None and alone else None
 
     # -- noise and certificate ----------------------------------------------------
 
