@@ -11,12 +11,17 @@ import numpy as np
 from skpuffer.releases import Sensitivity
 from skpuffer.releases._sensitivity import grouped_sensitivity, stacked_sensitivity
 
+from ._moments import row_blocks
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Floats
+    from skpuffer.utils._types import Array, Floats, Indices
 
 __all__ = ["Bins", "Grouped", "Levels", "Ones", "Signs", "Stacked"]
+
+# Rows whose cells are found at once.
+_ROWS = 2**17
 
 # By the order of the norm, for a record that is added or removed and for one replaced.
 #
@@ -63,6 +68,68 @@ def _stepwise(gaps, positions, sensitivity, norm):
     return np.where(np.any(gaps[:, list(positions)] > 0, axis=1), apart, 0.0)
 
 
+def cell_counts(
+    codes: Indices, n_codes: int, cells: Indices | None, n_cells: int
+) -> Floats:
+    """Count records by cell and code.
+
+    Parameters
+    ----------
+    codes : ndarray of int of shape (n,)
+        From 0; a record with a negative one counts as nothing.
+    n_codes : int
+    cells : ndarray of int of shape (n,) or None
+        From 0; None puts all records in one.
+    n_cells : int
+
+    Returns
+    -------
+    ndarray of shape (n_cells, n_codes)
+    """
+    # what counts as nothing has a column of its own, which is left out
+    places = np.maximum(codes, -1) + 1
+    # it would be counted in the next cell
+    if places.size and places.max() > n_codes:
+        raise IndexError("A code is beyond the last level.")
+    if cells is not None:
+        places += cells * (n_codes + 1)
+    counts = np.bincount(places, minlength=n_cells * (n_codes + 1))
+    return counts.reshape(n_cells, -1)[:, 1:].astype(float)
+
+
+def _counts(contribution, X, cells, n_cells):
+    """Sums of a contribution with a single one, by the codes of its column."""
+    size, counts = contribution.dim, 0.0
+    for rows in row_blocks(len(X), 1, n_cells * size):
+        codes = contribution.codes(X[rows])
+        counts = counts + cell_counts(
+            codes, size, None if cells is None else cells[rows], n_cells
+        )
+    return np.zeros((n_cells, size)) + counts
+
+
+def _bins_of(x, edges):
+    """Position of the last edge at or below each value, -1 where there is none."""
+    last = len(edges) - 2
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        scale = (last + 1) / (edges[-1] - edges[0])
+
+        def guesses(values):
+            return np.clip((values - edges[0]) * scale, 0, last).astype(np.intp)
+
+        # The guess grows with the value, rounding and all. So where the bin that is
+        # guessed for an edge is its own or the one below, that of any value is at most
+        # one off: looking at its two edges mends it.
+        places = np.arange(last + 1)
+        off = places - guesses(edges[:-1]) if 0 < scale < np.inf else places + 2
+        if np.any(off < 0) or np.any(off > 1):
+            return np.searchsorted(edges, x, side="right") - 1
+        found = guesses(x)
+    found -= x < edges[found]
+    found += x >= edges[found + 1]
+    return found
+
+
 def _one_hot(codes, size):
     out = np.zeros((len(codes), size))
     # a negative code counts as nothing: zeros, which are nearer to each vector with a
@@ -84,6 +151,11 @@ class Ones:
     def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, 1)."""
         return np.ones((len(X), 1))
+
+    def sums(self, X: Floats, cells: Indices | None = None, n_cells: int = 1) -> Floats:
+        """Sums of contributions by cell; see :meth:`Moments.sums`."""
+        none = np.zeros(len(X), dtype=np.intp)
+        return cell_counts(none, 1, cells, n_cells)
 
     def move(self, gaps: Floats, norm: float) -> Floats:
         """Sensitivity to moves of features; see :meth:`Moments.move`."""
@@ -127,6 +199,15 @@ class Signs:
         # sum by one, in units of half the range; with zero or one, by two such units.
         return np.where(np.asarray(X)[:, list(self.positions)] > 0, 1.0, -1.0)
 
+    def sums(self, X: Floats, cells: Indices | None = None, n_cells: int = 1) -> Floats:
+        """Sums of contributions by cell; see :meth:`Moments.sums`."""
+        # of two counts, those that are positive and those that are not
+        columns = [
+            cell_counts((X[:, at] > 0).astype(np.intp), 2, cells, n_cells)
+            for at in self.positions
+        ]
+        return np.column_stack([counts[:, 1] - counts[:, 0] for counts in columns])
+
     def move(self, gaps: Floats, norm: float) -> Floats:
         """Sensitivity to moves of features; see :meth:`Moments.move`."""
         # one norm of the norms of the blocks: they are different coordinates
@@ -166,11 +247,18 @@ class Bins:
 
     def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
-        x = np.asarray(X)[:, self.position]
+        return _one_hot(self.codes(np.asarray(X)), self.dim)
+
+    def codes(self, X: Array) -> Indices:
+        """Position of the bin of each record, of shape (n,)."""
         # Clipped into the first or last bin and never dropped: every record counts
         # exactly once, as the shares of a group that add up to its size require.
-        codes = np.searchsorted(self.edges, x, side="right") - 1
-        return _one_hot(np.clip(codes, 0, self.dim - 1), self.dim)
+        found = _bins_of(X[:, self.position], np.asarray(self.edges))
+        return np.clip(found, 0, self.dim - 1)
+
+    def sums(self, X: Floats, cells: Indices | None = None, n_cells: int = 1) -> Floats:
+        """Sums of contributions by cell; see :meth:`Moments.sums`."""
+        return _counts(self, X, cells, n_cells)
 
     def move(self, gaps: Floats, norm: float) -> Floats:
         """Sensitivity to moves of features; see :meth:`Moments.move`."""
@@ -202,7 +290,15 @@ class Levels:
 
     def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
-        return _one_hot(np.asarray(X)[:, self.position].astype(int), self.dim)
+        return _one_hot(self.codes(np.asarray(X)), self.dim)
+
+    def codes(self, X: Array) -> Indices:
+        """Level of each record, of shape (n,)."""
+        return X[:, self.position].astype(np.intp)
+
+    def sums(self, X: Floats, cells: Indices | None = None, n_cells: int = 1) -> Floats:
+        """Sums of contributions by cell; see :meth:`Moments.sums`."""
+        return _counts(self, X, cells, n_cells)
 
     def move(self, gaps: Floats, norm: float) -> Floats:
         """Sensitivity to moves of features; see :meth:`Moments.move`."""
@@ -244,6 +340,10 @@ class Stacked:
     def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
         return np.hstack([block(X) for block in self.blocks])
+
+    def sums(self, X: Floats, cells: Indices | None = None, n_cells: int = 1) -> Floats:
+        """Sums of contributions by cell; see :meth:`Moments.sums`."""
+        return np.hstack([block.sums(X, cells, n_cells) for block in self.blocks])
 
     def move(self, gaps: Floats, norm: float) -> Floats:
         """Sensitivity to moves of features; see :meth:`Moments.move`."""
@@ -298,15 +398,35 @@ class Grouped:
     def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim), cell after cell."""
         X = np.asarray(X)
-        codes = X[:, list(self.positions)].astype(int)
         # Parallel composition: a record writes into its own cell only, so all cells
         # together have the sensitivity of one, or twice where a replaced record changes
         # cells.
-        (inside,) = np.nonzero(np.all(codes >= 0, axis=1))
-        cells = np.ravel_multi_index(tuple(codes[inside].T), self.sizes)
+        cells = self.cells(X)
+        (inside,) = np.nonzero(cells < self.n_cells)
         out = np.zeros((len(X), self.n_cells, self.block.dim))
-        out[inside, cells] = self.block(X[inside])
-        return out.reshape(len(X), -1)
+        out[inside, cells[inside]] = self.block(X[inside])
+        return out.reshape(len(X), self.dim)
+
+    def cells(self, X: Array) -> Indices:
+        """Cell of each record, of shape (n,); `n_cells` for one that is in none."""
+        codes = [X[:, at].astype(np.intp) for at in self.positions]
+        outside = codes[0] < 0
+        for column in codes[1:]:
+            outside |= column < 0
+        for column in codes if outside.any() else ():
+            column[outside] = 0
+        cells = np.ravel_multi_index(tuple(codes), self.sizes)
+        cells[outside] = self.n_cells
+        return cells
+
+    def sums(self, X: Floats) -> Floats:
+        """Sums of contributions, of shape (n_cells, dim of the block)."""
+        total = np.zeros((self.n_cells + 1, self.block.dim))
+        for rows in row_blocks(len(X), 1, max(_ROWS, total.size)):
+            part = X[rows]
+            total += self.block.sums(part, self.cells(part), self.n_cells + 1)
+        # who is in no cell is in the one behind the last
+        return total[:-1]
 
     def move(self, gaps: Floats, norm: float) -> Floats:
         """Sensitivity to moves of features; see :meth:`Moments.move`."""

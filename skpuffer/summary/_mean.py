@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from skpuffer.base import Task
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
+    from skpuffer.utils._bounds import Bounds
     from skpuffer.utils._types import BoundsLike, RandomState
 
 __all__ = ["BoundedColumnsMixin", "PrivateMean"]
@@ -53,6 +54,23 @@ class BoundedColumnsMixin:
         # only 'empirical' is a text: the range of a column is its two outermost records
         return (BOUNDS_LEAK,) if isinstance(self.bounds, str) else ()
 
+    def _public_bounds(self, task: Task) -> Bounds | None:
+        """Bounds of the features: given, of the code book, or declared, if any are."""
+        context: Any = task.context
+        given = self.bounds
+        if self.schema is not None:
+            # of the columns that it makes, levels among them
+            given = context.feature_map.low, context.feature_map.high
+        # the data is passed for 'empirical' alone, which voids the promise: see
+        # `_leaks`
+        return resolve_bounds(
+            given,
+            context.n_features,
+            scenario=task.scenario,
+            context=context,
+            X=task.X,
+        )
+
     def _moment_release(
         self, task: Task, *, order: int, name: str, query: Callable[..., Any]
     ) -> QueryRelease:
@@ -64,13 +82,7 @@ class BoundedColumnsMixin:
         context: Any  # of a fit, which knows the number of features
         scenario, context = task.scenario, task.context
         d, n = context.n_features, context.n_records
-        # the data is passed for 'empirical' alone, which voids the promise: see
-        # `_leaks`
-        given = self.bounds
-        if self.schema is not None:
-            # of the columns that it makes, levels among them
-            given = context.feature_map.low, context.feature_map.high
-        bounds = resolve_bounds(given, d, scenario=scenario, context=context, X=task.X)
+        bounds = self._public_bounds(task)
         # what publishes the vector has no data, so the bounds travel with the release
         context = replace(context, bounds=bounds)
         # distributions that a user states are of one output, and this would be another

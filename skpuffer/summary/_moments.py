@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from skpuffer.utils._bounds import Bounds
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from skpuffer.utils._types import Floats, Numbers
+    from skpuffer.utils._types import Floats, Indices, Numbers
 
 __all__ = [
     "MINIMAL_VARIANCE",
@@ -24,10 +25,14 @@ __all__ = [
     "bounded_variance",
     "column_means",
     "column_moments",
+    "row_blocks",
 ]
 
 #: Smallest share of the squared half-range that a positive variance is given.
 MINIMAL_VARIANCE = 1e-6
+
+# Numbers worked on at once: a few arrays of so many fit the cache.
+_BLOCK = 2**15
 
 # One column, u in [-1, 1]. Alone, the squared l2 norm of (u, u^2 - 1/2) is u^4 + 1/4
 # and its l1 norm |u| + |u^2 - 1/2|, both largest at |u| = 1. Apart, with d = |u - v|
@@ -96,6 +101,36 @@ class Moments:
         u = self.bounds.normalise(np.asarray(X)[:, list(self.positions)])
         return u if self.order == 1 else np.hstack([u, u**2 - 0.5])
 
+    def sums(self, X: Floats, cells: Indices | None = None, n_cells: int = 1) -> Floats:
+        """Sums of contributions over the records of each cell.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, n_features)
+        cells : ndarray of int of shape (n,), default=None
+            Cell of each record, from 0; None puts all records in one.
+        n_cells : int, default=1
+
+        Returns
+        -------
+        ndarray of shape (n_cells, dim)
+        """
+        first = np.zeros((n_cells, len(self.positions)))
+        second, records = np.zeros_like(first), np.zeros((n_cells, 1))
+        least = 1 if cells is None else first.size
+        reading = _Centred(self.positions, self.bounds, X, least)
+        for rows, u in reading.blocks():
+            ones = reading.ones[: len(u)]
+            within = None if cells is None else cells[rows]
+            first += _cell_sums(u, ones, within, n_cells)
+            if self.order == 2:
+                np.square(np.multiply(u, reading.inverse[: len(u)], out=u), out=u)
+                second += _cell_sums(u, ones, within, n_cells)
+                records += _cell_sums(ones[:, None], ones, within, n_cells)
+        # centred values are summed before they are scaled: one pass less
+        first /= self.bounds.half
+        return first if self.order == 1 else np.hstack([first, second - records / 2])
+
     def move(self, gaps: Floats, norm: float) -> Floats:
         """Sensitivity of each contribution to moves of its record's features.
 
@@ -128,6 +163,103 @@ class Moments:
         # in units of the squared half-range
         share = bounded_variance(first, second, least)
         return self.bounds.half**2 * share
+
+
+def row_blocks(n_records: int, width: int, least: int = 1) -> Iterator[slice]:
+    """Yield slices of consecutive rows that fit the cache.
+
+    Parameters
+    ----------
+    n_records : int
+    width : int
+        Numbers of a row that are read.
+    least : int, default=1
+        Rows of a block at least: entries of what each block adds to the sums.
+
+    Yields
+    ------
+    slice
+        All of one length but the last.
+    """
+    step = max(1, _BLOCK // max(1, width), least)
+    for start in range(0, n_records, step):
+        yield slice(start, min(start + step, n_records))
+
+
+class _Centred:
+    """Columns of a table less the middle of their bounds, clipped, block by block.
+
+    Parameters
+    ----------
+    positions : tuple of int
+    bounds : Bounds
+        Of these columns.
+    X : ndarray of shape (n, n_features)
+    least : int
+        Rows of a block at least.
+
+    Attributes
+    ----------
+    inverse : ndarray
+        Reciprocals of half the ranges, in each row.
+    ones : ndarray
+        A one for each row.
+    """
+
+    def __init__(
+        self, positions: tuple[int, ...], bounds: Bounds, X: Floats, least: int
+    ):
+        self._X, self._columns = X, _columns(positions)
+        self._blocks = list(row_blocks(len(X), len(positions), least))
+        # Written out in every row, in the order of the table: an operation between a
+        # table and a single row is several times as slow.
+        self._shape = (self._blocks[0].stop if self._blocks else 0, len(positions))
+        self._order: Literal["F", "C"] = "F" if X.flags.f_contiguous else "C"
+        self._middle, self._half = self._rows(bounds.middle), self._rows(bounds.half)
+        self.inverse = self._rows(1 / bounds.half)
+        self.ones = np.ones(self._shape[0])
+
+    def _rows(self, row: Floats) -> Floats:
+        rows = np.empty(self._shape, order=self._order)
+        rows[:] = row
+        return rows
+
+    def blocks(self) -> Iterator[tuple[slice, Floats]]:
+        """Yield the rows of each block, and its values: to be used before the next.
+
+        Yields
+        ------
+        slice
+        ndarray of shape (n_rows, n_columns)
+        """
+        space, low = np.empty_like(self._middle), -self._half
+        for rows in self._blocks:
+            part = self._X[rows, self._columns]
+            n = len(part)
+            u = space[:n]
+            # what overflows is far outside of the bounds, and clipped to them
+            with np.errstate(over="ignore"):
+                np.subtract(part, self._middle[:n], out=u)
+            np.minimum(u, self._half[:n], out=u)
+            np.maximum(u, low[:n], out=u)
+            yield rows, u
+
+
+def _columns(positions: tuple[int, ...]) -> slice | list[int]:
+    """Index of some columns: a slice, which copies nothing, where they are in a row."""
+    first, n = positions[0], len(positions)
+    in_a_row = positions == tuple(range(first, first + n))
+    return slice(first, first + n) if in_a_row else list(positions)
+
+
+def _cell_sums(
+    values: Floats, ones: Floats, cells: Indices | None, n_cells: int
+) -> Floats:
+    """Sums of the rows of each cell, of shape (n_cells, n_columns)."""
+    if cells is None:
+        return (ones @ values)[None]
+    columns = [np.bincount(cells, column, n_cells) for column in values.T]
+    return np.column_stack(columns)
 
 
 def _pair_move(gaps: Floats, norm: float) -> Floats:

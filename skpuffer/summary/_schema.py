@@ -102,12 +102,18 @@ class TableEncoder:
         # one record would move the contributions of others.
         if self.before is not None:
             X = self.before(X)
+        places = self._places(X)
         parts = [
-            _numbers(column, *_values(X, place))
+            _numbers(column, _values(X, place))
             if column.levels is None
-            else _codes(column, *_values(X, place), self.strict)
-            for column, place in zip(self.columns, self._places(X), strict=True)
+            else _codes(column, _values(X, place), self.strict)
+            for column, place in zip(self.columns, places, strict=True)
         ]
+        # no copy of a table that is read as it is
+        if isinstance(X, np.ndarray) and X.dtype == float:
+            plain = all(column.levels is None for column in self.columns)
+            if plain and places == list(range(X.shape[1])):
+                return X
         return np.column_stack(parts)
 
     def _places(self, X):
@@ -193,22 +199,24 @@ def _missing(value):
 
 
 def _values(X, place):
-    """Values of one column as an array, and which of them are missing."""
+    """Values of one column, as an array."""
+    if isinstance(X, pd.DataFrame) and place in X.columns:
+        column = X[place]
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            return column.array
     if is_frame(X):
         frame = nw.from_native(X, eager_only=True)
         # a position, unless the frame's own names are integers
         if isinstance(place, int) and place not in frame.columns:
             place = frame.columns[place]
-        values = cells_of(frame.get_column(place))
-    else:
-        values = np.asarray(X)[:, place]
-    # what cannot be compared is not missing: its code, and of no level, is the same
-    return values, missing_cells(values)
+        return cells_of(frame.get_column(place))
+    return np.asarray(X)[:, place]
 
 
-def _numbers(column, values, missing):
+def _numbers(column, values):
     """Values of a numeric column, as floats."""
-    if missing.any():
+    # what cannot be compared is not missing, and refused as no number
+    if missing_cells(values).any():
         raise ValueError(
             f"The column {column.name!r} contains NaN or missing values. Fill them by "
             "a public rule, or leave the records out, before they reach this "
@@ -225,23 +233,37 @@ def _numbers(column, values, missing):
     return numbers
 
 
-def _codes(column, values, missing, strict):
+def _codes(column, values, strict):
     """Codes of a categorical column's values, as floats; -1 for what counts as nothing.
 
     What is missing, or not listed, has the level of None if there is one.
     """
     index = {level: code for code, level in enumerate(column.levels)}
-    codes = np.full(len(values), index.get(None, -1))
-    present = np.asarray(values, dtype=object)[~missing].tolist()
-    found = [_found(index, value) for value in present]
+    places, values = _distinct(values)
+    found = [_found(index, value) for value in values]
     if strict and None in found:
         raise ValueError(
             f"The column {column.name!r} of the prior has values that the parameter "
             "'categories' does not list. List all that are possible."
         )
     other = index.get(None, -1)
-    codes[~missing] = [other if code is None else code for code in found]
-    return codes.astype(float)
+    # missing ones have the place -1, which is the last
+    codes = [other if code is None else code for code in found] + [other]
+    return np.array(codes, dtype=float)[places]
+
+
+def _distinct(values):
+    """Place of each value among distinct ones, -1 for what is missing; and these."""
+    if isinstance(values, pd.Categorical):
+        places, values = values.codes, values.categories
+    else:
+        try:
+            places, values = pd.factorize(values)
+        # of cells that cannot be compared: every one by itself
+        except (TypeError, ValueError, ArithmeticError):
+            places = np.where(missing_cells(values), -1, np.arange(len(values)))
+    # plain values, which are looked up whatever type the column has
+    return places, np.asarray(values, dtype=object).tolist()
 
 
 def _found(index, value):

@@ -130,6 +130,7 @@ class PrivateSummary(PrivateEstimatorMixin):
     See Also
     --------
     PrivateMean : Means of numeric features.
+    PrivateQuantile : Quantiles without a grid, whose error falls with the budget.
     PrivateStandardScaler : Means and standard deviations, as a transformer.
 
     Notes
@@ -388,14 +389,15 @@ class PrivateSummary(PrivateEstimatorMixin):
         counts = contribution.is_count
         factor = _factor(layout, n)
         facts = {f.name: getattr(context, f.name) for f in fields(PublicContext)}
+        # Noise in proportion to the units gives each coordinate the same share of the
+        # budget, whatever its range; counts are all in one unit already.
+        units = None if counts else contribution.units
         return QueryRelease(
             contribution=contribution,
             is_sum=True,
             factor=factor,
             is_integer=counts,
-            # Noise in proportion to the units gives each coordinate the same share of
-            # the budget, whatever its range; counts are all in one unit already.
-            units=None if counts else contribution.units,
+            units=units,
             sensitivity=contribution.sensitivity.times(factor),
             n_records=n,
             dim=contribution.dim,
