@@ -1,8 +1,5 @@
 """Private statistics of a table, and a scaler made of them."""
 
-from ._mean import PrivateMean
-from ._private_statistic import PrivateStatistic
-from ._scaler import PrivateStandardScaler
-from ._summary import PrivateSummary
+import lazy_loader as lazy
 
-__all__ = ["PrivateMean", "PrivateStandardScaler", "PrivateStatistic", "PrivateSummary"]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace as replace_fields
 from functools import lru_cache, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from scipy.optimize import brentq
 
@@ -17,15 +17,17 @@ from skpuffer.accountants.additive._base import (
     delta_left,
 )
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.noise import Noise
+from skpuffer.noise import GumbelNoise, Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy._curve import Curve
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, ShiftPair
 from skpuffer.privacy_loss._distribution import TOLERANCE
+from skpuffer.privacy_loss.allocation._search import least_scale as scale_of_bins
 from skpuffer.releases import (
     AdaptiveRelease,
     GradientRelease,
     QueryRelease,
+    SelectionRelease,
     VoteRelease,
 )
 from skpuffer.releases._base import Release
@@ -38,6 +40,7 @@ from ._accounting import Accounting, StepsOfRelease
 from ._count_law import law_account, law_scale
 from ._gradients import GRADIENT_FIELDS
 from ._least_scale import least_scale
+from ._selection import SELECTION_FIELDS
 from ._votes import VOTE_FIELDS
 
 #: Epsilon, a lower bound of it or None, the curve to certify, and remarks on both.
@@ -118,6 +121,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         AdaptiveRelease: STAGE_FIELDS,
         GradientRelease: GRADIENT_FIELDS,
         VoteRelease: VOTE_FIELDS,
+        SelectionRelease: SELECTION_FIELDS,
     }
     _composable = True
     _source = "group privacy under one coupling (Pierquin et al. 2024, Cor 3.1)"
@@ -140,6 +144,17 @@ class _CompositionAccountant(_AdditiveAccountant):
             partial(self._calibrate_steps, steps, fact, bound),
             partial(self._certify_steps, steps, fact, bound),
             lambda noise: steps.under(noise, self.max_memory),
+        )
+
+    @accounts_for(SelectionRelease)
+    def _account_of_selection(
+        self, fact: Adjacency, release: SelectionRelease, bound: BoundScenario
+    ) -> Account:
+        # whatever noise it is asked for: the noise of a selection is Gumbel's
+        steps = self._steps(fact, release, bound)
+        return Account(
+            partial(self._calibrate_steps, steps, fact, bound),
+            partial(self._certify_steps, steps, fact, bound),
         )
 
     def _calibrate_steps(
@@ -292,7 +307,14 @@ class _CompositionAccountant(_AdditiveAccountant):
         size = under(1.0).shift.radius
         usual, aim = under(size).curve, self._fair_mu(delta)
         if _is_of_bins(usual):
-            return self._scale_of_bins(lambda scale: under(scale).curve, delta, size)
+            if self._by_renyi_costs:
+                return least_scale(loss, self.epsilon, size, self._accuracy)
+            assert delta is not None  # as who reads the trade-off has one
+
+            def pair_at(scale: float) -> Any:
+                return cast(PrivacyLossCurve, under(scale).curve).steps[0][0]
+
+            return self._scale_of_bins(pair_at, delta, size)
         if isinstance(usual, GaussianCurve):
             # the whole curve is one number, mu, inversely proportional to the scale
             mu = largest_argument(
@@ -326,17 +348,17 @@ class _CompositionAccountant(_AdditiveAccountant):
         return least_scale(loss, self.epsilon, size * math.exp(guess), self._accuracy)
 
     def _scale_of_bins(
-        self,
-        curve: Callable[[float], GaussianCurve | PrivacyLossCurve],
-        delta: float | None,
-        size: float,
+        self, pair_at: Callable[[float], Any], delta: float, size: float
     ) -> float:
-        """Scale of the least noise for one pair of records in bins, by its curves."""
-
-        def loss(scale: float, tolerance: float) -> float:
-            return self._loss(curve(scale), delta, tolerance)
-
-        return least_scale(loss, self.epsilon, size, self._accuracy)
+        """Scale of the least noise for one pair of a record in bins."""
+        scale = scale_of_bins(pair_at, float(self.epsilon), delta, size)
+        if math.isinf(scale):
+            raise UnsupportedError(
+                f"{type(self).__name__} finds no noise that keeps a 'delta' of "
+                f"{delta:g}: the allowance for rounding is more than that. Use a "
+                "larger delta, such as 1e-12, or RenyiDP."
+            )
+        return scale
 
     def _certify_steps(
         self,
@@ -433,6 +455,8 @@ def _is_of_bins(curve: GaussianCurve | PrivacyLossCurve) -> bool:
 
 def _scaled(unit: Noise, release: Release, scale: float) -> Noise:
     """Noise of a scale, in the proportions that a release asks for."""
+    if type(release) is SelectionRelease:
+        return GumbelNoise(scale)
     if release.units is None:
         return unit.with_scale(scale)
     return unit.with_scale(scale * release.unit_array)

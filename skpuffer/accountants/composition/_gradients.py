@@ -301,7 +301,7 @@ class GradientSteps(StepsOfRelease, kind=GradientRelease):
         if strategy is not None:
             assumptions += (
                 f"noise is correlated across steps, by {type(strategy).__name__}",
-                correlation_statement(self.release, strategy, noise),
+                correlation_statement(self, strategy, noise),
             )
         return Accounting(curve, cost.shift, source, tight, evidence, assumptions)
 

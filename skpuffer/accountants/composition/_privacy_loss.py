@@ -1,19 +1,13 @@
 """The privacy-loss accountant: nearly exact composition of noisy steps."""
 
-import math
-from collections.abc import Callable
 from typing import Any, cast
 
-from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import Noise
 from skpuffer.privacy import Notion
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve
+from skpuffer.privacy_loss._distribution import LOOSE
 from skpuffer.privacy_loss._gaussian import gaussian_mu
-from skpuffer.privacy_loss.allocation._search import (
-    crossing,
-    sampled_crossing,
-    worst_delta,
-)
+from skpuffer.privacy_loss.allocation._search import worst_delta
 from skpuffer.utils._checks import check_positive, check_probability
 
 from ._base import Reading, _CompositionAccountant, _is_of_bins
@@ -138,6 +132,12 @@ class PrivacyLoss(_CompositionAccountant):
                 "MiB, so Rényi costs were added instead: epsilon is an upper bound, "
                 "but not a tight one",
             )
+        elif found.engine == "coarse_grid":
+            remarks = (
+                "a grid of privacy losses on which epsilon is known to "
+                f"{100 * LOOSE:g} % would take more than {self.max_memory:g} MiB: "
+                "epsilon is an upper bound, and may be looser than that",
+            )
         return (
             found.epsilon,
             found.lower,
@@ -157,40 +157,6 @@ class PrivacyLoss(_CompositionAccountant):
             return float(curve.epsilon(delta))
         # the upper end again, which is at most the tolerance above the truth
         return float(curve.account(delta, tolerance).epsilon)
-
-    def _scale_of_bins(
-        self,
-        curve: Callable[[float], GaussianCurve | PrivacyLossCurve],
-        delta: float | None,
-        size: float,
-    ) -> float:
-        """Scale of the least noise for one pair of records in bins, by its curves."""
-        assert delta is not None
-
-        def pair(scale: float) -> Any:
-            found = curve(scale)
-            assert isinstance(found, PrivacyLossCurve)
-            return found.steps[0][0]
-
-        # at the one epsilon that is promised, as each of them takes a law of its own
-        guess = sampled_crossing(
-            lambda part: pair(size * part).scaled_gram,
-            lambda _: float(self.epsilon),
-            delta,
-            pair(size).replaced,
-        )
-        scale = crossing(
-            lambda scale: worst_delta(pair(scale), float(self.epsilon)),
-            delta,
-            size * guess,
-        )
-        if math.isinf(scale):
-            raise UnsupportedError(
-                f"{type(self).__name__} finds no noise that keeps a 'delta' of "
-                f"{delta:g}: the allowance for rounding is more than that. Use a "
-                "larger delta, such as 1e-12, or RenyiDP."
-            )
-        return scale
 
     def _fair_mu(self, delta: float | None) -> float:
         assert delta is not None

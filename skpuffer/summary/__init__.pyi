@@ -1,0 +1,13 @@
+from ._mean import PrivateMean
+from ._private_statistic import PrivateStatistic
+from ._quantile import PrivateQuantile
+from ._scaler import PrivateStandardScaler
+from ._summary import PrivateSummary
+
+__all__ = [
+    "PrivateMean",
+    "PrivateQuantile",
+    "PrivateStandardScaler",
+    "PrivateStatistic",
+    "PrivateSummary",
+]

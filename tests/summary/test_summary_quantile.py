@@ -1,0 +1,400 @@
+"""Quantiles by the exponential mechanism."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import chisquare, kstest
+
+from skpuffer.accountants import (
+    Best,
+    GeneralWasserstein,
+    GroupPrivacy,
+    PrivacyLoss,
+    RenyiDP,
+)
+from skpuffer.distributions import PointMass
+from skpuffer.exceptions import ScenarioError, UnsupportedError
+from skpuffer.noise import GaussianNoise, GumbelNoise, LaplaceNoise
+from skpuffer.privacy import Notion
+from skpuffer.releases import QueryRelease, SelectionRelease, Sensitivity
+from skpuffer.scenarios import LawsScenario, RecordScenario
+from skpuffer.summary import PrivateQuantile
+from skpuffer.summary._rank_scores import RankScores, grid_size
+from tests.attack import assert_tight
+
+RELATIONS = ("add_remove", "replace")
+
+
+def scores_of(x, q, candidates):
+    """Scores by their definition, record by record."""
+    x, found = np.asarray(x), []
+    for c in candidates:
+        below, above, n = np.sum(x < c), np.sum(x > c), len(x)
+        found.append(
+            -max(
+                (1 - q) * below - q * (n - below), q * above - (1 - q) * (n - above), 0
+            )
+        )
+    return np.array(found)
+
+
+def law(x, q, candidates, scale, measure=1.0):
+    """Probability of each candidate."""
+    weights = measure * np.exp(scores_of(x, q, candidates) / scale)
+    return weights / weights.sum()
+
+
+class Drawn(GumbelNoise):
+    """Scale without noise: the best candidate."""
+
+    def sample(self, shape, rng):
+        return np.zeros(shape)
+
+
+# -- scores ---------------------------------------------------------------------------
+
+VALUES = st.lists(st.integers(0, 6), min_size=1, max_size=9)
+LEVELS = st.floats(0.02, 0.98)
+
+
+@given(VALUES, st.integers(0, 6), st.integers(0, 6), LEVELS)
+def test_no_score_moves_out_of_its_range(x, one, other, q):
+    # between the values as well: of intervals
+    candidates = np.arange(0, 6.5, 0.5)
+    scores = RankScores(0, (q,), 0.0, 6.0)
+    tables = {
+        "add_remove": (x, [*x, one]),
+        "replace": ([*x, one], [*x, other]),
+    }
+    for relation, (first, second) in tables.items():
+        moves = scores_of(second, q, candidates) - scores_of(first, q, candidates)
+        assert np.ptp(moves) <= scores.ranges(relation)[0] + 1e-12
+
+
+@pytest.mark.parametrize("q", [0.1, 0.25, 0.5, 0.9])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_some_tables_attain_the_range(q, relation):
+    base = list(np.arange(1, 200))
+    candidates = np.arange(0, 200.5, 0.5)
+    wide = 0.0 if q < 0.5 else 200.0
+    first, second = base, [*base, wide]
+    if relation == "replace":
+        first, second = [*base, 0.0], [*base, 200.0]
+    moves = scores_of(second, q, candidates) - scores_of(first, q, candidates)
+    assert np.ptp(moves) == pytest.approx(
+        RankScores(0, (q,), 0.0, 200.0).ranges(relation)[0]
+    )
+
+
+def test_relations_that_are_not_known_cost_the_most():
+    assert RankScores(0, (0.5,), 0, 1).ranges("relabel") == (2.0,)
+
+
+# -- the mechanism --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("q", [0.2, 0.5])
+def test_values_of_a_grid_are_chosen_by_their_law(q):
+    x, scale = np.array([0, 1, 1, 1, 4.2, 9.0]), 1.3
+    scores = RankScores(0, (q,), 0.0, 5.0, 1.0)
+    rng = np.random.default_rng(0)
+    drawn = [
+        scores.choose(x[:, None], GumbelNoise(scale), rng)[0] for _ in range(20_000)
+    ]
+    expected = law(np.rint(np.clip(x, 0, 5)), q, np.arange(6), scale)
+    counts = np.bincount(np.array(drawn).astype(int), minlength=6)
+    assert chisquare(counts, 20_000 * expected).pvalue > 1e-6
+
+
+def test_values_between_records_are_chosen_by_their_law():
+    x, q, scale = np.array([0.1, 0.1, 0.5, 0.9]), 0.4, 0.8
+    scores = RankScores(0, (q,), 0.0, 1.0)
+    rng = np.random.default_rng(0)
+    drawn = np.array(
+        [scores.choose(x[:, None], GumbelNoise(scale), rng)[0] for _ in range(20_000)]
+    )
+    edges = np.array([0, 0.1, 0.5, 0.9, 1.0])
+    expected = law(x, q, edges[:-1] + 0.05, scale, np.diff(edges))
+    counts = np.histogram(drawn, edges)[0]
+    assert chisquare(counts, 20_000 * expected).pvalue > 1e-6
+    inside = drawn[(drawn > 0.5) & (drawn < 0.9)]
+    assert kstest((inside - 0.5) / 0.4, "uniform").pvalue > 1e-6
+
+
+@given(VALUES, st.integers(0, 6), st.integers(0, 6), LEVELS, st.floats(0.1, 5))
+def test_the_loss_of_every_value_is_within_epsilon(x, one, other, q, epsilon):
+    candidates = np.arange(7)
+    tables = {"add_remove": (x, [*x, one]), "replace": ([*x, one], [*x, other])}
+    for relation, (first, second) in tables.items():
+        scale = RankScores(0, (q,), 0, 6).ranges(relation)[0] / epsilon
+        p, r = (law(t, q, candidates, scale) for t in (first, second))
+        assert np.abs(np.log(p / r)).max() <= epsilon * (1 + 1e-9)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.floats(-5, 15), min_size=1, max_size=30),
+    st.lists(LEVELS, min_size=1, max_size=4),
+    st.sampled_from([None, 1.0, 0.3]),
+    st.integers(0, 2**32 - 1),
+)
+def test_what_is_chosen_lies_within_the_bounds(x, levels, resolution, seed):
+    scores = RankScores(0, tuple(levels), 0.0, 10.0, resolution)
+    rng = np.random.default_rng(seed)
+    found = scores.choose(np.array(x)[:, None], GumbelNoise(2.0), rng)
+    assert found.shape == (len(levels),)
+    assert np.all((found >= 0) & (found <= 10))
+    if resolution is not None:
+        steps = found / resolution
+        np.testing.assert_allclose(steps, np.round(steps), atol=1e-9)
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=40), LEVELS)
+def test_without_noise_it_is_a_quantile(x, q):
+    scores = RankScores(0, (q,), 0.0, 9.0, 1.0)
+    (found,) = scores.choose(
+        np.array(x, dtype=float)[:, None], Drawn(1e-9), np.random.default_rng(0)
+    )
+    assert np.sum(np.array(x) < found) <= q * len(x) + 1e-9
+    assert np.sum(np.array(x) > found) <= (1 - q) * len(x) + 1e-9
+
+
+# -- accounting -----------------------------------------------------------------------
+
+
+def release_of(levels=(0.5,), n=100, **more):
+    scores = (RankScores(0, levels, 0.0, 1.0),)
+    return SelectionRelease(n_records=n, scores=scores, **more)
+
+
+@pytest.mark.parametrize("relation", RELATIONS)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 5.0])
+def test_one_choice_is_pure_up_to_delta(relation, epsilon):
+    made = PrivacyLoss(epsilon, 1e-12).calibrate(
+        release_of(), RecordScenario(relation=relation)
+    )
+    exact = (1.0 if relation == "add_remove" else 2.0) / epsilon
+    assert made.noise.scale == pytest.approx(exact, rel=2e-3)
+    # never less than a pure promise of slightly more than epsilon would take
+    assert made.noise.scale >= exact * (1 - 1e-4)
+    assert made.certificate.notion == Notion.APPROXIMATE_DP
+    assert made.certificate.epsilon == epsilon
+    assert made.certificate.epsilon_lower is None
+
+
+def test_groups_of_records_add_up():
+    alone, pair = (
+        PrivacyLoss(1.0, 1e-9).calibrate(release_of(), RecordScenario(k=k)).noise.scale
+        for k in (1, 2)
+    )
+    assert pair == pytest.approx(2 * alone, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    "accountant",
+    [PrivacyLoss(1.0, 1e-6), RenyiDP(1.0, 1e-6), RenyiDP(1.0, None, alpha=8.0)],
+)
+def test_a_noise_keeps_what_it_was_calibrated_for(accountant):
+    release, scenario = release_of((0.1, 0.5, 0.7)), RecordScenario()
+    made = accountant.calibrate(release, scenario)
+    again = accountant.certify(made.noise, release, scenario)
+    assert again.epsilon == pytest.approx(1.0, rel=1e-3)
+    less = accountant.certify(GumbelNoise(0.7 * made.noise.scale), release, scenario)
+    assert less.epsilon > 1.2
+    assert accountant.supports(release, scenario)
+
+
+def test_best_finds_who_accounts_for_selections():
+    made = Best(1.0, delta=1e-6).calibrate(release_of(), RecordScenario())
+    assert type(made.noise) is GumbelNoise
+
+
+@pytest.mark.parametrize(
+    "accountant", [GroupPrivacy(), GeneralWasserstein(), GroupPrivacy(noise="laplace")]
+)
+def test_who_knows_nothing_of_selections_refuses(accountant):
+    with pytest.raises(UnsupportedError, match="PrivacyLoss"):
+        accountant.calibrate(release_of(), RecordScenario())
+    assert not accountant.supports(release_of(), RecordScenario())
+
+
+@pytest.mark.parametrize(
+    "noise", [GaussianNoise(1.0), LaplaceNoise(5.0), GumbelNoise([1.0, 2.0])]
+)
+def test_other_noise_is_refused_for_scores(noise):
+    with pytest.raises(UnsupportedError, match="Gumbel noise of one scale"):
+        PrivacyLoss().certify(noise, release_of(), RecordScenario())
+
+
+@pytest.mark.parametrize("accountant", [PrivacyLoss, GroupPrivacy])
+def test_gumbel_noise_hides_no_vector(accountant):
+    release = QueryRelease(
+        query=lambda X, y: X.sum(axis=0),
+        n_records=3,
+        dim=1,
+        sensitivity=Sensitivity(add_remove={1: 1.0}),
+    )
+    with pytest.raises(UnsupportedError, match="hides no vector"):
+        accountant().certify(GumbelNoise(100.0), release, RecordScenario())
+    with pytest.raises(UnsupportedError, match="hides no vector"):
+        accountant(noise=GumbelNoise()).calibrate(release, RecordScenario())
+
+
+def test_what_a_subclass_of_a_selection_adds_is_not_accounted_for():
+    @dataclass(frozen=True, kw_only=True)
+    class Shown(SelectionRelease):
+        show_scores: bool = True
+
+    release = Shown(n_records=3, scores=(RankScores(0, (0.5,), 0.0, 1.0),))
+    with pytest.raises(UnsupportedError, match="show_scores"):
+        PrivacyLoss().calibrate(release, RecordScenario())
+
+
+def test_a_selection_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="'scores'"):
+        SelectionRelease(n_records=3, scores=())
+
+
+def test_an_attacker_finds_what_is_certified_and_no_more():
+    # One record goes from the lowest value to the highest: those up to 6 lose a rank,
+    # all from 8 on, which nearly all of the mass is on, win one.
+    first = np.array([0, 7, 7, 47.0])[:, None]
+    second = np.array([47, 7, 7, 47.0])[:, None]
+    scores = RankScores(0, (0.5,), 0.0, 47.0, 1.0)
+    release = SelectionRelease(n_records=4, scores=(scores,))
+    scenario = RecordScenario(relation="replace")
+    made = PrivacyLoss(1.0, 1e-9).calibrate(release, scenario)
+
+    def worlds(noise):
+        return [
+            lambda n, rng, X=X: np.array(
+                [release.choose(X, noise, rng)[0] for _ in range(n)]
+            )
+            for X in (first, second)
+        ]
+
+    assert_tight(
+        made.certificate,
+        made.noise,
+        worlds,
+        seed=0,
+        n_draws=60_000,
+        score=lambda noise: lambda found: (np.ravel(found) <= 6).astype(float),
+    )
+
+
+# -- the estimator --------------------------------------------------------------------
+
+
+def test_quantiles_of_large_tables_are_near_the_exact_ones():
+    X = np.random.default_rng(0).normal(size=(20_000, 2)) * [1, 5]
+    levels = [0.75, 0.25, 0.5]
+    model = PrivateQuantile(quantiles=levels, bounds=(-100, 100)).fit(X)
+    assert model.quantiles_.shape == (3, 2)
+    error = model.quantiles_ - np.quantile(X, levels, axis=0)
+    assert np.abs(error / [1, 5]).max() < 0.05
+    median = PrivateQuantile(bounds=(-100, 100)).fit(X)
+    assert median.quantiles_.shape == (2,)
+    assert type(median.noise_) is GumbelNoise
+
+
+def test_the_error_is_of_few_ranks():
+    X = np.random.default_rng(0).uniform(size=(10_000, 1))
+    model = PrivateQuantile(bounds=(0, 1), accountant=PrivacyLoss(1.0, 1e-9))
+    errors = [float(model.fit(X).quantiles_[0] - np.median(X)) for _ in range(200)]
+    # of a Laplace law with one rank of 1e-4 for its scale
+    assert np.sqrt(np.mean(np.square(errors))) < 3e-4
+
+
+@pytest.mark.parametrize("resolution", [None, 1.0])
+def test_quantiles_come_in_order(resolution):
+    X = np.arange(5.0)[:, None]
+    levels = [0.5, 0.1, 0.9, 0.11]
+    model = PrivateQuantile(quantiles=levels, bounds=(0, 100), resolution=resolution)
+    for _ in range(20):
+        found = model.fit(X).quantiles_[:, 0]
+        assert np.all(np.diff(found[np.argsort(levels)]) >= 0)
+
+
+def test_whole_numbers_stay_whole():
+    X = np.rint(np.random.default_rng(0).normal(40, 10, size=(5000, 2)))
+    frame = pd.DataFrame(X, columns=["age", "hours"])
+    model = PrivateQuantile(
+        bounds={"age": (0, 100), "hours": (0, 99)}, resolution=[1, 0.5]
+    ).fit(frame)
+    assert list(model.feature_names_in_) == ["age", "hours"]
+    np.testing.assert_allclose(model.quantiles_, 40, atol=0.5)
+
+
+def test_pairs_of_quantiles_cost_more_than_one_and_less_than_twice_at_a_delta():
+    one, two = (
+        PrivateQuantile(quantiles=q, bounds=(0, 1)).fit(np.zeros((9, 1))).noise_.scale
+        for q in (0.5, [0.5] * 50)
+    )
+    assert 2 * one < two < 25 * one
+
+
+@pytest.mark.parametrize("q", [0, 1, -0.1, 1.5, math.nan, [0.5, 2], "half", None])
+def test_levels_outside_are_refused_by_name(q):
+    with pytest.raises((ValueError, TypeError), match="'quantiles'"):
+        PrivateQuantile(quantiles=q, bounds=(0, 1)).fit([[0.0], [1.0]])
+
+
+@pytest.mark.parametrize("q", [[], [[0.5]]])
+def test_levels_of_another_shape_are_refused(q):
+    with pytest.raises(ValueError, match="'quantiles' must be a level"):
+        PrivateQuantile(quantiles=q, bounds=(0, 1)).fit([[0.0], [1.0]])
+
+
+@pytest.mark.parametrize("bounds", [(1, 0), (0, 0), (0, math.inf), (0, math.nan)])
+def test_bounds_that_are_none_are_refused(bounds):
+    with pytest.raises(ValueError, match="'bounds'"):
+        PrivateQuantile(bounds=bounds).fit([[0.0], [1.0]])
+
+
+def test_without_bounds_it_is_refused():
+    with pytest.raises(UnsupportedError, match="public bounds"):
+        PrivateQuantile().fit([[0.0], [1.0]])
+
+
+@pytest.mark.parametrize("resolution", [0, -1.0, math.nan, "1", [1.0, 0]])
+def test_resolutions_that_are_none_are_refused(resolution):
+    with pytest.raises((ValueError, TypeError), match="'resolution'"):
+        PrivateQuantile(bounds=(0, 1), resolution=resolution).fit([[0.0, 1.0]])
+
+
+@pytest.mark.parametrize(
+    "resolution, said",
+    [(2.0, "too coarse"), (1e-12, "too fine"), ([0.1] * 3, "has 3 numbers")],
+)
+def test_resolutions_that_fit_no_column_are_refused(resolution, said):
+    with pytest.raises(ValueError, match=said):
+        PrivateQuantile(bounds=(0, 1), resolution=resolution).fit([[0.0, 1.0]])
+
+
+def test_a_resolution_of_two_dimensions_is_refused():
+    with pytest.raises(ValueError, match="'resolution' must be a number"):
+        PrivateQuantile(bounds=(0, 1), resolution=[[0.1]]).fit([[0.0]])
+
+
+def test_missing_numbers_are_refused_without_quoting_any():
+    with pytest.raises(ValueError, match="NaN or infinity") as caught:
+        PrivateQuantile(bounds=(0, 1)).fit([[0.123456], [math.nan]])
+    assert "0.123456" not in str(caught.value)
+
+
+def test_distributions_of_vectors_are_refused():
+    scenario = LawsScenario([(PointMass([0.0]), PointMass([1.0]))])
+    with pytest.raises(ScenarioError, match="chosen by scores"):
+        PrivateQuantile(scenario, bounds=(0, 1)).fit([[0.0], [1.0]])
+
+
+def test_decimals_reach_the_last_value():
+    assert grid_size(0.0, 0.3, 0.1) == 4
+    assert grid_size(0.0, 1.0, 0.3) == 4
+    assert replace(RankScores(0, (0.5,), 0, 1), low=0.5).low == 0.5
