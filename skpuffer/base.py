@@ -366,7 +366,10 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
         # classes are public by assumption, and the certificate says so; rows are in it
         # only where the scenario asks for the private data as its prior.
         context = PublicContext(
-            n_records=X.shape[0],
+            # of a pool, what the query is run on is smaller
+            n_records=scenario.table_size(X.shape[0])
+            if scenario.draws_from_pool
+            else X.shape[0],
             feature_names=names,
             n_features=self.n_features_in_,
             target_name=target_name,
@@ -381,6 +384,7 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
             empirical=self._empirical(raw, raw_y, secret, y)
             if scenario.needs_empirical
             else None,
+            pool=(X, y) if scenario.draws_from_pool else None,
         )
         start = None
         if released is not None or getattr(self, "init", None) is not None:
@@ -402,6 +406,7 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
         # rows that the scenario rules out are refused before anything is calibrated: no
         # promise would hold for them
         rows = bound.check_rows(X)
+        bound.check_table(rows, y)
         leaks = (*leaks, *bound.leaks(rows, secret))
         if rows is not X:
             task = replace(task, X=_cells_as_cells(rows, X))
@@ -430,6 +435,10 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
         # still before the noise: where warnings are errors, nothing has left
         announce(self, certificate, seeded, exact, leaks)
         announce_gain(self, calibration, accountant, release, bound)
+        if bound.realises:
+            # by a generator of its own: the noise tells nothing of what was drawn
+            X, y = bound.realise(task.X, task.y, rng.spawn(1)[0])
+            task = replace(task, X=X, y=y)
         value = self._execute(task, release, calibration.noise, rng)
         # attributes are set only after this, and from noisy values and public facts
         # alone
@@ -751,6 +760,9 @@ def announce_gain(
     # it is differential privacy itself, if not of targets alone
     if isinstance(scenario, RecordScenario) and scenario.relation != "relabel":
         return
+    # a mutual information is no promise at the epsilon of any other
+    if calibration.certificate.epsilon is None:
+        return
     compared = gain_over_records(calibration, accountant.epsilon, release, bound)
     if compared is None or compared[0] > _NO_GAIN:
         return
@@ -779,7 +791,8 @@ def announce(
             "that is released.",
             SeededNoiseWarning,
         )
-    if exact:
+    # where a mutual information allows for it, its accountant has warned already
+    if exact and not certificate.mutual_information:
         why = "under the scenario no pair of secrets moves it"
         # no noise, yet a cost: the output's own spread under the prior hides the secret
         if certificate.epsilon:

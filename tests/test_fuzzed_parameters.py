@@ -36,6 +36,8 @@ from skpuffer.testing import all_estimators
 from skpuffer.utils import _checks
 from skpuffer.utils._lengths import lengths_of
 
+from .gaussian_bound import GaussianBound
+
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skpuffer.exceptions.PrivacyWarning"),
 ]
@@ -268,6 +270,12 @@ SOUND = {
             "confidence": 0.9,
         }
     ],
+    scenarios.SubsampleScenario: [
+        {"size": 2, "n_subsets": 8},
+        {"size": 0.5, "prior": "sampled", "n_subsets": 4, "independent": True},
+        {"pool": np.zeros((6, 1)), "size": 4, "prior": "enumerated"},
+        {"size": 2, "prior": "enumerated", "secret": "groups", "groups": [0, 0, 1, 1]},
+    ],
 }
 
 #: What names a parameter by what it is: its values are read as public rows, and no
@@ -288,7 +296,8 @@ CASES = [
 
 def fitted(scenario):
     """A model under a scenario, by the first accountant that knows what it offers."""
-    for accountant in (GroupPrivacy(), GeneralWasserstein(), MarkovQuilt()):
+    known = GroupPrivacy(), GeneralWasserstein(), MarkovQuilt(), GaussianBound()
+    for accountant in known:
         model = PrivateMean(scenario, accountant, bounds=(-1, 1))
         _, error = attempt(model.fit, np.zeros((4, 1)))
         if not isinstance(error, UnsupportedError):
@@ -309,7 +318,9 @@ def test_scenarios(kind, sound, name):
             continue
         assert np.all(np.isfinite(model.mean_)), value
         assert 0 < np.min(model.noise_.std()) < math.inf, value
-        assert 0 < model.certificate_.epsilon < math.inf, value
+        promised = model.certificate_
+        spent = promised.epsilon or promised.mutual_information
+        assert 0 < spent < math.inf, value
 
 
 #: Values, and parameters that are sensitivities already, which may be smaller.

@@ -1,47 +1,5 @@
 """Which noise keeps the promise, and what exactly is promised."""
 
-from ._base import Accountant, Calibration, Support
-from ._compatibility import compatibility_table
-from .additive import (
-    ApproximateWasserstein,
-    AttributeGaussian,
-    DistributionAwareWasserstein,
-    GeneralWasserstein,
-    GroupPrivacy,
-    Kantorovich,
-    SinkhornWasserstein,
-)
-from .best import Best
-from .composition import PrivacyLoss, RenyiDP
-from .history import HistoryUniformCap
-from .iteration import IterationAmplification
-from .overlap import OverlapAmplification
-from .quilts import MarkovQuilt
-from .random_allocation import RandomAllocation, SampledAllocation
-from .shaped import ShapedWasserstein
-from .sliced import SlicedWasserstein
+import lazy_loader as lazy
 
-__all__ = [
-    "Accountant",
-    "ApproximateWasserstein",
-    "AttributeGaussian",
-    "Best",
-    "Calibration",
-    "DistributionAwareWasserstein",
-    "GeneralWasserstein",
-    "GroupPrivacy",
-    "HistoryUniformCap",
-    "IterationAmplification",
-    "Kantorovich",
-    "MarkovQuilt",
-    "OverlapAmplification",
-    "PrivacyLoss",
-    "RandomAllocation",
-    "RenyiDP",
-    "SampledAllocation",
-    "ShapedWasserstein",
-    "SinkhornWasserstein",
-    "SlicedWasserstein",
-    "Support",
-    "compatibility_table",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

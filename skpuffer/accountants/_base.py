@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from reprlib import repr as brief
 from typing import Any, ClassVar, TypeVar
@@ -24,6 +24,7 @@ from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
 from skpuffer.releases._base import Release
 from skpuffer.scenarios import Adjacency, BoundScenario, RecordBelief, Scenario
 from skpuffer.utils._checks import check_option
+from skpuffer.utils._rooms import load_room
 from skpuffer.utils._warn import warn
 
 __all__ = [
@@ -272,6 +273,9 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         bound = bind(scenario, release)
         check_values(noise, release, self._takes_joint_noise)
         found = self._account(release, bound, noise.norm).calibrate(noise, random_state)
+        # a budget of another name is stated by those who have one
+        if found.certificate.epsilon is None:
+            return found
         # a scale found numerically spends the budget to its last digits only
         stated = found.certificate.as_asked(self.epsilon)
         return replace(found, certificate=stated)
@@ -453,6 +457,10 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
                 "give what bounds one record's influence (an estimator's bounds, "
                 f"data_norm or sensitivity), or {remedy}"
             )
+        # what a scenario is for its author says better than can be read off facts
+        purpose = bound.scenario._purpose
+        if purpose is not None:
+            remedy = f"{remedy}; {purpose}" if others else purpose
         # the release is to blame before the scenario: no other scenario would help
         if unread is not None:
             return UnsupportedError(
@@ -643,16 +651,24 @@ def check_values(noise: Noise, release: Release, joint: bool = False) -> None:
         )
 
 
-def known_accountants(kind: type[Accountant] = Accountant) -> list[type[Accountant]]:
+def known_accountants() -> list[type[Accountant]]:
     """Public accountant classes of this library, by name."""
-    found: list[type[Accountant]] = []
+    load_room(__name__.rpartition(".")[0])
+    library = __name__.partition(".")[0]
+    # classes that users or tests define are not recommended to anybody
+    found = {
+        kind
+        for kind in _kinds_of(Accountant)  # type: ignore[type-abstract]
+        if kind.__module__.partition(".")[0] == library
+        and not kind.__name__.startswith("_")
+    }
+    return sorted(found, key=lambda kind: kind.__name__)
+
+
+def _kinds_of(kind: type[Accountant]) -> Iterator[type[Accountant]]:
     for sub in kind.__subclasses__():
-        # classes that users or tests define are not recommended to anybody
-        ours = sub.__module__.partition(".")[0] == __name__.partition(".")[0]
-        if ours and not sub.__name__.startswith("_"):
-            found.append(sub)
-        found.extend(known_accountants(sub))
-    return sorted(set(found), key=lambda c: c.__name__)
+        yield sub
+        yield from _kinds_of(sub)
 
 
 def check_pure(noise: Noise) -> None:

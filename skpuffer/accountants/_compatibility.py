@@ -15,6 +15,7 @@ from skpuffer.releases import (
     GradientRelease,
     Optimiser,
     QueryRelease,
+    SelectionRelease,
     Sensitivity,
     Stage,
     VoteRelease,
@@ -35,6 +36,7 @@ from skpuffer.scenarios import (
     RecordScenario,
     Scenario,
     SimulatorScenario,
+    SubsampleScenario,
 )
 from skpuffer.utils._checks import check_count
 from skpuffer.utils._types import Floats
@@ -80,7 +82,23 @@ class _SmoothRecord:
         return most
 
 
-def _releases(n: int = 2) -> dict[str, QueryRelease | GradientRelease | VoteRelease]:
+@dataclass(frozen=True)
+class _Scores:
+    """Scores of one choice, of which a record moves any by one."""
+
+    def ranges(self, relation: str) -> tuple[float, ...]:
+        """Return the range of the moves."""
+        return (2.0,)
+
+    def choose(self, X: Any, noise: Any, rng: np.random.Generator) -> Floats:
+        """Choose the first of two candidates or the other."""
+        scores = np.array([0.0, np.sum(X)]) + noise.sample(2, rng)
+        return np.array([float(np.argmax(scores))])
+
+
+def _releases(
+    n: int = 2,
+) -> dict[str, QueryRelease | GradientRelease | VoteRelease | SelectionRelease]:
     """One release of each kind that estimators make, of one coordinate.
 
     Of two records unless said, as is enough to see how a fact is used.
@@ -127,6 +145,9 @@ def _releases(n: int = 2) -> dict[str, QueryRelease | GradientRelease | VoteRele
             published="result",
             optimiser=Optimiser(learning_rate=1.0),
             record=_SmoothRecord(),
+        ),
+        "choices by noisy scores (quantiles)": SelectionRelease(
+            n_records=n, scores=(_Scores(),)
         ),
         "votes of teachers": VoteRelease(
             n_records=n, n_teachers=2, n_classes=2, n_queries=1
@@ -185,6 +206,9 @@ def _scenarios(n: int = 2) -> dict[str, Scenario]:
         ),
         "DependenceScenario": DependenceScenario(distance=0.5),
         "LawsScenario": LawsScenario([(PointMass(0.0), PointMass(1.0))]),
+        "SubsampleScenario": SubsampleScenario(
+            np.linspace(0.0, 1.0, 2 * n)[:, None], n, prior="sampled", n_subsets=2
+        ),
     }
 
 

@@ -1,31 +1,5 @@
 """Attacks on what was released, beside what its certificate allows."""
 
-from ._accuracy import largest_accuracy
-from ._allowed import allowed_delta, allowed_roc, largest_auc, largest_tpr
-from ._distinguishing import DistinguishingAttack, distinguishing_attack
-from ._intervals import clopper_pearson
-from ._map import MapAttack, map_attack
-from ._membership import MembershipAttack, membership_attack
-from ._scored import EPSILONS, Comparison, Finding, OperatingPoint
-from ._slices import SliceDivergences, slice_divergences
+import lazy_loader as lazy
 
-__all__ = [
-    "EPSILONS",
-    "Comparison",
-    "DistinguishingAttack",
-    "Finding",
-    "MapAttack",
-    "MembershipAttack",
-    "OperatingPoint",
-    "SliceDivergences",
-    "allowed_delta",
-    "allowed_roc",
-    "clopper_pearson",
-    "distinguishing_attack",
-    "largest_accuracy",
-    "largest_auc",
-    "largest_tpr",
-    "map_attack",
-    "membership_attack",
-    "slice_divergences",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -1,6 +1,5 @@
 """Private versions of any estimator, and public preprocessing before them."""
 
-from ._output_perturbation import OutputPerturbation
-from ._public_preprocessing import PublicPreprocessing
+import lazy_loader as lazy
 
-__all__ = ["OutputPerturbation", "PublicPreprocessing"]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

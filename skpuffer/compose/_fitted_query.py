@@ -45,6 +45,8 @@ class FittedQuery(VectorQuery):
         Labels by class index, for a classifier.
     dim : int or None
         Number of coordinates of the vector, if known.
+    sort : bool, default=False
+        Whether rows are put into one order; see :func:`sorted_rows`.
 
     Attributes
     ----------
@@ -60,10 +62,11 @@ class FittedQuery(VectorQuery):
         query: Query,
         classes: Array | None,
         dim: int | None,
+        sort: bool = False,
     ):
         super().__init__(dim)
         self._estimator = _seeded(estimator)
-        self._query, self._classes = query, classes
+        self._query, self._classes, self._sort = query, classes, sort
         self._needs_target = get_tags(estimator).target_tags.required
         self.environment: dict[str, Any] = {}
 
@@ -76,7 +79,7 @@ class FittedQuery(VectorQuery):
 
     def content(self) -> tuple[Any, ...]:
         """Return all that makes up the query: equal ones give equal vectors."""
-        return self._estimator, self._query, self._classes, self._dim
+        return self._estimator, self._query, self._classes, self._dim, self._sort
 
     def __call__(self, X: Matrix, y: Array | None) -> Floats:
         """Return the stacked vector of a fit on one table.
@@ -110,7 +113,10 @@ class FittedQuery(VectorQuery):
         name = type(self._estimator).__name__
         fitted = unquoted(name, clone(self._estimator).fit, X, y)
         self._check_classes(fitted)
-        vector = self._stacked(self._parts(fitted))
+        parts = self._parts(fitted)
+        if self._sort:
+            parts = sorted_rows([self._as_array(part) for part in parts])
+        vector = self._stacked(parts)
         self.environment = {n: v for n, v in vars(fitted).items() if n in ENVIRONMENT}
         return vector
 
@@ -151,6 +157,37 @@ class FittedQuery(VectorQuery):
                 f"{type(fitted).__name__} does not have."
             )
         return [getattr(fitted, name) for name in names]
+
+
+def sorted_rows(arrays: list[Floats]) -> list[Floats]:
+    """Return arrays with their rows in one order, whatever order they came in.
+
+    Parameters
+    ----------
+    arrays : list of ndarray
+        Of as many rows each, such as centres and weights of clusters.
+
+    Returns
+    -------
+    list of ndarray
+        The rows of the first in lexicographic order, and those of the others in that
+        same order.
+
+    Raises
+    ------
+    ValueError
+        If their numbers of rows differ, or one has none.
+    """
+    if len({array.shape[:1] for array in arrays}) > 1 or not arrays[0].ndim:
+        raise ValueError(
+            "The parameter canonical='sort' needs arrays of as many rows each in "
+            "'query', one row for each cluster or component: omit the others, or set "
+            "canonical=None."
+        )
+    rows = arrays[0].reshape(len(arrays[0]), -1)
+    # the first column decides, as the last key of the sort
+    order = np.lexsort(rows.T[::-1])
+    return [array[order] for array in arrays]
 
 
 def is_settable(estimator: BaseEstimator, name: str) -> bool:

@@ -24,7 +24,7 @@ from skpuffer.utils._reading import (
     read_numbers,
     validate_rows,
 )
-from skpuffer.utils._sklearn import HasMethods, Interval
+from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 
 from ._delegation import delegates, inherit_tags, offered
 from ._fitted_query import FittedQuery, is_settable
@@ -69,7 +69,8 @@ class OutputPerturbation(
     scenario that offers distributions of it or simulates whole tables
     (:class:`~skpuffer.scenarios.SimulatorScenario`,
     :class:`~skpuffer.scenarios.AttributeScenario`,
-    :class:`~skpuffer.scenarios.LawsScenario`).
+    :class:`~skpuffer.scenarios.LawsScenario`,
+    :class:`~skpuffer.scenarios.SubsampleScenario`).
 
     Parameters
     ----------
@@ -110,6 +111,15 @@ class OutputPerturbation(
         Public unit of each number of the vector, attribute after attribute, to which
         its noise is in proportion. `sensitivity` and `lipschitz` are then of the vector
         in these units.
+    ball : float or pair (center, radius), default=None
+        Public Euclidean ball to which the vector is projected, whatever the table; a
+        number is the radius around zero. :class:`~skpuffer.accountants.PAC` and
+        :class:`~skpuffer.accountants.ResidualPAC` need it where outputs are known by
+        draws alone. `sensitivity` and `lipschitz` are of the projected vector.
+    canonical : {'sort'}, default=None
+        'sort' puts the rows of what is released into one order, by the first array
+        asked for, and those of all others along with them: for cluster centres, whose
+        order is arbitrary and would be hidden by noise of its own.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
     schema : Schema, default=None
@@ -183,6 +193,8 @@ class OutputPerturbation(
         "lipschitz": [Interval(Real, 0, None, closed="neither"), None],
         "n_outputs": [Interval(Integral, 1, None, closed="left"), None],
         "units": ["array-like", None],
+        "ball": [Interval(Real, 0, None, closed="neither"), tuple, None],
+        "canonical": [StrOptions({"sort"}), None],
         "classes": ["array-like", None],
     }
 
@@ -197,6 +209,8 @@ class OutputPerturbation(
         lipschitz: float | None = None,
         n_outputs: int | None = None,
         units: ArrayLike | None = None,
+        ball: float | tuple[ArrayLike, float] | None = None,
+        canonical: str | None = None,
         classes: ArrayLike | None = None,
         schema: Schema | None = None,
         random_state: RandomState = None,
@@ -209,6 +223,8 @@ class OutputPerturbation(
         self.lipschitz = lipschitz
         self.n_outputs = n_outputs
         self.units = units
+        self.ball = ball
+        self.canonical = canonical
         self.classes = classes
         self.schema = schema
         self.random_state = random_state
@@ -281,7 +297,11 @@ class OutputPerturbation(
     def _release(self, task: Task) -> QueryRelease:
         dim = self._public_length(task.scenario)
         query = FittedQuery(
-            self.estimator, self.query, getattr(self, "classes_", None), dim
+            self.estimator,
+            self.query,
+            getattr(self, "classes_", None),
+            dim,
+            sort=self.canonical == "sort",
         )
         # What the user claims of foreign code cannot be checked, so the certificate
         # states each claim as an assumption.
@@ -289,6 +309,7 @@ class OutputPerturbation(
             "the shape of the released arrays and the class labels are public",
             *self._stated_assumptions(),
         ]
+        ball = (0.0, self.ball) if isinstance(self.ball, Real) else self.ball
         asked = query.names or ["a function"]
         records: dict[str, Any] = {}
         if self.lipschitz is not None:
@@ -304,6 +325,7 @@ class OutputPerturbation(
             dim=dim,
             units=self._stated_units(),
             sensitivity=self._stated_sensitivity(),
+            ball=ball,
             context=task.context,
             assumptions=tuple(assumptions),
             **records,

@@ -1,17 +1,5 @@
 """What is promised, what follows from it, and what may be added up."""
 
-from ._certificate import Certificate
-from ._compose import compose
-from ._iteration import allocate_shifts, gaussian_prior_shifts, iteration_cost
-from ._notions import Notion
-from ._parallel import parallel
+import lazy_loader as lazy
 
-__all__ = [
-    "Certificate",
-    "Notion",
-    "allocate_shifts",
-    "compose",
-    "gaussian_prior_shifts",
-    "iteration_cost",
-    "parallel",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -9,6 +9,7 @@ from skpuffer.privacy_loss._curves import compose_curves
 from skpuffer.utils._checks import check_order
 
 from ._certificate import Certificate
+from ._information import INFORMATION, sum_of_information
 from ._notions import Notion
 from ._shared_coupling import amplified, beside_beliefs, on_one_coupling
 from ._slices import SLICED
@@ -41,6 +42,9 @@ def compose(
     one named table are added as what they promise without it, and amplified once; any
     other counts at its fallback, the differential privacy of one replaced record, and
     the result says so. In the Rényi notion there is the fallback only.
+
+    Bounds on the mutual information with the whole table add up under one scenario;
+    those about single records or groups do not, see :func:`mixed_information`.
 
     Averages over subsamples add up with their own kind only: of one order, coupling and
     slice profile. Promises about slices of an output add up with nothing.
@@ -103,6 +107,8 @@ def compose(
                 f"{certificate!r} is an estimate: estimates cannot be added to a "
                 "promise."
             )
+    if any(c.notion in INFORMATION for c in certificates):
+        return sum_of_information(certificates, alpha, delta)
     if any(c.notion in SUBSAMPLING_AVERAGES for c in certificates):
         _refuse_other_tables(certificates)
         return sum_of_averages(certificates, alpha, delta)

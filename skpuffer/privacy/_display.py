@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from skpuffer.exceptions import UncertifiedError
+from skpuffer.information import dp_equivalent, posterior_success
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
 
 from ._neighbours import plain_privacy
+from ._notions import Notion
 from ._slices import SLICED
 
 if TYPE_CHECKING:
@@ -32,12 +34,15 @@ def _rows(certificate: "Certificate") -> Iterator[tuple[str, str]]:
     """Name and value of each line except the assumptions."""
     c = certificate
     yield "promise", f"{c.notion.title}: {promise(c)}"
+    if c.mutual_information is not None:
+        yield from _of_information(c, c.mutual_information)
     if c.profile is not None:
         yield "slices", c.profile
     if c.notion in SLICED:
         yield "the vector", _of_vector(c)
     if c.confidence < 1:
-        yield "confidence", f"{c.confidence:.4g} (over the public sample)"
+        over = "the public sample" if c.mutual_information is None else "all draws"
+        yield "confidence", f"{c.confidence:.4g} (over {over})"
     if c.epsilon_lower is not None:
         yield "lower bound", f"ε ≥ {c.epsilon_lower:.4g}"
     if c.release:
@@ -88,6 +93,32 @@ def _of_vector(c: "Certificate") -> str:
     )
 
 
+def _of_information(c: "Certificate", budget: float) -> Iterator[tuple[str, str]]:
+    """What a bound on a mutual information means, and what it leaves open."""
+    if c.prior_success is not None:
+        success = posterior_success(budget, c.prior_success)
+        text = (
+            f"a guess right with probability {c.prior_success:.4g} before is right "
+            f"with at most {success:.4g} after, on average over the prior"
+        )
+        yield "attacker", text
+        if c.prior_success == 0.5:
+            equal = dp_equivalent(budget)
+            text = f"ε = {equal:.4g} of pure DP (a convention, no promise of it)"
+            yield "equal guess", text
+    if c.table_information is not None:
+        yield "whole table", f"may leak up to {c.table_information:.4g} nats"
+    if c.worst_leakage is not None:
+        yield "most exposed", f"one secret leaks {c.worst_leakage:.4g} nats (estimated)"
+    if c.entropy is not None:
+        whole = budget if c.table_information is None else c.table_information
+        left = max(0.0, c.entropy - whole)
+        yield (
+            "residual",
+            f"{left:.4g} of {c.entropy:.4g} nats of the table stay unknown",
+        )
+
+
 def _of_belief(
     c: "Certificate", curve: OverlapCurve | WorstOverlapCurve
 ) -> Iterator[tuple[str, str]]:
@@ -106,6 +137,8 @@ def _of_belief(
 
 
 def _composition(c: "Certificate") -> str:
+    if c.notion == Notion.MUTUAL_INFORMATION and c.certified:
+        return "adds up with budgets about the whole table under this scenario"
     if not c.composable:
         return "must not be added to any other release about these people"
     if c.coupling_id is not None and not isinstance(c.curve, OverlapCurve):

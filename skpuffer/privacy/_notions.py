@@ -51,10 +51,13 @@ class Notion:
     AVERAGED_SLICED_PUFFERFISH: ClassVar[Notion]
     AVERAGED_SLICED_RENYI_PUFFERFISH: ClassVar[Notion]
     ESTIMATED: ClassVar[Notion]
+    GROUP_MUTUAL_INFORMATION: ClassVar[Notion]
     JOINT_SLICED_PUFFERFISH: ClassVar[Notion]
     JOINT_SLICED_RENYI_PUFFERFISH: ClassVar[Notion]
+    MUTUAL_INFORMATION: ClassVar[Notion]
     PURE_DP: ClassVar[Notion]
     PURE_PUFFERFISH: ClassVar[Notion]
+    RECORD_MUTUAL_INFORMATION: ClassVar[Notion]
     RENYI_DP: ClassVar[Notion]
     RENYI_PUFFERFISH: ClassVar[Notion]
     SA_AVERAGED_SLICED_RENYI_PUFFERFISH: ClassVar[Notion]
@@ -149,6 +152,23 @@ def _known(name: str, title: str, *follows: Notion, **facts: bool) -> Notion:
 # are jointly convex: averaged over a prior of independent records, the bound holds for
 # secrets about one of them (Kifer and Machanavajjhala 2014).
 _known("estimated", "an estimate, no guarantee", certified=False)
+# On average over one prior, and in nats: no likelihood ratio is bounded. What is said
+# of the whole table holds of each function of it (data processing), a record's
+# membership among them; what is said of single ones holds of no two at once.
+_known(
+    "record_mutual_information",
+    "mutual information with each record's membership, seen by itself (PAC privacy)",
+)
+_known(
+    "group_mutual_information",
+    "mutual information with the secret of each group, seen by itself (PAC privacy)",
+)
+_known(
+    "mutual_information",
+    "mutual information with the whole table (PAC privacy)",
+    Notion.RECORD_MUTUAL_INFORMATION,
+    Notion.GROUP_MUTUAL_INFORMATION,
+)
 # Averages over subsamples. Nothing about the release itself follows from either: a loss
 # that is rare weighs little in a mean.
 _known(

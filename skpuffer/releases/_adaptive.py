@@ -117,7 +117,7 @@ class AdaptiveRelease(QueryRelease):
     assumptions : tuple of str
         What is taken as public or true, in sentences; written in the certificate.
     query, dim, contribution, is_sum, is_integer, factor, units : optional
-    modulus, modulus_norm, shift_ceiling, sensitivity, slack, linear : optional
+    modulus, modulus_norm, shift_ceiling, sensitivity, slack, linear, ball : optional
         Of one vector, see :class:`QueryRelease`; refused here.
 
     Attributes

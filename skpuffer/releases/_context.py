@@ -38,9 +38,13 @@ class PublicContext:
         a table, applied to data and prior alike.
     empirical : tuple or None
         The private rows ``(X, y, secret)``: only under ``prior='empirical'``.
+    pool : tuple or None
+        The rows ``(X, y)`` that the table is drawn from, as a query reads them: only
+        under a scenario that takes them as known to the attacker.
     """
 
-    # Except for `empirical` every field is public: to add one is to publish it.
+    # Except for `empirical` and `pool` every field is public: to add one is to publish
+    # it.
     n_records: int
     feature_names: tuple[str, ...] | None = None
     n_features: int | None = None
@@ -55,3 +59,4 @@ class PublicContext:
     # Left out of comparisons and of the text: arrays do not compare to one truth value,
     # and a printed context must not show private rows.
     empirical: tuple[Any, ...] | None = field(default=None, repr=False, compare=False)
+    pool: tuple[Any, ...] | None = field(default=None, repr=False, compare=False)

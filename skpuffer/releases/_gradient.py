@@ -161,8 +161,10 @@ class GradientRelease(Release):
     is_bounded = True
 
     def __post_init__(self) -> None:
-        check_count(n_records=self.n_records)
-        check_count(n_steps=self.n_steps)
+        # integers of Python, whatever was given
+        for name in ("n_records", "n_steps"):
+            count = check_count(**{name: getattr(self, name)})
+            object.__setattr__(self, name, count)
         self._check_clipping()
         if self.noise_proportions is not None:
             self._spread_noise()

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import pdist, squareform
 
+from skpuffer.transport import Ball
 from skpuffer.utils._checks import check_count, check_positive
 from skpuffer.utils._types import Floats
 
@@ -41,7 +42,8 @@ class QueryRelease(Release):
     contribution : callable of (X, y), default=None
         Maps records to an array of shape (n, m), each row from its own record alone
         and, if the query is a sum, in the units `units`. Hashable by value, so that
-        distances under a prior are computed once.
+        distances under a prior are computed once. A method ``sums(X)``, if it has one,
+        returns the sum of the rows without making them, up to rounding.
     is_sum : bool, default=False
         Whether the vector is `factor` times the sum of the contributions.
     factor : float, default=1.0
@@ -68,6 +70,10 @@ class QueryRelease(Release):
     is_integer : bool, default=False
         Whether every coordinate of the vector is an integer whatever the table, as
         counts are: what noise on the integers needs.
+    ball : pair (center, radius) or Ball, default=None
+        Euclidean ball in which every vector lies, whatever the table: what `query`
+        returns is projected to it. All that is said of the vector is said of the
+        projected one. Not for sums.
     """
 
     is_one_output: ClassVar[bool] = True
@@ -91,6 +97,8 @@ class QueryRelease(Release):
     context: PublicContext | None = None
     assumptions: tuple[str, ...] = ()
     is_integer: bool = False
+    # a pair becomes a Ball
+    ball: Any = None
 
     def __post_init__(self) -> None:
         check_count(n_records=self.n_records)
@@ -100,6 +108,14 @@ class QueryRelease(Release):
             raise ValueError("A release that is a sum needs its 'contribution'.")
         if self.query is None and not self.is_sum:
             raise ValueError("A release that is not a sum needs its 'query'.")
+        # a projected sum is no sum of contributions, and no linear map
+        if self.ball is not None and (self.is_sum or self.linear is not None):
+            raise ValueError(
+                "The parameter 'ball' is for a release by a 'query' alone: omit it, or "
+                "'is_sum' and 'linear'."
+            )
+        if self.ball is not None:
+            object.__setattr__(self, "ball", _ball(self.ball, self.dim))
         # positive, as each is divided by: a unit of zero would leave its coordinate
         # unnoised
         if self.units is not None:
@@ -123,7 +139,12 @@ class QueryRelease(Release):
         """
         # one vector of floats, whatever shape the callable returns
         if self.query is not None:
-            return np.asarray(self.query(X, y), dtype=float).ravel()
+            vector = np.asarray(self.query(X, y), dtype=float).ravel()
+            if self.ball is None:
+                return vector
+            # how long it is may not have been known before
+            _check_center(self.ball, vector.size)
+            return np.asarray(self.ball.project(vector))
         # contributions are in the units, the vector is not
         total: Floats = self.factor * self._sum_of_contributions(X, y)
         if self.units is not None:
@@ -134,6 +155,12 @@ class QueryRelease(Release):
         """Sum over records, block by block: contributions may be wider than rows."""
         contribution = self.contribution
         assert contribution is not None  # a sum has one
+        # the same without an array of each record's own, where it knows how
+        if hasattr(contribution, "sums"):
+            table = np.asarray(X)
+            if table.dtype == object:
+                table = table.astype(float)
+            return contribution.sums(table).ravel()
         n, step = len(X), max(1, _BLOCK // (self.dim or _BLOCK))
         # data frames and sparse matrices are not sliced by position here
         if n <= step or not isinstance(X, np.ndarray):
@@ -211,3 +238,34 @@ class QueryRelease(Release):
             moves = np.where(lengths == 0, 0.0, moves + self.total_slack(norm))
         costs: Floats = squareform(np.minimum(moves / most * (1 + _DIGITS), 1.0))
         return costs
+
+
+def _ball(given: Any, dim: int | None) -> Ball:
+    """Return a ball from a pair of center and radius, or the ball given."""
+    if not isinstance(given, Ball):
+        try:
+            center, radius = given
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"The parameter 'ball' must be a pair (center, radius). Got {given!r}."
+            ) from None
+        try:
+            given = Ball(radius, center)
+        except (TypeError, ValueError) as error:
+            raise type(error)(
+                f"The parameter 'ball' must be a pair (center, radius). ({error})"
+            ) from None
+    ball: Ball = given
+    _check_center(ball, dim)
+    return ball
+
+
+def _check_center(ball: Ball, dim: int | None) -> None:
+    """Refuse a ball around a point that is no vector of this length."""
+    size = np.size(ball.center)
+    if np.ndim(ball.center) > 1 or (dim is not None and size not in (1, dim)):
+        coordinates = "coordinate" if dim is None else f"of the {dim} coordinates"
+        raise ValueError(
+            "The parameter 'ball' must have a center of one number, or of one for each "
+            f"{coordinates} of the vector. Got shape {np.shape(ball.center)}."
+        )

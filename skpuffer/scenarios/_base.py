@@ -85,6 +85,29 @@ class Scenario(NestedParametersMixin, BaseEstimator, ABC):  # type: ignore[misc]
     #: Whether calibration reads the private rows; only an empirical prior does.
     needs_empirical: bool = False
 
+    #: What it is for, as a clause, where the facts it offers are read by few.
+    _purpose: str | None = None
+
+    #: Whether the table given is a pool, known to the attacker, of which what a query
+    #: is run on is drawn; see :meth:`table_size` and :meth:`BoundScenario.realise`.
+    draws_from_pool: bool = False
+
+    def table_size(self, n_given: int) -> int:
+        """Return how many records a query is run on.
+
+        Parameters
+        ----------
+        n_given : int
+            Records of the table given.
+
+        Returns
+        -------
+        int
+            As many, unless the table given is a pool; then the expected number of those
+            drawn of it.
+        """
+        return n_given
+
     # called at every binding, whatever scikit-learn's switches for validation say
     @abstractmethod
     def check(self) -> None:
@@ -263,6 +286,9 @@ class BoundScenario(ABC):
         self.scenario = scenario
         self.context = context
 
+    #: Whether the query is run on another table than the one given; see `realise`.
+    realises: ClassVar[bool] = False
+
     #: Methods by the kind of fact they offer; see :func:`offers`.
     _facts: ClassVar[dict[type[Fact], Callable[..., Fact]]] = {}
 
@@ -317,6 +343,42 @@ class BoundScenario(ABC):
         """
         return X
 
+    def check_table(self, X: Rows, y: Any) -> None:
+        """Refuse records that cannot be, their targets looked at as well.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_records, n_features)
+            As :meth:`check_rows` returned them.
+        y : ndarray of shape (n_records,) or None
+
+        Raises
+        ------
+        ScenarioError
+            Without quoting a record: it may be private.
+        """
+        return
+
+    def realise(self, X: Rows, y: Any, rng: np.random.Generator) -> tuple[Rows, Any]:
+        """Return the table that the query is run on, once the noise is set.
+
+        Asked for only where :attr:`realises` says so.
+
+        Parameters
+        ----------
+        X : {ndarray, sparse matrix} of shape (n_given, n_features)
+            The table given, as the query reads it.
+        y : ndarray of shape (n_given,) or None
+        rng : numpy.random.Generator
+            Of the release: nobody else draws from it, and its state is secret.
+
+        Returns
+        -------
+        X, y : the same, or what is drawn of a pool by the prior that was accounted
+            for, as it was simulated
+        """
+        return X, y
+
     def leaks(self, X: Rows, secret: ArrayLike | None = None) -> tuple[str, ...]:
         """Return what the scenario's parameters reveal of the private rows.
 
@@ -370,7 +432,9 @@ class BoundScenario(ABC):
         return " ".join(repr(self.scenario).split())
 
 
-def finite_output(release: QueryRelease, X: Any, y: Any) -> Floats:
+def finite_output(
+    release: QueryRelease, X: Any, y: Any, what: str = "a simulated table"
+) -> Floats:
     """Run a release on a simulated table and refuse an output that is not finite.
 
     A distance to NaN would be lost in a maximum.
@@ -378,8 +442,8 @@ def finite_output(release: QueryRelease, X: Any, y: Any) -> Floats:
     output = release.run(X, y)
     if not np.all(np.isfinite(output)):
         raise ScenarioError(
-            f"The release {release.name!r} is NaN or infinite on a simulated table, so "
-            "no distance can be read off it: change the simulator or the query."
+            f"The release {release.name!r} is NaN or infinite on {what}, so nothing "
+            "can be read off it: change the query, or what the tables are drawn from."
         )
     return output
 

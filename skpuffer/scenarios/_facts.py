@@ -430,23 +430,45 @@ class OutputSensitivity(Fact):
 
 @dataclass(frozen=True, kw_only=True)
 class OutputSamples(Fact):
-    """Weighted samples of the output's marginal distribution, secrets mixed by mass.
+    """Weighted outputs of tables under one prior, secrets mixed by mass.
 
     Parameters
     ----------
     draws : ndarray of shape (n_draws, dim)
+        One output for each table.
     weights : ndarray of shape (n_draws,)
         Sum to one.
     groups : ndarray of shape (n_draws,)
         Index of the secret each draw was made under.
+    regime : {'sampled', 'enumerated', 'design'}
+        What the tables are to the prior: draws of it; all that there are; or all that
+        there are since the prior was made of them, and the table that is run is one.
+    secret : {'dataset', 'record', 'groups'}
+        What a budget is about: the whole table; each record's membership, by itself; or
+        each of several functions of the table.
+    memberships : ndarray of int of shape (n_draws, n_secrets) or None
+        Value of each secret in each table, as codes from zero; None if the secret is
+        the whole table.
+    entropy : float or None
+        Shannon entropy of the table under the prior, in nats, where it is known.
+    again : callable of (n, rng) or None
+        Draws the outputs of `n` fresh tables of the prior, of shape (n, dim); `rng` is
+        a NumPy generator or a public seed.
     certified, delta, confidence, assumptions, reads_private_rows : optional
-        As in :class:`Fact`.
+        As in :class:`Fact`: whether the tables are to the prior what `regime` says.
+        What is read off finitely many draws is an estimate all the same, unless a bound
+        of how far it may be off goes with it.
     """
 
     # samples under an empirical prior are private rows' outputs: never in a text
     draws: Floats = field(repr=False)
     weights: Floats = field(repr=False)
     groups: Indices = field(repr=False)
+    regime: str = "sampled"
+    secret: str = "dataset"
+    memberships: Indices | None = field(default=None, repr=False)
+    entropy: float | None = None
+    again: Callable[[int, Any], Floats] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)

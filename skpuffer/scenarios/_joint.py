@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import sparse
+from scipy.special import entr
 
 from skpuffer.distributions._distributions import Discrete
 from skpuffer.exceptions import ScenarioError
@@ -29,7 +30,7 @@ from ._base import (
     protected_records,
     stated,
 )
-from ._facts import Adjacency, Fact, OutputDistributions
+from ._facts import Adjacency, Fact, OutputDistributions, OutputSamples
 
 __all__ = ["JointTableScenario"]
 
@@ -241,6 +242,9 @@ class _BoundJointTable(BoundScenario):
             facts.add(Adjacency)
         if release.is_one_output and self._readable(release):
             facts.add(OutputDistributions)
+            # an information is about one belief, and the mixture of several is none
+            if len(self.masses) == 1:
+                facts.add(OutputSamples)
         return frozenset(facts)
 
     def _readable(self, release):
@@ -314,6 +318,36 @@ class _BoundJointTable(BoundScenario):
             pairs=self.pairs,
             probabilities=tuple(probabilities),
             assumptions=self.statements(),
+        )
+
+    @offers(OutputSamples)
+    def _output_samples(self, release: AnyRelease, norm: float) -> OutputSamples:
+        outputs = self._outputs(release)
+        (masses,) = self.masses
+        weights = np.array([float(Fraction(m, sum(masses))) for m in masses])
+        weights /= weights.sum()
+
+        def again(n: int, rng: Any) -> Floats:
+            chosen = np.random.default_rng(rng).choice(len(outputs), n, p=weights)
+            return outputs[chosen]
+
+        # the whole table is the secret, and a table that is listed twice is one
+        _, groups = np.unique(
+            self.tables.reshape(len(self.tables), -1), axis=0, return_inverse=True
+        )
+        groups = groups.reshape(-1)
+        return OutputSamples(
+            draws=outputs,
+            weights=weights,
+            groups=groups,
+            regime="enumerated",
+            entropy=float(entr(np.bincount(groups, weights)).sum()),
+            again=again,
+            assumptions=(
+                "the secret is the whole table",
+                *self.statements()[1:],
+                "what is promised holds on average over tables",
+            ),
         )
 
     @offers(Adjacency)

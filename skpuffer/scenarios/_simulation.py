@@ -18,7 +18,7 @@ from skpuffer.utils._types import Floats
 
 from ._base import finite_output
 
-__all__ = ["check_running", "remembered_simulation", "run_tables"]
+__all__ = ["check_running", "fresh_generator", "remembered_simulation", "run_tables"]
 
 Result = TypeVar("Result")
 
@@ -68,6 +68,22 @@ def check_running(n_jobs: Any, verbose: Any) -> None:
     check_option((False, True), verbose=verbose)
 
 
+def fresh_generator(rng: Any) -> np.random.Generator:
+    """Return a generator whose draws no other simulation has made.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator or int
+
+    Returns
+    -------
+    numpy.random.Generator
+        A child of it, or of that of the seed: a simulation of the same seed draws from
+        another stream.
+    """
+    return np.random.default_rng(rng).spawn(1)[0]
+
+
 def run_tables(
     release: QueryRelease,
     tables: Iterable[tuple[str, Any, Any]],
@@ -104,9 +120,16 @@ def run_tables(
         from tqdm.auto import tqdm  # a display, wanted by few: not at import
 
         outputs = tqdm(outputs, total=n_tables, desc=release.name, unit="table")
-    found = []
+    found: list[Floats] = []
     for output, shapes in outputs:
         _expect(release, shapes)
+        # of foreign code shapes are known; of other queries their lengths are
+        if len(output) != (len(found[0]) if found else release.dim or len(output)):
+            raise ScenarioError(
+                f"The release {release.name!r} is a vector of another length on one "
+                "simulated table than on others, or than it says: let the query return "
+                "as many numbers whatever the records."
+            )
         found.append(output)
     array = np.array(found)
     # remembered, and so shared by whoever asks
@@ -117,7 +140,7 @@ def run_tables(
 def _output(release: QueryRelease, what: str, X: Any, y: Any) -> tuple[Floats, Any]:
     """Output on one table, and the shapes of its parts where the query knows them."""
     try:
-        output = finite_output(release, X, y)
+        output = finite_output(release, X, y, what or "a simulated table")
     except ScenarioError:
         raise
     except ValueError as error:
@@ -169,7 +192,9 @@ def remembered_simulation(
         # all that `QueryRelease.run` reads
         of_sum = release.contribution, release.factor, release.units, release.dim
         run = release.query if release.query is not None else of_sum
-        return content_of(type(release), run, release.is_sum, *made_of)
+        ball = release.ball
+        within = None if ball is None else (float(ball.radius), np.array(ball.center))
+        return content_of(type(release), run, release.is_sum, within, *made_of)
 
     before = None if scenario.needs_empirical else content()
     if before is None:

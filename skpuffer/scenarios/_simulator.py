@@ -12,6 +12,7 @@ from skpuffer.releases import PublicContext
 from skpuffer.scenarios.priors._tables import bound_arrays
 from skpuffer.utils._checks import check_count, check_probability
 from skpuffer.utils._reading import is_frame, row_count
+from skpuffer.utils._types import Floats
 
 from ._base import (
     AnyRelease,
@@ -22,7 +23,12 @@ from ._base import (
     resolve_pairs,
 )
 from ._facts import CoupledSamples, Fact, OutputDistributions, OutputSamples
-from ._simulation import check_running, remembered_simulation, run_tables
+from ._simulation import (
+    check_running,
+    fresh_generator,
+    remembered_simulation,
+    run_tables,
+)
 
 __all__ = ["SimulatorScenario"]
 
@@ -270,13 +276,27 @@ class _BoundSimulator(BoundScenario):
         by_secret = self._independent_outputs(release)
         # the mixture over secrets, each with as many draws
         draws = np.concatenate([one.points for one in by_secret])
-        n = self.scenario.n_draws
+        scenario, secrets = self.scenario, list(self.scenario.secrets)
+
+        def again(n: int, rng: Any) -> Floats:
+            fresh = fresh_generator(rng)
+            tables = (
+                self._read(scenario.draw(secrets[fresh.integers(len(secrets))], fresh))
+                for _ in range(n)
+            )
+            options = {"n_jobs": scenario.n_jobs, "verbose": scenario.verbose}
+            return run_tables(release, tables, n, **options)
+
         return OutputSamples(
             draws=draws,
             weights=np.full(len(draws), 1 / len(draws)),
-            groups=np.repeat(np.arange(len(by_secret)), n),
-            certified=False,
-            assumptions=("every secret of the simulator is equally likely",),
+            groups=np.repeat(np.arange(len(secrets)), scenario.n_draws),
+            again=again,
+            assumptions=(
+                "the table is drawn as the simulator does, given one of "
+                f"{len(secrets)} equally likely secrets",
+                f"{len(draws)} simulated tables stand for all",
+            ),
         )
 
     def describe(self) -> str:

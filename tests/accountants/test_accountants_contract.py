@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from skpuffer.accountants import (
+    PAC,
     ApproximateWasserstein,
     AttributeGaussian,
     Best,
@@ -19,6 +20,7 @@ from skpuffer.accountants import (
     PrivacyLoss,
     RandomAllocation,
     RenyiDP,
+    ResidualPAC,
     SampledAllocation,
     ShapedWasserstein,
     SinkhornWasserstein,
@@ -44,6 +46,7 @@ from skpuffer.scenarios import (
     LawsScenario,
     MarkovChainScenario,
     RecordScenario,
+    SubsampleScenario,
 )
 
 from .contract import AccountantContract, N, import_all, query, unread
@@ -617,3 +620,28 @@ class TestIterationAmplification(AccountantContract):
             sampling="shuffled_epochs", batch_size=20, clip_norm=unit, dim=1
         )
         return run, records
+
+
+class TestPAC(AccountantContract):
+    kind = PAC
+    budget, stated = "budget", "mutual_information"
+    modes = ({"method": "waterfill"}, {"method": "proportional"})
+    growths = measured = ("pool",)
+
+    def case(self, growth, size=1, unit=1.0):
+        """The mean of three of eight records of a public pool, spread further apart."""
+        pool = size * unit * np.sqrt(np.arange(8.0))[:, None]
+        scenario = SubsampleScenario(pool, 3, prior="enumerated")
+        return QueryRelease(query=_mean, n_records=3, dim=1), scenario
+
+
+class TestResidualPAC(TestPAC):
+    kind = ResidualPAC
+    modes = ({"n_draws": 4000}, {"interval": "bernstein", "n_draws": 4000})
+    # what leaks is bounded by other draws each time
+    left = above = 0.1
+    precision = 0.03
+
+
+def _mean(X, y):
+    return X.mean(axis=0)

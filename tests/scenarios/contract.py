@@ -83,6 +83,9 @@ def same(one, other):
         return len(one) == len(other) and all(map(same, one, other))
     if isinstance(one, Quilts):
         return one.to_dict() == other.to_dict()
+    if callable(one):
+        # what draws anew: by what it draws
+        return same(one(3, 0), other(3, 0))
     if isinstance(one, Distribution):
         return pickle.dumps(one) == pickle.dumps(other) or one == other
     return bool(np.all(np.equal(one, other)))

@@ -451,6 +451,22 @@ def test_queries_of_no_single_record_are_simulated(table, level):
     assert cloud.weights.sum() == pytest.approx(1.0)
     mass = [cloud.weights[cloud.groups == s].sum() for s in range(3)]
     assert mass == pytest.approx([3 / 6, 2 / 6, 1 / 6])
+    assert cloud.regime == "sampled" and cloud.certified
+    # rows of an unknown law make tables of another
+    unknown = scenario(table, level=level, n_draws=40, prior_as="sample")
+    assert not unknown.bind(release.context).fact(OutputSamples, release).certified
+    fresh, drawn = cloud.again(400, 1), cloud.weights @ cloud.draws
+    assert fresh.shape == (400, 2)
+    error = fresh.std(axis=0) * np.sqrt(1 / 400 + 1 / 40)
+    assert np.all(np.abs(fresh.mean(axis=0) - drawn) <= 4 * error + 1e-12)
+    assert np.array_equal(fresh, cloud.again(400, 1))
+
+
+@pytest.mark.parametrize("level", ["record", "dataset"])
+def test_an_information_under_several_beliefs_is_of_none(table, level):
+    release = QueryRelease(query=maximum, n_records=4, dim=2, context=context(4))
+    both = scenario([table, table], level=level, n_draws=4, prior_as="law")
+    assert not both.bind(release.context).fact(OutputSamples, release).certified
 
 
 def test_a_secret_without_mass_is_not_simulated_for_that_prior(table):

@@ -33,6 +33,7 @@ from skpuffer.scenarios import (
     RecordScenario,
     Scenario,
     SimulatorScenario,
+    SubsampleScenario,
 )
 
 from .contract import ScenarioContract, context_of, total
@@ -347,7 +348,7 @@ class TestJointTableScenario(ScenarioContract):
     kind = JointTableScenario
     n_records = 2
     one_size = True
-    offered = frozenset({Adjacency, OutputDistributions})
+    offered = frozenset({Adjacency, OutputDistributions, OutputSamples})
     growing = tuple(
         {"tables": [[0, 0], [0, far], [far, 0], [far, far]]} for far in (1, 2, 5)
     )
@@ -366,6 +367,25 @@ class TestJointTableScenario(ScenarioContract):
             "tables": [[0, 0], [0, 1], [1, 0], [1, 1]],
             "probabilities": [0.4, 0.1, 0.1, 0.4],
         }
+
+    def test_several_beliefs_have_no_common_information(self):
+        one = self.facts()[OutputSamples]
+        assert one.regime == "enumerated" and one.certified
+        assert np.allclose(one.weights, [0.4, 0.1, 0.1, 0.4])
+        assert one.entropy == pytest.approx(
+            -2 * (0.4 * np.log(0.4) + 0.1 * np.log(0.1))
+        )
+        assert np.array_equal(one.groups, [0, 1, 2, 3])
+        shares = np.unique(one.again(4000, 0), return_counts=True)[1] / 4000
+        assert np.allclose(shares, [0.4, 0.2, 0.4], atol=0.04)
+        several = self.bound(probabilities=[[0.4, 0.1, 0.1, 0.4], [0.25] * 4])
+        assert OutputSamples not in several.provides(self.release())
+
+    def test_a_table_that_is_listed_twice_is_one(self):
+        listed = {"tables": [[0, 0], [0, 0], [1, 0]], "probabilities": [1, 1, 2]}
+        fact = self.facts(self.bound(**listed))[OutputSamples]
+        assert fact.entropy == pytest.approx(np.log(2))
+        assert np.array_equal(fact.groups, [0, 0, 1])
 
 
 class TestBlocksScenario(ScenarioContract):
@@ -420,7 +440,50 @@ class TestSimulatorScenario(ScenarioContract):
         return {"draw": drawn, "secrets": [0.0, 0.5], "n_draws": 8}
 
     def test_draws_are_no_promise(self):
-        assert not any(fact.certified for fact in self.facts().values())
+        facts = self.facts()
+        # true draws, which say so
+        assert facts.pop(OutputSamples).regime == "sampled"
+        assert not any(fact.certified for fact in facts.values())
+
+
+class TestSubsampleScenario(ScenarioContract):
+    kind = SubsampleScenario
+    one_size = True
+    offered = frozenset({OutputSamples})
+    growing = ({}, {"prior": "sampled"}, {"stratify": False})
+    bad = (
+        ({"pool": "all"}, "pool"),
+        ({"pool": [1.0, 2.0]}, "pool"),
+        ({"pool": (np.ones((6, 1)),)}, "pool"),
+        ({"pool": (np.ones((6, 1)), [1, 2])}, "pool"),
+        ({"size": 0}, "size"),
+        ({"size": 0.0}, "size"),
+        ({"size": 1.0}, "size"),
+        ({"size": "half"}, "size"),
+        ({"size": True}, "size"),
+        ({"size": 6}, "size"),
+        ({"size": 7}, "size"),
+        ({"size": 0.01}, "size"),
+        ({"secret": "row"}, "secret"),
+        ({"secret": "groups"}, "groups"),
+        ({"groups": [0, 0, 1, 1, 2, 2]}, "groups"),
+        ({"prior": "all"}, "prior"),
+        ({"prior": "design"}, "prior"),
+        ({"n_subsets": 1}, "n_subsets"),
+        ({"n_subsets": 2.5}, "n_subsets"),
+        ({"independent": True}, "independent"),
+        ({"independent": 1.5}, "independent"),
+        ({"stratify": "y"}, "stratify"),
+        ({"stratify": True}, "stratify"),
+        ({"random_state": -1}, "random_state"),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"verbose": 2}, "verbose"),
+    )
+
+    @staticmethod
+    def params():
+        pool = pd.DataFrame({"x": [0.0, 1.0, 2.0, 4.0, 8.0, 16.0]})
+        return {"pool": pool, "size": 3, "prior": "enumerated"}
 
 
 class TestSimulatorScenarioOfPairs(TestSimulatorScenario):

@@ -192,7 +192,22 @@ def test_cloud():
     assert fact.draws.shape == (150, 2)
     assert fact.weights.sum() == pytest.approx(1.0)
     assert np.array_equal(np.bincount(fact.groups), [50, 50, 50])
-    assert not fact.certified
+    # true draws of the mixture, and no more than draws
+    assert fact.regime == "sampled" and fact.certified
+    assert fact.secret == "dataset" and fact.memberships is None
+
+
+def test_fresh_tables_are_of_the_mixture_and_no_earlier_ones():
+    scenario = simulator(secrets=[0.0, 10.0], draw=draw, draw_pair=None)
+    fact = scenario.bind(RELEASE.context).fact(OutputSamples, RELEASE)
+    seed = scenario.random_state
+    fresh = fact.again(60, np.random.default_rng(seed))
+    assert fresh.shape == (60, 2)
+    assert 15 <= np.sum(fresh[:, 0] > 5) <= 45  # either secret about as often
+    # of the same seed, and yet none of the tables that were learnt from
+    assert not np.isin(fresh[:, 0], fact.draws[:, 0]).any()
+    assert np.array_equal(fresh, fact.again(60, seed))
+    assert not np.isin(fact.again(60, seed + 1)[:, 0], fresh[:, 0]).any()
 
 
 def test_the_same_seed_gives_the_same_simulation():

@@ -38,6 +38,7 @@ PARTS = (
     "accountants",
     "base",
     "distributions",
+    "information",
     "noise",
     "privacy",
     "privacy_loss",

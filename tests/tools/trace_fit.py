@@ -64,7 +64,10 @@ def run(name):
 
     import skpuffer.linear_model as linear_model
     import skpuffer.summary as summary
+    from skpuffer.utils._rooms import load_room
 
+    # what modules do when they are first loaded is no part of the work
+    load_room("skpuffer")
     X, y = load_breast_cancer(return_X_y=True)
     scaled = StandardScaler().fit_transform(X)
     works = {

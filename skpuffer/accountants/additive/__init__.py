@@ -1,19 +1,5 @@
 """Additive noise that covers the output's sensitivity, or a coupling of outputs."""
 
-from ._approximate import ApproximateWasserstein
-from ._attribute_gaussian import AttributeGaussian
-from ._distribution_aware import DistributionAwareWasserstein
-from ._group_privacy import GroupPrivacy
-from ._kantorovich import Kantorovich
-from ._sinkhorn import SinkhornWasserstein
-from ._wasserstein import GeneralWasserstein
+import lazy_loader as lazy
 
-__all__ = [
-    "ApproximateWasserstein",
-    "AttributeGaussian",
-    "DistributionAwareWasserstein",
-    "GeneralWasserstein",
-    "GroupPrivacy",
-    "Kantorovich",
-    "SinkhornWasserstein",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

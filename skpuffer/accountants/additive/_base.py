@@ -43,6 +43,7 @@ from skpuffer.utils._types import Floats
 QUERY_FIELDS = frozenset(
     {
         "assumptions",
+        "ball",
         "context",
         "contribution",
         "dim",

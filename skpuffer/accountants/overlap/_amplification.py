@@ -31,6 +31,7 @@ from skpuffer.releases import (
     AdaptiveRelease,
     GradientRelease,
     QueryRelease,
+    SelectionRelease,
     VoteRelease,
 )
 from skpuffer.scenarios import (
@@ -105,7 +106,12 @@ default='gaussian'
     """
 
     needs = (RecordBelief,)
-    reads: ClassVar = PrivacyLoss.reads
+    # of choices nobody has said what a belief leaves of them
+    reads: ClassVar = {
+        kind: fields
+        for kind, fields in PrivacyLoss.reads.items()
+        if kind is not SelectionRelease
+    }
 
     def __init__(
         self,

@@ -11,7 +11,11 @@ import numpy as np
 
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios._facts import CoupledSamples, OutputSamples
-from skpuffer.scenarios._simulation import remembered_simulation, run_tables
+from skpuffer.scenarios._simulation import (
+    fresh_generator,
+    remembered_simulation,
+    run_tables,
+)
 from skpuffer.utils._types import Floats
 
 __all__ = ["coupled_samples", "output_samples", "positions"]
@@ -39,17 +43,22 @@ def positions(rows: Any, code: int | None, n: int, rng: Any) -> Any:
     return among[(rng.random(n) * len(among)).astype(int)]
 
 
+def _run(bound, release, draws, n_tables) -> Floats:
+    """Outputs on tables of prior rows, as they are drawn."""
+    tables = (
+        ("", rows.X[chosen], None if rows.y is None else rows.y[chosen])
+        for rows, chosen in draws
+    )
+    options = {"n_jobs": bound.scenario.n_jobs, "verbose": bound.scenario.verbose}
+    return run_tables(release, tables, n_tables, **options)
+
+
 def _outputs(bound, release, draws, n_tables, *made_of) -> Floats:
     """Outputs on tables of prior rows, remembered by what they are drawn from."""
     scenario = bound.scenario
 
     def find():
-        tables = (
-            ("", rows.X[chosen], None if rows.y is None else rows.y[chosen])
-            for rows, chosen in draws()
-        )
-        options = {"n_jobs": scenario.n_jobs, "verbose": scenario.verbose}
-        return run_tables(release, tables, n_tables, **options)
+        return _run(bound, release, draws(), n_tables)
 
     made_of = (
         "tables of a prior",
@@ -145,11 +154,27 @@ def output_samples(bound: Any, release: QueryRelease) -> OutputSamples:
     outputs = _outputs(bound, release, draws, len(known) * n_draws, "single", known)
     # each secret by its mass under the prior, each prior alike
     weights = [masses[prior][code] / n_draws / len(masses) for prior, code in known]
+
+    def again(n_fresh: int, rng: Any) -> Floats:
+        fresh = fresh_generator(rng)
+
+        def draws() -> Iterator[Any]:
+            for _ in range(n_fresh):
+                rows = bound.priors[fresh.integers(len(bound.priors))]
+                # as likely as its share of the rows, where all records share it
+                code = fresh.choice(rows.codes) if scenario.level == "dataset" else None
+                yield rows, positions(rows, code, n, fresh)
+
+        return _run(bound, release, draws(), n_fresh)
+
     return OutputSamples(
         draws=outputs,
         weights=np.repeat(weights, n_draws),
         groups=np.repeat([code for _, code in known], n_draws),
-        certified=False,
+        again=again,
+        # of a sample, tables are drawn of another law than the attacker's belief; of
+        # several beliefs the attacker holds one
+        certified=bound.prior_as == "law" and len(bound.priors) == 1,
         assumptions=(
             *bound.statements(),
             f"{len(outputs)} simulated tables stand for the prior",

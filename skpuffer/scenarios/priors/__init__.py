@@ -1,15 +1,5 @@
 """Beliefs of an attacker: declared, or read from public tables."""
 
-from ._binned_law import BinnedLaw
-from ._bounded_inference import BoundedInference
-from ._bounded_odds import BoundedOdds
-from ._declared_odds import DeclaredOdds
-from ._tables import ReferenceTable
+import lazy_loader as lazy
 
-__all__ = [
-    "BinnedLaw",
-    "BoundedInference",
-    "BoundedOdds",
-    "DeclaredOdds",
-    "ReferenceTable",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

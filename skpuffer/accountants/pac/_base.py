@@ -1,0 +1,244 @@
+"""Base of accountants whose budget is a mutual information, in nats."""
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from skpuffer.accountants._base import Account, Accountant, Calibration, accounts_for
+from skpuffer.accountants.additive._base import QUERY_FIELDS
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.information import Bank, MixtureChannel
+from skpuffer.noise import Noise
+from skpuffer.privacy import Certificate, Notion
+from skpuffer.releases import QueryRelease
+from skpuffer.scenarios import BoundScenario, OutputSamples, Scenario
+from skpuffer.utils._checks import check_positive, noise_generator
+
+from ._outputs import Outputs
+from ._statement import meaning
+
+__all__ = ["Bounded", "_InformationAccountant"]
+
+#: How far from the budget, in parts of it, a bound may be and still be stated as it:
+#: above it by rounding alone, below it by as much as a search may leave.
+_ABOVE, _BELOW = 1e-6, 1e-2
+
+#: Draws by which the leakage of the most exposed secret is estimated, at least.
+_DRAWS = 4000
+
+#: Distinct outputs up to which it is.
+_MOST = 6000
+
+#: How many times the budget the most exposed secret may leak without a warning.
+_EXPOSED = 10.0
+
+_BY_COLUMN = {
+    "record": Notion.RECORD_MUTUAL_INFORMATION,
+    "groups": Notion.GROUP_MUTUAL_INFORMATION,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounded:
+    """A bound on mutual information, and what it rests on.
+
+    Parameters
+    ----------
+    information : float, default=inf
+        Of the output with what is secret, in nats.
+    table : float or None
+        Of the output with the whole table, where that is not the same.
+    certified : bool
+    confidence : float
+        Probability with which all of it holds.
+    how : str
+        What the bound rests on, in a sentence.
+    source : str
+        Where it is proved.
+    """
+
+    information: float = math.inf
+    table: float | None = None
+    certified: bool = True
+    confidence: float = 1.0
+    how: str = ""
+    source: str = ""
+
+
+class _InformationAccountant(Accountant):
+    """Base of accountants of mutual information.
+
+    A subclass has the parameter `budget`. It sets noise for :class:`Outputs` by
+    `_covariance`, and bounds what a noise of some covariance leaks by `_bounded`.
+    """
+
+    budget: float
+
+    needs = (OutputSamples,)
+    reads: ClassVar[dict[type, frozenset[str]]] = {QueryRelease: QUERY_FIELDS}
+
+    #: One prior, on average: no substitute for a promise about every table.
+    recommended = False
+    _takes_joint_noise = True
+
+    #: The mechanism's own; not parameters.
+    noise: str = "gaussian"
+    beta: None = None
+
+    def _check_parameters(self, noise: Noise) -> None:
+        check_positive(budget=self.budget)
+
+    def _calibrated(
+        self, release: Any, scenario: Scenario | BoundScenario, random_state: Any
+    ) -> Calibration:
+        """State the budget asked for, where what leaks is as near as to rounding."""
+        found = super()._calibrated(release, scenario, random_state)
+        stated, asked = found.certificate.mutual_information, float(self.budget)
+        assert stated is not None  # every certificate of these states one
+        if not 1 - _BELOW <= stated / asked <= 1 + _ABOVE:
+            return found
+        named = replace(found.certificate, mutual_information=asked)
+        return replace(found, certificate=named)
+
+    # -- the protocol -------------------------------------------------------------
+
+    def _check_support(self, release: Any, bound: BoundScenario) -> None:
+        super()._check_support(release, bound)
+        self._check_release(release)
+
+    def _fact(self, release: Any, bound: BoundScenario, norm: float) -> Any:
+        self._need(release, bound)
+        # before the query is run on any table of the prior
+        self._check_release(release)
+        return super()._fact(release, bound, norm)
+
+    def _check_release(self, release: QueryRelease) -> None:
+        """Refuse a release that lacks what the bound rests on."""
+
+    def _refusal(
+        self, release: Any, bound: BoundScenario, unread: str | None = None
+    ) -> UnsupportedError:
+        said = str(super()._refusal(release, bound, unread))
+        if type(release) is QueryRelease:
+            return UnsupportedError(said)
+        return UnsupportedError(
+            f"{said} A mutual information is that of a table with one output of it, "
+            "such as compose.OutputPerturbation releases."
+        )
+
+    @accounts_for(QueryRelease)
+    def _account_of_query(
+        self, fact: OutputSamples, release: QueryRelease, bound: BoundScenario
+    ) -> Account:
+        outputs = Outputs(fact, release)
+        return Account(
+            partial(self._calibrate, outputs, bound),
+            partial(self._certify, outputs, bound),
+        )
+
+    def _calibrate(
+        self, outputs: Outputs, bound: BoundScenario, unit: Noise, random_state: Any
+    ) -> Calibration:
+        """Set noise, and bound what leaks through it."""
+        rng = _spawned(random_state)
+        noise, bounded, warnings = self._found(outputs, rng)
+        certificate = self._certificate(noise, bounded, outputs, bound, rng)
+        worst = certificate.worst_leakage
+        if worst is not None and worst > _EXPOSED * float(self.budget):
+            warnings += (
+                f"One secret of the prior leaks about {worst:.3g} nats through the "
+                f"release {outputs.release.name!r}, though the average is within the "
+                f"budget of {float(self.budget):g}: outliers are exposed. Clip the "
+                "records, or limit it (max_secret_leakage of ResidualPAC).",
+            )
+        return Calibration(noise, certificate, warnings)
+
+    def _certify(
+        self, outputs: Outputs, bound: BoundScenario, noise: Noise
+    ) -> Certificate:
+        """Find what a given noise promises."""
+        # refused before anything is drawn
+        self._check_noise(noise, outputs)
+        # fresh draws each time: a noise chosen by how these came out would not be fixed
+        rng = np.random.default_rng()
+        bounded = self._bounded(noise, outputs, rng)
+        return self._certificate(noise, bounded, outputs, bound, rng)
+
+    def _check_noise(self, noise: Noise, outputs: Outputs) -> None:
+        """Refuse noise of which nothing is known here."""
+        outputs.covariance_of(noise)
+
+    # -- what a subclass supplies -------------------------------------------------
+
+    @abstractmethod
+    def _found(
+        self, outputs: Outputs, rng: np.random.Generator
+    ) -> tuple[Noise, Bounded, tuple[str, ...]]:
+        """Noise within the budget, what it leaks, and what to warn of."""
+
+    @abstractmethod
+    def _bounded(
+        self, noise: Noise, outputs: Outputs, rng: np.random.Generator
+    ) -> Bounded:
+        """Bound what leaks through a noise that was fixed beforehand."""
+
+    # -- the parts ----------------------------------------------------------------
+
+    def _certificate(
+        self,
+        noise: Noise,
+        bounded: Bounded,
+        outputs: Outputs,
+        bound: BoundScenario,
+        rng: np.random.Generator,
+    ) -> Certificate:
+        fact, release = outputs.fact, outputs.release
+        certified = bounded.certified and fact.certified
+        notion = Notion.MUTUAL_INFORMATION
+        if bounded.table is not None:
+            notion = _BY_COLUMN[fact.secret]
+        # both may fail
+        confidence = max(0.0, fact.confidence - (1 - bounded.confidence))
+        return Certificate(
+            notion=notion if certified else Notion.ESTIMATED,
+            mutual_information=bounded.information,
+            table_information=bounded.table,
+            entropy=fact.entropy,
+            prior_success=outputs.prior_success,
+            worst_leakage=self._worst_leakage(noise, outputs, rng),
+            confidence=confidence,
+            # what is said of single ones says nothing of two releases
+            composable=certified and notion is Notion.MUTUAL_INFORMATION,
+            assumptions=(
+                *meaning(outputs),
+                bounded.how,
+                *fact.assumptions,
+                *release.assumptions,
+            ),
+            source=bounded.source,
+            **self._identity(bound, release),
+        )
+
+    def _worst_leakage(
+        self, noise: Noise, outputs: Outputs, rng: np.random.Generator
+    ) -> float | None:
+        """Estimate what the most exposed secret leaks; None where it is not known."""
+        atoms = outputs.atoms
+        if not outputs.exact or not 2 <= len(atoms.distinct_points) <= _MOST:
+            return None
+        channel = MixtureChannel(atoms, outputs.law_of(noise))
+        bank = Bank.stratified(atoms, _DRAWS, rng, per_atom=2)
+        if outputs.by_column:
+            return max(0.0, float(channel.secrets(bank).worst_leakage.max()))
+        return max(0.0, float(np.max(channel.atom_leakage(bank))))
+
+
+def _spawned(random_state: Any) -> np.random.Generator:
+    """Generator of the draws of an accountant, apart from that of the noise."""
+    rng, _ = noise_generator(random_state)
+    (child,) = rng.spawn(1)
+    return child

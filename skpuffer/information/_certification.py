@@ -1,0 +1,394 @@
+r"""Upper bounds of mutual information that hold with a stated probability.
+
+Two routes. Where the prior is known, an atom for each secret, the exact posterior of
+the secret given a draw of the release has an entropy, and the mean of those is what is
+left unknown. Where outputs are draws of a larger prior, any model of the *output's* law
+bounds the information from above (`OutputModel`). A model of the secret given the
+release, as a trained decoder is, bounds it from below and certifies nothing.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from itertools import accumulate, repeat
+from operator import mul
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from skpuffer.exceptions import UncertifiedError
+from skpuffer.utils._checks import (
+    check_count,
+    check_finite,
+    check_non_negative,
+    check_positive,
+    check_probability,
+)
+
+from ._bounded_mean import mean_lower_bound, mean_upper_bound
+
+__all__ = [
+    "InformationBound",
+    "certify_scale",
+    "density_bound",
+    "entropy_bound",
+    "retry_scale",
+]
+
+
+@dataclass(frozen=True)
+class InformationBound:
+    """An upper bound of mutual information, and how far it may be relied on.
+
+    Parameters
+    ----------
+    upper : float
+        The bound, in nats.
+    estimate : float
+        Mean of the same draws, in nats: what is likely, and no bound.
+    gamma : float
+        Probability with which the bound may fail.
+    method : {'betting', 'bernstein', 'asymptotic'}
+        As in `mean_lower_bound`.
+    n_draws : int
+        Number of independent draws it rests on.
+    """
+
+    upper: float
+    estimate: float
+    gamma: float
+    method: str
+    n_draws: int
+
+    @property
+    def certified(self) -> bool:
+        """Whether it holds at this number of draws, not in the limit only."""
+        return self.method != "asymptotic"
+
+
+def entropy_bound(
+    entropies: ArrayLike,
+    entropy: float,
+    n_secrets: int,
+    *,
+    gamma: float,
+    method: str = "betting",
+) -> InformationBound:
+    r"""Bound mutual information by the entropies of exact posteriors.
+
+    Parameters
+    ----------
+    entropies : array-like of shape (n_draws,)
+        Entropy :math:`-\sum_j \pi_j(y) \log \pi_j(y)` of the secret given each of the
+        releases `y`, in nats. The releases are independent draws from the prior and
+        from the noise, neither stratified nor antithetic, made after the noise was
+        fixed; the posterior is exact.
+    entropy : float
+        Entropy of the secret before the release, in nats.
+    n_secrets : int
+        Number of values that the secret may take, at least two. If equal outputs were
+        merged, of distinct outputs; `entropy` is then that of the output.
+    gamma : float
+        Probability with which the bound may fail, in (0, 1). For bounds of several
+        secrets at once, each takes its share.
+    method : {'betting', 'bernstein', 'asymptotic'}, default='betting'
+        As in `mean_lower_bound`. 'asymptotic' certifies nothing.
+
+    Returns
+    -------
+    bound : InformationBound
+
+    Raises
+    ------
+    ValueError
+        If an entropy is not in ``[0, log(n_secrets)]``, or another parameter is out of
+        its range. Losses of a trained decoder exceed that range, and are refused.
+
+    See Also
+    --------
+    density_bound : Where outputs are draws of a larger prior.
+
+    Notes
+    -----
+    The mean of the entropies estimates what remains unknown, without bias, and each
+    lies between zero and ``log(n_secrets)``.
+
+    Examples
+    --------
+    A fair sign, released with unit noise.
+
+    >>> import numpy as np
+    >>> from scipy.special import entr, expit
+    >>> from skpuffer.information import entropy_bound
+    >>> rng = np.random.default_rng(0)
+    >>> releases = rng.choice([-1, 1], size=10_000) + rng.normal(size=10_000)
+    >>> p = expit(2 * releases)
+    >>> bound = entropy_bound(entr(p) + entr(1 - p), np.log(2), 2, gamma=0.05)
+    >>> round(bound.upper, 3)
+    0.34
+    """
+    n_secrets = check_count(least=2, n_secrets=n_secrets)
+    largest = math.log(n_secrets)
+    entropy = check_non_negative(finite=True, entropy=entropy)
+    if entropy > largest * (1 + 1e-9):
+        raise ValueError(
+            "The parameter 'entropy' must not exceed the logarithm of 'n_secrets'. "
+            f"Got entropy={entropy!r} and n_secrets={n_secrets!r}."
+        )
+    draws = check_finite(entropies=entropies)
+    if draws.ndim != 1 or len(draws) < 2:
+        raise ValueError(
+            "The parameter 'entropies' must be a sequence of at least two draws. Got "
+            f"shape {draws.shape}."
+        )
+    if draws.min() < -1e-9 or draws.max() > largest + 1e-9:
+        raise ValueError(
+            "The parameter 'entropies' must be entropies of exact posteriors, in the "
+            "range [0, log(n_secrets)]. The losses of a trained decoder bound nothing."
+        )
+    left = mean_lower_bound(draws, 0.0, largest, gamma, method)
+    return InformationBound(
+        upper=max(0.0, entropy - left),
+        estimate=entropy - float(draws.mean()),
+        gamma=float(gamma),
+        method=method,
+        n_draws=len(draws),
+    )
+
+
+def density_bound(
+    log_ratios: ArrayLike,
+    largest: float,
+    *,
+    gamma: float,
+    floor: float = 5.0,
+    method: str = "betting",
+) -> InformationBound:
+    r"""Bound mutual information by any model of the output's law.
+
+    Parameters
+    ----------
+    log_ratios : array-like of shape (n_draws,) or (n_draws, n_noise)
+        :math:`\log p_B(B) - \log q(M + B)` of independent fresh outputs `M`, with one
+        or several draws of the noise `B` to each; `q` is any probability **density**,
+        fixed before they were drawn.
+    largest : float
+        Proved bound of every log ratio, in nats; not the largest one seen.
+    gamma : float
+        Probability with which the bound may fail, in (0, 1).
+    floor : float, default=5.0
+        Positive. Log ratios are raised to at least ``-floor``, which raises their mean
+        only.
+    method : {'betting', 'bernstein', 'asymptotic'}, default='betting'
+        As in `mean_lower_bound`. 'asymptotic' certifies nothing.
+
+    Returns
+    -------
+    bound : InformationBound
+
+    Raises
+    ------
+    ValueError
+        If a log ratio is above `largest`, or another parameter is out of its range.
+
+    See Also
+    --------
+    OutputModel : A density of which the bound is proved.
+    entropy_bound : Where the prior is known atom by atom.
+
+    Notes
+    -----
+    The mean of the log ratio is the mutual information plus the divergence of the
+    release from `q`. Several draws of the noise are averaged for each output, and count
+    as one draw.
+
+    References
+    ----------
+    Poole et al. (2019), On variational bounds of mutual information, Section 2.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.information import density_bound
+    >>> ratios = np.random.default_rng(0).uniform(0.2, 0.4, size=1000)
+    >>> round(density_bound(ratios, 2.0, gamma=0.05).upper, 3)
+    0.311
+    """
+    floor = check_positive(floor=floor)
+    ratios = check_finite(log_ratios=log_ratios)
+    if ratios.ndim not in (1, 2) or not ratios.size or len(ratios) < 2:
+        raise ValueError(
+            "The parameter 'log_ratios' must hold at least two draws, one in each row. "
+            f"Got shape {ratios.shape}."
+        )
+    # at least zero: a smaller bound would leave no information, and no range to bet on
+    largest = check_non_negative(finite=True, largest=largest)
+    if ratios.max() > largest + 1e-9:
+        raise ValueError(
+            "The parameter 'largest' must bound every log ratio that may come. Clip "
+            "the outputs, and mix the density with a wide one."
+        )
+    draws = np.maximum(ratios.reshape(len(ratios), -1), -floor).mean(axis=1)
+    upper = mean_upper_bound(draws, -floor, largest, gamma, method)
+    return InformationBound(
+        upper=max(0.0, upper),
+        estimate=float(draws.mean()),
+        gamma=float(gamma),
+        method=method,
+        n_draws=len(draws),
+    )
+
+
+def certify_scale(
+    bound: Callable[[float, float], InformationBound],
+    scales: ArrayLike,
+    budget: float,
+    gamma: float,
+) -> tuple[float, InformationBound]:
+    """Smallest of the declared scales whose bound keeps a budget.
+
+    Parameters
+    ----------
+    bound : callable
+        ``bound(scale, gamma)``, which holds with probability ``1 - gamma`` at noise of
+        that scale. All scales may be bounded from one bank of draws.
+    scales : array-like of shape (n_scales,)
+        Scales of the noise, declared before the draws are made.
+    budget : float
+        In nats.
+    gamma : float
+        Probability with which any of the bounds may fail, in (0, 1); each takes an
+        equal share.
+
+    Returns
+    -------
+    scale : float
+    bound : InformationBound
+        At that scale, with `gamma` for the search as a whole.
+
+    Raises
+    ------
+    UncertifiedError
+        If no scale keeps the budget, or a bound is not certified.
+    ValueError
+        If a parameter is out of its range.
+
+    See Also
+    --------
+    retry_scale : Scales that depend on how the last one failed.
+
+    Examples
+    --------
+    >>> from skpuffer.information import InformationBound, certify_scale
+    >>> def bound(scale, gamma):
+    ...     return InformationBound(1 / scale, 1 / scale, gamma, "betting", 100)
+    >>> scale, found = certify_scale(bound, [1.0, 2.0, 4.0], 0.6, gamma=0.05)
+    >>> scale, found.upper, found.gamma
+    (2.0, 0.5, 0.05)
+    """
+    budget, gamma = check_positive(budget=budget), check_probability(gamma=gamma)
+    declared = np.sort(check_finite(scales=scales).ravel())
+    if not declared.size or declared[0] <= 0:
+        raise ValueError(
+            "The parameter 'scales' must hold at least one scale, all positive."
+        )
+    tries = ((scale, gamma / len(declared)) for scale in declared.tolist())
+    kept = _first_kept(bound, tries, budget, gamma)
+    if kept is not None:
+        return kept
+    raise UncertifiedError(
+        f"None of the {len(declared)} 'scales' is certified to keep the budget of "
+        f"{budget!r} nats. Declare larger ones, or make more draws."
+    )
+
+
+def retry_scale(
+    bound: Callable[[float, float], InformationBound],
+    scale: float,
+    budget: float,
+    gamma: float,
+    *,
+    factor: float = 1.05,
+    n_tries: int = 50,
+) -> tuple[float, InformationBound]:
+    """Enlarge the noise until a bound keeps a budget, with fresh draws each time.
+
+    Parameters
+    ----------
+    bound : callable
+        ``bound(scale, gamma)``, which holds with probability ``1 - gamma`` at noise of
+        that scale. It must make **fresh** draws each time it is called, as the scale
+        depends on those that failed.
+    scale : float
+        Of the noise, tried first.
+    budget : float
+        In nats.
+    gamma : float
+        Probability with which any of the bounds may fail, in (0, 1); the k-th try takes
+        ``gamma / 2**k``.
+    factor : float, default=1.05
+        By which the scale grows from one try to the next, above one.
+    n_tries : int, default=50
+        Tries at most.
+
+    Returns
+    -------
+    scale : float
+    bound : InformationBound
+        At that scale, with `gamma` for the search as a whole.
+
+    Raises
+    ------
+    UncertifiedError
+        If no try keeps the budget, or a bound is not certified.
+    ValueError
+        If a parameter is out of its range.
+
+    See Also
+    --------
+    certify_scale : Scales declared beforehand.
+
+    Examples
+    --------
+    >>> from skpuffer.information import InformationBound, retry_scale
+    >>> def bound(scale, gamma):
+    ...     return InformationBound(1 / scale, 1 / scale, gamma, "betting", 100)
+    >>> scale, found = retry_scale(bound, 1.0, 0.5, gamma=0.05, factor=2.0)
+    >>> scale, found.gamma
+    (2.0, 0.05)
+    """
+    scale, budget = check_positive(scale=scale), check_positive(budget=budget)
+    gamma, factor = check_probability(gamma=gamma), check_positive(factor=factor)
+    if factor <= 1:
+        raise ValueError(
+            f"The parameter 'factor' must be in the range (1, inf). Got {factor!r}."
+        )
+    n_tries = check_count(n_tries=n_tries)
+    scales = accumulate(repeat(factor, n_tries - 1), mul, initial=scale)
+    tries = ((scale, gamma * 0.5**k) for k, scale in enumerate(scales, 1))
+    kept = _first_kept(bound, tries, budget, gamma)
+    if kept is not None:
+        return kept
+    raise UncertifiedError(
+        f"After {n_tries} tries no scale is certified to keep the budget of {budget!r} "
+        "nats. Begin at a larger 'scale', or make more draws."
+    )
+
+
+def _first_kept(
+    bound: Callable[[float, float], InformationBound],
+    tries: Iterable[tuple[float, float]],
+    budget: float,
+    gamma: float,
+) -> tuple[float, InformationBound] | None:
+    """First of some scales, each with its share of what may fail, that is certified."""
+    for scale, share in tries:
+        found = bound(scale, share)
+        if not found.certified:
+            raise UncertifiedError(
+                "The parameter 'method' must be 'betting' or 'bernstein': an "
+                "asymptotic bound holds in the limit only and certifies no scale."
+            )
+        if found.upper <= budget:
+            return scale, replace(found, gamma=gamma)
+    return None

@@ -1,0 +1,258 @@
+"""What several releases of one input tell together.
+
+Only budgets about the whole input add up, and only of releases with independent noise
+that were chosen without looking at each other. What two releases tell about one record
+may be nothing each and everything together.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import block_diag
+
+from skpuffer.exceptions import CompositionError
+from skpuffer.utils._checks import (
+    check_covariance,
+    check_finite,
+    check_non_negative,
+    check_sizes,
+)
+from skpuffer.utils._types import Floats
+
+__all__ = [
+    "compose_additive",
+    "compose_exact",
+    "compose_mixed",
+    "compose_residual",
+]
+
+
+def compose_additive(budgets: ArrayLike, entropy: float | None = None) -> float:
+    """Bound what releases of one input tell about the whole of it.
+
+    Parameters
+    ----------
+    budgets : array-like of shape (n_releases,)
+        Bounds of the mutual information between the **whole input** and each release,
+        in nats. Bounds about single records or groups must not be given: they do not
+        add up.
+    entropy : float, default=None
+        Entropy of a discrete input, in nats, which nothing exceeds.
+
+    Returns
+    -------
+    budget : float
+
+    Raises
+    ------
+    ValueError
+        If a budget or the entropy is negative, or there is no release.
+
+    See Also
+    --------
+    compose_mixed : For single records and groups.
+
+    Notes
+    -----
+    The noise of the releases must be independent, and no release chosen by what
+    another one showed.
+
+    Examples
+    --------
+    >>> from skpuffer.information import compose_additive
+    >>> compose_additive([0.25, 0.5])
+    0.75
+    >>> compose_additive([0.25, 0.5], entropy=0.7)
+    0.7
+    """
+    total = float(_each(budgets=budgets).sum())
+    if entropy is None:
+        return total
+    return min(total, check_non_negative(entropy=entropy))
+
+
+def compose_residual(
+    residuals: ArrayLike, entropy: float, *, discrete: bool = True
+) -> float:
+    r"""Bound what remains unknown of the whole input after several releases.
+
+    Parameters
+    ----------
+    residuals : array-like of shape (n_releases,)
+        Lower bounds of the entropy of the whole input given each release, in nats.
+    entropy : float
+        Entropy of the input, in nats; none of the residuals is above it.
+    discrete : bool, default=True
+        Whether the input is discrete: what remains is then never negative.
+
+    Returns
+    -------
+    residual : float
+        :math:`\sum_i h_i - (k - 1) H`.
+
+    Raises
+    ------
+    ValueError
+        If a residual is above the entropy, which no release leaves, or there is none.
+
+    Examples
+    --------
+    >>> import math
+    >>> from skpuffer.information import compose_residual
+    >>> round(compose_residual([3, 2.5, 2.8], math.log(40)), 6)
+    0.922241
+    """
+    left = _list(residuals=residuals)
+    entropy = float(check_finite(entropy=entropy))
+    if left.max() > entropy + 1e-9 * max(1.0, abs(entropy)):
+        raise ValueError(
+            "The parameter 'residuals' must not exceed 'entropy': no release adds to "
+            "what was unknown. Losses of a trained decoder are no residuals."
+        )
+    total = float(left.sum()) - (len(left) - 1) * entropy
+    return max(0.0, total) if discrete else total
+
+
+def compose_mixed(information: ArrayLike, whole: ArrayLike) -> float:
+    r"""Bound what several releases tell about one record or group.
+
+    Parameters
+    ----------
+    information : array-like of shape (n_releases,)
+        Bounds of the mutual information between the record or group and each release,
+        in nats.
+    whole : array-like of shape (n_releases,)
+        Bounds of the mutual information between the whole input and each release.
+
+    Returns
+    -------
+    budget : float
+        :math:`\min_j \big( I(U; Y_j) + \sum_{l \ne j} I(X; Y_l) \big)` in nats.
+
+    Raises
+    ------
+    ValueError
+        If a bound is negative, or the lengths differ.
+
+    See Also
+    --------
+    compose_exact : What they tell exactly, from the outputs themselves.
+
+    Notes
+    -----
+    The sum of `information` alone bounds nothing: of two fair bits, a release of their
+    exclusive or tells nothing about the first, nor does one of the second, and both
+    tell all of it. The noise of the releases must be independent, and no release chosen
+    by what another one showed.
+
+    Examples
+    --------
+    >>> from skpuffer.information import compose_mixed
+    >>> compose_mixed([0.0, 0.0], [0.5, 0.25])
+    0.25
+    """
+    about, whole = _each(information=information), _each(whole=whole)
+    if about.shape != whole.shape:
+        raise ValueError(
+            "The parameters 'information' and 'whole' must have one entry for each "
+            f"release. Got {len(about)} and {len(whole)}."
+        )
+    # a function of the input is told no more of than the input
+    return float(whole.sum() - np.maximum(whole - about, 0).max())
+
+
+def compose_exact(
+    atoms: Sequence[ArrayLike],
+    noise_covariances: Sequence[ArrayLike],
+    inputs: Sequence[ArrayLike],
+) -> tuple[Floats, Floats]:
+    """Write several releases of one input as a single one.
+
+    Parameters
+    ----------
+    atoms : sequence of array-like of shape (n_atoms, d_i)
+        Outputs of each release, a row for each input of the prior.
+    noise_covariances : sequence of array-like of shape (d_i, d_i)
+        Of the independent Gaussian noise of each release.
+    inputs : sequence of array-like of shape (n_atoms,)
+        Which input each row is of, for each release: the same ones in the same order.
+
+    Returns
+    -------
+    atoms : ndarray of shape (n_atoms, sum of d_i)
+        Outputs beside each other.
+    noise_covariance : ndarray of shape (sum of d_i, sum of d_i)
+        Block by block.
+
+    Raises
+    ------
+    CompositionError
+        If the rows are of other inputs, or in another order.
+    ValueError
+        If shapes do not fit, or a matrix is not a covariance.
+
+    Notes
+    -----
+    Any information about the input or a function of it may then be computed as for one
+    release. Releases of the same output with the same noise tell as much as one with
+    the noise covariance divided by their number.
+
+    Examples
+    --------
+    >>> from skpuffer.information import compose_exact
+    >>> atoms, noise = compose_exact(
+    ...     [[[0.0], [1.0]], [[5.0], [3.0]]], [[[2.0]], [[4.0]]], [["a", "b"]] * 2
+    ... )
+    >>> atoms
+    array([[0., 5.],
+           [1., 3.]])
+    >>> noise
+    array([[2., 0.],
+           [0., 4.]])
+    """
+    if not len(atoms) == len(noise_covariances) == len(inputs) or not len(atoms):
+        raise ValueError(
+            "The parameters 'atoms', 'noise_covariances' and 'inputs' must have one "
+            f"entry for each release. Got {len(atoms)}, {len(noise_covariances)} and "
+            f"{len(inputs)}."
+        )
+    tables = [check_sizes(atoms=table) for table in atoms]
+    noises = [check_covariance(noise_covariances=noise) for noise in noise_covariances]
+    names = [np.asarray(name) for name in inputs]
+    for table, noise, name in zip(tables, noises, names, strict=True):
+        if table.ndim != 2 or noise.shape != (table.shape[1],) * 2:
+            raise ValueError(
+                "The parameter 'atoms' must hold tables with as many columns as the "
+                f"noise has coordinates. Got shapes {table.shape} and {noise.shape}."
+            )
+        if name.shape != table.shape[:1]:
+            raise ValueError(
+                "The parameter 'inputs' must name the input of each row of 'atoms'. "
+                f"Got {name.shape} for {len(table)} rows."
+            )
+        if not np.array_equal(name, names[0]):
+            raise CompositionError(
+                "The parameter 'inputs' must be the same in the same order for every "
+                "release: rows of other inputs do not belong together."
+            )
+    joint: Floats = block_diag(*noises)
+    return np.hstack(tables), joint
+
+
+def _list(**named: ArrayLike) -> Floats:
+    ((name, _),) = named.items()
+    values = check_finite(**named)
+    if values.ndim != 1 or not values.size:
+        raise ValueError(
+            f"The parameter {name!r} must have one entry for each of one or more "
+            f"releases. Got shape {values.shape}."
+        )
+    return values
+
+
+def _each(**named: ArrayLike) -> Floats:
+    values = _list(**named)
+    ((name, _),) = named.items()
+    check_non_negative(**{name: float(values.min())})  # type: ignore[arg-type]
+    return values

@@ -1,0 +1,576 @@
+"""What a budget of information means for an attacker's success, and the way back.
+
+Success is the probability with which one question about the secret is answered right;
+the prior is the probability of the best answer that does not look at the release.
+"""
+
+import math
+from typing import Any
+
+from scipy.optimize import brentq
+from scipy.stats import binom
+
+from skpuffer.privacy_loss._gaussian import gaussian_mu
+from skpuffer.utils._checks import (
+    check_count,
+    check_non_negative,
+    check_option,
+    check_positive,
+    check_probability,
+    check_real,
+    check_share,
+)
+from skpuffer.utils._solve import MARGIN
+
+__all__ = [
+    "budget_for_posterior",
+    "chi2_success",
+    "disclosure_bound",
+    "dp_epsilon",
+    "dp_equivalent",
+    "dp_mean_power",
+    "dp_posterior",
+    "fano_bound",
+    "membership_advantage",
+    "pinsker_success",
+    "posterior_success",
+    "published_dp_mean_power",
+    "total_variation_success",
+]
+
+#: Below this the divergence is computed from what cancels; Pinsker's bound is used.
+_LEAST_BUDGET = 1e-12
+
+#: How far a record may move a sum of clipped rows, in clipping norms.
+_MOVES = {"add_remove": 1.0, "replace": 2.0}
+
+
+def posterior_success(budget: float, prior: float) -> float:
+    r"""Most that an attacker's success may be at a mutual information.
+
+    Parameters
+    ----------
+    budget : float
+        Bound of the mutual information between the secret and the release, in nats.
+    prior : float
+        Success without the release, in (0, 1): of a membership of rate `r` it is
+        ``max(r, 1 - r)``, of `K` equally likely secrets ``1 / K``.
+
+    Returns
+    -------
+    success : float
+        The largest `p` with :math:`\mathrm{kl}(p \| \text{prior}) \le` `budget`,
+        rounded up. One, which is no bound, from a budget of ``-log(prior)`` on.
+
+    Raises
+    ------
+    ValueError
+        If `budget` is negative, or `prior` is not in (0, 1).
+
+    See Also
+    --------
+    budget_for_posterior : The inverse.
+    chi2_success, total_variation_success : The same from other divergences.
+
+    Notes
+    -----
+    It holds for every question about the secret at once, on average over the prior and
+    the noise. For equally likely secrets it is Fano's inequality.
+
+    References
+    ----------
+    Xiao and Devadas (2023), PAC privacy, Theorem 1.
+
+    Examples
+    --------
+    >>> from skpuffer.information import posterior_success
+    >>> round(posterior_success(0.125, 0.5), 6)
+    0.74464
+    """
+    budget = check_non_negative(budget=budget)
+    prior = check_probability(prior=prior)
+    if budget >= -math.log(prior):
+        return 1.0
+    if budget < _LEAST_BUDGET:
+        return pinsker_success(budget, prior)
+    root: float = brentq(
+        lambda p: _kl(p, prior) / budget - 1, prior, 1.0, xtol=1e-15 * prior
+    )
+    return min(1.0, root * (1 + MARGIN))
+
+
+def budget_for_posterior(success: float, prior: float) -> float:
+    r"""Largest mutual information at which an attacker's success stays bounded.
+
+    Parameters
+    ----------
+    success : float
+        What the success may be at most, in [prior, 1].
+    prior : float
+        Success without the release, in (0, 1).
+
+    Returns
+    -------
+    budget : float
+        :math:`\mathrm{kl}(\text{success} \| \text{prior})` in nats.
+
+    Raises
+    ------
+    ValueError
+        If `success` is below `prior`, or either is no probability.
+
+    Examples
+    --------
+    >>> from skpuffer.information import budget_for_posterior
+    >>> round(budget_for_posterior(0.75, 0.5), 6)
+    0.130812
+    """
+    prior, success = check_probability(prior=prior), check_real(success=success)
+    if not prior <= success <= 1:
+        raise ValueError(
+            "The parameter 'success' must be in the range [prior, 1], as no release "
+            f"makes an attacker worse. Got success={success!r} and prior={prior!r}."
+        )
+    return _kl(success, prior)
+
+
+def membership_advantage(budget: float) -> float:
+    """Most that true and false positives of a membership attack may differ by.
+
+    Parameters
+    ----------
+    budget : float
+        Bound of the mutual information between a fair membership and the release, in
+        nats.
+
+    Returns
+    -------
+    advantage : float
+        True less false positive rate, ``2 * posterior_success(budget, 0.5) - 1``.
+
+    Raises
+    ------
+    ValueError
+        If `budget` is negative.
+
+    Examples
+    --------
+    >>> from skpuffer.information import membership_advantage
+    >>> round(membership_advantage(0.125), 6)
+    0.489281
+    """
+    return 2 * posterior_success(budget, 0.5) - 1
+
+
+def pinsker_success(budget: float, prior: float) -> float:
+    """Bound on an attacker's success by Pinsker's inequality.
+
+    Parameters
+    ----------
+    budget : float
+        Bound of the mutual information, in nats.
+    prior : float
+        Success without the release, in (0, 1).
+
+    Returns
+    -------
+    success : float
+        ``prior + sqrt(budget / 2)``, at most one. Never below `posterior_success`.
+
+    Raises
+    ------
+    ValueError
+        If `budget` is negative, or `prior` is not in (0, 1).
+
+    Examples
+    --------
+    >>> from skpuffer.information import pinsker_success
+    >>> pinsker_success(0.125, 0.5)
+    0.75
+    """
+    budget = check_non_negative(budget=budget)
+    return min(1.0, check_probability(prior=prior) + math.sqrt(budget / 2))
+
+
+def total_variation_success(total_variation: float, prior: float) -> float:
+    """Bound on an attacker's success by the total variation information.
+
+    Parameters
+    ----------
+    total_variation : float
+        Distance of the joint law of secret and release from the product of the two, in
+        [0, 1].
+    prior : float
+        Success without the release, in (0, 1).
+
+    Returns
+    -------
+    success : float
+        ``prior + total_variation``, at most one.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not in its range.
+
+    Examples
+    --------
+    >>> from skpuffer.information import total_variation_success
+    >>> total_variation_success(0.25, 0.5)
+    0.75
+    """
+    distance = _closed_share(total_variation=total_variation)
+    return min(1.0, check_probability(prior=prior) + distance)
+
+
+def chi2_success(chi2: float, prior: float) -> float:
+    """Bound on an attacker's success by the chi-squared information.
+
+    Parameters
+    ----------
+    chi2 : float
+        Chi-squared divergence of the joint law of secret and release from the product
+        of the two, not negative.
+    prior : float
+        Success without the release, in (0, 1).
+
+    Returns
+    -------
+    success : float
+        ``prior + sqrt(chi2 * prior * (1 - prior))``, at most one.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not in its range.
+
+    Examples
+    --------
+    >>> from skpuffer.information import chi2_success
+    >>> chi2_success(0.25, 0.5)
+    0.75
+    """
+    chi2, prior = check_non_negative(chi2=chi2), check_probability(prior=prior)
+    return min(1.0, prior + math.sqrt(chi2 * prior * (1 - prior)))
+
+
+def dp_posterior(epsilon: float, delta: float = 0.0, *, prior: float = 0.5) -> float:
+    """Most that a membership attack may succeed under differential privacy.
+
+    Parameters
+    ----------
+    epsilon : float
+        In nats.
+    delta : float, default=0.0
+        In [0, 1).
+    prior : float, default=0.5
+        ``max(r, 1 - r)`` of a membership of rate `r`, hence in [1/2, 1). Other priors
+        than 1/2 ask for ``delta=0``.
+
+    Returns
+    -------
+    success : float
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not in its range. A prior below 1/2 would give a bound that
+        an attacker exceeds who never looks.
+
+    See Also
+    --------
+    dp_epsilon : The inverse at a fair prior.
+
+    Examples
+    --------
+    >>> from skpuffer.information import dp_posterior
+    >>> round(dp_posterior(1.0), 6), round(dp_posterior(1.0, prior=0.9), 6)
+    (0.731059, 0.96073)
+    """
+    epsilon = check_non_negative(epsilon=epsilon)
+    delta, prior = check_share(delta=delta), check_probability(prior=prior)
+    if prior < 0.5:
+        raise ValueError(
+            "The parameter 'prior' must be in the range [0.5, 1): the success of the "
+            f"better guess, max(r, 1 - r). Got {prior!r}."
+        )
+    if prior > 0.5 and delta > 0:
+        raise ValueError(
+            "The parameter 'delta' must be 0 unless 'prior' is 0.5. Got "
+            f"delta={delta!r} and prior={prior!r}."
+        )
+    # odds grow by exp(epsilon) at most; written so that it does not overflow
+    return 1 - (1 - delta) * (1 - prior) / (
+        (1 - prior) + prior * math.exp(min(epsilon, 700.0))
+    )
+
+
+def dp_epsilon(success: float, delta: float = 0.0) -> float:
+    """Epsilon at which a membership attack of fair prior succeeds so often at most.
+
+    Parameters
+    ----------
+    success : float
+        In ((1 + delta) / 2, 1].
+    delta : float, default=0.0
+        In [0, 1).
+
+    Returns
+    -------
+    epsilon : float
+        In nats; infinite where `success` is one.
+
+    Raises
+    ------
+    ValueError
+        If `success` is not in its range: `delta` alone already allows as much.
+
+    Examples
+    --------
+    >>> from skpuffer.information import dp_epsilon
+    >>> round(dp_epsilon(0.75), 6)
+    1.098612
+    """
+    delta, success = check_share(delta=delta), check_real(success=success)
+    if not (1 + delta) / 2 < success <= 1:
+        raise ValueError(
+            "The parameter 'success' must be in the range ((1 + delta) / 2, 1]. Got "
+            f"success={success!r} and delta={delta!r}; choose a smaller delta."
+        )
+    return math.inf if success == 1 else math.log((success - delta) / (1 - success))
+
+
+def dp_equivalent(budget: float, delta: float = 0.0) -> float:
+    """Epsilon that allows a membership attack the same success as a budget does.
+
+    Parameters
+    ----------
+    budget : float
+        Mutual information, in nats.
+    delta : float, default=0.0
+        In [0, 1).
+
+    Returns
+    -------
+    epsilon : float
+        In nats; infinite from a budget of log 2 on.
+
+    Raises
+    ------
+    ValueError
+        If `budget` is not positive, or so small that `delta` alone allows more.
+
+    Notes
+    -----
+    A convention by which the two are compared, and **not** a conversion: mutual
+    information is an average over a known prior and implies differential privacy at no
+    epsilon.
+
+    Examples
+    --------
+    >>> from skpuffer.information import dp_equivalent
+    >>> round(dp_equivalent(0.125), 6)
+    1.070228
+    """
+    return dp_epsilon(posterior_success(check_positive(budget=budget), 0.5), delta)
+
+
+def dp_mean_power(
+    epsilon: float,
+    delta: float,
+    *,
+    clip_norm: float,
+    dim: int,
+    denominator: float,
+    relation: str = "add_remove",
+) -> float:
+    """Noise power of a differentially private mean with a public denominator.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The promise; `delta` in (0, 1).
+    clip_norm : float
+        Euclidean norm to which rows are clipped.
+    dim : int
+        Number of columns.
+    denominator : float
+        What the noisy sum is divided by. It must be public: the size of the table, or
+        the expected number of members.
+    relation : {'add_remove', 'replace'}, default='add_remove'
+        Whether a record comes and goes, or becomes another.
+
+    Returns
+    -------
+    power : float
+        Expected squared norm of the noise of the mean.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not in its range.
+
+    References
+    ----------
+    Balle and Wang (2018), Improving the Gaussian mechanism, Theorem 8.
+
+    Examples
+    --------
+    >>> from skpuffer.information import dp_mean_power
+    >>> round(dp_mean_power(1.0, 1e-6, clip_norm=1.0, dim=4, denominator=15), 6)
+    0.317296
+    """
+    move = _MOVES[check_option(_MOVES, relation=relation)]
+    move *= check_positive(clip_norm=clip_norm)
+    epsilon, delta = check_positive(epsilon=epsilon), check_probability(delta=delta)
+    # the deviation of the noise of the sum
+    deviation = move / gaussian_mu(epsilon, delta)
+    dim = check_count(dim=dim)
+    return dim * (deviation / check_positive(denominator=denominator)) ** 2
+
+
+def published_dp_mean_power(
+    epsilon: float,
+    delta: float,
+    *,
+    clip_norm: float,
+    dim: int,
+    n_records: int,
+    rate: float = 0.5,
+) -> float:
+    r"""Noise power of the published baseline, whose secret count is not paid for.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        What the noise of the sum promises; `delta` in (0, 1).
+    clip_norm : float
+        Euclidean norm to which rows are clipped.
+    dim : int
+        Number of columns.
+    n_records : int
+        Records of the pool.
+    rate : float, default=0.5
+        Probability with which each record is a member, in (0, 1).
+
+    Returns
+    -------
+    power : float
+        :math:`d \sigma^2 C^2 E[1 / S^2]` with the number `S` of members, at least one.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not in its range.
+
+    See Also
+    --------
+    dp_mean_power : With a public denominator, which keeps the promise.
+
+    Notes
+    -----
+    **This does not keep the promise.** The number of members is secret as they are, and
+    the release is divided by it: of two tables whose rows are all zero, the smaller
+    one's noise is larger. It is here to repeat what was published.
+
+    Examples
+    --------
+    >>> from skpuffer.information import published_dp_mean_power
+    >>> round(published_dp_mean_power(2.983, 1e-6, clip_norm=1, dim=4, n_records=30), 4)
+    0.048
+    """
+    n_records, rate = check_count(n_records=n_records), check_probability(rate=rate)
+    counts = range(n_records + 1)
+    masses = binom.pmf(counts, n_records, rate)
+    inverse_square = sum(
+        mass / max(count, 1) ** 2 for count, mass in zip(counts, masses, strict=True)
+    )
+    power = dp_mean_power(epsilon, delta, clip_norm=clip_norm, dim=dim, denominator=1.0)
+    return power * float(inverse_square)
+
+
+def fano_bound(accuracy: float, n_classes: int) -> float:
+    r"""Information that a release must contain for labels to be told from it.
+
+    Parameters
+    ----------
+    accuracy : float
+        Share of equally likely labels that a predictor tells right, in [0, 1]. It is
+        taken as exact: of a sample, give the lower confidence limit.
+    n_classes : int
+        Number of labels, at least two.
+
+    Returns
+    -------
+    information : float
+        Fano's lower bound :math:`\log K - h(a) - (1 - a) \log(K - 1)` in nats. A budget
+        below it is not kept, whatever has been reported.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not in its range.
+
+    Examples
+    --------
+    >>> from skpuffer.information import fano_bound
+    >>> round(fano_bound(0.868, 4), 4)
+    0.8511
+    """
+    accuracy = _closed_share(accuracy=accuracy)
+    return _kl(accuracy, 1 / check_count(least=2, n_classes=n_classes))
+
+
+def disclosure_bound(probability: float, loss: float) -> float:
+    r"""Information that an event of large loss must contain.
+
+    Parameters
+    ----------
+    probability : float
+        Probability of the event, in (0, 1).
+    loss : float
+        What :math:`\log p(x | y) / p(x)` is at least on the event, in nats.
+
+    Returns
+    -------
+    information : float
+        :math:`p L + (1 - p) \log(1 - p)`, at least zero, in nats. Without the second
+        term, what is lost elsewhere would be forgotten.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is not in its range.
+
+    Examples
+    --------
+    >>> from skpuffer.information import disclosure_bound
+    >>> round(disclosure_bound(0.1, 20.0), 6)
+    1.905176
+    """
+    p = check_probability(probability=probability)
+    loss = check_non_negative(finite=True, loss=loss)
+    return max(0.0, p * loss + (1 - p) * math.log1p(-p))
+
+
+def _kl(p: float, q: float) -> float:
+    """Divergence of a coin of bias p from one of bias q in (0, 1), in nats."""
+    return max(0.0, _term(p, q) + _term(1 - p, 1 - q))
+
+
+def _term(p: float, q: float) -> float:
+    if p == 0:
+        return 0.0
+    # of the difference, so that little is lost where the two are close
+    return p * (math.log1p((p - q) / q) if p > q / 2 else math.log(p / q))
+
+
+def _closed_share(**named: Any) -> float:
+    """Return the one named value as a float in [0, 1]."""
+    ((name, given),) = named.items()
+    value = check_real(**named)
+    if not 0 <= value <= 1:
+        raise ValueError(
+            f"The parameter {name!r} must be in the range [0, 1]. Got {given!r}."
+        )
+    return value

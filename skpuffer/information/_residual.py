@@ -1,0 +1,336 @@
+r"""What remains unknown after a release, measured against a reference.
+
+With a reference law of density `r` that covers the prior, the *value* of everything is
+the cross-entropy :math:`V = -E \log r(X)` of the prior against it. The prior itself is
+`H(X) - V` private, at most zero, and after a release `H(X | Y) - V` is left.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import gammaln
+
+from skpuffer.utils._checks import (
+    check_count,
+    check_covariance,
+    check_finite,
+    check_masses,
+    check_non_negative,
+    check_real,
+)
+
+__all__ = [
+    "ResidualReport",
+    "alphabet_value",
+    "cross_entropy_value",
+    "gaussian_value",
+    "logistic_value",
+    "membership_value",
+    "subset_value",
+]
+
+
+@dataclass(frozen=True)
+class ResidualReport:
+    r"""Privacy before and after a release, in nats.
+
+    Parameters
+    ----------
+    entropy : float
+        Entropy `H(X)` of the input.
+    information : float
+        Upper bound of the mutual information between input and release.
+    value : float
+        Cross-entropy `V` of the prior against the reference, never below `entropy`. For
+        a reference that is uniform, or the Gaussian of the prior's own moments, it is
+        the entropy of the reference; for others it is not.
+    discrete : bool, default=True
+        Whether the input is discrete: what remains is then never negative.
+
+    Raises
+    ------
+    ValueError
+        If `value` is below `entropy`, or `information` is negative.
+
+    See Also
+    --------
+    skpuffer.privacy.Certificate.residual_report : The report of a release.
+
+    References
+    ----------
+    Zhang and Vorobeychik (2025), Breaking the Gaussian barrier, Definition 9 and
+    Corollary 2, with the cross-entropy for the entropy of the reference.
+
+    Examples
+    --------
+    >>> from skpuffer.information import ResidualReport, subset_value
+    >>> value = subset_value(10, 5)
+    >>> report = ResidualReport(entropy=value, information=0.5, value=value)
+    >>> report.intrinsic, report.residual_privacy
+    (0.0, -0.5)
+    """
+
+    entropy: float
+    information: float
+    value: float
+    discrete: bool = True
+
+    def __post_init__(self) -> None:
+        check_non_negative(information=self.information)
+        check_real(entropy=self.entropy)
+        check_real(value=self.value)
+        if not self.entropy <= self.value + 1e-9 * max(1.0, abs(self.value)):
+            raise ValueError(
+                "The parameter 'value' must be the cross-entropy of the prior against "
+                "a reference that covers it, which is never below 'entropy'. Got "
+                f"value={self.value!r} and entropy={self.entropy!r}."
+            )
+
+    @classmethod
+    def of_residual(
+        cls, entropy: float, residual: float, value: float, *, discrete: bool = True
+    ) -> "ResidualReport":
+        """Report what was given as an entropy after the release.
+
+        Parameters
+        ----------
+        entropy : float
+            Entropy of the input.
+        residual : float
+            Lower bound of the entropy of the input given the release.
+        value : float
+            As of the class.
+        discrete : bool, default=True
+            As of the class.
+
+        Returns
+        -------
+        report : ResidualReport
+
+        Raises
+        ------
+        ValueError
+            If `residual` exceeds `entropy`, which no release brings about: losses of a
+            decoder that is worse than guessing do.
+        """
+        entropy, residual = check_real(entropy=entropy), check_real(residual=residual)
+        if residual > entropy + 1e-9 * max(1.0, abs(entropy)):
+            raise ValueError(
+                "The parameter 'residual' must not exceed 'entropy': no release adds "
+                f"to what was unknown. Got {residual!r} and {entropy!r}."
+            )
+        return cls(entropy, max(0.0, entropy - residual), value, discrete)
+
+    @property
+    def residual(self) -> float:
+        """Lower bound of the entropy of the input given the release."""
+        left = self.entropy - self.information
+        return max(0.0, left) if self.discrete else left
+
+    @property
+    def intrinsic(self) -> float:
+        """Privacy of the prior against the reference, at most zero."""
+        return min(0.0, self.entropy - self.value)
+
+    @property
+    def residual_privacy(self) -> float:
+        """Lower bound of the privacy after the release, at most `intrinsic`."""
+        return self.residual - self.value
+
+
+def alphabet_value(n_values: int) -> float:
+    """Value of a uniform reference on finitely many inputs.
+
+    Parameters
+    ----------
+    n_values : int
+        Number of inputs, all of those that the prior allows among them.
+
+    Returns
+    -------
+    value : float
+        ``log(n_values)``.
+
+    Raises
+    ------
+    ValueError
+        If `n_values` is not a positive integer.
+
+    Examples
+    --------
+    >>> from skpuffer.information import alphabet_value
+    >>> round(alphabet_value(4), 6)
+    1.386294
+    """
+    return math.log(check_count(n_values=n_values))
+
+
+def subset_value(n_records: int, size: int) -> float:
+    """Value of a uniform reference on the subsets of one size.
+
+    Parameters
+    ----------
+    n_records : int
+        Records of the pool.
+    size : int
+        Records drawn, at most as many.
+
+    Returns
+    -------
+    value : float
+        Logarithm of the number of subsets. That of the number of records would fit an
+        input of a single record only.
+
+    Raises
+    ------
+    ValueError
+        If `size` exceeds `n_records`, or either is no count.
+
+    Examples
+    --------
+    >>> from skpuffer.information import subset_value
+    >>> round(subset_value(10, 5), 6)
+    5.529429
+    """
+    n, k = check_count(n_records=n_records), check_count(least=0, size=size)
+    if k > n:
+        raise ValueError(
+            f"The parameter 'size' must be at most 'n_records'. Got {size!r} of "
+            f"{n_records!r}."
+        )
+    return float(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))
+
+
+def membership_value(n_records: int) -> float:
+    """Value of a reference of independent fair memberships.
+
+    Parameters
+    ----------
+    n_records : int
+        Records of the pool.
+
+    Returns
+    -------
+    value : float
+        ``n_records * log(2)``.
+
+    Raises
+    ------
+    ValueError
+        If `n_records` is not a positive integer.
+
+    Examples
+    --------
+    >>> from skpuffer.information import membership_value
+    >>> round(membership_value(30), 3)
+    20.794
+    """
+    return check_count(n_records=n_records) * math.log(2)
+
+
+def gaussian_value(covariance: ArrayLike) -> float:
+    """Value of the Gaussian reference with the prior's own moments.
+
+    Parameters
+    ----------
+    covariance : array-like of shape (d, d)
+        Of the prior, positive definite.
+
+    Returns
+    -------
+    value : float
+        Entropy of that Gaussian, whatever the prior.
+
+    Raises
+    ------
+    ValueError
+        If `covariance` is not a covariance, or singular.
+
+    Examples
+    --------
+    >>> from skpuffer.information import gaussian_value
+    >>> round(gaussian_value([[2, 1], [1, 2]]), 6)
+    3.387183
+    """
+    matrix = check_covariance(least=1e-12, covariance=covariance)
+    log_volume = len(matrix) * math.log(2 * math.pi * math.e)
+    return float(log_volume + np.linalg.slogdet(matrix)[1]) / 2
+
+
+def cross_entropy_value(
+    log_densities: ArrayLike, weights: ArrayLike | None = None
+) -> float:
+    """Value of any reference, by its density at the points of the prior.
+
+    Parameters
+    ----------
+    log_densities : array-like of shape (n,)
+        Logarithm of the reference's density, or mass if the prior is discrete.
+    weights : array-like of shape (n,), default=None
+        Masses of the points; None is equal ones. Of a continuous prior, points and
+        weights are a quadrature rule.
+
+    Returns
+    -------
+    value : float
+
+    Raises
+    ------
+    ValueError
+        If a density is zero, where no reference may be, or the lengths differ.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.information import cross_entropy_value
+    >>> round(cross_entropy_value(np.log([0.5, 0.25, 0.25]), [0.5, 0.5, 0.0]), 6)
+    1.039721
+    """
+    values = check_finite(log_densities=log_densities)
+    if values.ndim != 1 or not values.size:
+        raise ValueError(
+            "The parameter 'log_densities' must have one entry for each point. Got "
+            f"shape {values.shape}."
+        )
+    return -float(values @ check_masses(len(values), weights=weights))
+
+
+def logistic_value(points: ArrayLike, weights: ArrayLike | None = None) -> float:
+    r"""Value of the reference that a uniform law becomes by the logit.
+
+    Parameters
+    ----------
+    points : array-like of shape (n, d)
+        Points of the prior.
+    weights : array-like of shape (n,), default=None
+        As of `cross_entropy_value`.
+
+    Returns
+    -------
+    value : float
+        :math:`E \sum_i (x_i + 2 \log(1 + e^{-x_i}))`. The entropy of the reference,
+        twice the number of coordinates, would be wrong on the unsafe side for a wide
+        prior.
+
+    Raises
+    ------
+    ValueError
+        If `points` is no table of finite numbers, or the lengths differ.
+
+    Examples
+    --------
+    >>> from skpuffer.information import logistic_value
+    >>> round(logistic_value([[0.0], [5.0]]), 6)
+    3.199863
+    """
+    table = check_finite(points=points)
+    if table.ndim != 2 or not table.size:
+        raise ValueError(
+            "The parameter 'points' must be a table with a point in each row. Got "
+            f"shape {table.shape}."
+        )
+    # logaddexp(0, -x) is log(1 + exp(-x)) without overflow
+    log_densities = -(table + 2 * np.logaddexp(0, -table)).sum(axis=1)
+    return cross_entropy_value(log_densities, weights)

@@ -1,0 +1,17 @@
+from ._certificate import Certificate
+from ._compose import compose
+from ._information import mixed_information
+from ._iteration import allocate_shifts, gaussian_prior_shifts, iteration_cost
+from ._notions import Notion
+from ._parallel import parallel
+
+__all__ = [
+    "Certificate",
+    "Notion",
+    "allocate_shifts",
+    "compose",
+    "gaussian_prior_shifts",
+    "iteration_cost",
+    "mixed_information",
+    "parallel",
+]

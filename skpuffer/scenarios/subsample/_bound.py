@@ -1,0 +1,303 @@
+"""What follows for a query's output where the table is a random subset of a pool."""
+
+import math
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, ClassVar
+
+import joblib
+import numpy as np
+from scipy.special import entr
+from sklearn.utils import _safe_indexing
+
+from skpuffer.exceptions import ScenarioError
+from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.scenarios._base import AnyRelease, BoundScenario, Rows, offers
+from skpuffer.scenarios._facts import Fact, OutputSamples
+from skpuffer.scenarios._simulation import (
+    fresh_generator,
+    remembered_simulation,
+    run_tables,
+)
+from skpuffer.utils._reading import read_groups, row_count
+from skpuffer.utils._types import Floats, Indices
+
+from ._laws import IndependentRecords, Masks, SubsetLaw, UniformSubset, shares
+from ._pool import check_classes, pool_arrays, pool_digest, taken_of
+from ._secrets import of_function, of_groups, of_records
+
+__all__ = ["BoundSubsample"]
+
+#: Subsets that are gone through one by one, at most.
+_MOST_SUBSETS = 50_000
+_MOST = math.log(_MOST_SUBSETS + 0.5)
+
+#: What is told a user whose query fails on a subset.
+_REMEDY = (
+    "larger ones ('size') or stratify=True of SubsampleScenario have records of each "
+    "class"
+)
+
+
+class BoundSubsample(BoundScenario):
+    """Facts of a subsample scenario; see :class:`SubsampleScenario`."""
+
+    realises: ClassVar[bool] = True
+
+    def __init__(self, scenario: Any, context: PublicContext) -> None:
+        super().__init__(scenario, context)
+        if not scenario.draws_from_pool:
+            self.X, self.y = pool_arrays(scenario.pool, context)
+        elif context.pool is None:
+            raise ScenarioError(
+                "The parameter 'pool' is 'known' and takes the table of a fit for the "
+                "pool, so it works in an estimator's fit only: give a public pool."
+            )
+        else:
+            self.X, self.y = context.pool
+        self.n_pool = row_count(self.X)
+        self.n_drawn: int = scenario.drawn(self.n_pool)
+        if context.n_records != self.n_drawn:
+            raise ScenarioError(
+                f"The parameter 'size' says that {self.n_drawn} of the pool's "
+                f"{self.n_pool} records are drawn, but the table has "
+                f"{context.n_records} records: give the subset that was drawn."
+            )
+        self.law = self._law()
+        self.groups = self._groups() if scenario.secret == "groups" else None
+        if scenario.prior == "enumerated" and self.law.log_count > _MOST:
+            raise ScenarioError(
+                "The parameter 'prior' is 'enumerated', and there are about "
+                f"10^{self.law.log_count / math.log(10):.1f} subsets; the query is run "
+                f"on {_MOST_SUBSETS} at most. Use 'design' (of a known pool) or "
+                "'sampled'."
+            )
+
+    def _law(self) -> SubsetLaw:
+        scenario, n = self.scenario, self.n_pool
+        if scenario.independent:
+            size = scenario.size
+            share = not isinstance(size, int | np.integer)
+            return IndependentRecords(float(size if share else size / n), n)
+        if not scenario.stratify:
+            return UniformSubset(((np.arange(n), self.n_drawn),), n)
+        check_classes(self.y)
+        # of numbers, each is a class of its own
+        classes, codes, sizes = np.unique(
+            self.y, return_inverse=True, return_counts=True
+        )
+        if len(classes) > self.n_drawn:
+            raise ScenarioError(
+                f"The parameter 'stratify' keeps the shares of classes, but the "
+                f"target has {len(classes)} values for subsets of {self.n_drawn} "
+                "records: omit it where the target is a number, or give a larger "
+                "'size'."
+            )
+        strata = (
+            (np.flatnonzero(codes == at), int(count))
+            for at, count in enumerate(shares(sizes, self.n_drawn))
+        )
+        return UniformSubset(tuple(strata), n)
+
+    def _groups(self) -> Any:
+        """Group of each record of the pool, or a function of the memberships."""
+        given, of_fit = self.scenario.groups, self.context.groups
+        if given is None and of_fit is None:
+            raise ScenarioError(
+                "The parameter 'secret' is 'groups', which are not said: give the ids "
+                "of the pool's records as 'groups' to fit or to SubsampleScenario, or "
+                "a callable to the latter."
+            )
+        if given is not None and of_fit is not None:
+            raise ScenarioError(
+                "The parameter 'groups' is given to fit and to SubsampleScenario, "
+                "which may differ: omit one of the two."
+            )
+        if callable(given):
+            return given
+        groups = np.asarray(of_fit) if given is None else read_groups(given)
+        if len(groups) != self.n_pool:
+            raise ScenarioError(
+                f"The parameter 'groups' has {len(groups)} ids, and the pool has "
+                f"{self.n_pool} records: give one for each."
+            )
+        return groups
+
+    # -- which subsets -------------------------------------------------------------
+
+    @cached_property
+    def _subsets(self) -> tuple[Masks, Floats]:
+        """Subsets that the query is run on, and their probabilities or weights."""
+        scenario = self.scenario
+        if scenario.prior == "enumerated":
+            return self.law.all()
+        # a public seed, and marked: the same number may be the seed of the noise
+        rng = np.random.default_rng([1, int(scenario.random_state)])
+        masks = self.law.draw(int(scenario.n_subsets), rng)
+        if scenario.prior == "sampled":
+            return masks, np.full(len(masks), 1 / len(masks))
+        # one that was drawn twice is as likely as two
+        packed, times = np.unique(
+            np.packbits(masks, axis=1), axis=0, return_counts=True
+        )
+        if len(packed) < 2:
+            raise ScenarioError(
+                "All subsets drawn beforehand are the same one, so nothing is hidden: "
+                "draw more of them ('n_subsets')."
+            )
+        distinct = np.unpackbits(packed, axis=1, count=self.n_pool).astype(bool)
+        return distinct, times / times.sum()
+
+    def check_table(self, X: Rows, y: Any) -> None:
+        """Refuse a table that was not drawn of a public pool."""
+        if not self.scenario.draws_from_pool:
+            taken_of((X, y), (self.X, self.y), None)
+
+    def realise(self, X: Rows, y: Any, rng: np.random.Generator) -> tuple[Rows, Any]:
+        """Draw the subset that the query is run on, by the prior.
+
+        Of a public pool it was drawn: its records are those of the pool and in its
+        order, as they were simulated. A query may go by the order.
+        """
+        if not self.scenario.draws_from_pool:
+            return _taken(self.X, self.y, taken_of((X, y), (self.X, self.y), rng))
+        if self.scenario.prior == "design":
+            masks, weights = self._subsets
+            mask = masks[rng.choice(len(masks), p=weights)]
+        else:
+            # anew: whether or not it was gone through before
+            (mask,) = self.law.draw(1, rng)
+        return _taken(X, y, mask)
+
+    # -- facts ---------------------------------------------------------------------
+
+    def provides(self, release: AnyRelease) -> frozenset[type[Fact]]:
+        # runs of many noisy steps have no output that a subset could be run through
+        one = isinstance(release, QueryRelease) and release.is_one_output
+        return frozenset({OutputSamples} if one else ())
+
+    @cached_property
+    def _digest(self) -> str:
+        """Hash of the pool's content."""
+        return str(joblib.hash((self.X, self.y), hash_name="sha1"))
+
+    def _outputs(self, release: Any, masks: Masks, remember: bool = True) -> Floats:
+        """The query on subsets, of shape (n_subsets, dim)."""
+        scenario = self.scenario
+
+        def tables() -> Iterator[tuple[str, Any, Any]]:
+            for i, mask in enumerate(masks):
+                what = f"a subset of the pool ({i + 1} of {len(masks)}; {_REMEDY})"
+                yield what, *_taken(self.X, self.y, mask)
+
+        def find() -> Floats:
+            options = {"n_jobs": scenario.n_jobs, "verbose": scenario.verbose}
+            return run_tables(release, tables(), len(masks), **options)
+
+        if not remember:
+            return find()
+        made_of = "subsets of a pool", self._digest, masks.shape, np.packbits(masks)
+        return remembered_simulation(scenario, release, made_of, find)
+
+    @offers(OutputSamples)
+    def _output_samples(self, release: AnyRelease, norm: float) -> OutputSamples:
+        scenario = self.scenario
+        masks, weights = self._subsets
+        design, sampled = scenario.prior == "design", scenario.prior == "sampled"
+        outputs = self._outputs(release, masks)
+
+        def again(n: int, rng: Any) -> Floats:
+            fresh = fresh_generator(rng)
+            if not sampled:
+                return outputs[fresh.choice(len(outputs), n, p=weights)]
+            # a seed says which they are, so they may be remembered
+            seeded = isinstance(rng, int | np.integer)
+            return self._outputs(release, self.law.draw(n, fresh), remember=seeded)
+
+        return OutputSamples(
+            draws=outputs,
+            weights=weights,
+            # each subset is a secret, where all of it is one
+            groups=np.arange(len(outputs)),
+            regime=scenario.prior,
+            secret=scenario.secret,
+            memberships=self._memberships(masks, None if sampled else weights),
+            entropy=float(entr(weights).sum()) if design else self.law.entropy,
+            again=again,
+            assumptions=self.statements(),
+        )
+
+    def _memberships(self, masks: Masks, weights: Floats | None) -> Indices | None:
+        secret = self.scenario.secret
+        if secret == "dataset":
+            return None
+        if secret == "record":
+            return of_records(masks, weights)
+        groups: Any = self.groups
+        take = of_function if callable(groups) else of_groups
+        return take(masks, weights, groups)
+
+    def statements(self) -> tuple[str, ...]:
+        """Assumptions on the data and the attacker, in sentences."""
+        scenario, n, n_pool = self.scenario, self.n_drawn, self.n_pool
+        n_run = len(self._subsets[0])
+        secret = {
+            "dataset": "the secret is who was drawn of a pool, all of it",
+            "record": "the secret is whether a record of a pool was drawn, each seen "
+            "by itself; nothing is said of two at once, or of an attacker who knows of "
+            "others",
+            "groups": "the secrets are functions of who was drawn of a pool, each seen "
+            "by itself; nothing is said of two at once",
+        }[scenario.secret]
+        how = f"{n} of the {n_pool} records of the pool, each such subset as likely"
+        if scenario.independent:
+            how = f"each of the {n_pool} records of the pool by itself, {n} on average"
+        if scenario.stratify:
+            how = f"{n} of the {n_pool} records of the pool, in the shares of classes"
+        chance = {
+            "design": f"drawn are {how}, as one of {n_run} subsets that were drawn so "
+            "beforehand and are public; no more than which of them is hidden",
+            "enumerated": f"drawn are {how}",
+            "sampled": f"drawn are {how}, and the query is finite on each as it is on "
+            f"the {n_run} that were drawn to learn from",
+        }[scenario.prior]
+        known = (
+            "the attacker is assumed to know the pool, the table given to fit: its "
+            "rows are not protected, only who of it was drawn"
+        )
+        if not scenario.draws_from_pool:
+            known = (
+                "the pool is public, and the table was drawn so by somebody who tells "
+                "nobody of it"
+            )
+        average = "what is promised holds on average over who is drawn"
+        return secret, chance, known, average
+
+    def describe(self) -> str:
+        drawn = f"{super().describe()}: {self.n_drawn} of {self.n_pool} records"
+        if not self.scenario.draws_from_pool:
+            # of another public pool it is another prior; that of a known one is the
+            # table of a fit, of which no text may tell
+            drawn += f" of the pool {self._pool_digest[:12]}"
+        if self.scenario.secret != "groups":
+            return drawn
+        # budgets about other groups are about other secrets
+        return f"{drawn}, groups {self._groups_digest}"
+
+    @cached_property
+    def _pool_digest(self) -> str:
+        """Hash of a public pool, however it is read."""
+        return pool_digest(self.scenario.pool)
+
+    @cached_property
+    def _groups_digest(self) -> str:
+        """Short name of what is secret, by what it is of each subset."""
+        codes = self._memberships(self._subsets[0], None)
+        return str(joblib.hash(codes, hash_name="sha1"))[:8]
+
+
+def _taken(X: Any, y: Any, mask: Any) -> tuple[Any, Any]:
+    """The records of a subset, in the order of the pool."""
+    # by positions: one and the same table whether it is simulated or run
+    at = np.flatnonzero(mask)
+    return _safe_indexing(X, at), None if y is None else _safe_indexing(y, at)
