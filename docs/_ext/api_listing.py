@@ -36,6 +36,7 @@ MODULES = [
     "skpuffer.noise.strategies",
     "skpuffer.distributions",
     "skpuffer.privacy_loss",
+    "skpuffer.information",
     "skpuffer.transport",
     "skpuffer.base",
     "skpuffer.exceptions",

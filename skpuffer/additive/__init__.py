@@ -1,11 +1,5 @@
 """Additive models, whose shape functions can be read, by noisy gradients."""
 
-from ._classifier import PrivateAdditiveClassifier
-from ._regressor import PrivateAdditiveRegressor
-from ._shapes import ShapeFunction
+import lazy_loader as lazy
 
-__all__ = [
-    "PrivateAdditiveClassifier",
-    "PrivateAdditiveRegressor",
-    "ShapeFunction",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

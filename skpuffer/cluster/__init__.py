@@ -1,5 +1,5 @@
 """Clusters of records, by centres that are released with noise."""
 
-from ._k_means import PrivateKMeans
+import lazy_loader as lazy
 
-__all__ = ["PrivateKMeans"]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

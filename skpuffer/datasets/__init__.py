@@ -4,24 +4,6 @@ What ``load_`` reads is shipped with the package; what ``fetch_`` reads lies in 
 or is downloaded.
 """
 
-from ._activity import fetch_activity
-from ._adult import fetch_adult, load_adult
-from ._german_credit import fetch_german_credit
-from ._heart import fetch_heart, load_heart
-from ._household_power import fetch_household_power, load_household_power
-from ._rice import fetch_rice
-from ._student import fetch_student, load_student
+import lazy_loader as lazy
 
-__all__ = [
-    "fetch_activity",
-    "fetch_adult",
-    "fetch_german_credit",
-    "fetch_heart",
-    "fetch_household_power",
-    "fetch_rice",
-    "fetch_student",
-    "load_adult",
-    "load_heart",
-    "load_household_power",
-    "load_student",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

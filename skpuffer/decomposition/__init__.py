@@ -1,5 +1,5 @@
 """Decompositions from one noisy release of second moments."""
 
-from ._pca import PrivatePCA
+import lazy_loader as lazy
 
-__all__ = ["PrivatePCA"]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -1,25 +1,5 @@
 """Output distributions: what is known of a query's output; how far two are apart."""
 
-from ._distributions import (
-    Continuous,
-    Discrete,
-    Distribution,
-    Gaussian,
-    PointMass,
-    Samples,
-    Support,
-    distribution_distance,
-)
-from ._sliced import sliced_distribution_distances
+import lazy_loader as lazy
 
-__all__ = [
-    "Continuous",
-    "Discrete",
-    "Distribution",
-    "Gaussian",
-    "PointMass",
-    "Samples",
-    "Support",
-    "distribution_distance",
-    "sliced_distribution_distances",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

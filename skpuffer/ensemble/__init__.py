@@ -1,14 +1,5 @@
 """Many teachers, one noisy vote: private aggregation of teacher ensembles (PATE)."""
 
-from ._aggregator import PATEAggregator
-from ._agreement import plurality_agreement, subsample_votes
-from ._argmax import noisy_argmax
-from ._pate import PATEClassifier
+import lazy_loader as lazy
 
-__all__ = [
-    "PATEAggregator",
-    "PATEClassifier",
-    "noisy_argmax",
-    "plurality_agreement",
-    "subsample_votes",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -1,24 +1,5 @@
 """Displays: what privacy costs, drawn; and the numbers behind them."""
 
-from ._audit_display import AuditDisplay
-from ._belief_audit import BeliefAudit, audit_belief
-from ._belief_display import BeliefDisplay
-from ._equivalent_noise import EquivalentNoiseDisplay
-from ._marginals import MarginalDisplay
-from ._noise_family import LightestTail, equivalent_noises, lightest_tail
-from ._shape_display import ShapeDisplay
-from ._utility import PrivacyUtilityDisplay
+import lazy_loader as lazy
 
-__all__ = [
-    "AuditDisplay",
-    "BeliefAudit",
-    "BeliefDisplay",
-    "EquivalentNoiseDisplay",
-    "LightestTail",
-    "MarginalDisplay",
-    "PrivacyUtilityDisplay",
-    "ShapeDisplay",
-    "audit_belief",
-    "equivalent_noises",
-    "lightest_tail",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -1,14 +1,5 @@
 """Linear models that spend a privacy budget."""
 
-from ._huber import PrivateHuberRegressor
-from ._logistic import PrivateLogisticRegression
-from ._ridge import PrivateRidge
-from ._sgd import PrivateSGDClassifier, PrivateSGDRegressor
+import lazy_loader as lazy
 
-__all__ = [
-    "PrivateHuberRegressor",
-    "PrivateLogisticRegression",
-    "PrivateRidge",
-    "PrivateSGDClassifier",
-    "PrivateSGDRegressor",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

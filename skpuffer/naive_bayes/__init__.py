@@ -1,6 +1,5 @@
 """Naive Bayes classifiers from one noisy release of moments or counts."""
 
-from ._categorical import PrivateCategoricalNB
-from ._gaussian import PrivateGaussianNB
+import lazy_loader as lazy
 
-__all__ = ["PrivateCategoricalNB", "PrivateGaussianNB"]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -1,5 +1,5 @@
 """Neural networks that spend a privacy budget."""
 
-from ._perceptron import PrivateMLPClassifier
+import lazy_loader as lazy
 
-__all__ = ["PrivateMLPClassifier"]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

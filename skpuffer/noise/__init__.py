@@ -9,26 +9,6 @@ low bits can give a value away (Mironov, 2012); round a release to a public grid
 that matters.
 """
 
-from ._base import Noise, Shift, ShiftCurve
-from ._correlated_gaussian import CorrelatedGaussianNoise
-from ._degenerate_gaussian import DegenerateGaussianNoise
-from ._discrete_laplace import DiscreteLaplaceNoise
-from ._gaussian import GaussianNoise
-from ._l2_laplace import L2LaplaceNoise
-from ._laplace import LaplaceNoise
-from .generalized_cauchy import GeneralizedCauchyNoise
-from .generalized_gaussian import GeneralizedGaussianNoise
+import lazy_loader as lazy
 
-__all__ = [
-    "CorrelatedGaussianNoise",
-    "DegenerateGaussianNoise",
-    "DiscreteLaplaceNoise",
-    "GaussianNoise",
-    "GeneralizedCauchyNoise",
-    "GeneralizedGaussianNoise",
-    "L2LaplaceNoise",
-    "LaplaceNoise",
-    "Noise",
-    "Shift",
-    "ShiftCurve",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

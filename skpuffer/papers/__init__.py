@@ -3,36 +3,6 @@
 The rest of the library does not rest on them; they are kept for readers of the papers.
 """
 
-from ._discrepancy_caps import (
-    mismatch_mean_square,
-    monte_carlo_caps,
-    realised_mean_square,
-    tail_cap,
-    tail_route_epsilon,
-)
-from ._sampled_privacy_loss import SampledPrivacyLoss
-from ._sliced_costs import group_privacy_costs, layer_caps, sliced_variance
-from ._vote_simulation import (
-    argmax_distribution,
-    hardmax_auc,
-    hardmax_utility,
-    make_vote_histograms,
-)
-from ._vote_utility import VoteUtilityDisplay
+import lazy_loader as lazy
 
-__all__ = [
-    "SampledPrivacyLoss",
-    "VoteUtilityDisplay",
-    "argmax_distribution",
-    "group_privacy_costs",
-    "hardmax_auc",
-    "hardmax_utility",
-    "layer_caps",
-    "make_vote_histograms",
-    "mismatch_mean_square",
-    "monte_carlo_caps",
-    "realised_mean_square",
-    "sliced_variance",
-    "tail_cap",
-    "tail_route_epsilon",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

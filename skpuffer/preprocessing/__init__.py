@@ -1,15 +1,5 @@
 """Transformers that learn nothing from data: bounds and categories are public."""
 
-from ._binner import PublicBinner
-from ._clipper import RowNormClipper
-from ._imputer import PublicImputer
-from ._min_max import PublicMinMaxScaler
-from ._one_hot import PublicOneHotEncoder
+import lazy_loader as lazy
 
-__all__ = [
-    "PublicBinner",
-    "PublicImputer",
-    "PublicMinMaxScaler",
-    "PublicOneHotEncoder",
-    "RowNormClipper",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -1,8 +1,5 @@
 """The public code book of a table: what may be known of its columns beforehand."""
 
-from ._binning import Binning
-from ._columns import Category, Number
-from ._encoding import Encoding
-from ._schema import Schema
+import lazy_loader as lazy
 
-__all__ = ["Binning", "Category", "Encoding", "Number", "Schema"]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -1,5 +1,5 @@
 """Support vector machines that spend a privacy budget."""
 
-from ._linear_svc import PrivateLinearSVC
+import lazy_loader as lazy
 
-__all__ = ["PrivateLinearSVC"]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

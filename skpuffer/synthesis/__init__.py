@@ -1,5 +1,5 @@
 """Synthetic tables: rows that may be shared in place of the private ones."""
 
-from ._synthesizer import PrivateTableSynthesizer
+import lazy_loader as lazy
 
-__all__ = ["PrivateTableSynthesizer"]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

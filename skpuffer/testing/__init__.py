@@ -1,11 +1,5 @@
 """Checks for private estimators, and the list of those that skpuffer has."""
 
-from ._discovery import EstimatorEntry, all_estimators
-from ._estimator_checks import check_private_estimator, privacy_checks
+import lazy_loader as lazy
 
-__all__ = [
-    "EstimatorEntry",
-    "all_estimators",
-    "check_private_estimator",
-    "privacy_checks",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

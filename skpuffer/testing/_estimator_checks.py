@@ -39,6 +39,7 @@ from skpuffer.releases import (
     AdaptiveRelease,
     GradientRelease,
     QueryRelease,
+    SelectionRelease,
     VoteRelease,
 )
 
@@ -127,6 +128,13 @@ def _recording(estimator):
                 # all that was accounted for, in units of the stages
                 self.stage_draws = np.concatenate(drawn.values)
                 assert self.stage_draws.size == release.dim
+                return value
+            if isinstance(release, SelectionRelease):
+                drawn = _Drawn(noise)
+                value = super()._execute(task, release, drawn, rng)
+                # a choice, and noise of its own for each candidate
+                assert len(drawn.values) == release.dim
+                self.stage_draws = np.concatenate(drawn.values)
                 return value
             if isinstance(release, QueryRelease):
                 return super()._execute(task, release, noise, rng)

@@ -4,43 +4,6 @@ Nothing here knows of scenarios, budgets or accountants. No example's gradient i
 built: its norm follows from what enters and what leaves a layer.
 """
 
-from ._base import Gradients
-from ._engine import Step, train
-from ._linear import LinearGradients
-from ._losses import (
-    Hinge,
-    Huber,
-    HuberHinge,
-    Logistic,
-    Loss,
-    MulticlassHinge,
-    Multinomial,
-    SmoothLoss,
-    Squared,
-    make_loss,
-)
-from ._optimiser import OptimiserRun, RunDefaults, run_defaults
-from ._perceptron import PerceptronGradients
-from ._record_gradient import RecordGradient
+import lazy_loader as lazy
 
-__all__ = [
-    "Gradients",
-    "Hinge",
-    "Huber",
-    "HuberHinge",
-    "LinearGradients",
-    "Logistic",
-    "Loss",
-    "MulticlassHinge",
-    "Multinomial",
-    "OptimiserRun",
-    "PerceptronGradients",
-    "RecordGradient",
-    "RunDefaults",
-    "SmoothLoss",
-    "Squared",
-    "Step",
-    "make_loss",
-    "run_defaults",
-    "train",
-]
+__getattr__, __dir__, __all__ = lazy.attach_stub(__name__, __file__)

@@ -6,7 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ._rooms import load_room
+
 __all__ = ["Plain", "from_plain", "to_plain"]
+
+#: Where this library declares kinds: in these rooms.
+_LIBRARY = __name__.partition(".")[0]
+_ROOMS = ("noise", "privacy_loss", "scenarios", "accountants")
 
 #: Classes by the key and the name that their plain data goes by.
 _KINDS: dict[tuple[str, str], type] = {}
@@ -28,7 +34,9 @@ class Plain:
     def __init_subclass__(cls, kind: str | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         # the first class of a name keeps it: a later one could make data mean something
-        # else
+        # else. Those of this library are the first.
+        if cls.__module__.partition(".")[0] != _LIBRARY:
+            _load_kinds()
         if kind is None or _KINDS.setdefault((cls.kind_key, kind), cls) is not cls:
             kind = cls.__qualname__
         cls.kind = kind
@@ -104,14 +112,21 @@ def from_plain(value: Any) -> Any:
     return {name: from_plain(part) for name, part in value.items()}
 
 
+def _load_kinds() -> None:
+    for room in _ROOMS:
+        load_room(f"{_LIBRARY}.{room}")
+
+
 def _of_kind(key: str, plain: dict[str, Any]) -> Any:
+    if (key, plain[key]) not in _KINDS:
+        _load_kinds()
     kind = _KINDS.get((key, plain[key]))
     # only classes that declared themselves are made, never one named by the data
     if kind is None:
         names = ", ".join(sorted(repr(name) for at, name in _KINDS if at == key))
         raise ValueError(
             f"Nothing is known of data of the {key} {plain[key]!r}; known are {names}. "
-            "Import what wrote it first, such as skpuffer.accountants."
+            "If another library defines it, import that first."
         )
     values = {name: from_plain(part) for name, part in plain.items() if name != key}
     try:

@@ -14,6 +14,7 @@ __all__ = [
     "Array",
     "Booleans",
     "BoundsLike",
+    "Complexes",
     "Floats",
     "Indices",
     "Integers",
@@ -27,6 +28,7 @@ __all__ = [
 #: Of any dtype, such as one of labels, or of float32 as well as float64.
 Array = NDArray[Any]
 Booleans = NDArray[np.bool_]
+Complexes = NDArray[np.complex128]
 Floats = NDArray[np.float64]
 Indices = NDArray[np.integer[Any]]
 

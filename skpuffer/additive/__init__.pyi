@@ -1,0 +1,9 @@
+from ._classifier import PrivateAdditiveClassifier
+from ._regressor import PrivateAdditiveRegressor
+from ._shapes import ShapeFunction
+
+__all__ = [
+    "PrivateAdditiveClassifier",
+    "PrivateAdditiveRegressor",
+    "ShapeFunction",
+]

@@ -1,0 +1,3 @@
+from ._k_means import PrivateKMeans
+
+__all__ = ["PrivateKMeans"]

@@ -1,0 +1,3 @@
+from ._pca import PrivatePCA
+
+__all__ = ["PrivatePCA"]

@@ -1,0 +1,3 @@
+from ._perceptron import PrivateMLPClassifier
+
+__all__ = ["PrivateMLPClassifier"]

@@ -1,0 +1,3 @@
+from ._linear_svc import PrivateLinearSVC
+
+__all__ = ["PrivateLinearSVC"]

@@ -1,0 +1,3 @@
+from ._synthesizer import PrivateTableSynthesizer
+
+__all__ = ["PrivateTableSynthesizer"]
