@@ -13,7 +13,6 @@ from skpuffer.utils._types import Floats, Indices
 from ._profile import SliceProfile
 from ._sliced import (
     Atoms,
-    Sorted,
     centred,
     checked_pairs,
     directions_of,
@@ -218,10 +217,11 @@ def dkw_sliced_distances(
         for i, j in (pair, pair[::-1])
     }
 
-    def measure(block: dict[int, Sorted], part: slice) -> Floats:
+    def measure(block: dict[int, Floats], part: slice) -> Floats:
         lowest, highest = ends[:, part, None]
         upper, lower = {}, {}
-        for at, rows in ((at, one.rows) for at, one in block.items()):
+        for at, rows in block.items():
+            rows.sort(axis=1)
             # no narrower than the draws, by round-off
             upper[at] = np.hstack([rows, np.maximum(highest, rows[:, -1:])])
             lower[at] = np.hstack([np.minimum(lowest, rows[:, :1]), rows])

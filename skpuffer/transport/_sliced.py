@@ -1,7 +1,8 @@
 """Sliced W_inf: the distances of projections, for several distributions at once.
 
 W_inf of two projections takes a sort and no optimisation. Each distribution is
-projected and sorted once for every pair it is in.
+projected and sorted once for every pair it is in; of many points of equal mass only
+those are sorted that may be furthest apart.
 """
 
 import itertools
@@ -9,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Self
 
 import joblib
 import numpy as np
@@ -21,6 +23,7 @@ from skpuffer.utils._types import Floats, Indices, Integers
 from ._masses import integer_masses, rescale
 from ._match import match
 from ._profile import SliceProfile
+from ._sliced_buckets import Match, gaps_by_buckets
 
 __all__ = ["sliced_distances"]
 
@@ -32,6 +35,15 @@ _TAPER = 8
 
 #: Most directions projected at once: enough for a matrix product to run at full speed.
 _DIRECTIONS = 80
+
+#: Projections of a distribution that are counted at once: they stay in cache.
+_CELLS = 2**17
+
+#: Of fewer points a sort takes no longer than to count them.
+_MANY = 4000
+
+#: Of more pairs for each distribution, sorted rows are compared faster than counts.
+_FEW_PAIRS = 4
 
 #: A column whose values are this many times their range is moved to the origin.
 _FAR = 16.0
@@ -67,6 +79,15 @@ class Sorted:
 
     rows: Floats
     order: Indices | None
+
+    @classmethod
+    def of(cls, world: Atoms, rows: Floats) -> Self:
+        """Sort projections of one distribution, in place where masses are equal."""
+        if world.masses is None:
+            rows.sort(axis=1)
+            return cls(rows, None)
+        order = np.argsort(rows, axis=1)
+        return cls(np.take_along_axis(rows, order, axis=1), order)
 
     @cached_property
     def ends(self) -> tuple[Floats, Floats]:
@@ -126,8 +147,10 @@ def sliced_distances(
     Notes
     -----
     Each distribution is projected and sorted once for each direction, whatever the
-    number of pairs. No slice exceeds W_inf of the points; all of them may be zero where
-    that is not, so that slices alone bound no distance in several coordinates.
+    number of pairs. Many points without weights are counted in buckets instead, and
+    only those sorted that may be furthest apart. No slice exceeds W_inf of the points;
+    all of them may be zero where that is not, so that slices alone bound no distance in
+    several coordinates.
 
     References
     ----------
@@ -144,13 +167,9 @@ def sliced_distances(
     atoms = _checked(worlds, weights, profile.dim)
     compared = checked_pairs(pairs, len(atoms))
     wanted = unordered(compared)
-    gaps = {(i, j): _gaps_of(atoms[i], atoms[j]) for i, j in wanted}
-
-    def measure(block: dict[int, Sorted], part: slice) -> Floats:
-        return np.array([gaps[i, j](block[i], block[j]) for i, j in wanted])
-
     used = {at: atoms[at] for pair in wanted for at in pair}
-    table = over_blocks(used, directions, measure, n_jobs, max_memory)
+    gaps = _Gaps(used, wanted)
+    table = over_blocks(used, directions, gaps.measure, n_jobs, max_memory)
     return for_each(compared, wanted, table, len(directions))
 
 
@@ -292,19 +311,19 @@ def for_each(
 def over_blocks(
     worlds: dict[int, Atoms],
     directions: Floats,
-    measure: Callable[[dict[int, Sorted], slice], Floats],
+    measure: Callable[[dict[int, Floats], slice], Floats],
     n_jobs: int | None,
     max_memory: float,
 ) -> Floats:
-    """Project and sort once for each block of directions, and measure.
+    """Project once for each block of directions, and measure.
 
     Parameters
     ----------
     worlds : dict of int to Atoms
     directions : ndarray of shape (n_slices, dim)
     measure : callable
-        From the sorted projections of each world, and which directions they are, to an
-        array of shape (n_rows, n_directions).
+        From the projections of each world, in its order of points and to be written
+        to, and which directions they are, to an array of shape (n_rows, n_directions).
     n_jobs : int or None
     max_memory : float
         Megabytes.
@@ -334,7 +353,7 @@ def over_blocks(
         tables = []
         for part in itertools.starmap(slice, itertools.pairwise(edges)):
             block = {
-                at: _sorted(world, directions[part], memory[at])
+                at: _projected(world, directions[part], memory[at])
                 for at, world in worlds.items()
             }
             tables.append(measure(block, part))
@@ -352,47 +371,93 @@ def _edges(start: int, stop: int, n_parts: int) -> list[int]:
     return [start + k * length // (n_parts or 1) for k in range(n_parts + 1)]
 
 
-def _sorted(world: Atoms, directions: Floats, memory: Floats) -> Sorted:
+def _projected(world: Atoms, directions: Floats, memory: Floats) -> Floats:
     # each direction a row of adjacent numbers, which sorts fastest
     rows = memory[: len(directions)]
     with np.errstate(invalid="ignore", over="ignore"):
         np.matmul(directions, world.points.T, out=rows)
-    order = None
-    if world.masses is None:
-        rows.sort(axis=1)
-    else:
-        order = np.argsort(rows, axis=1)
-        rows = np.take_along_axis(rows, order, axis=1)
-    # a sort leaves what is not finite at the ends
-    if not np.all(np.abs(rows[:, [0, -1]]) <= _LARGEST):
+    # of which NaN is one, if there is any
+    ends = np.array([rows.min(), rows.max()])
+    if not np.all(np.abs(ends) <= _LARGEST):
         raise ValueError(
             "The parameter 'worlds' must hold finite numbers, whose sums over a row "
             "are finite too. Drop or impute NaN and infinity first."
         )
-    return Sorted(rows, order)
+    return rows
 
 
 # -- one pair ---------------------------------------------------------------------
 
 
-def _gaps_of(u: Atoms, v: Atoms) -> Callable[[Sorted, Sorted], Floats]:
-    """Return what takes sorted projections of two worlds to their distances."""
-    if u.masses is not None or v.masses is not None:
-        return lambda x, y: _largest_gaps_by_mass(u, v, x, y)
-    if len(u.points) == len(v.points):
-        return lambda x, y: _largest_gaps(x, y, None, None)
-    # which atoms meet depends on their masses alone, hence is the same on each slice
+class _Gaps:
+    """Distances of wanted pairs, from projections of the worlds they are of.
+
+    Parameters
+    ----------
+    worlds : dict of int to Atoms
+    pairs : list of (int, int)
+    """
+
+    def __init__(self, worlds: dict[int, Atoms], pairs: list[tuple[int, int]]) -> None:
+        self.worlds = worlds
+        self.pairs = pairs
+        self.matches = [_match_of(worlds[i], worlds[j]) for i, j in pairs]
+        self.n_points = max((len(world.points) for world in worlds.values()), default=1)
+        # until some directions show that it is no gain
+        self.in_buckets = (
+            all(world.masses is None for world in worlds.values())
+            and self.n_points >= _MANY
+            and len(pairs) <= _FEW_PAIRS * len(worlds)
+        )
+
+    def measure(self, block: dict[int, Floats], part: slice) -> Floats:
+        """Return an array of shape (n_pairs, n_directions)."""
+        start, n_rows = 0, part.stop - part.start
+        few = max(1, _CELLS // self.n_points)
+        tables = []
+        while self.in_buckets and start < n_rows:
+            rows = {at: each[start : start + few] for at, each in block.items()}
+            table = gaps_by_buckets(rows, self.pairs, self.matches)
+            if table is None:
+                self.in_buckets = False
+            else:
+                tables.append(table)
+                start += few
+        if start < n_rows:
+            tables.append(
+                self._by_sorts({at: each[start:] for at, each in block.items()})
+            )
+        return np.concatenate(tables, axis=1)
+
+    def _by_sorts(self, rows: dict[int, Floats]) -> Floats:
+        ordered = {at: Sorted.of(self.worlds[at], each) for at, each in rows.items()}
+        gaps = []
+        for (i, j), meeting in zip(self.pairs, self.matches, strict=True):
+            u, v = self.worlds[i], self.worlds[j]
+            if u.masses is None and v.masses is None:
+                gaps.append(_largest_gaps(ordered[i], ordered[j], meeting))
+            else:
+                gaps.append(_largest_gaps_by_mass(u, v, ordered[i], ordered[j]))
+        return np.array(gaps)
+
+
+def _match_of(u: Atoms, v: Atoms) -> Match:
+    """Which atoms meet where masses alone say so, hence on every slice the same."""
+    weighted = u.masses is not None or v.masses is not None
+    if weighted or len(u.points) == len(v.points):
+        return None
     total = math.lcm(u.total, v.total)
     i, j, _ = match(u.levels_of(total), v.levels_of(total))
-    return lambda x, y: _largest_gaps(x, y, i, j)
+    return i, j
 
 
-def _largest_gaps(x: Sorted, y: Sorted, i: Indices | None, j: Indices | None) -> Floats:
+def _largest_gaps(x: Sorted, y: Sorted, meeting: Match) -> Floats:
     """Largest distance of atoms that meet, of each row, by branch and bound.
 
     Both are sorted, so that the ends of a stretch of atoms bound every gap within it.
     Most stretches are never looked into. No indices are those of all atoms in turn.
     """
+    i, j = (None, None) if meeting is None else meeting
     x_low, x_high = x.ends if i is None else _ends(x.rows, i)
     y_low, y_high = y.ends if j is None else _ends(y.rows, j)
     largest: Floats = np.abs(x_high - y_high).max(axis=1)

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from skpuffer.transport import (
     SliceProfile,
     _sliced,
+    _sliced_buckets,
     bottleneck_distance,
     sliced_distances,
     wasserstein_distance,
 )
+from skpuffer.transport._sliced_buckets import gaps_by_buckets
 
 LINE = SliceProfile.basis(1)
 
@@ -199,28 +201,32 @@ def test_pairs_as_they_are_asked_for():
     assert sliced_distances(worlds, LINE, pairs=[]).shape == (0, 1)
 
 
-def test_each_world_is_sorted_once(monkeypatch):
+def test_each_world_is_projected_and_sorted_once(monkeypatch):
     calls = []
-    honest = _sliced._sorted
+    projected, ordered_by = _sliced._projected, _sliced.Sorted.of
     monkeypatch.setattr(
-        _sliced, "_sorted", lambda *args: calls.append(1) or honest(*args)
+        _sliced, "_projected", lambda *args: calls.append("p") or projected(*args)
+    )
+    monkeypatch.setattr(
+        _sliced.Sorted, "of", lambda *args: calls.append("s") or ordered_by(*args)
     )
     worlds = np.random.default_rng(0).normal(size=(5, 8, 2))
     ordered = list(itertools.permutations(range(4), 2))
     sliced_distances(worlds, SliceProfile.sampled(2, 6), pairs=ordered)
-    assert len(calls) == 4  # the fifth is in no pair
+    # the fifth is in no pair
+    assert calls.count("p") == calls.count("s") == 4
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_projections_stay_within_the_memory(n_jobs, monkeypatch):
     held = []
-    honest = _sliced._sorted
+    honest = _sliced._projected
 
     def spy(world, directions, memory):
         held.append(memory.nbytes)
         return honest(world, directions, memory)
 
-    monkeypatch.setattr(_sliced, "_sorted", spy)
+    monkeypatch.setattr(_sliced, "_projected", spy)
     worlds = np.random.default_rng(0).normal(size=(3, 1000, 2))
     profile = SliceProfile.sampled(2, 64)
     sliced_distances(worlds, profile, n_jobs=n_jobs, max_memory=0.2)
@@ -300,3 +306,91 @@ def test_weights_that_are_no_fractions(seed):
     profile = SliceProfile.basis(2)
     found = sliced_distances(worlds, profile, weights=weights)
     np.testing.assert_array_equal(found, one_by_one(worlds, profile, weights))
+
+
+# -- counted in buckets ----------------------------------------------------------------
+
+
+def counted(worlds, profile, cells=1, **options):
+    """Distances by buckets from the first point on, and how often they were enough."""
+    found = []
+
+    def spy(*args):
+        found.append(gaps_by_buckets(*args))
+        return found[-1]
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_sliced, "_MANY", 1)
+        patched.setattr(_sliced, "_CELLS", cells)
+        patched.setattr(_sliced, "gaps_by_buckets", spy)
+        table = sliced_distances(worlds, profile, **options)
+    return table, [each is not None for each in found]
+
+
+# few points in few buckets, equal and unequal numbers, ties, large and small
+coarse = st.integers(1, 3).flatmap(
+    lambda dim: st.lists(
+        st.lists(
+            st.tuples(*[st.integers(-20, 20) | st.floats(-1e6, 1e6)] * dim),
+            min_size=1,
+            max_size=30,
+        ).map(lambda rows: np.array(rows, float)),
+        min_size=2,
+        max_size=4,
+    )
+)
+
+
+@given(coarse, st.sampled_from([1, 40, 10**6]))
+def test_buckets_give_the_distances_of_sorts_to_the_last_bit(worlds, cells):
+    profile = SliceProfile.sampled(worlds[0].shape[1], 7)
+    expected = sliced_distances(worlds, profile)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(_sliced_buckets, "_WORTH_SORTING", 1.0)
+        found, enough = counted(worlds, profile, cells)
+    np.testing.assert_array_equal(found, expected)
+    # unless all projections of a direction are one number
+    assert all(enough) or np.any(
+        np.ptp(np.concatenate(worlds) @ profile.directions.T, axis=0) < 1e-300
+    )
+
+
+@pytest.mark.parametrize("sizes", [(3000,) * 3, (3000, 2999, 700)])
+def test_few_of_many_projections_are_sorted(sizes):
+    rng = np.random.default_rng(0)
+    profile = SliceProfile.sampled(3, 25)
+    for draw in (rng.normal, rng.uniform, rng.standard_cauchy):
+        worlds = [draw(size=(n, 3)) for n in sizes]
+        found, enough = counted(worlds, profile, 10_000)
+        assert all(enough) and len(enough) > 5
+        np.testing.assert_array_equal(found, sliced_distances(worlds, profile))
+
+
+def test_where_all_move_alike_all_are_sorted():
+    """And from then on no more are counted, of whatever direction."""
+    x = np.random.default_rng(0).normal(size=(500, 2))
+    moved = [x, x + [3.0, 4.0]]
+    found, enough = counted(moved, SliceProfile.basis(2))
+    assert enough == [False]
+    np.testing.assert_allclose(found, [[3.0, 4.0]])
+    # along the first axis they do not, along the others they do
+    stretched = [x, np.column_stack([2 * x[:, 0], x[:, 1] + 4])]
+    profile = SliceProfile.finite(np.eye(2)[[0, 1, 1, 0]])
+    found, enough = counted(stretched, profile)
+    assert enough == [True, False]
+    np.testing.assert_array_equal(found, sliced_distances(stretched, profile))
+    # points that are all one, and so close that no bucket is
+    for width in (0.0, 5e-324):
+        narrow = [np.zeros((9, 1)), np.full((9, 1), width)]
+        found, enough = counted(narrow, LINE)
+        assert found.tolist() == [[width]] and enough == [False]
+
+
+def test_weights_are_never_counted_in_buckets():
+    rng = np.random.default_rng(0)
+    worlds = rng.normal(size=(3, 50, 2))
+    weights = [None, rng.integers(1, 9, 50), None]
+    found, enough = counted(worlds, SliceProfile.basis(2), weights=weights)
+    assert not enough
+    expected = one_by_one(worlds, SliceProfile.basis(2), weights)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
