@@ -33,6 +33,9 @@ _STRETCH = 64
 #: How many times its length a stretch of fewer is away from the ends.
 _TAPER = 8
 
+#: Of a larger share of all stretches, gaps are computed in a row.
+_MANY_STRETCHES = 0.2
+
 #: Most directions projected at once: enough for a matrix product to run at full speed.
 _DIRECTIONS = 80
 
@@ -455,7 +458,7 @@ def _largest_gaps(x: Sorted, y: Sorted, meeting: Match) -> Floats:
     """Largest distance of atoms that meet, of each row, by branch and bound.
 
     Both are sorted, so that the ends of a stretch of atoms bound every gap within it.
-    Most stretches are never looked into. No indices are those of all atoms in turn.
+    Mostly few stretches are looked into. No indices are those of all atoms in turn.
     """
     i, j = (None, None) if meeting is None else meeting
     x_low, x_high = x.ends if i is None else _ends(x.rows, i)
@@ -463,6 +466,11 @@ def _largest_gaps(x: Sorted, y: Sorted, meeting: Match) -> Floats:
     largest: Floats = np.abs(x_high - y_high).max(axis=1)
     bounds = np.maximum(y_high - x_low, x_high - y_low)
     rows, at = np.nonzero(bounds > largest[:, None])
+    if rows.size > _MANY_STRETCHES * bounds.size:
+        # where all atoms move about alike: all at once
+        gaps = x.rows if i is None else x.rows.take(i, axis=1)
+        gaps = gaps - (y.rows if j is None else y.rows.take(j, axis=1))
+        return np.maximum(gaps.max(axis=1), -gaps.min(axis=1))
     if rows.size:
         first, last = _stretches(x.rows.shape[1] if i is None else len(i))
         # past the last atom of a stretch it is looked at again

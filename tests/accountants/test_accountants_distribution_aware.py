@@ -1,7 +1,9 @@
 """The distribution-aware Wasserstein mechanism: references, orderings, soundness."""
 
+import json
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -71,6 +73,11 @@ targets = st.one_of(
     st.floats(1e-4, 0.3).map(lambda d: {"delta": d}),
 )
 COVERED = {"delta": 0.3}
+SLICED = json.loads(
+    (Path(__file__).parents[1] / "oracles" / "sliced_mechanisms.json").read_text(
+        "utf-8"
+    )
+)["OT-22"]
 NOISES = [
     GaussianNoise(),
     LaplaceNoise(),
@@ -151,6 +158,19 @@ def chain_laws(n, i, transition, initial):
         total = mass.sum(axis=0)
         out.append(Discrete(np.arange(n + 1), total / total.sum()))
     return tuple(out)
+
+
+@pytest.mark.parametrize("case", SLICED["found"], ids=str)
+def test_reference_variances_of_gaussian_noise(case):
+    """OT-22. Larger exponents may take more than the worst case, which is taken."""
+    laws = LawsScenario([(Discrete(SLICED["first"]), Discrete(SLICED["second"]))])
+    budget = {"epsilon": case["epsilon"], "alpha": case["alpha"]}
+    worst = GeneralWasserstein(**budget, noise="gaussian").calibrate(output(), laws)
+    most = worst.noise.scale**2
+    assert most == pytest.approx(2 * case["alpha"] / case["epsilon"])
+    accountant = Aware(**budget, noise="gaussian", q=case["q"])
+    found = accountant.calibrate(output(), laws).noise.scale ** 2
+    assert found == pytest.approx(min(case["variance"], most), rel=1e-9)
 
 
 @pytest.mark.parametrize("alpha", ["2", "8"])

@@ -55,6 +55,10 @@ def test_cost_at_the_ends_of_the_orders():
     assert noise.renyi(1e308, u) == u
 
 
+def test_cost_by_quadrature():
+    assert LaplaceNoise().renyi(4.0, 1.0) == pytest.approx(0.8136892966, abs=1e-10)
+
+
 @examples
 @given(st.floats(1.0001, 1e6), st.floats(1e-12, 1.0))
 def test_small_shifts_lose_no_digits(alpha, share):

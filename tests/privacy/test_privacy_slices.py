@@ -185,6 +185,10 @@ def test_the_best_of_all_orders():
     exact = GaussianCurve(math.sqrt(2 * rho)).epsilon(delta)
     assert exact == pytest.approx(case["exact"], abs=1e-8)
     assert exact < found < basic < converted
+    orders = np.array(case["grid"], float)
+    for conversion, expected in (("basic", "basic_on_grid"), ("tight", "over_grid")):
+        least = renyi_to_approximate(orders, orders * rho, delta, conversion)
+        assert least == pytest.approx(case[expected], abs=1e-9)
 
 
 CURVES = {

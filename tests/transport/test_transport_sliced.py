@@ -289,6 +289,11 @@ def test_what_is_bounded_only_is_no_larger(sizes):
         np.testing.assert_allclose(
             sliced_distances(worlds, profile), one_by_one(worlds, profile), rtol=1e-12
         )
+    # all of them as far apart
+    worlds = [worlds[0], worlds[0][: sizes[1]] + 1]
+    np.testing.assert_allclose(
+        sliced_distances(worlds, profile), one_by_one(worlds, profile), rtol=1e-12
+    )
     # a single large gap in the middle
     worlds = [np.repeat(rng.normal(size=(n, 1)), 3, axis=1) for n in sizes]
     worlds[0][worlds[0] > 0] += 50
