@@ -396,8 +396,8 @@ if attacks is not None:
 # %%
 # Ten records of thousands leave little in a fitted model: where the noise hides all of
 # them, the worlds are hardly told apart, far less than is allowed. Noise that hides one
-# record is not made to hide ten, and at larger budgets it shows: a mean AUC of .85 on the
-# digits at budgets of 35 and more.
+# record is not made to hide ten, and at larger budgets it shows: a mean AUC of .85 on
+# the digits at budgets of 35 and more.
 #
 # What accountants reckon with is another attacker. He sees every noisy sum, and the ten
 # records pull the same way as hard as they may, against it in the other world. He adds

@@ -467,10 +467,11 @@ def _largest_gaps(x: Sorted, y: Sorted, meeting: Match) -> Floats:
     bounds = np.maximum(y_high - x_low, x_high - y_low)
     rows, at = np.nonzero(bounds > largest[:, None])
     if rows.size > _MANY_STRETCHES * bounds.size:
-        # where all atoms move about alike: all at once
+        # where all atoms are about as far apart: all at once
         gaps = x.rows if i is None else x.rows.take(i, axis=1)
         gaps = gaps - (y.rows if j is None else y.rows.take(j, axis=1))
-        return np.maximum(gaps.max(axis=1), -gaps.min(axis=1))
+        largest = np.maximum(gaps.max(axis=1), -gaps.min(axis=1))
+        return largest
     if rows.size:
         first, last = _stretches(x.rows.shape[1] if i is None else len(i))
         # past the last atom of a stretch it is looked at again
