@@ -13,6 +13,7 @@ from ._certification import (
     certify_scale,
     density_bound,
     entropy_bound,
+    largest_bound,
     retry_scale,
 )
 from ._channel import (
@@ -131,6 +132,7 @@ __all__ = [
     "fano_bound",
     "gaussian_value",
     "inflated_covariance",
+    "largest_bound",
     "log_det",
     "logistic_value",
     "mean_lower_bound",

@@ -336,7 +336,7 @@ def test_membership_is_guessed_no_better_than_allowed():
 
 
 def test_certificates_fail_no_more_often_than_they_say():
-    """Through noise at which 0.5000721 nats leak."""
+    """Through noise at which 0.6327202 nats leak."""
     accountant = ResidualPAC(0.5, confidence=0.8, n_draws=200, interval="bernstein")
     noise = GaussianNoise(0.5)
     stated = [
