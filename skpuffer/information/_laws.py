@@ -21,8 +21,8 @@ _LEAST = 1e-13
 #: is seen through no noise.
 _ROUNDED = 2.0**-50
 
-#: Standard deviations of the noise from which on squares of outputs round off what tells
-#: near ones apart, and from which on their own last digits do.
+#: Standard deviations of the noise from which on squares of outputs round off what
+#: tells near ones apart, and from which on their own last digits do.
 FAR, _FARTHEST = 2.0**14, 2.0**44
 
 
