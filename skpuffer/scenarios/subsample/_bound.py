@@ -263,7 +263,8 @@ class BoundSubsample(BoundScenario):
         }[scenario.prior]
         known = (
             "the attacker is assumed to know the pool, the table given to fit: its "
-            "rows are not protected, only who of it was drawn"
+            "rows are not protected, only who of it was drawn, and the size of the "
+            "noise tells of them"
         )
         if not scenario.draws_from_pool:
             known = (
