@@ -31,13 +31,11 @@ from ._conversions import (
     disclosure_bound,
     dp_epsilon,
     dp_equivalent,
-    dp_mean_power,
     dp_posterior,
     fano_bound,
     membership_advantage,
     pinsker_success,
     posterior_success,
-    published_dp_mean_power,
     total_variation_success,
 )
 from ._corrections import (
@@ -46,6 +44,10 @@ from ._corrections import (
     slice_statistic,
     sliced_gap,
     surrogate_terms,
+)
+from ._dp_mean import (
+    dp_mean_power,
+    published_dp_mean_power,
 )
 from ._families import (
     search_law,

@@ -241,7 +241,7 @@ def density_bound(
 
 
 def largest_bound(bounds: Iterable[InformationBound]) -> InformationBound:
-    """Bound the largest of several informations, by a bound of each.
+    """Bound the largest of several leakages, by a bound of each.
 
     For several priors, each of which may be the true one, and for several secrets.
 

@@ -2,13 +2,15 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 from scipy.spatial.distance import cdist
 
 from skpuffer.utils._checks import check_covariance, check_positive
+from skpuffer.utils._reading import floats
 from skpuffer.utils._types import Floats, Indices
 
 from ._atoms import cells_along
@@ -241,3 +243,58 @@ class GaussianKernel:
         outputs = self.points[index] + noise
         solved = cho_solve(self._surrogate, outputs.T).T
         return np.asarray(((noise**2).sum(1) - (outputs * solved).sum(1)) / 2)
+
+
+@runtime_checkable
+class HasCovariance(Protocol):
+    """Gaussian noise of any kind, such as those of :mod:`skpuffer.noise`."""
+
+    def covariance_matrix(self, dim: int) -> Floats:
+        """Return the covariance of the noise in `dim` coordinates."""
+
+
+#: What a channel takes for its noise.
+NoiseLike = NoiseLaw | HasCovariance | ArrayLike
+
+
+def noise_law(noise: NoiseLike, dim: int) -> NoiseLaw:
+    """Return the law of a noise, and check that it has `dim` coordinates.
+
+    Parameters
+    ----------
+    noise : NoiseLaw, Gaussian noise of `skpuffer.noise`, or array-like of shape (d, d)
+        An array is the covariance of Gaussian noise.
+    dim : int
+
+    Returns
+    -------
+    NoiseLaw
+
+    Raises
+    ------
+    ValueError
+        If the noise has another number of coordinates.
+    """
+    law: Any = noise
+    if not hasattr(law, "kernel"):
+        if hasattr(law, "covariance_matrix"):
+            law = law.covariance_matrix(dim)
+        law = GaussianLaw(_stated_covariance(law))
+    if law.dim != dim:
+        raise ValueError(
+            f"The parameter 'noise' has {law.dim} coordinates but the outputs have "
+            f"{dim}. Pass noise of {dim} coordinates."
+        )
+    found: NoiseLaw = law
+    return found
+
+
+def _stated_covariance(noise: Any) -> Floats:
+    """Return noise that is said by its covariance, or say what else would do."""
+    array = floats(noise)
+    if array is None or array.ndim != 2 or array.shape[0] != array.shape[1]:
+        raise ValueError(
+            "The parameter 'noise' must be a covariance of shape (d, d), Gaussian "
+            "noise of skpuffer.noise, or a law such as GaussianLaw or ProductLaw."
+        )
+    return array
