@@ -380,6 +380,17 @@ def test_no_noise_where_the_budget_allows_for_everything():
     assert search_noise(sample, 2.0, sampled=True).power > 0
 
 
+def test_a_limit_of_single_values_is_found_far_away():
+    """Of an outlier it stays what it is until the noise reaches as far."""
+    atoms = Atoms([[-1.0], [1.0], [1e6]], [0.49, 0.49, 0.02])
+    limit = 0.99 * math.log(50)
+    free = search_noise(atoms, 0.1).covariance[0, 0]
+    found = search_noise(atoms, 0.1, max_secret_leakage=limit)
+    assert found.covariance[0, 0] > 100 * free
+    leaks = MixtureChannel(atoms, found.law).atom_leakage(Bank.quadrature(atoms))
+    assert leaks.max() == pytest.approx(limit, rel=1e-3)
+
+
 def test_record_budget_that_needs_no_noise():
     # all of the sum leaks, but of each single record next to nothing
     bits = priors.memberships(8)
