@@ -131,8 +131,8 @@ class ResidualPAC(_InformationAccountant):
     about the whole table is bounded as well, in `table_information` of the certificate,
     with a tenth of what may fail; noise that could be left out is refused.
 
-    Where the bound by the covariance asks for less noise than a certificate by draws, or
-    no draws certify any, that is taken, and holds for certain.
+    Where the bound by the covariance asks for less noise than a certificate by draws,
+    or draws certify none, that is taken, and holds for certain.
 
     A trained decoder certifies nothing: a weak one makes any release look private.
 
