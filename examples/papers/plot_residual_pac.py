@@ -14,7 +14,7 @@ needed, since of a finite prior the best one is known in closed form. Then the s
 exact and can be certified, and it gains where outputs are far from normal or a budget
 is large; at small budgets, where the paper shows the most, it gains next to nothing
 over the Gaussian bound, water-filled. What people ask for, who of the pool was drawn
-one by one, takes 5 to 40 times less noise than the whole draw, and promises as much
+one by one, takes 5 to 45 times less noise than the whole draw, and promises as much
 less. Where a model can be fitted with differential privacy, that is the better choice
 more often than not, for what it promises does not depend on a prior.
 
@@ -210,6 +210,15 @@ channel = MixtureChannel(line, [[0.05**2]])
 print(f"the truth: {channel.information(Bank.quadrature(line)).value:.2f} nats")
 
 # %%
+# The entropy of the exact posterior, over fresh draws of a noise that is fixed, can be
+# bounded with a confidence that is proved: of 400 bounds at 95 % no more than about 20
+# may be below the truth. The normal approximation has no proof, and stands beside them.
+stored = results("_certificates")
+if stored is not None:
+    names = ["case", "interval", "n_draws", "repetitions", "misses", "slack"]
+    print(stored[names].round(4).to_string(index=False))
+
+# %%
 # Tables 5 and 6: the mean of a random half
 # -----------------------------------------
 # Thirty rows of Iris and of Rice, each in with probability one half, and the mean of
@@ -286,6 +295,12 @@ if stored is not None:
 # small budgets. To hide *each record by itself* takes some fifteen times less, and says
 # nothing about two of them. Differential privacy at the same success of a guess hides
 # each record from those who know all the others, and uses all of the rows.
+#
+# It is the better choice here: above a data-set budget everywhere, by 14 points of
+# accuracy at the smallest budget and 3 at the largest, and below a record budget by 4
+# at the smallest and by next to none at the largest. That buys a promise that needs no
+# prior, holds against who knows the others, and adds up. (Accuracies are means over the
+# halves and their noise; two rows of one noise differ by chance.)
 stored = results("_membership")
 if stored is not None:
     shown = stored[["budget", "about", "method", "power", "table_information"]]

@@ -24,7 +24,9 @@ posterior is known exactly, and every answer is a mean over a ``Bank`` of draws:
 ``search_noise(atoms, budget, family=..., secret=...)`` finds the least Gaussian noise
 for a budget, and ``search_law`` the least of another family. Neither certifies: noise
 is fixed first, and then ``entropy_bound`` reads fresh draws, or ``density_bound`` where
-the atoms are a sample. The rest is bounds by the covariance (``waterfill`` and others),
+the atoms are a sample. Several priors may be searched at once, and each is then bounded
+with its share of what may fail (``largest_bound``); ``atoms.between`` is the prior of a
+discriminative pair. The rest is bounds by the covariance (``waterfill`` and others),
 conversions of budgets, what several releases tell, and published corrections.
 """
 

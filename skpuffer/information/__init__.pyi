@@ -13,6 +13,7 @@ from ._certification import (
     certify_scale,
     density_bound,
     entropy_bound,
+    largest_bound,
     retry_scale,
 )
 from ._channel import (
@@ -30,13 +31,11 @@ from ._conversions import (
     disclosure_bound,
     dp_epsilon,
     dp_equivalent,
-    dp_mean_power,
     dp_posterior,
     fano_bound,
     membership_advantage,
     pinsker_success,
     posterior_success,
-    published_dp_mean_power,
     total_variation_success,
 )
 from ._corrections import (
@@ -45,6 +44,10 @@ from ._corrections import (
     slice_statistic,
     sliced_gap,
     surrogate_terms,
+)
+from ._dp_mean import (
+    dp_mean_power,
+    published_dp_mean_power,
 )
 from ._families import (
     search_law,
@@ -131,6 +134,7 @@ __all__ = [
     "fano_bound",
     "gaussian_value",
     "inflated_covariance",
+    "largest_bound",
     "log_det",
     "logistic_value",
     "mean_lower_bound",

@@ -182,6 +182,43 @@ class Atoms:
             )
         return np.asarray(self.memberships)[:, column]
 
+    def between(self, column: int, first: int, second: int) -> "Atoms":
+        """Return the prior of two values of a secret, each as likely as the other.
+
+        Of a discriminative pair: which of the two values it is, is all that is secret.
+        What a release tells of that under this prior bounds how well the two are told
+        apart, by `posterior_success` at one half. It bounds no likelihood ratio.
+
+        Parameters
+        ----------
+        column : int
+            Of the memberships.
+        first, second : int
+            Two of its values.
+
+        Returns
+        -------
+        Atoms
+            Those of either value, whose only membership is whether it is the second.
+
+        Raises
+        ------
+        ValueError
+            If the values are equal, or no atom has one of them.
+        """
+        codes = self._column(column)
+        chances = [float(self.prior @ (codes == value)) for value in (first, second)]
+        if first == second or not min(chances):
+            raise ValueError(
+                "The parameters 'first' and 'second' must be two values that the "
+                f"secret has. Got {first!r} and {second!r}."
+            )
+        kept = (codes == first) | (codes == second)
+        is_second = codes[kept] == second
+        shares = np.where(is_second, chances[1], chances[0])
+        weights = self.prior[kept] / shares / 2
+        return Atoms(self.points[kept], weights, is_second[:, None].astype(np.intp))
+
     def independent_bits(self) -> tuple[Indices, Indices]:
         """Return the memberships, and which atom differs in one of them alone.
 

@@ -32,6 +32,7 @@ __all__ = [
     "certify_scale",
     "density_bound",
     "entropy_bound",
+    "largest_bound",
     "retry_scale",
 ]
 
@@ -236,6 +237,54 @@ def density_bound(
         gamma=float(gamma),
         method=method,
         n_draws=len(draws),
+    )
+
+
+def largest_bound(bounds: Iterable[InformationBound]) -> InformationBound:
+    """Bound the largest of several leakages, by a bound of each.
+
+    For several priors, each of which may be the true one, and for several secrets.
+
+    Parameters
+    ----------
+    bounds : iterable of InformationBound
+        Of the same noise. They may rest on the same draws.
+
+    Returns
+    -------
+    bound : InformationBound
+        The largest of them, which fails no more often than any of them does: `gamma` is
+        their sum. It is certified if all are.
+
+    Raises
+    ------
+    ValueError
+        If there is none.
+
+    See Also
+    --------
+    entropy_bound : Of one prior and one secret.
+
+    Examples
+    --------
+    >>> from skpuffer.information import InformationBound, largest_bound
+    >>> one = InformationBound(0.2, 0.1, 0.01, "betting", 100)
+    >>> other = InformationBound(0.3, 0.2, 0.02, "betting", 100)
+    >>> found = largest_bound([one, other])
+    >>> found.upper, round(found.gamma, 3)
+    (0.3, 0.03)
+    """
+    given = list(bounds)
+    if not given:
+        raise ValueError("The parameter 'bounds' must hold at least one bound.")
+    worst = max(given, key=lambda bound: bound.upper)
+    # one that only holds in the limit leaves all of them so
+    weakest = next((bound for bound in given if not bound.certified), worst)
+    return replace(
+        worst,
+        gamma=math.fsum(bound.gamma for bound in given),
+        method=weakest.method,
+        n_draws=min(bound.n_draws for bound in given),
     )
 
 

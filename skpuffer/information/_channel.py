@@ -3,20 +3,18 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from skpuffer.utils._checks import check_count, check_positive, noise_generator
-from skpuffer.utils._reading import floats
 from skpuffer.utils._types import Floats, Indices, RandomState
 
 from ._atoms import Atoms
 from ._banks import Bank
 from ._information import Information, SecretInformation
-from ._laws import GaussianLaw, NoiseLaw
+from ._laws import GaussianLaw, NoiseLike, noise_law
 from ._quadrature import two_point_information
 
 #: Entries of the largest arrays that are held at once.
@@ -28,61 +26,6 @@ _NOTHING = -600.0
 
 #: Stands for a probability of zero where its logarithm is taken.
 _LEAST = 1e-300
-
-
-@runtime_checkable
-class HasCovariance(Protocol):
-    """Gaussian noise of any kind, such as those of :mod:`skpuffer.noise`."""
-
-    def covariance_matrix(self, dim: int) -> Floats:
-        """Return the covariance of the noise in `dim` coordinates."""
-
-
-#: What a channel takes for its noise.
-NoiseLike = NoiseLaw | HasCovariance | ArrayLike
-
-
-def noise_law(noise: NoiseLike, dim: int) -> NoiseLaw:
-    """Return the law of a noise, and check that it has `dim` coordinates.
-
-    Parameters
-    ----------
-    noise : NoiseLaw, Gaussian noise of `skpuffer.noise`, or array-like of shape (d, d)
-        An array is the covariance of Gaussian noise.
-    dim : int
-
-    Returns
-    -------
-    NoiseLaw
-
-    Raises
-    ------
-    ValueError
-        If the noise has another number of coordinates.
-    """
-    law: Any = noise
-    if not hasattr(law, "kernel"):
-        if hasattr(law, "covariance_matrix"):
-            law = law.covariance_matrix(dim)
-        law = GaussianLaw(_stated_covariance(law))
-    if law.dim != dim:
-        raise ValueError(
-            f"The parameter 'noise' has {law.dim} coordinates but the outputs have "
-            f"{dim}. Pass noise of {dim} coordinates."
-        )
-    found: NoiseLaw = law
-    return found
-
-
-def _stated_covariance(noise: Any) -> Floats:
-    """Return noise that is said by its covariance, or say what else would do."""
-    array = floats(noise)
-    if array is None or array.ndim != 2 or array.shape[0] != array.shape[1]:
-        raise ValueError(
-            "The parameter 'noise' must be a covariance of shape (d, d), Gaussian "
-            "noise of skpuffer.noise, or a law such as GaussianLaw or ProductLaw."
-        )
-    return array
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
+from scipy.spatial.distance import cdist
 
 from skpuffer.utils._checks import check_covariance, check_positive
+from skpuffer.utils._reading import floats
 from skpuffer.utils._types import Floats, Indices
 
 from ._atoms import cells_along
@@ -19,6 +22,10 @@ _LEAST = 1e-13
 #: Rounding of a projection by each coordinate, as a share of the largest: what is more
 #: is seen through no noise.
 _ROUNDED = 2.0**-50
+
+#: Standard deviations of the noise from which on squares of outputs round off what
+#: tells near ones apart, and from which on their own last digits do.
+FAR, _FARTHEST = 2.0**14, 2.0**44
 
 
 class Kernel(Protocol):
@@ -195,16 +202,24 @@ class GaussianKernel:
         self.points = law.whitened(points - weights @ points)
         self.halves = (self.points**2).sum(axis=1) / 2
         self.weights = weights
+        farthest = float(np.abs(self.points).max(initial=0.0))
+        self.far = farthest > FAR
         # outputs tell the cell: atoms of other cells are ruled out
         self.cells = law.cells(points) if law.rank < law.dim else None
+        if farthest > _FARTHEST:
+            # next to no noise is taken for none: more leaks so, and never less
+            self.cells = np.arange(len(points))
         self.positive = self.cells is None
 
     def log_likelihood(self, index: Indices, normals: Floats) -> Floats:
         """Log densities of the outputs under each atom, up to a constant a row."""
         outputs = self.points[index] + normals[:, : self.rank]
-        # -|y - z|²/2 without |y|²/2, which is the same for all atoms
-        logs = outputs @ self.points.T
-        logs -= self.halves
+        if self.far:
+            logs = cdist(outputs, self.points, "sqeuclidean") / -2
+        else:
+            # -|y - z|²/2 without |y|²/2, which is the same for all atoms
+            logs = outputs @ self.points.T
+            logs -= self.halves
         if self.cells is not None:
             logs[self.cells[index][:, None] != self.cells] = -np.inf
         return np.asarray(logs)
@@ -221,9 +236,65 @@ class GaussianKernel:
         Log density of the Gaussian of the moments of the outputs, less that of the
         noise, but for a constant: both quadratic forms have the mean rank / 2.
         """
-        if self.cells is not None or not self.rank:
+        # far off, the quadratic forms are differences of large numbers
+        if self.cells is not None or self.far or not self.rank:
             return None
         noise = normals[:, : self.rank]
         outputs = self.points[index] + noise
         solved = cho_solve(self._surrogate, outputs.T).T
         return np.asarray(((noise**2).sum(1) - (outputs * solved).sum(1)) / 2)
+
+
+@runtime_checkable
+class HasCovariance(Protocol):
+    """Gaussian noise of any kind, such as those of :mod:`skpuffer.noise`."""
+
+    def covariance_matrix(self, dim: int) -> Floats:
+        """Return the covariance of the noise in `dim` coordinates."""
+
+
+#: What a channel takes for its noise.
+NoiseLike = NoiseLaw | HasCovariance | ArrayLike
+
+
+def noise_law(noise: NoiseLike, dim: int) -> NoiseLaw:
+    """Return the law of a noise, and check that it has `dim` coordinates.
+
+    Parameters
+    ----------
+    noise : NoiseLaw, Gaussian noise of `skpuffer.noise`, or array-like of shape (d, d)
+        An array is the covariance of Gaussian noise.
+    dim : int
+
+    Returns
+    -------
+    NoiseLaw
+
+    Raises
+    ------
+    ValueError
+        If the noise has another number of coordinates.
+    """
+    law: Any = noise
+    if not hasattr(law, "kernel"):
+        if hasattr(law, "covariance_matrix"):
+            law = law.covariance_matrix(dim)
+        law = GaussianLaw(_stated_covariance(law))
+    if law.dim != dim:
+        raise ValueError(
+            f"The parameter 'noise' has {law.dim} coordinates but the outputs have "
+            f"{dim}. Pass noise of {dim} coordinates."
+        )
+    found: NoiseLaw = law
+    return found
+
+
+def _stated_covariance(noise: Any) -> Floats:
+    """Return noise that is said by its covariance, or say what else would do."""
+    array = floats(noise)
+    if array is None or array.ndim != 2 or array.shape[0] != array.shape[1]:
+        raise ValueError(
+            "The parameter 'noise' must be a covariance of shape (d, d), Gaussian "
+            "noise of skpuffer.noise, or a law such as GaussianLaw or ProductLaw."
+        )
+    return array

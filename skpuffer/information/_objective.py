@@ -13,7 +13,7 @@ from ._laws import GaussianLaw
 from ._leakage import Leakage
 
 #: Most steps of a root search. After some by Newton's method it halves its bracket, for
-#: the leakage of a sample, whose slope is not known as well.
+#: the leakage of a sample, whose slope is not known as well. Without one it strides.
 _STEPS, _NEWTON = 100, 8
 
 #: Logarithm of the largest scale tried.
@@ -151,7 +151,8 @@ class Objective:
             bracketed = high - low < math.inf
             if bracketed and (count >= _NEWTON or not low < there < high):
                 there = (low + high) / 2
-            elif not low < there < high:
+            elif count >= _NEWTON or not low < there < high:
+                # where leakage is flat, what it lacks says nothing of how far to go
                 there = here + math.copysign(_STRIDE, excess)
             here = max(there, lowest)
         if best is None:

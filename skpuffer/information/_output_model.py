@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import cholesky, solve_triangular
+from scipy.spatial.distance import cdist
 
 from skpuffer.utils._checks import (
     check_count,
@@ -20,6 +21,7 @@ from skpuffer.utils._types import Floats, Indices
 
 from ._certification import InformationBound, density_bound
 from ._gaussian import log_det
+from ._laws import FAR
 
 __all__ = ["OutputModel"]
 
@@ -343,12 +345,18 @@ def _lengths(shape: Floats, rows: Floats) -> Floats:
 
 def _log_kernel(rows: Floats, atoms: Floats, log_weights: Floats) -> Floats:
     """Log of the weighted sum over atoms of exp(-|row - atom|² / 2), by chunks."""
-    shifts = log_weights - (atoms**2).sum(axis=1) / 2
-    result: Floats = -(rows**2).sum(axis=1) / 2
+    squares = (atoms**2).sum(axis=1)
+    # far off, squares round off what tells near ones apart
+    far = math.sqrt(squares.max()) > FAR
+    shifts = log_weights if far else log_weights - squares / 2
+    result: Floats = np.zeros(len(rows)) if far else -(rows**2).sum(axis=1) / 2
     size = max(1, _CHUNK // len(atoms))
     for start in range(0, len(rows), size):
         part = slice(start, start + size)
-        logits = rows[part] @ atoms.T
+        if far:
+            logits = cdist(rows[part], atoms, "sqeuclidean") / -2
+        else:
+            logits = rows[part] @ atoms.T
         logits += shifts
         peaks = logits.max(axis=1)
         # in place, as SciPy's own takes several times as long

@@ -201,13 +201,6 @@ def search_noise(
             "their prior and have memberships. Pass Atoms(..., memberships=...), or "
             "secret='dataset', which bounds every secret."
         )
-    kinds = STARTS if starts is None else tuple(starts)
-    if not kinds:
-        raise ValueError(
-            f"The parameter 'starts' must name at least one of {STARTS}, or be None."
-        )
-    for kind in kinds:
-        check_option(STARTS, starts=kind)
     if secret == "columns_given_others" and family != "scale":
         raise ValueError(
             "The parameter 'family' must be 'scale' for secret='columns_given_others', "
@@ -394,8 +387,8 @@ def _without_noise(bare: Leakage) -> FoundNoise:
 
 
 def _joint_covariance(priors: Sequence[Atoms]) -> Floats:
-    """A covariance for all priors: the one that is largest in trace."""
-    return max((a.covariance for a in priors), key=np.trace)
+    """A covariance for all priors, none of whose directions it lacks: their mean."""
+    return np.asarray(np.mean([a.covariance for a in priors], axis=0))
 
 
 def _varying(priors: Sequence[Atoms]) -> Booleans:

@@ -22,6 +22,7 @@ from skpuffer.information import (
     certify_scale,
     density_bound,
     entropy_bound,
+    largest_bound,
     log_det,
     mean_lower_bound,
     mean_upper_bound,
@@ -206,6 +207,42 @@ def test_tries_share_the_probability_of_failure():
     assert sum(shares) < 0.05
 
 
+def test_the_largest_of_several_bounds():
+    bounds = [
+        InformationBound(0.2, 0.15, 0.01, "betting", 500),
+        InformationBound(0.3, 0.1, 0.02, "betting", 400),
+    ]
+    found = largest_bound(bounds)
+    assert (found.upper, found.estimate, found.n_draws) == (0.3, 0.1, 400)
+    assert found.gamma == pytest.approx(0.03)
+    assert found.certified
+    weak = InformationBound(0.1, 0.1, 0.01, "asymptotic", 400)
+    assert not largest_bound([*bounds, weak]).certified
+    with pytest.raises(ValueError, match="'bounds'"):
+        largest_bound([])
+
+
+def test_noise_for_several_priors_is_certified_for_each():
+    """Each takes its share of what may fail."""
+    rng, names = np.random.default_rng(24), (SIGN, {**SIGN, "weights": [0.3, 0.7]})
+
+    def bound(scale, gamma):
+        return largest_bound(
+            bound_of(
+                {**case, "noise_covariance": [[scale**2]]}, 4000, rng, gamma=gamma / 2
+            )
+            for case in names
+        )
+
+    scale, found = retry_scale(bound, 0.5, 0.4, 0.05)
+    assert found.upper <= 0.4
+    for case in names:
+        atoms = information.Atoms(case["atoms"], case["weights"])
+        channel = information.MixtureChannel(atoms, [[scale**2]])
+        bank = information.Bank.quadrature(atoms)
+        assert 0.3 < channel.information(bank).value <= 0.4
+
+
 def test_nothing_is_released_where_nothing_passes():
     with pytest.raises(UncertifiedError, match="'scales'.*larger"):
         certify_scale(linear_bound(1.0), [1, 2], 0.01, gamma=0.05)
@@ -280,6 +317,26 @@ def test_a_model_of_the_output_on_a_bimodal_prior(size):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("case", [SIGN, FOUR])
+def test_the_model_of_few_points_misses_as_rarely_as_stated(case, n_trials):
+    n, rng = n_trials(400, least=40), np.random.default_rng(22)
+    atoms, noise = np.array(case["atoms"], float), case["noise_covariance"]
+
+    def outputs(count):
+        return atoms[rng.choice(len(atoms), size=count, p=case["weights"])]
+
+    misses = controls = 0
+    for _ in range(n):
+        model = OutputModel.fit(outputs(200), noise)
+        found = model.bound(outputs(500), gamma=0.05, rng=rng, n_noise=2)
+        misses += found.upper < case["information"]
+        controls += found.estimate < case["information"]
+    most = binom.isf(1e-3, n, 0.05)
+    # the control: the mean alone is below the truth too often for that
+    assert misses <= most < controls
+
+
+@pytest.mark.slow
 def test_the_model_misses_as_rarely_as_stated(n_trials):
     case, rng = ORACLES["bimodal"], np.random.default_rng(9)
     n, noise = n_trials(400, least=40), waterfill([[9.25]], case["budget"])
@@ -336,6 +393,20 @@ def test_losses_are_the_ratio_of_two_densities():
     expected = multivariate_normal(np.zeros(2), noise).logpdf(shifts)
     expected -= np.log(0.8 * mixture + 0.2 * wide)
     assert_allclose(model.log_ratios(outputs, shifts), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("far", [1e3, 1e7, 1e10])
+def test_losses_of_outputs_far_from_each_other(far):
+    """As those of the near ones alone, but for what the others weigh."""
+    rng, noise = np.random.default_rng(23), [[1.0]]
+    near = rng.normal(0, 2, size=(20, 1))
+    model = OutputModel.fit(np.vstack([near, near + far]), noise)
+    outputs, shifts = near[:5] + far, rng.normal(size=(5, 1))
+    y = (outputs + shifts)[:, None] - (near + far)
+    kernels = np.exp(-(y**2).sum(axis=2) / 2)
+    expected = -(shifts[:, 0] ** 2) / 2 - np.log(0.95 * kernels.mean(axis=1) / 2)
+    # the wide part adds next to nothing
+    assert_allclose(model.log_ratios(outputs, shifts), expected, rtol=2e-2 / far**0.25)
 
 
 def test_the_floor_of_a_model_is_that_of_its_bound():

@@ -18,6 +18,7 @@ from skpuffer.information import (
     closed_form,
     compose_exact,
     entropy_bound,
+    posterior_success,
     waterfill,
 )
 from skpuffer.noise import (
@@ -350,6 +351,36 @@ def test_off_a_slanted_noise_far_from_the_origin_all_is_told():
     assert channel.log_det == math.inf
 
 
+@pytest.mark.parametrize("turn", [0.0, 0.7])
+@pytest.mark.parametrize("far", [1e3, 1e6, 1e9, 1e12])
+def test_near_outputs_are_told_apart_as_well_far_away(far, turn):
+    """Squares of large numbers would round off what tells near ones apart."""
+    points = np.array([[0.0, 0.0], [0.0, 2.0], [far, 0.0], [far, 2.0]])
+    rotation = [[math.cos(turn), -math.sin(turn)], [math.sin(turn), math.cos(turn)]]
+    atoms = Atoms(points @ np.transpose(rotation), None, [[0], [1], [0], [1]])
+    channel = MixtureChannel(atoms, np.eye(2))
+    bit = exactly(priors.signs(), 1.0)
+    bank = Bank.quadrature(atoms)
+    for estimator in ("divergence", "log_ratio", "entropy"):
+        told = channel.information(bank, estimator).value
+        assert told == pytest.approx(math.log(2) + bit, abs=2e-4)
+    assert channel.secrets(bank).values == pytest.approx([bit], abs=2e-4)
+    # and so is what a certificate reads
+    draws = Bank.iid(atoms, 4000, np.random.default_rng(0))
+    left = channel.information(draws).entropies
+    bound = entropy_bound(left, atoms.entropy, 4, gamma=0.05)
+    assert math.log(2) + bit < bound.upper < math.log(2) + bit + 0.03
+    assert channel.estimate(0).value == pytest.approx(math.log(2) + bit, rel=0.01)
+
+
+def test_where_noise_is_lost_in_the_last_digit_all_is_told():
+    atoms = Atoms([[0.0], [1e15], [1e15 + 1.0]])
+    channel = MixtureChannel(atoms, [[1.0]])
+    assert channel.information(Bank.quadrature(atoms)).value == pytest.approx(
+        math.log(3)
+    )
+
+
 def test_noise_families_of_the_package():
     atoms = priors.four()
     bank = Bank.quadrature(atoms)
@@ -525,3 +556,46 @@ def test_questions_without_an_answer():
         channel.information(bank, "best")
     with pytest.raises(ValueError, match="equal weights"):
         MixtureChannel(priors.bernoulli(), [[1.0]]).leave_one_out(bank)
+
+
+# -- two values of a secret ------------------------------------------------------------
+
+
+def test_a_pair_of_values_has_even_odds():
+    atoms = Atoms(
+        np.arange(5.0)[:, None], [0.1, 0.2, 0.3, 0.15, 0.25], [[0], [1], [2], [0], [1]]
+    )
+    pair = atoms.between(0, 0, 1)
+    assert pair.points.ravel().tolist() == [0.0, 1.0, 3.0, 4.0]
+    assert pair.secret_probabilities(0) == pytest.approx([0.5, 0.5])
+    assert pair.prior == pytest.approx([0.2, 0.2 / 0.9, 0.3, 0.25 / 0.9])
+    # the other way round it is the same question
+    bank, other = Bank.quadrature(pair), atoms.between(0, 1, 0)
+    told = [
+        MixtureChannel(a, [[2.0]]).secrets(b).values[0]
+        for a, b in ((pair, bank), (other, Bank.quadrature(other)))
+    ]
+    assert told[0] == pytest.approx(told[1], rel=1e-9)
+    assert 0 < told[0] < math.log(2)
+
+
+@given(small_priors(), covariances())
+@few
+def test_a_pair_is_told_apart_no_better_than_its_information_allows(atoms, noise):
+    codes = np.unique(atoms.memberships[:, 0], return_inverse=True)[1]
+    if codes.max() == 0:
+        return
+    atoms = Atoms(atoms.points, atoms.prior, codes[:, None])
+    pair = atoms.between(0, 0, 1)
+    found = MixtureChannel(pair, noise).secrets(Bank.quadrature(pair))
+    allowed = posterior_success(float(found.values[0]), 0.5)
+    assert found.bayes_success[0] <= allowed + 1e-6
+    assert found.prior_success == pytest.approx([0.5])
+
+
+@pytest.mark.parametrize("first, second", [(0, 0), (0, 2), (-1, 1)])
+def test_pairs_that_are_none(first, second):
+    with pytest.raises(ValueError, match="'first' and 'second'"):
+        priors.four().between(0, first, second)
+    with pytest.raises(ValueError, match="memberships"):
+        priors.signs().between(0, 0, 1)

@@ -337,6 +337,36 @@ def test_several_priors():
     assert found.power >= max(search_noise(a, 0.3).power for a in (second,))
 
 
+def test_priors_that_vary_along_other_directions():
+    """Noise along a direction that one of them lacks costs what the other asks for."""
+    across, along = Atoms([[0, 0], [2, 0]]), Atoms([[0, 0], [0, 2]])
+    for family in ("scale", "full"):
+        found = search_noise([across, along], 0.3, family=family)
+        alone = search_noise(across, 0.3).power
+        assert found.power == pytest.approx(2 * alone, rel=1e-3)
+
+
+def test_a_pair_of_values_of_a_secret():
+    """Under each pair's own prior, and so for the pair that is told apart best."""
+    points, codes = [[0.0], [1.0], [3.0], [4.0]], [[0], [1], [2], [2]]
+    atoms = Atoms(points, [0.1, 0.4, 0.3, 0.2], codes)
+    pairs = [atoms.between(0, a, b) for a, b in ((0, 1), (0, 2), (1, 2))]
+    found = search_noise(pairs, 0.1, secret="columns")
+
+    def told(scale):
+        return [
+            MixtureChannel(pair, found.covariance * scale**2)
+            .secrets(Bank.quadrature(pair))
+            .values[0]
+            for pair in pairs
+        ]
+
+    assert max(told(1.0)) == pytest.approx(0.1, rel=1e-5)
+    assert np.argmax(told(1.0)) == 1
+    # the control: with less noise the budget is broken
+    assert max(told(0.7)) > 0.15
+
+
 def test_no_noise_where_the_budget_allows_for_everything():
     found = search_noise(priors.rectangle(), 1.4)
     assert found.power == 0 and found.at_floor
@@ -348,6 +378,17 @@ def test_no_noise_where_the_budget_allows_for_everything():
     assert search_noise(rare, 0.1, max_secret_leakage=5.0).power == 0
     sample = Atoms(np.arange(5.0)[:, None])
     assert search_noise(sample, 2.0, sampled=True).power > 0
+
+
+def test_a_limit_of_single_values_is_found_far_away():
+    """Of an outlier it stays what it is until the noise reaches as far."""
+    atoms = Atoms([[-1.0], [1.0], [1e6]], [0.49, 0.49, 0.02])
+    limit = 0.99 * math.log(50)
+    free = search_noise(atoms, 0.1).covariance[0, 0]
+    found = search_noise(atoms, 0.1, max_secret_leakage=limit)
+    assert found.covariance[0, 0] > 100 * free
+    leaks = MixtureChannel(atoms, found.law).atom_leakage(Bank.quadrature(atoms))
+    assert leaks.max() == pytest.approx(limit, rel=1e-3)
 
 
 def test_record_budget_that_needs_no_noise():

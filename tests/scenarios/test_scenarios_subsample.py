@@ -475,12 +475,14 @@ def test_what_is_run_is_one_of_the_tables_accounted_for(kind):
     X, y = kind(POOL), LABEL
     of = model().set_params(random_state=5)
     clone(of).fit(X, y)
-    simulated, run = Counted.tables[:8], Counted.tables[8:]
+    # the first one twice, to see that it is a function of the table
+    simulated, run = Counted.tables[:8], Counted.tables[9:]
+    assert Counted.tables[8] == simulated[0]
     assert len(run) == 1 and run[0] in simulated
     assert all(table.startswith("20 records") for table in simulated)  # of forty
     for seed in range(20):
         clone(of).set_params(random_state=seed).fit(X, y)
-    run = Counted.tables[9:]
+    run = Counted.tables[10:]
     assert len(run) == 20 and set(run) <= set(simulated)
     assert len(set(run)) > 3
 
@@ -565,7 +567,7 @@ def test_a_search_over_budgets_runs_the_subsets_once():
         of, {"accountant__budget": [0.1, 1.0]}, cv=KFold(3), error_score="raise"
     ).fit(POOL, LABEL)
     # of each fold, and of the whole table; and a run for each fit
-    assert len(Counted.tables) == 4 * 8 + 3 * 2 + 1
+    assert len(Counted.tables) == 4 * 9 + 3 * 2 + 1
     assert search.best_estimator_.certificate_.mutual_information in (0.1, 1.0)
     copy = clone(of)
     assert copy.get_params()["scenario__n_subsets"] == 8
@@ -583,10 +585,11 @@ def test_other_pools_and_subsets_are_run_anew():
         clone(of).set_params(**changes).fit(X, y)
         return len(Counted.tables) - before - 1
 
-    assert [fits(), fits(), fits(POOL + 0)] == [8, 0, 0]
-    assert [fits(POOL + 1e-9), fits(POOL, 1 - LABEL)] == [8, 8]
-    assert fits(scenario__random_state=1) == fits(scenario__size=10) == 8
-    assert fits(scenario__n_subsets=5) == 5
+    # each, and one of them again
+    assert [fits(), fits(), fits(POOL + 0)] == [9, 0, 0]
+    assert [fits(POOL + 1e-9), fits(POOL, 1 - LABEL)] == [9, 9]
+    assert fits(scenario__random_state=1) == fits(scenario__size=10) == 9
+    assert fits(scenario__n_subsets=5) == 6
     # secrets are read off the same runs
     assert fits(scenario__secret="record") == 0
 
@@ -601,7 +604,7 @@ def test_frames_with_public_preprocessing():
         Counted.tables.clear()
         MEMORY.clear()
         clone(wrapped).fit(frame, pd.Series(LABEL, name="label"))
-        assert len(Counted.tables) == 9 and Counted.tables[-1] in Counted.tables[:8]
+        assert len(Counted.tables) == 10 and Counted.tables[-1] in Counted.tables[:8]
 
 
 def test_no_rows_are_kept():
@@ -634,7 +637,7 @@ def test_a_progress_bar_is_shown_to_who_asks(capsys):
     assert capsys.readouterr().err == ""
     MEMORY.clear()
     model().set_params(scenario__verbose=True).fit(POOL, LABEL)
-    assert "8/8" in capsys.readouterr().err
+    assert "9/9" in capsys.readouterr().err
 
 
 # -- a pool that is given --------------------------------------------------------------
@@ -645,7 +648,7 @@ def test_a_table_that_somebody_drew_of_a_public_pool(prior):
     size = 39 if prior == "enumerated" else 20
     scenario = SubsampleScenario((POOL, LABEL), size, prior=prior, n_subsets=8)
     fitted = model(scenario, random_state=0).fit(POOL[:size], LABEL[:size])
-    assert len(Counted.tables) == (40 if prior == "enumerated" else 8) + 1
+    assert len(Counted.tables) == (41 if prior == "enumerated" else 8) + 1
     # what was given is run, all of it
     assert Counted.tables[-1] == mark(POOL[:size])
     assert "the pool is public" in str(fitted.certificate_)
@@ -777,6 +780,28 @@ def test_outputs_must_be_finite_and_of_one_length(query, words):
     short = QueryRelease(query=mean, dim=2, n_records=3, context=context)
     with pytest.raises(ScenarioError, match="length"):
         bound.fact(OutputSamples, short)
+
+
+class Chance(LogisticRegression):
+    """A model that tosses coins nobody seeded."""
+
+    def fit(self, X, y, sample_weight=None):
+        super().fit(X, y, sample_weight)
+        self.coef_ = self.coef_ + np.random.default_rng().normal(size=self.coef_.shape)
+        return self
+
+
+def test_a_query_of_chance_is_no_function_of_the_table():
+    for prior, size in (("design", 0.5), ("enumerated", 39)):
+        of = model(
+            SubsampleScenario(size=size, prior=prior, n_subsets=8), estimator=Chance()
+        )
+        with pytest.raises(ScenarioError, match="same subset again.*seed the query"):
+            of.fit(POOL, LABEL)
+        assert not hasattr(of, "certificate_")
+    # drawn with the table it is one more thing that is drawn
+    sampled = SubsampleScenario(prior="sampled", n_subsets=8)
+    assert model(sampled, estimator=Chance()).fit(POOL, LABEL)
 
 
 def test_fitted_arrays_must_be_of_one_shape():

@@ -14,6 +14,7 @@ from skpuffer.information import (
     InformationBound,
     MixtureChannel,
     entropy_bound,
+    largest_bound,
 )
 from skpuffer.information._laws import NoiseLaw
 
@@ -163,7 +164,7 @@ class ExactPrior:
                 method=method,
             )
             found.append(bound)
-        return max(found, key=lambda bound: bound.upper)
+        return largest_bound(found)
 
     def aimed(
         self,

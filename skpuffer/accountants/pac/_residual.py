@@ -132,7 +132,7 @@ class ResidualPAC(_InformationAccountant):
     with a tenth of what may fail; noise that could be left out is refused.
 
     Where the bound by the covariance asks for less noise than a certificate by draws,
-    that is taken, and holds for certain.
+    or draws certify none, that is taken, and holds for certain.
 
     A trained decoder certifies nothing: a weak one makes any release look private.
 
@@ -322,6 +322,9 @@ class ResidualPAC(_InformationAccountant):
         """Refuse a budget about single secrets that asks for no noise."""
         if not outputs.by_column or self.allow_no_noise:
             return
+        # the least noise that was tried may still be what keeps it
+        if ExactPrior(outputs.atoms, by_column=True).bare() > float(self.budget):
+            return
         raise UnsupportedError(
             f"The parameter 'budget' ({float(self.budget):g} nats) about each "
             f"{outputs.fact.secret.removesuffix('s')} by itself is kept without any "
@@ -358,33 +361,43 @@ class ResidualPAC(_InformationAccountant):
         try:
             scale, _ = retry_scale(fresh, aimed, budget, gamma)
         except UncertifiedError:
-            raise UncertifiedError(
-                f"No noise is certified to keep the parameter 'budget' ({budget:g} "
-                f"nats) on the release {outputs.release.name!r} by {n} draws. Raise "
-                "'n_draws' or the budget."
-            ) from None
+            certain = self._waterfilled(outputs)
+            if certain is None:
+                raise UncertifiedError(
+                    f"No noise is certified to keep the parameter 'budget' ({budget:g} "
+                    f"nats) on the release {outputs.release.name!r} by {n} draws. "
+                    "Raise 'n_draws' or the budget."
+                ) from None
+            return certain
         noise = noise.with_scale(scale * np.asarray(noise.scale))
-        covariance = law.scaled(scale).covariance
-        deterministic = self._waterfilled(covariance, outputs)
-        if deterministic is not None:
-            return deterministic
+        if not outputs.by_column:
+            certain = self._waterfilled(outputs, law.scaled(scale).covariance)
+            if certain is not None:
+                return certain
         return noise, self._stated(tried[-1])
 
     def _waterfilled(
-        self, covariance: Floats, outputs: Outputs
+        self, outputs: Outputs, covariance: Floats | None = None
     ) -> tuple[Noise, Bounded] | None:
-        """Noise by the covariance alone, where it costs no more."""
-        if outputs.by_column or self.max_secret_leakage is not None:
+        """Noise by the covariance alone, where it costs no more than some other."""
+        # of another kind of noise, or a limit that is an estimate, it says nothing
+        if self.noise != "gaussian" or self.max_secret_leakage is not None:
             return None
-        cost = self._cost(outputs)
-        weight = np.eye(len(covariance)) if cost is None else cost
         filled = waterfill(outputs.spread, float(self.budget))
-        if float(np.sum(weight * filled)) > float(np.sum(weight * covariance)):
-            return None
+        if covariance is not None:
+            cost = self._cost(outputs)
+            weight = np.eye(len(covariance)) if cost is None else cost
+            if float(np.sum(weight * filled)) > float(np.sum(weight * covariance)):
+                return None
         noise = outputs.noise(filled)
-        prior = ExactPrior(outputs.atoms, by_column=False)
+        prior = ExactPrior(outputs.atoms, outputs.by_column)
         leaks = prior.by_covariance(outputs.law_of(noise))
-        return noise, Bounded(information=leaks, how=_WATERFILL, source=_SOURCE)
+        # what bounds the whole table bounds each record of it
+        table = leaks if outputs.by_column else None
+        bounded = Bounded(
+            information=leaks, table=table, how=_WATERFILL, source=_SOURCE
+        )
+        return noise, bounded
 
     def _without_noise(self, prior: ExactPrior) -> Bounded:
         return Bounded(

@@ -1,5 +1,6 @@
 """What follows for a query's output where the table is a random subset of a pool."""
 
+import itertools
 import math
 from collections.abc import Iterator
 from functools import cached_property
@@ -184,15 +185,21 @@ class BoundSubsample(BoundScenario):
     def _outputs(self, release: Any, masks: Masks, remember: bool = True) -> Floats:
         """The query on subsets, of shape (n_subsets, dim)."""
         scenario = self.scenario
+        # of all tables that there are nothing is known but by a function of them
+        again = 0 if scenario.prior == "sampled" else 1
+        n_runs = len(masks) + again
 
         def tables() -> Iterator[tuple[str, Any, Any]]:
-            for i, mask in enumerate(masks):
-                what = f"a subset of the pool ({i + 1} of {len(masks)}; {_REMEDY})"
+            for i, mask in enumerate(itertools.chain(masks, masks[:again])):
+                what = f"a subset of the pool ({i + 1} of {n_runs}; {_REMEDY})"
                 yield what, *_taken(self.X, self.y, mask)
 
         def find() -> Floats:
             options = {"n_jobs": scenario.n_jobs, "verbose": scenario.verbose}
-            return run_tables(release, tables(), len(masks), **options)
+            found = run_tables(release, tables(), n_runs, **options)
+            if again:
+                _refuse_chance(release, found[0], found[-1])
+            return found[: len(masks)]
 
         if not remember:
             return find()
@@ -263,7 +270,8 @@ class BoundSubsample(BoundScenario):
         }[scenario.prior]
         known = (
             "the attacker is assumed to know the pool, the table given to fit: its "
-            "rows are not protected, only who of it was drawn"
+            "rows are not protected, only who of it was drawn, and the size of the "
+            "noise tells of them"
         )
         if not scenario.draws_from_pool:
             known = (
@@ -294,6 +302,19 @@ class BoundSubsample(BoundScenario):
         """Short name of what is secret, by what it is of each subset."""
         codes = self._memberships(self._subsets[0], None)
         return str(joblib.hash(codes, hash_name="sha1"))[:8]
+
+
+def _refuse_chance(release: QueryRelease, first: Floats, second: Floats) -> None:
+    """Refuse a query that is another on one and the same table."""
+    # threads may add up in any order: that much is no chance
+    if np.allclose(first, second, rtol=1e-6, atol=1e-9 * np.abs(first).max(initial=0)):
+        return
+    raise ScenarioError(
+        f"The release {release.name!r} is another vector when it is run on the same "
+        "subset again, so that the outputs of all subsets say nothing of the next run: "
+        "seed the query ('random_state' of its model), or use prior='sampled', where "
+        "chance in the query is one more thing that is drawn."
+    )
 
 
 def _taken(X: Any, y: Any, mask: Any) -> tuple[Any, Any]:

@@ -83,7 +83,9 @@ class SubsampleScenario(Scenario):
     the subset, or the expected one where records are drawn independently.
 
     Subsets are run once in a process for all budgets: outputs are remembered by what
-    pool, subsets and query are, wherever that can be told.
+    pool, subsets and query are, wherever that can be told. By design, and where all
+    subsets are gone through, the first is run twice: a query that is another vector
+    then is refused.
 
     References
     ----------
