@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from skpuffer.utils._entropy import spawned
+
 from ._optimiser import OptimiserRun
 
 if TYPE_CHECKING:
@@ -127,7 +129,7 @@ def train(
     _check(gradients, release, noise, initial)
     # Streams of their own: how much one of them is read depends on settings, and must
     # not shift the others.
-    start_rng, batch_rng, noise_rng = rng.spawn(3)
+    start_rng, batch_rng, noise_rng = spawned(rng, 3)
     if initial is None:
         initial = gradients.initial(start_rng)
     # post-processing: it sees nothing but noisy sums

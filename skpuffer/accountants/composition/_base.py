@@ -175,7 +175,9 @@ class _CompositionAccountant(_AdditiveAccountant):
             # exact for mixtures too, whose noise is not in proportion to their shifts
             gain = self._scale_of_any_record(steps) / scale
             certificate = replace_fields(certificate, noise_gain=gain)
-        return Calibration(noise, certificate)
+        # of a query: not of many steps, nor of a number of records known by its law
+        alone = type(steps.release) is QueryRelease and steps.law is None
+        return Calibration(noise, certificate, by_sensitivity=alone)
 
     def _scale_of_any_record(self, steps: StepsOfRelease) -> float:
         """Scale of the least noise if a record that differs may become any other."""
