@@ -34,7 +34,7 @@ from skpuffer.noise._on_grid import (
     noise_grid,
     with_room_for_grid,
 )
-from skpuffer.releases import PublicContext, QueryRelease
+from skpuffer.releases import GradientRelease, PublicContext, QueryRelease
 from skpuffer.scenarios import BoundScenario, RecordScenario, Scenario
 from skpuffer.schema import Schema
 from skpuffer.utils._checks import noise_generator
@@ -106,6 +106,13 @@ ON_GRID = (
     "system's: the last digits tell no more than the rest"
 )
 
+#: The same of sums of gradients, of which there are too many for exact draws.
+SUMS_ON_GRID = (
+    "sums of gradients and their noise are rounded to a public grid; the noise is drawn in "
+    "floating point, of bits that a stream cipher (ChaCha20) makes of the operating "
+    "system's, and has its distribution up to rounding errors, far below a step of the grid"
+)
+
 #: What the grid rests on, where noise pays for it.
 ROUNDED_SUMS = (
     "rounding errors of the exact value are taken to be below half of a step of the grid, "
@@ -133,6 +140,15 @@ UNTOUCHED_ROWS = (
 
 #: Attributes that hold the parameters an earlier fit released, for a warm start.
 RELEASED = ("_released",)
+
+#: Parameters of a model of which a certificate says that rounding is covered.
+_MANY_PARAMETERS = 2**20
+
+# By the very type: another kind of release is executed in its own way.
+_EXECUTED_ON_GRID: dict[type, str] = {
+    QueryRelease: ON_GRID,
+    GradientRelease: SUMS_ON_GRID,
+}
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -793,25 +809,35 @@ def on_grid(
         What the last digits of what is released tell.
     """
     noise, certificate = calibration.noise, calibration.certificate
-    if not isinstance(release, QueryRelease) or not draws_exactly(noise, rng):
+    statement = _EXECUTED_ON_GRID.get(type(release))
+    if statement is None or not draws_exactly(noise, rng):
+        return calibration, FLOATING_POINT
+    # of updates, what the noise is added to is made of the table and of the iterate
+    if getattr(release, "noise_position", None) == "update":
         return calibration, FLOATING_POINT
     if noise_grid(noise, release.n_records, integer=release.is_integer) is None:
         return calibration, FLOATING_POINT
     # integers are on the grid already
     if release.is_integer:
-        return calibration, ON_GRID
-    if calibration.by_sensitivity and release.dim and certificate.sensitivity:
+        return calibration, statement
+    # The engine makes the room in a run, as it knows how many parameters there are.
+    trained = type(release) is GradientRelease
+    dim = _MANY_PARAMETERS if trained else release.dim
+    larger = None
+    if calibration.by_sensitivity and dim and certificate.sensitivity:
         larger = with_room_for_grid(
             noise,
             release.n_records,
             certificate.sensitivity,
             certificate.norm,
-            release.dim,
+            dim,
             release.unit_array,
         )
-        if larger is not None:
-            return replace(calibration, noise=larger), f"{ON_GRID}; {ROUNDED_SUMS}"
-    return calibration, f"{ON_GRID}; {NO_ROOM}"
+    if larger is None:
+        return calibration, f"{statement}; {NO_ROOM}"
+    if not trained:
+        calibration = replace(calibration, noise=larger)
+    return calibration, f"{statement}; {ROUNDED_SUMS}"
 
 
 def announce_gain(
