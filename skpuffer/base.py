@@ -101,22 +101,22 @@ FLOATING_POINT = (
 
 #: What a certificate says of noise that is drawn exactly, in whole steps of a grid.
 ON_GRID = (
-    "what is released is rounded to a public grid, and the noise is drawn from its exact "
-    "distribution there, of bits that a stream cipher (ChaCha20) makes of the operating "
-    "system's: the last digits tell no more than the rest"
+    "what is released is rounded to a public grid, and the noise is drawn from its "
+    "exact distribution there, of bits that a stream cipher (ChaCha20) makes of the "
+    "operating system's: the last digits tell no more than the rest"
 )
 
 #: The same of sums of gradients, of which there are too many for exact draws.
 SUMS_ON_GRID = (
-    "sums of gradients and their noise are rounded to a public grid; the noise is drawn in "
-    "floating point, of bits that a stream cipher (ChaCha20) makes of the operating "
-    "system's, and has its distribution up to rounding errors, far below a step of the grid"
+    "sums of gradients and their noise are rounded to a public grid; the noise is "
+    "drawn in floating point, of bits that a stream cipher (ChaCha20) makes of the operating "
+    "system's, and has its distribution up to rounding errors, far below a step of it"
 )
 
 #: What the grid rests on, where noise pays for it.
 ROUNDED_SUMS = (
-    "rounding errors of the exact value are taken to be below half of a step of the grid, "
-    "and the noise covers them"
+    "rounding errors of the exact value are taken to be below half of a step of the "
+    "grid, and the noise covers them"
 )
 
 #: The same where what it would cost is not known.

@@ -1,11 +1,11 @@
 """Exact draws of noise, rounded to a grid: no digit of them depends on a float.
 
-The usual samplers return floating-point numbers that are neither the real numbers of the
-theorems nor evenly spread, and what is released may be recognised by its last digits
-(Mironov 2012). Here a draw is an integer part and the bits of a uniform fraction, as many
-as are asked for; every decision on the way is one between such fractions, and so exact.
-Hand-written, as the samplers of NumPy and SciPy end in floats, and exact ones that are
-packaged draw one value at a time.
+The usual samplers return floating-point numbers that are neither the real numbers of
+the theorems nor evenly spread, and what is released may be recognised by its last
+digits (Mironov 2012). Here a draw is an integer part and the bits of a uniform
+fraction, as many as are asked for; every decision on the way is one between such
+fractions, and so exact. Hand-written, as the samplers of NumPy and SciPy end in floats,
+and exact ones that are packaged draw one value at a time.
 
 References
 ----------
@@ -60,8 +60,8 @@ def _exp_minus(
 
     A run ``x > u1 > u2 > ...`` of uniform numbers has length n or more with chance
     ``x**n / n!``, and its length is even with chance exp(-x). With `thinned`, which
-    draws coins of chances p for the positions it is given, a run goes on only while those
-    fall true as well: the chance is exp(-p x).
+    draws coins of chances p for the positions it is given, a run goes on only while
+    those fall true as well: the chance is exp(-p x).
     """
     even = np.ones(at.size, dtype=bool)
     running, last = np.arange(at.size), at
@@ -91,10 +91,8 @@ def exact_exponential(n: int, rng: np.random.Generator) -> tuple[Indices, np.nda
     words : ndarray of shape (n,) of uint64
         First bits of the fractions, whose other bits are independent and uniform.
 
-    Notes
-    -----
-    A uniform fraction x is kept with chance exp(-x), and each one that is not counts for
-    the integer part (von Neumann 1951).
+    Notes ----- A uniform fraction x is kept with chance exp(-x), and each one that is
+    not counts for the integer part (von Neumann 1951).
     """
     whole = np.zeros(n, dtype=np.int64)
     words = np.zeros(n, dtype=np.uint64)
@@ -172,8 +170,8 @@ def _all_half(counts: Indices, rng: np.random.Generator) -> np.ndarray:
 def _fraction_kept(k: Indices, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Coins of chance exp(-x (2 k + x) / 2): k + 1 of chance exp(-x p), all true.
 
-    With ``p = (2 k + x) / (2 k + 2)``: of so many faces the first 2 k are true, the next
-    one is true where another uniform number is below x, and the last is not.
+    With ``p = (2 k + x) / (2 k + 2)``: of so many faces the first 2 k are true, the
+    next one is true where another uniform number is below x, and the last is not.
     """
     kept = np.ones(k.size, dtype=bool)
     left, remaining = np.arange(k.size), k + 1

@@ -1,13 +1,14 @@
-"""What leaves is on a public grid: exact values, noise and their sum are multiples of it.
+"""What leaves is on a public grid: exact values, noise and their sum are on it.
 
 Let x be a multiple of the grid g, and N noise as theorems have it, a real number. Then
-``x + g round(N / g)`` is ``x + N`` rounded to the grid: it is made of ``x + N`` alone, and
-so keeps every promise that ``x + N`` does. What is left to do is to draw ``round(N / g)``
-from its own distribution, which needs no real number, and to pay for the rounding of x.
+``x + g round(N / g)`` is ``x + N`` rounded to the grid: it is made of ``x + N`` alone,
+and so keeps every promise that ``x + N`` does. What is left to do is to draw ``round(N
+/ g)`` from its own distribution, which needs no real number, and to pay for the
+rounding of x.
 
-Mironov (2012) tells two tables apart by the last digits of a release whose noise is drawn
-in floating point: most numbers cannot be reached from one of them. Here the same ones can
-be reached from both.
+Mironov (2012) tells two tables apart by the last digits of a release whose noise is
+drawn in floating point: most numbers cannot be reached from one of them. Here the same
+ones can be reached from both.
 """
 
 import math
@@ -34,11 +35,12 @@ __all__ = [
     "with_room_for_grid",
 ]
 
-#: Steps of a grid in one unit of scale, as a power of two: of small tables, and at least.
+#: Steps of a grid in one unit of scale, as a power of two: of small tables, and at
+#: least.
 _BITS, _LEAST_BITS = 30, 10
 
-#: Records, as a power of two, from which on a grid becomes coarser with their number: so
-#: much rounding may add to a sum of them.
+#: Records, as a power of two, from which on a grid becomes coarser with their number:
+#: so much rounding may add to a sum of them.
 _FEW_RECORDS = 16
 
 #: What the grid may add to noise; beyond, nothing is rounded.

@@ -438,8 +438,9 @@ def noise_generator(
     ----------
     random_state : int, RandomState, Generator or None
         None draws from a stream cipher under a key of the operating system, which
-        nobody can predict or recover. NumPy's global state is never used, as scikit-learn's `check_random_state` would: a call to
-        ``np.random.seed`` anywhere in the process would make the noise predictable.
+        nobody can predict or recover. NumPy's global state is never used, as
+        scikit-learn's `check_random_state` would: a call to ``np.random.seed`` anywhere
+        in the process would make the noise predictable.
 
     Returns
     -------

@@ -1,9 +1,9 @@
 """Bits that nobody can predict: what noise and secret draws are made of.
 
-NumPy's own generators are fast and not secret: from a few hundred draws their state, and
-with it all noise of the process, can be found. The generator here is the stream cipher
-ChaCha of twenty rounds (RFC 8439), of randomgen, under a key of 256 bits of the operating
-system.
+NumPy's own generators are fast and not secret: from a few hundred draws their state,
+and with it all noise of the process, can be found. The generator here is the stream
+cipher ChaCha of twenty rounds (RFC 8439), of randomgen, under a key of 256 bits of the
+operating system.
 """
 
 import secrets

@@ -211,8 +211,8 @@ def reachable(noise, scale):
 def test_last_digits_do_not_tell_tables_apart(exact):
     """The attack of Mironov (2012): it succeeds on floats, and not on the grid.
 
-    Of two tables, of which one has the exact value 0 and the other 1, the first is ruled
-    out where no noise leads from it to what was released.
+    Of two tables, of which one has the exact value 0 and the other 1, the first is
+    ruled out where no noise leads from it to what was released.
     """
     noise, n = LaplaceNoise(1.0), 5000
     rng = secret_generator() if exact else np.random.default_rng(8)
