@@ -109,8 +109,8 @@ ON_GRID = (
 #: The same of sums of gradients, of which there are too many for exact draws.
 SUMS_ON_GRID = (
     "sums of gradients and their noise are rounded to a public grid; the noise is "
-    "drawn in floating point, of bits that a stream cipher (ChaCha20) makes of the operating "
-    "system's, and has its distribution up to rounding errors, far below a step of it"
+    "drawn in floating point, of bits that a stream cipher (ChaCha20) makes of the "
+    "operating system's, and is off its distribution by rounding, far below a step"
 )
 
 #: What the grid rests on, where noise pays for it.
@@ -829,7 +829,7 @@ def on_grid(
             noise,
             release.n_records,
             certificate.sensitivity,
-            certificate.norm,
+            noise.norm if certificate.norm is None else certificate.norm,
             dim,
             release.unit_array,
         )
