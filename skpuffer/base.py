@@ -28,10 +28,17 @@ from skpuffer.exceptions import (
     PrivacyWarning,
     SeededNoiseWarning,
 )
-from skpuffer.releases import PublicContext
+from skpuffer.noise._on_grid import (
+    add_noise,
+    draws_exactly,
+    noise_grid,
+    with_room_for_grid,
+)
+from skpuffer.releases import GradientRelease, PublicContext, QueryRelease
 from skpuffer.scenarios import BoundScenario, RecordScenario, Scenario
 from skpuffer.schema import Schema
 from skpuffer.utils._checks import noise_generator
+from skpuffer.utils._entropy import spawned
 from skpuffer.utils._reading import (
     as_table,
     column_names,
@@ -92,6 +99,32 @@ FLOATING_POINT = (
     "tell more than the promise allows"
 )
 
+#: What a certificate says of noise that is drawn exactly, in whole steps of a grid.
+ON_GRID = (
+    "what is released is rounded to a public grid, and the noise is drawn from its "
+    "exact distribution there, of bits that a stream cipher (ChaCha20) makes of the "
+    "operating system's: the last digits tell no more than the rest"
+)
+
+#: The same of sums of gradients, of which there are too many for exact draws.
+SUMS_ON_GRID = (
+    "sums of gradients and their noise are rounded to a public grid; the noise is "
+    "drawn in floating point, of bits that a stream cipher (ChaCha20) makes of the "
+    "operating system's, and is off its distribution by rounding, far below a step"
+)
+
+#: What the grid rests on, where noise pays for it.
+ROUNDED_SUMS = (
+    "rounding errors of the exact value are taken to be below half of a step of the "
+    "grid, and the noise covers them"
+)
+
+#: The same where what it would cost is not known.
+NO_ROOM = (
+    "the exact value is rounded to it as well, by less than a thousandth of the noise, "
+    "which is not counted"
+)
+
 #: What a certificate says of labels that no public class names.
 NO_LABEL = (
     "a record whose label is missing, or none of the declared classes, counts as "
@@ -107,6 +140,15 @@ UNTOUCHED_ROWS = (
 
 #: Attributes that hold the parameters an earlier fit released, for a warm start.
 RELEASED = ("_released",)
+
+#: Parameters of a model of which a certificate says that rounding is covered.
+_MANY_PARAMETERS = 2**20
+
+# By the very type: another kind of release is executed in its own way.
+_EXECUTED_ON_GRID: dict[type, str] = {
+    QueryRelease: ON_GRID,
+    GradientRelease: SUMS_ON_GRID,
+}
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -411,14 +453,15 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
         if rows is not X:
             task = replace(task, X=_cells_as_cells(rows, X))
         assumed = [] if y is None else [bound.target_assumption, of_no_target]
-        assumed += [UNTOUCHED_ROWS, FLOATING_POINT]
+        # from facts about the release: only an empirical prior puts rows among them
+        calibration = accountant.calibrate(release, bound, rng)
+        calibration, digits = on_grid(calibration, release, rng)
+        assumed += [UNTOUCHED_ROWS, digits]
         if feature_map is not None:
             assumed.append(feature_map.assumption)
             leaks = (*leaks, *feature_map.leaks)
         assumed.append(SEEDED if seeded else None)
 
-        # from facts about the release: only an empirical prior puts rows among them
-        calibration = accountant.calibrate(release, bound, rng)
         certificate = calibration.certificate.assuming(*filter(None, assumed))
         # one value read off the rows outside of the promise is enough to void it
         for leak in leaks:
@@ -437,7 +480,7 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
         announce_gain(self, calibration, accountant, release, bound)
         if bound.realises:
             # by a generator of its own: the noise tells nothing of what was drawn
-            X, y = bound.realise(task.X, task.y, rng.spawn(1)[0])
+            X, y = bound.realise(task.X, task.y, *spawned(rng, 1))
             task = replace(task, X=X, y=y)
         value = self._execute(task, release, calibration.noise, rng)
         # attributes are set only after this, and from noisy values and public facts
@@ -488,8 +531,13 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
                 f"The release {release.name!r} is NaN or infinite on this table, which "
                 "no noise hides: look for records that the query cannot take."
             )
-        value: Floats = exact + noise.sample(exact.shape, rng)
-        return value
+        return add_noise(
+            exact,
+            noise,
+            rng,
+            n_records=release.n_records,
+            integer=release.is_integer,
+        )
 
     def _check_released(self, value: Any) -> None:
         """Refuse to publish what is not finite.
@@ -746,6 +794,50 @@ def refuse_arguments(estimator: Any, arguments: Iterable[str]) -> None:
             f"{type(estimator).__name__}.fit() got an unexpected keyword argument "
             f"{name!r}{why}"
         )
+
+
+def on_grid(
+    calibration: Calibration, release: Any, rng: np.random.Generator
+) -> tuple[Calibration, str]:
+    """Make room for the grid that a release is rounded to, where that can be shown.
+
+    Returns
+    -------
+    calibration : Calibration
+        With noise that is larger by next to nothing.
+    statement : str
+        What the last digits of what is released tell.
+    """
+    noise, certificate = calibration.noise, calibration.certificate
+    statement = _EXECUTED_ON_GRID.get(type(release))
+    if statement is None or not draws_exactly(noise, rng):
+        return calibration, FLOATING_POINT
+    # of updates, what the noise is added to is made of the table and of the iterate
+    if getattr(release, "noise_position", None) == "update":
+        return calibration, FLOATING_POINT
+    if noise_grid(noise, release.n_records, integer=release.is_integer) is None:
+        return calibration, FLOATING_POINT
+    # integers are on the grid already
+    if release.is_integer:
+        return calibration, statement
+    # The engine makes the room in a run, as it knows how many parameters there are.
+    trained = type(release) is GradientRelease
+    dim = _MANY_PARAMETERS if trained else release.dim
+    larger = None
+    if calibration.by_sensitivity and dim and certificate.sensitivity:
+        larger = with_room_for_grid(
+            noise,
+            release.n_records,
+            certificate.sensitivity,
+            noise.norm if certificate.norm is None else certificate.norm,
+            dim,
+            release.unit_array,
+        )
+    if larger is None:
+        return calibration, f"{statement}; {NO_ROOM}"
+    if not trained:
+        calibration = replace(calibration, noise=larger)
+    return calibration, f"{statement}; {ROUNDED_SUMS}"
 
 
 def announce_gain(

@@ -21,11 +21,13 @@ from sklearn.utils.validation import has_fit_parameter
 
 from skpuffer.accountants import GeneralWasserstein, GroupPrivacy, PrivacyLoss
 from skpuffer.additive import PrivateAdditiveRegressor
+from skpuffer.base import FLOATING_POINT
 from skpuffer.compose import PublicPreprocessing
 from skpuffer.ensemble import PATEAggregator
 from skpuffer.exceptions import PrivacyWarning, SeededNoiseWarning
 from skpuffer.linear_model import PrivateLogisticRegression
 from skpuffer.noise import LaplaceNoise
+from skpuffer.noise._on_grid import noise_grid
 from skpuffer.preprocessing import (
     PublicBinner,
     PublicImputer,
@@ -122,8 +124,44 @@ def test_what_is_drawn_is_added(monkeypatch):
     noise = np.array([10.0, 0.0, -20.0])
     monkeypatch.setattr(LaplaceNoise, "sample", lambda self, shape, rng: noise)
     accountant = GroupPrivacy(alpha=math.inf, noise="laplace")
-    model = PrivateMean(accountant=accountant, bounds=(-1, 1)).fit(X)
+    model = PrivateMean(accountant=accountant, bounds=(-1, 1), random_state=0).fit(X)
     assert model.mean_ == pytest.approx(X.mean(axis=0) + noise)
+
+
+def of_grid(certificate):
+    return [said for said in certificate.assumptions if "grid" in said]
+
+
+@pytest.mark.parametrize("kind", [PrivateMean, PrivateLogisticRegression])
+def test_what_is_released_without_a_seed_is_on_a_grid(kind):
+    """Certificates say so, and of a seed that nothing is known of the last digits."""
+    options = {"bounds": (-1, 1)} if kind is PrivateMean else {"data_norm": 2.0}
+    exact = kind(**options).fit(X, y)
+    (said,) = of_grid(exact.certificate_)
+    assert "ChaCha20" in said
+    assert "the noise covers them" in said
+    assert FLOATING_POINT not in exact.certificate_.assumptions
+    seeded = kind(**options, random_state=0).fit(X, y)
+    assert not of_grid(seeded.certificate_)
+    assert FLOATING_POINT in seeded.certificate_.assumptions
+    # the room for the grid is next to nothing
+    ratio = np.divide(exact.noise_.scale, seeded.noise_.scale)
+    assert np.all((ratio >= 1) & (ratio < 1 + 1e-6))
+
+
+def test_noise_that_has_no_exact_draws_says_so():
+    noise = PrivacyLoss(noise="generalized_gaussian", beta=1.5)
+    model = PrivateMean(accountant=noise, bounds=(-1, 1)).fit(X)
+    assert FLOATING_POINT in model.certificate_.assumptions
+
+
+def test_means_are_multiples_of_a_public_power_of_two():
+    """Released around public centres, here zero."""
+    fits = [PrivateMean(bounds=(-1, 1)).fit(X) for _ in range(20)]
+    grid = noise_grid(fits[0].noise_, len(X))
+    released = np.array([model.mean_ for model in fits])
+    np.testing.assert_array_equal(np.rint(released / grid) * grid, released)
+    assert len(np.unique(released)) == released.size
 
 
 def test_targets_are_assumed_of_where_a_scenario_speaks_of_rows_alone():

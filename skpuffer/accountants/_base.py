@@ -65,11 +65,16 @@ class Calibration:
         What exactly is promised.
     warnings : tuple of str
         What to warn of, in sentences, once this noise is the one that is taken.
+    by_sensitivity : bool, default=False
+        Whether the promise depends on the noise by the ratio of the certificate's
+        `sensitivity` to its scale alone, so that noise of a larger scale keeps it for a
+        sensitivity that is larger in proportion.
     """
 
     noise: Noise
     certificate: Certificate
     warnings: tuple[str, ...] = ()
+    by_sensitivity: bool = False
 
 
 @dataclass(frozen=True)

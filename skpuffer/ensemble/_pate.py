@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from skpuffer.base import PrivateClassifierMixin, PrivateEstimatorMixin
 from skpuffer.releases import PublicContext, VoteRelease
 from skpuffer.utils._checks import check_count, check_option, noise_generator
+from skpuffer.utils._entropy import spawned
 from skpuffer.utils._reading import validate_rows
 from skpuffer.utils._simplex import project_on_simplex
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
@@ -369,7 +370,7 @@ classifier, default=None
     ) -> FixedVotes:
         """Votes as a function of the private rows, all chance in it fixed."""
         # a child of the generator by which noise will be drawn: another stream
-        rng = noise_generator(self.random_state)[0].spawn(1)[0]
+        (rng,) = spawned(noise_generator(self.random_state)[0], 1)
         return FixedVotes(
             self._model(),
             self.n_teachers,

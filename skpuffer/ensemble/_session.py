@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from skpuffer.exceptions import QueryBudgetError
+from skpuffer.noise._on_grid import add_noise
+from skpuffer.utils._entropy import secret_generator
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -76,13 +78,13 @@ class VoteSession:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         if state["_rng"] is None:
-            self._rng = np.random.default_rng()
+            self._rng = secret_generator()
 
     @property
     def _generator(self) -> np.random.Generator:
         # a forked process must not draw the same noise as its parent for other votes
         if not self._seeded and self._process != os.getpid():
-            self._rng, self._process = np.random.default_rng(), os.getpid()
+            self._rng, self._process = secret_generator(), os.getpid()
         return self._rng
 
     def reserve(self, n_queries: int) -> None:
@@ -139,12 +141,10 @@ class VoteSession:
         # accounted for, so the number of answers left may depend on it.
         answered = self._answered(votes)
         self.n_answers_left -= int(answered.sum())
-        drawn = self._noise.sample(
-            (int(answered.sum()), votes.shape[1]), self._generator
-        )
         noisy = np.full(votes.shape, np.nan)
-        noisy[answered] = votes[answered] + drawn
+        noisy[answered] = self._noisy(votes[answered], self._noise)
         if self._record is not None:
+            drawn = noisy[answered] - votes[answered]
             self._record.extend(map(NoisyVotes, drawn))
         return noisy
 
@@ -156,11 +156,22 @@ class VoteSession:
         # The noisy threshold test is charged on every query, passed or not (Papernot et
         # al. 2018, Algorithm 1), with noise of its own: the accounting composes two
         # independent mechanisms.
-        tests = release.test_noise(self._noise).sample(len(votes), self._generator)
-        largest = votes.max(axis=1, initial=0) + tests
+        largest = self._noisy(
+            votes.max(axis=1, initial=0), release.test_noise(self._noise)
+        )
         # the first that pass are answered; a running sum of noisy tests tells no more
         passed: Booleans = largest >= release.threshold
         return passed & (np.cumsum(passed) <= self.n_answers_left)
+
+    def _noisy(self, counts: Indices, noise: Noise) -> Floats:
+        """Counts with noise, of an exact distribution where its family has one."""
+        return add_noise(
+            counts.astype(float),
+            noise,
+            self._generator,
+            n_records=self._release.n_records,
+            integer=True,
+        )
 
 
 def leading(noisy: Floats) -> Indices:

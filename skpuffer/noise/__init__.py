@@ -4,9 +4,9 @@ A family knows nothing of data, secrets or estimators. Of the pair "noise shifte
 displacement" and "noise" it tells the Rényi divergence, the hockey-stick divergence,
 and the smallest scale that keeps either below a target.
 
-Every statement is about real arithmetic. The noise is drawn in double precision, whose
-low bits can give a value away (Mironov, 2012); round a release to a public grid where
-that matters.
+Every statement is about real arithmetic. What `sample` draws is in double precision,
+whose low bits can give a value away (Mironov, 2012); estimators without a seed draw
+from exact distributions on a public grid, where a family has them.
 """
 
 import lazy_loader as lazy

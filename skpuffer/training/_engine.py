@@ -6,6 +6,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from skpuffer.noise._on_grid import (
+    draws_exactly,
+    noise_grid,
+    to_grid,
+    with_room_for_grid,
+)
+from skpuffer.utils._entropy import spawned
+
 from ._optimiser import OptimiserRun
 
 if TYPE_CHECKING:
@@ -127,7 +135,7 @@ def train(
     _check(gradients, release, noise, initial)
     # Streams of their own: how much one of them is read depends on settings, and must
     # not shift the others.
-    start_rng, batch_rng, noise_rng = rng.spawn(3)
+    start_rng, batch_rng, noise_rng = spawned(rng, 3)
     if initial is None:
         initial = gradients.initial(start_rng)
     # post-processing: it sees nothing but noisy sums
@@ -144,6 +152,11 @@ def train(
         strategy, n_rows = release.noise_correlation, release.n_steps
         if strategy is not None:
             n_rows = strategy.n_rows(release.n_steps)
+        # of an update, what the noise is added to is no sum, and stays as it is
+        grid = None
+        if draws_exactly(noise, noise_rng) and not on_update:
+            noise = _with_room(noise, release, gradients.dim)
+            grid = noise_grid(noise, release.n_records)
         draws = _draws(noise, gradients.dim, n_rows, noise_rng)
         if strategy is not None:
             # The scale is that of the draws, as it is accounted for, by this very
@@ -155,6 +168,8 @@ def train(
         for index in _shown(batches, release) if verbose else batches:
             total = gradients.clipped_sum(run.parameters, index, release)
             draw = next(draws)
+            if grid is not None:
+                total, draw = to_grid(total, grid), to_grid(draw, grid)
             if record is not None:
                 record.append(Step(index, total, draw))
             # The optimiser sees the noisy sum alone. Whatever it makes of it is
@@ -171,6 +186,16 @@ def train(
             "with 'radius'."
         )
     return parameters
+
+
+def _with_room(noise: Noise, release: GradientRelease, dim: int) -> Noise:
+    """Noise that covers the rounding of sums to its grid too, by next to nothing."""
+    # a record moves a sum by the clip norm at least, where it counts as any record
+    sensitivity = release.total_clip_norm
+    larger = with_room_for_grid(
+        noise, release.n_records, sensitivity, release.clip_order, dim
+    )
+    return noise if larger is None else larger
 
 
 def _draws(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
+from ._entropy import secret_generator
 from ._reading import floats, refuse_mask
 from ._types import Floats, Numbers
 
@@ -436,9 +437,10 @@ def noise_generator(
     Parameters
     ----------
     random_state : int, RandomState, Generator or None
-        None draws fresh entropy from the operating system. NumPy's global state is
-        never used, as scikit-learn's `check_random_state` would: a call to
-        ``np.random.seed`` anywhere in the process would make the noise predictable.
+        None draws from a stream cipher under a key of the operating system, which
+        nobody can predict or recover. NumPy's global state is never used, as
+        scikit-learn's `check_random_state` would: a call to ``np.random.seed`` anywhere
+        in the process would make the noise predictable.
 
     Returns
     -------
@@ -447,7 +449,7 @@ def noise_generator(
         Whether the noise can be reproduced by whoever knows the seed.
     """
     if random_state is None:
-        return np.random.default_rng(), False
+        return secret_generator(), False
     # whoever made it may know its state, so noise from it counts as seeded
     if isinstance(random_state, np.random.Generator):
         return random_state, True

@@ -303,7 +303,9 @@ def test_a_summary_of_one_sex(heart):
         heart_summary, accountant=GeneralWasserstein(1.0, 4.0), **options
     ).fit(private)
     in_units = round_noise.noise_.variance(9) / HEART_UNITS**2
-    assert_allclose(in_units, 2 * longest, rtol=1e-9)
+    # larger by what covers the rounding to a grid
+    assert_allclose(in_units, 2 * longest, rtol=1e-7)
+    assert np.all(in_units > 2 * longest)
     shaped = PrivateStatistic(
         heart_summary, accountant=ShapedWasserstein(1.0, 4.0), **options
     ).fit(private)

@@ -517,7 +517,7 @@ class _AdditiveAccountant(Accountant):
         noise = noise.with_scale(scale)
         # read off the noise as it is, not off the target: they cannot differ unnoticed
         certificate = self._certificate(noise, sensitivity, release, bound)
-        return Calibration(noise, certificate)
+        return Calibration(noise, certificate, by_sensitivity=True)
 
     def _certify(
         self, fact: Any, release: QueryRelease, bound: BoundScenario, noise: Noise

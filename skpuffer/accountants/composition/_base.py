@@ -175,7 +175,7 @@ class _CompositionAccountant(_AdditiveAccountant):
             # exact for mixtures too, whose noise is not in proportion to their shifts
             gain = self._scale_of_any_record(steps) / scale
             certificate = replace_fields(certificate, noise_gain=gain)
-        return Calibration(noise, certificate)
+        return Calibration(noise, certificate, by_sensitivity=_by_sensitivity(steps))
 
     def _scale_of_any_record(self, steps: StepsOfRelease) -> float:
         """Scale of the least noise if a record that differs may become any other."""
@@ -443,6 +443,17 @@ class _CompositionAccountant(_AdditiveAccountant):
         delta = check_probability(delta=self.delta)
         curve, found = law_account(steps, noise, delta, self.max_memory)
         return curve.epsilon(delta), curve, found
+
+
+def _by_sensitivity(steps: StepsOfRelease) -> bool:
+    """Whether all depends on one sensitivity over one scale; see `Calibration`."""
+    release: Any = steps.release
+    # several numbers of records, or several moves of one, are several sensitivities
+    if steps.law is not None:
+        return False
+    if type(release) is GradientRelease:
+        return steps.moves is None and release.blocks is None
+    return type(release) is QueryRelease
 
 
 def _is_of_bins(curve: GaussianCurve | PrivacyLossCurve) -> bool:

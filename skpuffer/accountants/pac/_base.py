@@ -17,6 +17,7 @@ from skpuffer.privacy import Certificate, Notion
 from skpuffer.releases import QueryRelease
 from skpuffer.scenarios import BoundScenario, OutputSamples, Scenario
 from skpuffer.utils._checks import check_positive, noise_generator
+from skpuffer.utils._entropy import spawned
 
 from ._outputs import Outputs
 from ._statement import meaning
@@ -240,5 +241,5 @@ class _InformationAccountant(Accountant):
 def _spawned(random_state: Any) -> np.random.Generator:
     """Generator of the draws of an accountant, apart from that of the noise."""
     rng, _ = noise_generator(random_state)
-    (child,) = rng.spawn(1)
+    (child,) = spawned(rng, 1)
     return child

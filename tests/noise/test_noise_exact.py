@@ -1,0 +1,241 @@
+"""Exact draws, the grid they are on, and the bits they are made of."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from skpuffer.noise import (
+    DiscreteLaplaceNoise,
+    GaussianNoise,
+    GeneralizedGaussianNoise,
+    LaplaceNoise,
+)
+from skpuffer.noise._exact import exact_exponential, exact_normal, rounded_multiple
+from skpuffer.noise._on_grid import (
+    add_noise,
+    draws_exactly,
+    noise_grid,
+    sample_on_grid,
+    to_grid,
+    with_room_for_grid,
+)
+from skpuffer.utils._entropy import is_secret, secret_generator, spawned
+
+
+def fraction(words):
+    return words * 2.0**-64
+
+
+@pytest.mark.parametrize(
+    "draw, law", [(exact_normal, stats.halfnorm), (exact_exponential, stats.expon)]
+)
+def test_magnitudes_have_their_distribution(draw, law):
+    whole, words = draw(200_000, np.random.default_rng(1))
+    found = whole + fraction(words)
+    assert stats.kstest(found, law.cdf).pvalue > 1e-3
+    # far out as well
+    for far in (2.0, 3.0):
+        expected = 200_000 * law.sf(far)
+        assert abs((found > far).sum() - expected) < 5 * math.sqrt(expected)
+
+
+@pytest.mark.parametrize("ratio", [0.31, 1.0, 2.7])
+def test_rounded_normal_numbers_have_the_mass_of_their_cells(ratio):
+    """Chi-square against differences of the normal distribution function."""
+    rng = np.random.default_rng(2)
+    n = 200_000
+    steps = rounded_multiple(ratio, *exact_normal(n, rng), rng)
+    edges = np.arange(0, 12)
+    cells = stats.norm.cdf((edges + 0.5) / ratio) - stats.norm.cdf(
+        (edges - 0.5) / ratio
+    )
+    expected = n * cells * np.where(edges > 0, 2, 1)
+    observed = np.bincount(steps, minlength=12)[:12]
+    kept = expected > 20
+    found = ((observed - expected)[kept] ** 2 / expected[kept]).sum()
+    assert found < stats.chi2.isf(1e-4, kept.sum())
+    # and a ratio that is off by a tenth would be seen
+    off = stats.norm.cdf((edges + 0.5) / ratio / 1.1)
+    off -= stats.norm.cdf((edges - 0.5) / ratio / 1.1)
+    off *= n * np.where(edges > 0, 2, 1)
+    seen = off > 20
+    assert ((observed - off)[seen] ** 2 / off[seen]).sum() > 1000
+
+
+def test_products_are_rounded_as_integers_are():
+    """Where floats cannot tell, further bits do."""
+    rng = np.random.default_rng(3)
+    words = np.array([0, 2**63, 2**63 - 1, 2**64 - 1], dtype=np.uint64)
+    whole = np.array([1, 0, 0, 2])
+    # 1 * 1 -> 1, the half and what follows it -> 1, just below the half -> 0 or 1
+    found = rounded_multiple(1.0, whole, words, rng)
+    assert found[0] == 1
+    assert found[1] == 1
+    assert found[2] == 0
+    assert found[3] == 3
+    down = rounded_multiple(1.0, whole, words, rng, down=True)
+    assert down.tolist() == [1, 0, 0, 2]
+
+
+@given(st.floats(1e-3, 2.0**39), st.integers(0, 8), st.integers(0, 2**64 - 1))
+def test_rounding_is_that_of_fractions(ratio, whole, word):
+    """As of a number of 64 bits, except within the last of them."""
+    from fractions import Fraction
+
+    exact = Fraction(ratio) * (whole + Fraction(word, 2**64))
+    found = int(
+        rounded_multiple(
+            ratio,
+            np.array([whole]),
+            np.array([word], dtype=np.uint64),
+            np.random.default_rng(0),
+        )[0]
+    )
+    step = Fraction(ratio) / 2**64
+    assert math.floor(exact + Fraction(1, 2)) <= found
+    assert found <= math.floor(exact + step + Fraction(1, 2))
+
+
+@pytest.mark.parametrize("scale", [0.4, 3.0, 1000.0])
+def test_discrete_laplace_on_its_grid(scale):
+    rng = np.random.default_rng(4)
+    noise = DiscreteLaplaceNoise(scale)
+    assert noise_grid(noise, 100) == 1.0
+    drawn = sample_on_grid(noise, np.asarray(1.0), (100_000,), rng)
+    assert np.array_equal(drawn, np.rint(drawn))
+    t = math.exp(-1 / scale)
+    share = (1 - t) / (1 + t)
+    assert abs((drawn == 0).mean() - share) < 5 * math.sqrt(share / 100_000)
+    assert abs(drawn.var() / noise._variance() - 1) < 0.05
+
+
+@pytest.mark.parametrize(
+    "kind, law", [(GaussianNoise, stats.norm), (LaplaceNoise, stats.laplace)]
+)
+def test_noise_on_a_grid(kind, law):
+    rng = np.random.default_rng(5)
+    noise = kind((0.3, 7.0))
+    grid = noise_grid(noise, 1000)
+    assert np.array_equal(np.exp2(np.rint(np.log2(grid))), grid)
+    drawn = sample_on_grid(noise, grid, (50_000, 2), rng)
+    assert np.array_equal(to_grid(drawn, grid), drawn)
+    for column, scale in zip(drawn.T, noise.scale, strict=True):
+        assert stats.kstest(column / scale, law.cdf).pvalue > 1e-3
+
+
+def test_which_noise_has_a_grid():
+    assert noise_grid(GeneralizedGaussianNoise(1.0, beta=1.5), 10) is None
+    assert noise_grid(GaussianNoise(0.0), 10) is None
+    assert noise_grid(GaussianNoise((1.0, 0.0)), 10) is None
+    assert noise_grid(LaplaceNoise(3.0), 10, integer=True) <= 1.0
+    assert noise_grid(LaplaceNoise(2.0**60), 10, integer=True) is None
+    # coarser for sums of very many records, whose rounding errors are larger
+    grids = [float(noise_grid(GaussianNoise(1.0), 10**k)) for k in range(1, 12)]
+    assert grids == sorted(grids)
+    assert grids[0] == 2.0**-30
+    assert grids[-1] <= 2.0**-10
+
+    class Heavier(GaussianNoise):
+        """Of another distribution, for all that is known."""
+
+        family = "heavier"
+
+    assert noise_grid(Heavier(1.0), 10) is None
+
+
+@given(
+    st.floats(1e-6, 1e6),
+    st.floats(1e-4, 1e3),
+    st.integers(1, 200),
+    st.sampled_from([GaussianNoise, LaplaceNoise]),
+)
+def test_room_for_the_grid_covers_it(scale, share, dim, kind):
+    """Sensitivity and two steps of each coordinate cost no more than it alone did."""
+    noise, radius = kind(scale), share * scale
+    larger = with_room_for_grid(noise, 5000, radius, noise.norm, dim)
+    if larger is None:
+        assert share < 1e-2
+        return
+    grid = float(noise_grid(larger, 5000))
+    moved = radius + np.linalg.norm(np.full(dim, 2 * grid), noise.norm)
+    assert moved / larger.scale <= radius / noise.scale
+    assert larger.scale <= noise.scale * 1.01
+
+
+def test_no_room_without_a_sensitivity():
+    assert with_room_for_grid(GaussianNoise(1.0), 10, 0.0, 2, 3) is None
+    assert with_room_for_grid(GaussianNoise(1.0), 10, math.inf, 2, 3) is None
+    assert with_room_for_grid(GaussianNoise(1.0), 10, 1e-12, 2, 3) is None
+
+
+def test_bits_are_those_of_the_cipher():
+    """The first block of RFC 8439, A.1, test vector 1."""
+    from randomgen import ChaCha
+
+    block = ChaCha(key=0, counter=0, rounds=20).random_raw(4).astype("<u8").tobytes()
+    known = "76b8e0ada0f13d90405d6ae55386bd28bdd219b8a08ded1aa836efcc8b770dc7"
+    assert block.hex() == known
+
+
+def test_secret_generators_differ_and_so_do_their_children():
+    first, second = secret_generator(), secret_generator()
+    children = spawned(first, 3)
+    assert all(map(is_secret, [first, second, *children]))
+    drawn = {g.integers(2**63) for g in (first, second, *children)}
+    assert len(drawn) == 5
+    # all 256 bits of the key are used, and all twenty rounds
+    state = first.bit_generator.state["state"]
+    assert state["rounds"] == 20
+    assert np.count_nonzero(state["keysetup"]) >= 6
+    # what is seeded stays so
+    seeded = [spawned(np.random.default_rng(7), 2)[1].integers(2**63) for _ in range(2)]
+    assert seeded[0] == seeded[1]
+
+
+def reachable(noise, scale):
+    """Whether NumPy's Laplace sampler can return a number, as Mironov asks."""
+    # it returns scale * log(v), with v a multiple of 2**-53
+    near = np.rint(np.exp(-np.abs(noise) / scale) * 2.0**53)
+    tries = near[:, None] + np.arange(-8, 9)
+    tries = np.maximum(tries, 1) * 2.0**-53
+    # by the logarithm of C, as the sampler does: NumPy's own differs in the last digit
+    logs = np.reshape([math.log(v) for v in tries.ravel()], tries.shape)
+    return (scale * logs == -np.abs(noise)[:, None]).any(axis=1)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_last_digits_do_not_tell_tables_apart(exact):
+    """The attack of Mironov (2012): it succeeds on floats, and not on the grid.
+
+    Of two tables, of which one has the exact value 0 and the other 1, the first is
+    ruled out where no noise leads from it to what was released.
+    """
+    noise, n = LaplaceNoise(1.0), 5000
+    rng = secret_generator() if exact else np.random.default_rng(8)
+    released = [
+        add_noise(np.full(n, value), noise, rng, n_records=10) for value in (0.0, 1.0)
+    ]
+    if exact:
+        grid = noise_grid(noise, 10)
+        reached = [to_grid(values, grid) == values for values in released]
+        assert all(map(np.all, reached))
+    # pure epsilon one: events of the second table that the first never gives
+    ruled_out = [(~reachable(values, 1.0)).mean() for values in released]
+    if exact:
+        assert abs(ruled_out[0] - ruled_out[1]) < 5 * math.sqrt(0.5 / n)
+    else:
+        assert ruled_out[0] == 0
+        assert ruled_out[1] > 0.2
+
+
+def test_seeds_draw_in_floating_point():
+    noise = GaussianNoise(1.0)
+    assert draws_exactly(noise, secret_generator())
+    assert not draws_exactly(noise, np.random.default_rng(0))
+    assert not draws_exactly(
+        GeneralizedGaussianNoise(1.0, beta=1.5), secret_generator()
+    )
