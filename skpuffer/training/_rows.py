@@ -83,7 +83,8 @@ class Rows:
         self.limit = float(np.finfo(X.dtype).max) ** (1 / 6)
         if data_norm is not None and not 1 / self.limit <= data_norm <= self.limit:
             # in so small or large units products would lose their digits
-            X, data_norm = clip_rows(X, data_norm) / X.dtype.type(data_norm), None
+            X = (clip_rows(X, data_norm) / data_norm).astype(X.dtype, copy=False)
+            data_norm = None
         self._use(X)
         lengths = self._measure(2.0)
         # a length that overflows, and NaN, fail the comparison as well

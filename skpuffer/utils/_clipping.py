@@ -137,6 +137,7 @@ def upper_norms(X: Any, order: float) -> NDArray[Any]:
         return rounded_up(row_norms(X, order), X.dtype)
     if X.shape[1] > _FEW_SQUARES:
         return rounded_up(row_norms(X, order), X.dtype)
+    X = np.asarray(X, order="C")  # as in `row_norms`
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         squares = np.einsum("ij,ij->i", X, X)
         # squares may have vanished, or overflowed; NaN is not sure either
