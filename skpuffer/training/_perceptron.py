@@ -12,7 +12,7 @@ from skpuffer.utils._checks import check_count, check_option
 from skpuffer.utils._clipping import joint_norms, rounded_up, upper_norms
 
 from ._base import Gradients
-from ._rows import clip_factors, largest_factor, products
+from ._rows import aligned, clip_factors, largest_factor, products
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,6 +116,8 @@ class PerceptronGradients(Gradients):
         super().__init__(
             loss, X, y, n_classes=n_classes, data_norm=data_norm, counted=counted
         )
+        # of a block, for what enters and what leaves the hidden layer
+        self._space = np.empty((2, 0, self.n_hidden), self.rows.dtype)
 
     def _sizes(self) -> tuple[int, ...]:
         return (
@@ -186,7 +188,8 @@ class PerceptronGradients(Gradients):
         (W, b), (V, c) = layers
         activate, slope = ACTIVATIONS[self.activation]
         # forward; rows beyond n_rows are padding, see `products`
-        hidden = self.rows.scores(rows, select, W)
+        of_hidden, of_inner = self._spaces(rows.shape[0])
+        hidden = self.rows.scores(rows, select, W, out=of_hidden)
         hidden += b
         activate(hidden, out=hidden)
         # losses of one score take a vector of them
@@ -201,7 +204,7 @@ class PerceptronGradients(Gradients):
             # zero lies within every clip norm, whatever else the record may be
             outer[self.ignored[select]] = 0
         # by the chain rule, through the weights and then the activation
-        inner = products(outer, np.ascontiguousarray(V.T))
+        inner = products(outer, np.ascontiguousarray(V.T), out=of_inner)
         inner *= slope(hidden)
 
         order, dtype = release.clip_order, rows.dtype
@@ -214,14 +217,20 @@ class PerceptronGradients(Gradients):
         factors = (inner, outer)
         inner, outer = _clip_layers(entering, factors, release, self.rows.slack)
         ones = np.ones((n_rows, 1), dtype)  # what enters the biases
-        return np.concatenate(
-            [
-                self.rows.add_up(rows, self.rows.in_units(inner, select)).ravel(),
-                self.rows.add_up(ones, inner).ravel(),
-                self.rows.add_up(hidden, outer).ravel(),
-                self.rows.add_up(ones, outer).ravel(),
-            ]
-        )
+        biases = self.rows.add_up(ones, inner), self.rows.add_up(ones, outer)
+        inner = self.rows.in_units(inner, select, out=inner)
+        weights = self.rows.add_up(rows, inner), self.rows.add_up(hidden, outer)
+        parts = [
+            part.ravel() for pair in zip(weights, biases, strict=True) for part in pair
+        ]
+        return np.concatenate(parts)
+
+    def _spaces(self, n_rows: int) -> Array:
+        """Arrays for two layers of a block, written to again by the next one."""
+        if self._space.shape[1] < n_rows:
+            room = aligned(n_rows + n_rows // 4)  # the next batch may be larger
+            self._space = np.empty((2, room, self.n_hidden), self.rows.dtype)
+        return self._space
 
 
 def _clip_layers(

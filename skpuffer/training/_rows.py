@@ -21,7 +21,7 @@ from skpuffer.utils._clipping import (
 if TYPE_CHECKING:
     from skpuffer.utils._types import Array, Floats, Indices, Matrix
 
-__all__ = ["Rows", "products"]
+__all__ = ["Rows", "aligned", "clip_factors", "largest_factor", "products"]
 
 # Rows are read in blocks of so many bytes: few enough to stay in cache between the
 # product that makes the scores and the one that makes the gradients, enough to pay for
@@ -103,7 +103,7 @@ class Rows:
         if not self._sparse:
             size = min(_BLOCK_ROWS, max(1, _BLOCK_BYTES // row_bytes))
         # rounded up to the alignment: whole blocks then need no padding
-        self._block_size = -(-size // _ALIGNED) * _ALIGNED
+        self._block_size = aligned(size)
         self._slice_rows = 0
         self._buffer = self._tail = np.zeros((0, self.n_features), self.dtype)
         self._padded: Any = None
@@ -237,8 +237,8 @@ class Rows:
         size = self._block_size
         largest = min(size, n_rows)
         if len(self._buffer) < largest:
-            room = min(size, largest + largest // 4)  # the next batch may be larger
-            room = -(-room // _ALIGNED) * _ALIGNED
+            # the next batch may be larger
+            room = aligned(min(size, largest + largest // 4))
             self._buffer = np.zeros((room, self.n_features), self.dtype)
         if index is not None and not self.X.flags.c_contiguous:
             # a row drawn from other orders takes as long as many of its neighbours
@@ -251,7 +251,7 @@ class Rows:
             else:
                 # any mode but the default writes into `out` without a second copy
                 self.X.take(select, axis=0, out=rows, mode="clip")
-            self._padded = self._buffer[: -(-len(rows) // _ALIGNED) * _ALIGNED]
+            self._padded = self._buffer[: aligned(len(rows))]
             yield rows, select
 
     def _last_rows(self, start: int) -> Array:
@@ -259,8 +259,7 @@ class Rows:
         n_rows = self.n_records - start
         # the same rows at every full batch
         if not len(self._tail):
-            room = -(-n_rows // _ALIGNED) * _ALIGNED
-            self._tail = np.zeros((room, self.n_features), self.dtype)
+            self._tail = np.zeros((aligned(n_rows), self.n_features), self.dtype)
             self._tail[:n_rows] = self.X[start:]
         self._padded = self._tail
         return self._tail[:n_rows]
@@ -291,7 +290,9 @@ class Rows:
         # sparse products go row by row, so no row's rounding depends on its neighbours
         return rows if self._sparse else self._padded
 
-    def scores(self, rows: Matrix, select: Any, matrix: Array) -> Array:
+    def scores(
+        self, rows: Matrix, select: Any, matrix: Array, out: Array | None = None
+    ) -> Array:
         """Return products of the rows of the last block, in units, with a matrix.
 
         Parameters
@@ -300,20 +301,22 @@ class Rows:
         select : ndarray or slice
             As :meth:`blocks` yields them.
         matrix : ndarray of shape (n_features,) or (n_features, m)
+        out : ndarray of shape (at_least_n, m), default=None
+            As for :func:`products`.
 
         Returns
         -------
         ndarray of shape (at_least_n,) or (at_least_n, m)
             Beyond the first n there may be others, for :func:`products`.
         """
-        found = products(self.padded(rows), matrix)
+        found = products(self.padded(rows), matrix, out)
         if self._units is not None:
             units = self._units[select]
             own = found[: len(units)]
             own *= units if matrix.ndim == 1 else units[:, None]
         return found
 
-    def in_units(self, factors: Array, select: Any) -> Array:
+    def in_units(self, factors: Array, select: Any, out: Array | None = None) -> Array:
         """Return factors of rows in units as such of the rows as they are stored.
 
         Parameters
@@ -321,6 +324,8 @@ class Rows:
         factors : ndarray of shape (n,) or (n, m)
         select : ndarray or slice
             As :meth:`blocks` yields it.
+        out : ndarray of the shape of `factors`, default=None
+            Where to, if to an array that is there already.
 
         Returns
         -------
@@ -329,7 +334,8 @@ class Rows:
         if self._units is None:
             return factors
         units = self._units[select]
-        scaled: Array = factors * (units if factors.ndim == 1 else units[:, None])
+        units = units if factors.ndim == 1 else units[:, None]
+        scaled: Array = np.multiply(factors, units, out=out)
         return scaled
 
     def add_up(self, rows: Matrix, factors: Array) -> Floats:
@@ -400,6 +406,11 @@ class Rows:
             )
 
 
+def aligned(n_rows: int) -> int:
+    """Round a number of rows up to whole alignments."""
+    return -(-n_rows // _ALIGNED) * _ALIGNED
+
+
 def _is_mapped(X: Any) -> bool:
     """Whether an array reads a memory map, which others may write to."""
     while X is not None:
@@ -410,7 +421,7 @@ def _is_mapped(X: Any) -> bool:
     return False
 
 
-def products(rows: Matrix, matrix: Array) -> Array:
+def products(rows: Matrix, matrix: Array, out: Array | None = None) -> Array:
     """Return ``rows @ matrix``, rounded alike for a row wherever it stands.
 
     A record that comes or goes must not change how others are rounded, but a BLAS has
@@ -421,6 +432,9 @@ def products(rows: Matrix, matrix: Array) -> Array:
     rows : {ndarray, CSR matrix} of shape (n, m)
         Best of :meth:`Rows.padded`; else they are copied.
     matrix : ndarray of shape (m,) or (m, n_outputs)
+    out : ndarray of shape (at_least_n, n_outputs), default=None
+        Where to, for dense rows and a matrix: as many rows as `rows` has, rounded up to
+        whole alignments, or more. Fresh memory costs as much as the product.
 
     Returns
     -------
@@ -433,18 +447,23 @@ def products(rows: Matrix, matrix: Array) -> Array:
         return found
     n_rows = len(rows)
     if rows.shape[1] == 1 and matrix.ndim > 1:
-        return rows * matrix  # nothing is added up
+        # nothing is added up
+        found = np.multiply(rows, matrix, out=None if out is None else out[:n_rows])
+        return found
     if n_rows % _ALIGNED:
         # zeros for rows: their products are cut off again
-        padded = np.zeros((n_rows + -n_rows % _ALIGNED, rows.shape[1]), rows.dtype)
+        padded = np.zeros((aligned(n_rows), rows.shape[1]), rows.dtype)
         padded[:n_rows] = rows
         rows = padded
     if matrix.ndim == 1:
         found = rows.dot(matrix)[:n_rows]  # quicker to call than `@`
         return found
     # slices of one size, so that every row meets the same instructions
-    slices = rows.reshape(-1, _TILE[rows.dtype.char], rows.shape[1])
-    return (slices @ matrix).reshape(len(rows), -1)[:n_rows]
+    tile = _TILE[rows.dtype.char]
+    slices = rows.reshape(-1, tile, rows.shape[1])
+    if out is not None:
+        out = out[: len(rows)].reshape(-1, tile, matrix.shape[1])
+    return np.matmul(slices, matrix, out=out).reshape(len(rows), -1)[:n_rows]
 
 
 def largest_factor(clip_norm: float, lengths: Array, slack: float) -> Array:
