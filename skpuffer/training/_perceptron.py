@@ -33,7 +33,8 @@ __all__ = ["ACTIVATIONS", "PerceptronGradients"]
 
 
 def _relu(scores: Array, out: Array | None = None) -> Array:
-    positive: Array = np.maximum(scores, 0, out=out)
+    # more than twice as quick as a maximum with a number
+    positive: Array = scores.clip(0, math.inf, out=out)
     return positive
 
 

@@ -448,7 +448,8 @@ def products(rows: Matrix, matrix: Array, out: Array | None = None) -> Array:
     n_rows = len(rows)
     if rows.shape[1] == 1 and matrix.ndim > 1:
         # nothing is added up
-        found = np.multiply(rows, matrix, out=None if out is None else out[:n_rows])
+        out = None if out is None else out[:n_rows]
+        found = np.einsum("i,j->ij", rows[:, 0], matrix[0], out=out)
         return found
     if n_rows % _ALIGNED:
         # zeros for rows: their products are cut off again
