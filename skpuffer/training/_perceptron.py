@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ._losses import Loss
 
-    Activation: TypeAlias = Callable[[Array], Array]
+    Activation: TypeAlias = Callable[..., Array]
 
     #: Weights and biases of the two layers.
     Layers: TypeAlias = tuple[tuple[Array, Array], tuple[Array, Array]]

@@ -48,9 +48,9 @@ class Rows:
     Parameters
     ----------
     X : {array-like, sparse matrix} of shape (n_records, n_features)
-        float32 stays so, all else becomes float64. Nothing else of a CSR matrix in
-        canonical format is copied, nor of an array, but one that is not in C order is,
-        once, where rows are drawn from it. It must not be changed while it is used.
+        float32 stays so, all else becomes float64. A dense array in C order and a CSR
+        matrix in canonical format are not copied, others once. It must not be changed
+        while it is used.
     data_norm : float, default=None
         Public l2 norm to which longer rows are scaled down, and in units of which all
         are read. It is done to products with rows, and not to a copy of them. None
@@ -73,7 +73,8 @@ class Rows:
 
     def __init__(self, X: Any, data_norm: float | None = None) -> None:
         self._sparse = sparse.issparse(X)
-        X = X.tocsr() if self._sparse else np.asarray(X)
+        # other orders are read many times as slowly, at every step
+        X = X.tocsr() if self._sparse else np.asarray(X, order="C")
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
         if self._sparse and not X.has_canonical_format:
@@ -195,7 +196,7 @@ class Rows:
             return
         if self._sparse:
             found = self._sparse_blocks(index, n_rows)
-        elif index is None and self._as_stored:
+        elif index is None and not self._mapped:
             found = self._views()
         else:
             found = self._gathered(index, n_rows)
@@ -203,11 +204,6 @@ class Rows:
             if self._mapped:
                 self._check(rows, select)
             yield rows, select
-
-    @property
-    def _as_stored(self) -> bool:
-        """Whether products may read the table where it is."""
-        return self.X.flags.c_contiguous and not self._mapped
 
     def _sparse_blocks(
         self, index: Indices | None, n_rows: int
@@ -240,19 +236,15 @@ class Rows:
             # the next batch may be larger
             room = aligned(min(size, largest + largest // 4))
             self._buffer = np.zeros((room, self.n_features), self.dtype)
-        if index is not None and not self.X.flags.c_contiguous:
-            # a row drawn from other orders takes as long as many of its neighbours
-            self.X = np.ascontiguousarray(self.X)
         for part in slices(n_rows, size):
-            select = part if index is None else index[part]
             rows = self._buffer[: part.stop - part.start]
             if index is None:
                 rows[:] = self.X[part]
             else:
                 # any mode but the default writes into `out` without a second copy
-                self.X.take(select, axis=0, out=rows, mode="clip")
+                self.X.take(index[part], axis=0, out=rows, mode="clip")
             self._padded = self._buffer[: aligned(len(rows))]
-            yield rows, select
+            yield rows, part if index is None else index[part]
 
     def _last_rows(self, start: int) -> Array:
         """Rows from `start` on, copied once into a buffer padded to the alignment."""

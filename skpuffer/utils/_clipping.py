@@ -142,7 +142,7 @@ def upper_norms(X: Any, order: float) -> NDArray[Any]:
         squares = np.einsum("ij,ij->i", X, X)
         # squares may have vanished, or overflowed; NaN is not sure either
         sure = (squares >= _LEAST_SQUARES) & (squares < math.inf)
-        lengths = np.sqrt(squares, out=squares)
+        lengths: NDArray[Any] = np.sqrt(squares, out=squares)
         lengths *= np.float32(1 + (X.shape[1] + 8) * 2.0**-23)
     if not sure.all():
         again = np.flatnonzero(~sure)
