@@ -1,6 +1,6 @@
 """The time to import one estimator, beside scikit-learn's own.
 
-    python -m benchmarks.imports [--quick]
+    python -m benchmarks.imports [--quick] [--turns N]
 
 CPU seconds of fresh processes that import one name each, the least of several turns
 that alternate, what is compiled being stored already. What is compared to is the
@@ -47,13 +47,16 @@ def seconds(name):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="one turn, nothing stored")
-    quick = parser.parse_args().quick
+    parser.add_argument("--turns", type=int, default=20, help="20, or 1 if quick")
+    arguments = parser.parse_args()
+    quick = arguments.quick
+    n_turns = 1 if quick else arguments.turns
 
-    nothing = min(seconds("os.path") for _ in range(1 if quick else 10))
+    nothing = min(seconds("os.path") for _ in range(n_turns))
     rows = []
     for ours, theirs in PAIRS.items():
         seconds(ours)
-        turns = [(seconds(ours), seconds(theirs)) for _ in range(1 if quick else 20)]
+        turns = [(seconds(ours), seconds(theirs)) for _ in range(n_turns)]
         own, other = (min(column) for column in zip(*turns, strict=True))
         rows.append(
             {

@@ -29,7 +29,6 @@ from skpuffer.training import LinearGradients, RecordGradient, run_defaults, tra
 from skpuffer.training._correlation import NOISE_CORRELATIONS, strategy_of_run
 from skpuffer.training._optimiser import LEAST_CLIP_NORM
 from skpuffer.utils._checks import check_count, check_option, check_positive
-from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 
 from ._ball import Look, least_clip_norm, least_noise, refuse_corner
@@ -534,16 +533,14 @@ class LinearTraining(PrivateTrainingMixin):
         # of the public labels, not of those that this table happens to hold
         n_classes = len(self.classes_) if hasattr(self, "classes_") else None
         intercept_scale = self._intercept_scale
-        # in units of the public norm, so that one rule fits every scale of the data
-        rows = clip_rows(X, self.data_norm)
-        if self.data_norm != 1:
-            rows = rows / rows.dtype.type(self.data_norm)
         return LinearGradients(
             self._loss(),
-            rows,
+            X,
             y,
             n_classes=n_classes,
             intercept_scale=intercept_scale,
+            # in units of the public norm, so that one rule fits every scale of the data
+            data_norm=float(self.data_norm),
             counted=None if self._of_no_target() is None else counted(y),
         )
 

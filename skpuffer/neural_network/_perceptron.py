@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from skpuffer.scenarios import Scenario
     from skpuffer.schema import Schema
     from skpuffer.training import Gradients, Loss
-    from skpuffer.utils._types import Floats, Matrix, RandomState, Table
+    from skpuffer.utils._types import Floats, RandomState, Table
 
 __all__ = ["PrivateMLPClassifier"]
 
@@ -305,11 +305,6 @@ class PrivateMLPClassifier(
     def _l2(self, context: PublicContext) -> float:
         return float(self.alpha)
 
-    def _rows(self, X: Any) -> Matrix:
-        # in units of the bound, so that default clip norms do not depend on the data's
-        rows = clip_rows(X, self.data_norm)
-        return rows / self.data_norm
-
     def _clipping(self, default: float, order: float) -> dict[str, Any]:
         """One clip norm for all parameters, or one for each layer."""
         norms = self.clip_norm
@@ -368,11 +363,13 @@ class PrivateMLPClassifier(
         """Clipped gradients of the network on rows in units of `data_norm`."""
         return PerceptronGradients(
             self._loss(),
-            self._rows(X),
+            X,
             y,
             n_classes=len(self.classes_),
             n_hidden=self.hidden_size,
             activation=self.activation,
+            # so that default clip norms do not depend on the units of the data
+            data_norm=float(self.data_norm),
             counted=None if self._of_no_target() is None else counted(y),
         )
 

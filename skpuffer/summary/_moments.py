@@ -215,7 +215,10 @@ class _Centred:
         # table and a single row is several times as slow.
         self._shape = (self._blocks[0].stop if self._blocks else 0, len(positions))
         self._order: Literal["F", "C"] = "F" if X.flags.f_contiguous else "C"
-        self._middle, self._half = self._rows(bounds.middle), self._rows(bounds.half)
+        # by public bounds: what they have in common takes a pass less
+        self._middle = self._rows(bounds.middle) if np.any(bounds.middle) else None
+        same = np.all(bounds.half == bounds.half[0])
+        self._half = bounds.half[0] if same else self._rows(bounds.half)
         self.inverse = self._rows(1 / bounds.half)
         self.ones = np.ones(self._shape[0])
 
@@ -232,16 +235,19 @@ class _Centred:
         slice
         ndarray of shape (n_rows, n_columns)
         """
-        space, low = np.empty_like(self._middle), -self._half
+        space, low = np.empty_like(self.inverse), -self._half
         for rows in self._blocks:
-            part = self._X[rows, self._columns]
-            n = len(part)
-            u = space[:n]
-            # what overflows is far outside of the bounds, and clipped to them
-            with np.errstate(over="ignore"):
-                np.subtract(part, self._middle[:n], out=u)
-            np.minimum(u, self._half[:n], out=u)
-            np.maximum(u, low[:n], out=u)
+            u = part = self._X[rows, self._columns]
+            n, out = len(part), space[: len(part)]
+            if self._middle is not None:
+                # what overflows is far outside of the bounds, and clipped to them
+                with np.errstate(over="ignore"):
+                    u = np.subtract(part, self._middle[:n], out=out)
+            if np.ndim(self._half) == 0:
+                u = u.clip(low, self._half, out=out)
+            else:
+                u = np.minimum(u, self._half[:n], out=out)
+                np.maximum(u, low[:n], out=u)
             yield rows, u
 
 

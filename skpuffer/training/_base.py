@@ -35,6 +35,9 @@ class Gradients(ABC):
     n_classes : int, default=None
         Public number of classes, never read off `y`. Needed for losses with one score
         for each class.
+    data_norm : float, default=None
+        Public l2 norm to which longer rows are scaled down, and the unit in which rows
+        are read; None leaves them as they are.
     counted : array-like of bool of shape (n_records,), default=None
         Records that count; the gradient of any other is zero, whatever its target. None
         is all.
@@ -61,10 +64,11 @@ class Gradients(ABC):
         y: ArrayLike,
         *,
         n_classes: int | None = None,
+        data_norm: float | None = None,
         counted: ArrayLike | None = None,
     ):
         self.loss = loss
-        self.rows = Rows(X)
+        self.rows = Rows(X, data_norm)
         # read off `y`, it would tell whether the rarest class has a record
         if loss.indexed and n_classes is None:
             raise ValueError(

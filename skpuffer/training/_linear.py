@@ -9,7 +9,7 @@ import numpy as np
 from skpuffer.utils._checks import check_non_negative
 
 from ._base import Gradients
-from ._rows import clip_factors, largest_factor, products
+from ._rows import clip_factors, largest_factor
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -42,6 +42,9 @@ class LinearGradients(Gradients):
         for each class.
     intercept_scale : float, default=1.0
         Constant appended to the features of each record; zero for no intercept.
+    data_norm : float, default=None
+        Public l2 norm to which longer rows are scaled down, and the unit in which rows
+        are read; None leaves them as they are.
     counted : array-like of bool of shape (n_records,), default=None
         Records that count; the gradient of any other is zero, whatever its target. None
         is all.
@@ -78,10 +81,13 @@ class LinearGradients(Gradients):
         *,
         n_classes: int | None = None,
         intercept_scale: float = 1.0,
+        data_norm: float | None = None,
         counted: ArrayLike | None = None,
     ):
         self.intercept_scale = check_non_negative(intercept_scale=intercept_scale)
-        super().__init__(loss, X, y, n_classes=n_classes, counted=counted)
+        super().__init__(
+            loss, X, y, n_classes=n_classes, data_norm=data_norm, counted=counted
+        )
         # by what a release clips to: lengths of rows do not change from step to step
         self._known_caps: dict[tuple[Any, float, float], Array] = {}
 
@@ -141,7 +147,7 @@ class LinearGradients(Gradients):
     ) -> Floats:
         matrix, intercept = layers
         # forward: the same rounding for a record in whatever batch it stands
-        scores = products(self.rows.padded(rows), matrix)[: rows.shape[0]]
+        scores = self.rows.scores(rows, select, matrix)[: rows.shape[0]]
         if self.intercept_scale:
             scores += intercept
         # backward: residuals are scaled down so that residual times row is clipped
@@ -151,7 +157,7 @@ class LinearGradients(Gradients):
             residual[self.ignored[select]] = 0
         inner, constant = self._clip(residual, select, release)
         # the sum of outer products of rows and residuals is one product of matrices
-        gradient = self.rows.add_up(rows, inner)
+        gradient = self.rows.add_up(rows, self.rows.in_units(inner, select))
         if not self.intercept_scale:
             return gradient.ravel()
         total = np.empty(self.dim)

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.special import expit
 
 from skpuffer.utils._checks import check_count, check_option
-from skpuffer.utils._clipping import joint_norms, row_norms
+from skpuffer.utils._clipping import joint_norms, rounded_up, upper_norms
 
 from ._base import Gradients
-from ._rows import clip_factors, largest_factor, products
+from ._rows import aligned, clip_factors, largest_factor, products
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from ._losses import Loss
 
-    Activation: TypeAlias = Callable[[Array], Array]
+    Activation: TypeAlias = Callable[..., Array]
 
     #: Weights and biases of the two layers.
     Layers: TypeAlias = tuple[tuple[Array, Array], tuple[Array, Array]]
@@ -32,19 +32,21 @@ if TYPE_CHECKING:
 __all__ = ["ACTIVATIONS", "PerceptronGradients"]
 
 
-def _relu(scores: Array) -> Array:
-    return np.maximum(scores, 0)
+def _relu(scores: Array, out: Array | None = None) -> Array:
+    # more than twice as quick as a maximum with a number
+    positive: Array = scores.clip(0, math.inf, out=out)
+    return positive
 
 
-#: Activations by scikit-learn's names: the function, and its derivative as a function
-#: of its own value.
+#: Activations by scikit-learn's names: the function, which writes into `out` if asked,
+#: and its derivative as a function of its own value.
 ACTIVATIONS: dict[str, tuple[Activation, Activation]] = {
     # At the corner of relu the slope is zero, as scikit-learn has it. By the value,
     # since a slope by the score would need the scores kept as well.
     "relu": (_relu, lambda value: value > 0),
     "tanh": (np.tanh, lambda value: 1 - value * value),
     "logistic": (expit, lambda value: value * (1 - value)),
-    "identity": (lambda scores: scores, np.ones_like),
+    "identity": (np.positive, np.ones_like),
 }
 
 
@@ -70,6 +72,9 @@ class PerceptronGradients(Gradients):
         Units of the hidden layer.
     activation : {'relu', 'tanh', 'logistic', 'identity'}, default='relu'
         Of the hidden layer.
+    data_norm : float, default=None
+        Public l2 norm to which longer rows are scaled down, and the unit in which rows
+        are read; None leaves them as they are.
     counted : array-like of bool of shape (n_records,), default=None
         Records that count; the gradient of any other is zero, whatever its target. None
         is all.
@@ -103,12 +108,17 @@ class PerceptronGradients(Gradients):
         n_classes: int | None = None,
         n_hidden: int = 100,
         activation: str = "relu",
+        data_norm: float | None = None,
         counted: ArrayLike | None = None,
     ):
         # before the base class, which asks for the sizes
         self.n_hidden = check_count(n_hidden=n_hidden)
         self.activation = check_option(tuple(ACTIVATIONS), activation=activation)
-        super().__init__(loss, X, y, n_classes=n_classes, counted=counted)
+        super().__init__(
+            loss, X, y, n_classes=n_classes, data_norm=data_norm, counted=counted
+        )
+        # of a block, for what enters and what leaves the hidden layer
+        self._space = np.empty((2, 0, self.n_hidden), self.rows.dtype)
 
     def _sizes(self) -> tuple[int, ...]:
         return (
@@ -179,41 +189,49 @@ class PerceptronGradients(Gradients):
         (W, b), (V, c) = layers
         activate, slope = ACTIVATIONS[self.activation]
         # forward; rows beyond n_rows are padding, see `products`
-        hidden = activate(products(self.rows.padded(rows), W) + b)
+        of_hidden, of_inner = self._spaces(rows.shape[0])
+        hidden = self.rows.scores(rows, select, W, out=of_hidden)
+        hidden += b
+        activate(hidden, out=hidden)
+        # losses of one score take a vector of them
+        scores = products(hidden, V if self.loss.indexed else V.ravel())
+        scores += c
         n_rows = rows.shape[0]
-        scores = (products(hidden, V) + c)[:n_rows]
         hidden = hidden[:n_rows]
         # backward: derivatives by what leaves the output layer, and the hidden one
-        outer = self._derivative(scores, self.y[select])
+        outer = self.loss.derivative(scores[:n_rows], self.y[select])
+        outer = outer.reshape(n_rows, -1)
         if self.ignored is not None:
             # zero lies within every clip norm, whatever else the record may be
             outer[self.ignored[select]] = 0
         # by the chain rule, through the weights and then the activation
-        inner = products(outer, np.ascontiguousarray(V.T)) * slope(hidden)
+        inner = products(outer, np.ascontiguousarray(V.T), out=of_inner)
+        inner *= slope(hidden)
 
         order, dtype = release.clip_order, rows.dtype
         # norms of what enters the two layers, the bias's one included
         entering = (
             self.rows.norms(order, 1.0)[select],
-            joint_norms(row_norms(hidden, order), 1.0, order).astype(dtype),
+            rounded_up(joint_norms(upper_norms(hidden, order), 1.0, order), dtype),
         )
         # clipped are the derivatives, which scales the outer products by as much
         factors = (inner, outer)
         inner, outer = _clip_layers(entering, factors, release, self.rows.slack)
-        return np.concatenate(
-            [
-                self.rows.add_up(rows, inner).ravel(),
-                inner.sum(axis=0, dtype=np.float64),
-                self.rows.add_up(hidden, outer).ravel(),
-                outer.sum(axis=0, dtype=np.float64),
-            ]
-        )
+        ones = np.ones((n_rows, 1), dtype)  # what enters the biases
+        biases = self.rows.add_up(ones, inner), self.rows.add_up(ones, outer)
+        inner = self.rows.in_units(inner, select, out=inner)
+        weights = self.rows.add_up(rows, inner), self.rows.add_up(hidden, outer)
+        parts = [
+            part.ravel() for pair in zip(weights, biases, strict=True) for part in pair
+        ]
+        return np.concatenate(parts)
 
-    def _derivative(self, scores: Array, y: Array) -> Array:
-        # losses of one score take a vector of them
-        if self.loss.indexed:
-            return self.loss.derivative(scores, y)
-        return self.loss.derivative(scores[:, 0], y)[:, None]
+    def _spaces(self, n_rows: int) -> Array:
+        """Arrays for two layers of a block, written to again by the next one."""
+        if self._space.shape[1] < n_rows:
+            room = aligned(n_rows + n_rows // 4)  # the next batch may be larger
+            self._space = np.empty((2, room, self.n_hidden), self.rows.dtype)
+        return self._space
 
 
 def _clip_layers(
@@ -255,10 +273,10 @@ def _clip_layers(
         ]
     # The norm of an outer product is the product of its factors' norms.
     lengths = [
-        row_norms(factor, order) * norm
+        upper_norms(factor, order) * norm
         for factor, norm in zip(leaving, entering, strict=True)
     ]
-    total = joint_norms(*lengths, order).astype(leaving[0].dtype)  # type: ignore[call-arg, arg-type] # of two
+    total = rounded_up(joint_norms(*lengths, order), leaving[0].dtype)  # type: ignore[call-arg, arg-type] # of two
     # one share for both layers: the gradient keeps its direction
-    shares = np.minimum(largest_factor(norm, total, slack), 1)
-    return [factor * shares[:, None] for factor in leaving]
+    shares = np.minimum(largest_factor(norm, total, slack), 1)[:, None]
+    return [np.multiply(factor, shares, out=factor) for factor in leaving]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +12,16 @@ from scipy import sparse
 from skpuffer.utils._clipping import (
     clip_rows,
     joint_norms,
-    row_norms,
+    rounded_up,
     row_parts,
     slices,
+    upper_norms,
 )
 
 if TYPE_CHECKING:
     from skpuffer.utils._types import Array, Floats, Indices, Matrix
 
-__all__ = ["Rows", "products"]
+__all__ = ["Rows", "aligned", "clip_factors", "largest_factor", "products"]
 
 # Rows are read in blocks of so many bytes: few enough to stay in cache between the
 # product that makes the scores and the one that makes the gradients, enough to pay for
@@ -47,48 +49,71 @@ class Rows:
     ----------
     X : {array-like, sparse matrix} of shape (n_records, n_features)
         float32 stays so, all else becomes float64. A dense array in C order and a CSR
-        matrix in canonical format are not copied.
+        matrix in canonical format are not copied, others once. It must not be changed
+        while it is used.
+    data_norm : float, default=None
+        Public l2 norm to which longer rows are scaled down, and in units of which all
+        are read. It is done to products with rows, and not to a copy of them. None
+        leaves all as they are.
 
     Raises
     ------
     ValueError
-        If `X` holds NaN or infinity.
+        If `X` holds NaN or infinity, or is a memory map in which a row grows while it
+        is used.
 
     Notes
     -----
     A row with an entry above :attr:`limit`, ``finfo(dtype).max ** (1 / 6)`` (2e51, or
     3e6 in float32), is scaled down until it has none, in a copy: the products of its
     gradients would otherwise overflow. It is one fixed map of each record, so no record
-    gains any further influence.
+    gains any further influence. A row's unit follows from the row alone as well, and is
+    applied to each product on its own: what rounds for one record rounds for no other.
     """
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Any, data_norm: float | None = None) -> None:
         self._sparse = sparse.issparse(X)
+        # other orders are read many times as slowly, at every step
         X = X.tocsr() if self._sparse else np.asarray(X, order="C")
         if X.dtype not in (np.float32, np.float64):
             X = X.astype(np.float64)
         if self._sparse and not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()  # entries stored in parts would be measured too short
-        self.X: Matrix = X
         #: Largest magnitude of an entry. A gradient's length has at most five factors.
         self.limit = float(np.finfo(X.dtype).max) ** (1 / 6)
-        self._lengths = {(2.0, 0.0): self._measure(2.0)}
+        if data_norm is not None and not 1 / self.limit <= data_norm <= self.limit:
+            # in so small or large units products would lose their digits
+            X = (clip_rows(X, data_norm) / data_norm).astype(X.dtype, copy=False)
+            data_norm = None
+        self._use(X)
+        lengths = self._measure(2.0)
         # a length that overflows, and NaN, fail the comparison as well
-        if not np.all(self._lengths[2.0, 0.0] <= self.limit):
+        if not np.all(lengths <= self.limit):
             # a fixed map of each record on its own, so no other record's influence
             # changes
-            self.X = clip_rows(X, self.limit, np.inf)
-            self._lengths = {(2.0, 0.0): self._measure(2.0)}
+            self._use(clip_rows(self.X, self.limit, np.inf))
+            lengths = self._measure(2.0)
+        # what each row is multiplied by where it stands in a product
+        self._units: Any = None
+        if data_norm is not None:
+            self._units = 1 / np.maximum(lengths, X.dtype.type(data_norm))
+        self._lengths: dict[tuple[float, float], Array] = {}
         row_bytes = self.dtype.itemsize * max(1, self.n_features)
         size = _SPARSE_ROWS
         if not self._sparse:
             size = min(_BLOCK_ROWS, max(1, _BLOCK_BYTES // row_bytes))
         # rounded up to the alignment: whole blocks then need no padding
-        self._block_size = -(-size // _ALIGNED) * _ALIGNED
+        self._block_size = aligned(size)
         self._slice_rows = 0
         self._buffer = self._tail = np.zeros((0, self.n_features), self.dtype)
         self._padded: Any = None
+
+    def _use(self, X: Any) -> None:
+        """Take a table, of which nothing is known."""
+        self.X: Matrix = X
+        self._measured: dict[float, Array] = {}
+        self._mapped = _is_mapped(X.data if self._sparse else X)
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -125,31 +150,25 @@ class Rows:
         key = order, constant
         if key not in self._lengths:
             if constant == 0:
-                self._lengths[key] = self._measure(order)
+                found = self._measure(order)
+                if self._units is not None:
+                    found = rounded_up(found * self._units, self.dtype)
             else:
                 joint = joint_norms(self.norms(order), abs(constant), order)
-                self._lengths[key] = self._rounded_up(joint)
+                found = rounded_up(joint, self.dtype)
+            self._lengths[key] = found
         return self._lengths[key]
 
     def _measure(self, order: float) -> Array:
-        """Norm of each row, rounded up; with no copy of all dense rows."""
-        if self._sparse:
-            # up, as a length too short would leave its gradient longer than the clip
-            # norm
-            return self._rounded_up(row_norms(self.X, order))
-        # part by part, so that powers of entries are never held for all rows
-        lengths = np.empty(self.n_records, self.dtype)
-        for part in row_parts(self.X):
-            lengths[part] = self._rounded_up(row_norms(self.X[part], order))
-        return lengths
-
-    def _rounded_up(self, lengths: Array) -> Array:
-        """Lengths of the rows' dtype, no less than the exact ones."""
-        info = np.finfo(self.dtype)
-        with np.errstate(over="ignore"):
-            # below `tiny` numbers are too few to round to
-            lengths = np.maximum(lengths, info.tiny) * (1 + 2 * float(info.eps))
-            return lengths.astype(self.dtype, copy=False)
+        """Norm of each row of the table, rounded up; by parts, with no copy of all."""
+        if order not in self._measured:
+            lengths = np.empty(self.n_records, self.dtype)
+            for part in row_parts(self.X):
+                # up, as a length too short would leave its gradient longer than the
+                # clip norm
+                lengths[part] = upper_norms(self.X[part], order)
+            self._measured[order] = lengths
+        return self._measured[order]
 
     def blocks(self, index: Indices | None = None) -> Iterator[tuple[Matrix, Any]]:
         """Yield the rows of a batch in blocks.
@@ -175,48 +194,78 @@ class Rows:
             self._slice_rows = _FLOAT32_TERMS // max(1, n_rows)
         if n_rows == 0:
             return
-        size = self._block_size
-        # a CSR matrix copies the rows it selects, so its blocks are few and long
         if self._sparse:
-            if n_rows <= size:
-                yield (self.X, slice(None)) if index is None else (self.X[index], index)
-                return
-            for part in slices(n_rows, size):
-                select = part if index is None else index[part]
-                yield self.X[select], select
+            found = self._sparse_blocks(index, n_rows)
+        elif index is None and not self._mapped:
+            found = self._views()
+        else:
+            found = self._gathered(index, n_rows)
+        for rows, select in found:
+            if self._mapped:
+                self._check(rows, select)
+            yield rows, select
+
+    def _sparse_blocks(
+        self, index: Indices | None, n_rows: int
+    ) -> Iterator[tuple[Matrix, Any]]:
+        # a CSR matrix copies the rows it selects, so its blocks are few and long
+        size = self._block_size
+        if index is None and n_rows <= size and not self._mapped:
+            yield self.X, slice(None)
             return
-        if index is None:
-            # whole blocks are views; what is left over is padded to the alignment
-            whole = n_rows // size * size
-            for part in slices(whole, size):
-                self._padded = self.X[part]
-                yield self._padded, part
-            if whole < n_rows:
-                yield self._last_rows(whole), slice(whole, n_rows)
-            return
+        for part in slices(n_rows, size):
+            select = part if index is None else index[part]
+            yield self.X[select], select
+
+    def _views(self) -> Iterator[tuple[Array, slice]]:
+        # whole blocks are views; what is left over is padded to the alignment
+        n_rows, size = self.n_records, self._block_size
+        whole = n_rows // size * size
+        for part in slices(whole, size):
+            self._padded = self.X[part]
+            yield self._padded, part
+        if whole < n_rows:
+            yield self._last_rows(whole), slice(whole, n_rows)
+
+    def _gathered(
+        self, index: Indices | None, n_rows: int
+    ) -> Iterator[tuple[Array, Any]]:
+        size = self._block_size
         largest = min(size, n_rows)
         if len(self._buffer) < largest:
-            room = min(size, largest + largest // 4)  # the next batch may be larger
-            room = -(-room // _ALIGNED) * _ALIGNED
+            # the next batch may be larger
+            room = aligned(min(size, largest + largest // 4))
             self._buffer = np.zeros((room, self.n_features), self.dtype)
-        for start in range(0, n_rows, size):
-            select = index[start : start + size]
-            rows = self._buffer[: len(select)]
-            # any mode but the default writes into `out` without a second copy
-            self.X.take(select, axis=0, out=rows, mode="clip")
-            self._padded = self._buffer[: -(-len(select) // _ALIGNED) * _ALIGNED]
-            yield rows, select
+        for part in slices(n_rows, size):
+            rows = self._buffer[: part.stop - part.start]
+            if index is None:
+                rows[:] = self.X[part]
+            else:
+                # any mode but the default writes into `out` without a second copy
+                self.X.take(index[part], axis=0, out=rows, mode="clip")
+            self._padded = self._buffer[: aligned(len(rows))]
+            yield rows, part if index is None else index[part]
 
     def _last_rows(self, start: int) -> Array:
         """Rows from `start` on, copied once into a buffer padded to the alignment."""
         n_rows = self.n_records - start
         # the same rows at every full batch
         if not len(self._tail):
-            room = -(-n_rows // _ALIGNED) * _ALIGNED
-            self._tail = np.zeros((room, self.n_features), self.dtype)
+            self._tail = np.zeros((aligned(n_rows), self.n_features), self.dtype)
             self._tail[:n_rows] = self.X[start:]
         self._padded = self._tail
         return self._tail[:n_rows]
+
+    def _check(self, rows: Matrix, select: Any) -> None:
+        """Refuse rows, which nobody else can change, that are longer than measured."""
+        for order, lengths in self._measured.items():
+            # NaN is not shorter either
+            if not np.all(upper_norms(rows, order) <= lengths[select]):
+                raise ValueError(
+                    "X is a memory map that changed during the fit, so that its rows "
+                    "cannot be clipped. Give a copy, numpy.array(X), or keep others "
+                    "from writing to its file."
+                )
 
     def padded(self, rows: Matrix) -> Matrix:
         """Return the rows of the last block, followed by others for :func:`products`.
@@ -233,6 +282,54 @@ class Rows:
         # sparse products go row by row, so no row's rounding depends on its neighbours
         return rows if self._sparse else self._padded
 
+    def scores(
+        self, rows: Matrix, select: Any, matrix: Array, out: Array | None = None
+    ) -> Array:
+        """Return products of the rows of the last block, in units, with a matrix.
+
+        Parameters
+        ----------
+        rows : {ndarray, CSR matrix} of shape (n, n_features)
+        select : ndarray or slice
+            As :meth:`blocks` yields them.
+        matrix : ndarray of shape (n_features,) or (n_features, m)
+        out : ndarray of shape (at_least_n, m), default=None
+            As for :func:`products`.
+
+        Returns
+        -------
+        ndarray of shape (at_least_n,) or (at_least_n, m)
+            Beyond the first n there may be others, for :func:`products`.
+        """
+        found = products(self.padded(rows), matrix, out)
+        if self._units is not None:
+            units = self._units[select]
+            own = found[: len(units)]
+            own *= units if matrix.ndim == 1 else units[:, None]
+        return found
+
+    def in_units(self, factors: Array, select: Any, out: Array | None = None) -> Array:
+        """Return factors of rows in units as such of the rows as they are stored.
+
+        Parameters
+        ----------
+        factors : ndarray of shape (n,) or (n, m)
+        select : ndarray or slice
+            As :meth:`blocks` yields it.
+        out : ndarray of the shape of `factors`, default=None
+            Where to, if to an array that is there already.
+
+        Returns
+        -------
+        ndarray of the shape of `factors`
+        """
+        if self._units is None:
+            return factors
+        units = self._units[select]
+        units = units if factors.ndim == 1 else units[:, None]
+        scaled: Array = np.multiply(factors, units, out=out)
+        return scaled
+
     def add_up(self, rows: Matrix, factors: Array) -> Floats:
         """Return ``rows.T @ factors`` of a block, in float64.
 
@@ -241,6 +338,7 @@ class Rows:
         rows : {ndarray, CSR matrix} of shape (n, n_features)
             As :meth:`blocks` yields them, or what was made of them row by row.
         factors : ndarray of shape (n,) or (n, m)
+            For rows as they are stored; see :meth:`in_units`.
 
         Returns
         -------
@@ -300,7 +398,22 @@ class Rows:
             )
 
 
-def products(rows: Matrix, matrix: Array) -> Array:
+def aligned(n_rows: int) -> int:
+    """Round a number of rows up to whole alignments."""
+    return -(-n_rows // _ALIGNED) * _ALIGNED
+
+
+def _is_mapped(X: Any) -> bool:
+    """Whether an array reads a memory map, which others may write to."""
+    while X is not None:
+        if isinstance(X, (np.memmap, mmap.mmap)):
+            return True
+        # of an array, or of a view of a buffer
+        X = getattr(X, "base", None) if not isinstance(X, memoryview) else X.obj
+    return False
+
+
+def products(rows: Matrix, matrix: Array, out: Array | None = None) -> Array:
     """Return ``rows @ matrix``, rounded alike for a row wherever it stands.
 
     A record that comes or goes must not change how others are rounded, but a BLAS has
@@ -311,6 +424,9 @@ def products(rows: Matrix, matrix: Array) -> Array:
     rows : {ndarray, CSR matrix} of shape (n, m)
         Best of :meth:`Rows.padded`; else they are copied.
     matrix : ndarray of shape (m,) or (m, n_outputs)
+    out : ndarray of shape (at_least_n, n_outputs), default=None
+        Where to, for dense rows and a matrix: as many rows as `rows` has, rounded up to
+        whole alignments, or more. Fresh memory costs as much as the product.
 
     Returns
     -------
@@ -322,15 +438,25 @@ def products(rows: Matrix, matrix: Array) -> Array:
         found = rows.dot(matrix)
         return found
     n_rows = len(rows)
+    if rows.shape[1] == 1 and matrix.ndim > 1:
+        # nothing is added up
+        out = None if out is None else out[:n_rows]
+        found = np.einsum("i,j->ij", rows[:, 0], matrix[0], out=out)
+        return found
     if n_rows % _ALIGNED:
         # zeros for rows: their products are cut off again
-        rows = np.pad(rows, [(0, -n_rows % _ALIGNED), (0, 0)])
+        padded = np.zeros((aligned(n_rows), rows.shape[1]), rows.dtype)
+        padded[:n_rows] = rows
+        rows = padded
     if matrix.ndim == 1:
         found = rows.dot(matrix)[:n_rows]  # quicker to call than `@`
         return found
     # slices of one size, so that every row meets the same instructions
-    slices = rows.reshape(-1, _TILE[rows.dtype.char], rows.shape[1])
-    return (slices @ matrix).reshape(len(rows), -1)[:n_rows]
+    tile = _TILE[rows.dtype.char]
+    slices = rows.reshape(-1, tile, rows.shape[1])
+    if out is not None:
+        out = out[: len(rows)].reshape(-1, tile, matrix.shape[1])
+    return np.matmul(slices, matrix, out=out).reshape(len(rows), -1)[:n_rows]
 
 
 def largest_factor(clip_norm: float, lengths: Array, slack: float) -> Array:
@@ -380,5 +506,5 @@ def clip_factors(factors: Array, caps: Array | float, order: float) -> Array:
         clipped = np.minimum(factors, caps)
         return np.maximum(clipped, -caps, out=clipped)  # `clip` costs more than both
     # times min(1, cap / norm), as a division by what the norm exceeds the cap by
-    excess = row_norms(factors, order).astype(factors.dtype, copy=False) / caps
+    excess = upper_norms(factors, order) / caps
     return factors / np.maximum(excess, 1)[:, None]

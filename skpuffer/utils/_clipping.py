@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.sparse import linalg as sparse_linalg
 
 from ._checks import check_positive
 from ._types import Floats, Numbers
@@ -20,9 +19,11 @@ __all__ = [
     "clip_rows",
     "joint_norms",
     "least_norm",
+    "rounded_up",
     "row_norms",
     "row_parts",
     "slices",
+    "upper_norms",
 ]
 
 # Length of a row from which on squares that underflow are below its round-off.
@@ -30,6 +31,10 @@ _LEAST_LENGTH = 2.0**-480
 
 # Number of entries of a temporary that stays in cache.
 _PART_ENTRIES = 2**16
+
+# Sums of no more squares than these are off by less than 1e-3 in single precision, and
+# such sums are made of numbers that are not so small that they have lost their digits.
+_FEW_SQUARES, _LEAST_SQUARES = 2**12, 2.0**-80
 
 
 def slices(n: int, size: int) -> Iterator[slice]:
@@ -51,18 +56,21 @@ def slices(n: int, size: int) -> Iterator[slice]:
         yield slice(start, min(start + size, n))
 
 
-def row_parts(X: NDArray[Any]) -> Iterator[slice]:
+def row_parts(X: Any) -> Iterator[slice]:
     """Yield slices of rows, a copy of which stays in cache.
 
     Parameters
     ----------
-    X : ndarray of shape (n, m)
+    X : {ndarray, CSR matrix} of shape (n, m)
 
     Yields
     ------
     slice
     """
-    yield from slices(len(X), max(1, _PART_ENTRIES // max(1, X.shape[1])))
+    n, m = X.shape
+    # of a sparse matrix, by what a row holds in the mean
+    held = X.nnz / max(1, n) if sparse.issparse(X) else m
+    yield from slices(n, max(1, int(_PART_ENTRIES // max(1, held))))
 
 
 def row_norms(X: Any, order: float) -> Floats:
@@ -103,11 +111,91 @@ def row_norms(X: Any, order: float) -> Floats:
         return lengths
 
 
+def upper_norms(X: Any, order: float) -> NDArray[Any]:
+    """Return the norm of each row, rounded up, in the dtype of the rows.
+
+    Parameters
+    ----------
+    X : {ndarray, CSR matrix} of shape (n, m)
+        float32 or float64.
+    order : float
+        In [1, inf].
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        No less than the exact norms, which are at most 0.1 % less; inf or NaN as in
+        :func:`row_norms`.
+
+    Notes
+    -----
+    A sum of m squares in floating point of unit u is too small by a factor of
+    ``(1 - u)**m`` at most, whatever the order of additions. In float32 that is much
+    quicker than squares in float64.
+    """
+    if X.dtype != np.float32 or order != 2 or sparse.issparse(X):
+        return rounded_up(row_norms(X, order), X.dtype)
+    if X.shape[1] > _FEW_SQUARES:
+        return rounded_up(row_norms(X, order), X.dtype)
+    X = np.asarray(X, order="C")  # as in `row_norms`
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        squares = np.einsum("ij,ij->i", X, X)
+        # squares may have vanished, or overflowed; NaN is not sure either
+        sure = (squares >= _LEAST_SQUARES) & (squares < math.inf)
+        lengths: NDArray[Any] = np.sqrt(squares, out=squares)
+        lengths *= np.float32(1 + (X.shape[1] + 8) * 2.0**-23)
+    if not sure.all():
+        again = np.flatnonzero(~sure)
+        lengths[again] = rounded_up(row_norms(X[again], order), X.dtype)
+    return lengths
+
+
+def rounded_up(lengths: Floats, dtype: Any) -> NDArray[Any]:
+    """Return lengths in a dtype, no less than the exact ones.
+
+    Parameters
+    ----------
+    lengths : ndarray of shape (n,)
+        Rounded in float64.
+    dtype : dtype
+        float32 or float64.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+    """
+    info = np.finfo(dtype)
+    with np.errstate(over="ignore"):
+        # below `tiny` numbers are too few to round to
+        lengths = np.maximum(lengths, info.tiny) * (1 + 2 * float(info.eps))
+        return lengths.astype(dtype, copy=False)
+
+
+def _entries(X: Any) -> NDArray[Any]:
+    """Stored entries of a CSR matrix, whose arrays may have room for more."""
+    entries: NDArray[Any] = X.data[: X.indptr[-1]]
+    return entries
+
+
+def _row_reduced(reduce: np.ufunc, values: Floats, X: Any) -> Floats:
+    """Sums, or other reductions, of what stands in each row of a CSR matrix."""
+    found = np.zeros(X.shape[0])
+    # of a row without entries `reduceat` would give one of the next row's
+    some = np.flatnonzero(np.diff(X.indptr))
+    found[some] = reduce.reduceat(values, X.indptr[some]) if len(some) else 0.0
+    return found
+
+
 def _plain_norms(X: Any, order: float) -> Floats:
     norms: Floats
     if sparse.issparse(X):
-        norms = sparse_linalg.norm(X.astype(np.float64), ord=order, axis=1)
-        return norms
+        entries = np.abs(_entries(X), dtype=np.float64)
+        if order == math.inf:
+            return _row_reduced(np.maximum, entries, X)
+        if order == 2:
+            entries *= entries
+        sums = _row_reduced(np.add, entries, X)
+        return np.sqrt(sums, out=sums) if order == 2 else sums
     X = np.asarray(X, np.float64)
     if order == 2:
         # without a table of all squares
@@ -123,9 +211,8 @@ def _scaled_norms(X: Any, order: float) -> Floats:
     # a row of zeros, or with a NaN, is divided by one
     scale = np.where(largest > 0, largest, 1.0)
     if sparse.issparse(X):
-        shares = X.astype(np.float64)
-        shares.data = np.abs(shares.data) / np.repeat(scale, np.diff(X.indptr))
-        powers = np.asarray(shares.power(order).sum(axis=1)).ravel()
+        shares = np.abs(_entries(X)) / np.repeat(scale, np.diff(X.indptr))
+        powers = _row_reduced(np.add, shares**order, X)
     else:
         # entries of at most one, one of which is one: no power overflows, nor does
         # their sum

@@ -161,6 +161,37 @@ def test_sparse_and_dense_agree(cancer, dtype):
     np.testing.assert_array_equal(dense.predict(X), dense.predict(sparse.csr_matrix(X)))
 
 
+@pytest.mark.parametrize("copies", [1, 2])
+@pytest.mark.parametrize(
+    "model",
+    [
+        PrivateSGDClassifier(random_state=0),
+        PrivateLogisticRegression(random_state=0, batch_size=30),
+        PrivateLinearSVC(random_state=0),
+        PrivateRidge(random_state=0, target_bounds=(0, 1)),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_entries_in_any_order_and_in_parts_are_the_same_table(model, copies):
+    """Such as scikit-learn takes: sorted and added up, in a copy."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((200, 6)) < 0.4, rng.normal(size=(200, 6)), 0.0)
+    y = (X[:, 0] > 0).astype(int)
+    at = np.tile(np.argwhere(X), (copies, 1))
+    order = np.lexsort([rng.random(len(at)), at[:, 0]])  # any within a row
+    (rows, columns), ends = at[order].T, np.cumsum(np.bincount(at[:, 0], minlength=200))
+    parts = sparse.csr_array(
+        (X[rows, columns] / copies, columns, np.append(0, ends)), shape=X.shape
+    )
+    assert not parts.has_canonical_format
+    before = parts.data.copy(), parts.indices.copy()
+    expected = model.fit(X, y).coef_
+    np.testing.assert_allclose(model.fit(parts, y).coef_, expected, atol=1e-12)
+    np.testing.assert_allclose(model.predict(parts), model.predict(X), atol=1e-12)
+    np.testing.assert_array_equal(parts.data, before[0])
+    np.testing.assert_array_equal(parts.indices, before[1])
+
+
 def test_the_unit_of_the_data_does_not_matter(cancer):
     X, y = cancer
     one = PrivateSGDClassifier(random_state=0).fit(X, y)

@@ -1,12 +1,15 @@
 """Clipped sums against gradients built one by one; how far one record moves them."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from skpuffer.releases import GradientRelease
+from skpuffer.noise import GaussianNoise
+from skpuffer.releases import GradientRelease, Optimiser
 from skpuffer.training import (
     Hinge,
     Huber,
@@ -17,8 +20,10 @@ from skpuffer.training import (
     Multinomial,
     PerceptronGradients,
     Squared,
+    train,
 )
 from skpuffer.training._perceptron import ACTIVATIONS
+from skpuffer.utils._clipping import clip_rows
 
 from .naive import clipped_sum
 
@@ -34,6 +39,7 @@ LOSSES = [
 ]
 ORDERS = [1, 1.5, 2, 3, np.inf]
 N, D, K = 30, 5, 3
+UNITS = [None, 1e-60, 0.1, 1e60]
 
 
 def table(loss, rng, n=N, d=D):
@@ -189,6 +195,100 @@ def test_the_table_is_neither_copied_nor_changed():
     np.testing.assert_array_equal(X, before)
 
 
+@pytest.mark.parametrize("make", [LinearGradients, PerceptronGradients])
+@pytest.mark.parametrize("unit", [1e-9, 0.5, 1.0, 30.0, 1e9])
+@pytest.mark.parametrize("form", ["dense64", "dense32", "csr64", "csr32"])
+def test_rows_in_units_are_those_of_a_scaled_copy(form, unit, make):
+    """Also those that are longer by far, beyond what is computed with as it is."""
+    rng = np.random.default_rng(16)
+    X, y = table(Logistic(), rng)
+    X *= unit
+    X[3] *= 1e9
+    X = stored(X, form)
+    gradients = make(Logistic(), X, y, data_norm=unit)
+    expected = make(Logistic(), (clip_rows(X, unit) / unit).astype(X.dtype), y)
+    w = rng.normal(size=gradients.dim)
+    for index in (None, np.array([3, 5, 8]), np.arange(N)):
+        for order in (1, 2, np.inf):
+            release = whole(clip_norm=0.2, clip_order=order)
+            found = gradients.clipped_sum(w, index, release)
+            close(found, expected.clipped_sum(w, index, release), form)
+
+
+@pytest.mark.parametrize("form", ["float64", "float32"])
+@pytest.mark.parametrize("n", [50, 5000])
+def test_how_a_table_is_stored_changes_no_bit(n, form, tmp_path):
+    X = np.random.default_rng(17).normal(size=(n, 6)).astype(form)
+    np.save(tmp_path / "table.npy", X)
+    twice = np.repeat(X, 2, axis=1)
+    others = [
+        np.asfortranarray(X),
+        twice[:, ::2],
+        np.load(tmp_path / "table.npy", mmap_mode="r"),
+    ]
+    for make in (LinearGradients, PerceptronGradients):
+        for index in (None, np.arange(0, n, 3)):
+            kept, *sums = [
+                (one := make(Logistic(), Z, X[:, 0] > 0, data_norm=2.0)).clipped_sum(
+                    np.ones(one.dim), index, whole(n)
+                )
+                for Z in (X, *others)
+            ]
+            for found in sums:
+                np.testing.assert_array_equal(found, kept)
+
+
+@pytest.mark.parametrize("scheme", ["full_batch", "poisson"])
+@pytest.mark.parametrize("store", ["C", "F", "map"])
+def test_a_run_takes_a_part_of_the_table_besides(store, scheme, tmp_path):
+    n = 20_000
+    X = np.random.default_rng(18).normal(size=(n, 100))
+    if store == "map":
+        np.save(tmp_path / "table.npy", X)
+        X = np.load(tmp_path / "table.npy", mmap_mode="r")
+    elif store == "F":
+        X = np.asfortranarray(X)
+    release = GradientRelease(
+        n_records=n,
+        batch_size=None if scheme == "full_batch" else 100,
+        n_steps=3,
+        sampling=scheme,
+        optimiser=Optimiser(learning_rate=1.0),
+    )
+    tracemalloc.start()
+    gradients = LinearGradients(Logistic(), X, np.zeros(n), data_norm=5.0)
+    train(gradients, release, GaussianNoise(1.0), np.random.default_rng(0))
+    peak = tracemalloc.get_traced_memory()[1] / X.nbytes
+    tracemalloc.stop()
+    # what is in another order is copied, once
+    assert peak < (1.3 if store == "F" else 0.3)
+
+
+@pytest.mark.parametrize("form", ["dense", "csr"])
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("value", [100.0, np.nan])
+def test_a_memory_map_that_changes_is_refused(value, order, form, tmp_path):
+    X = np.random.default_rng(19).normal(size=(50, 4))
+    np.save(tmp_path / "table.npy", X)
+    mapped = np.load(tmp_path / "table.npy", mmap_mode="r+")
+    table = mapped
+    if form == "csr":
+        table = sparse.csr_array(X)
+        table.data = mapped.ravel()
+    gradients = LinearGradients(Logistic(), table, np.zeros(50), data_norm=1.0)
+    release = whole(50, clip_order=order)
+    for index in (None, np.arange(20)):
+        gradients.clipped_sum(np.zeros(5), index, release)
+    mapped[7, 2] = value
+    for index in (None, np.arange(20)):
+        with pytest.raises(ValueError, match="memory map that changed.*Give a copy"):
+            gradients.clipped_sum(np.zeros(5), index, release)
+    # other rows are as they were, and shorter ones are within their bounds
+    gradients.clipped_sum(np.zeros(5), np.arange(20, 50), release)
+    mapped[7] = 0.0
+    gradients.clipped_sum(np.zeros(5), None, release)
+
+
 @pytest.mark.parametrize("order", ORDERS)
 def test_entries_stored_in_parts_are_clipped_as_one(order):
     parts = sparse.csr_array(([3.0, 3.0, 1.0], [0, 0, 1], [0, 3]), shape=(1, 2))
@@ -296,17 +396,18 @@ def moved(make, X, y, w, release):
     st.sampled_from(ORDERS),
     st.sampled_from([1e-3, 1.0, 1e6]),
     st.sampled_from([0.0, 1.0, 1e30, 1e150]),
+    st.sampled_from(UNITS),
     st.booleans(),
 )
 def test_one_record_moves_a_linear_sum_by_the_clip_norm_at_most(
-    X, loss, order, clip_norm, size, as_csr
+    X, loss, order, clip_norm, size, unit, as_csr
 ):
     X = np.array([[0.0] * 3, *X])
     y = np.arange(len(X)) % 2 if loss.classification else X[:, 0]
     keep = sparse.csr_array if as_csr else np.asarray
 
     def make(X, y):
-        return LinearGradients(loss, keep(X), y, n_classes=2)
+        return LinearGradients(loss, keep(X), y, n_classes=2, data_norm=unit)
 
     w = size * np.random.default_rng(7).normal(size=make(X, y).dim)
     release = whole(1, clip_norm=clip_norm, clip_order=order)
@@ -320,17 +421,24 @@ def test_one_record_moves_a_linear_sum_by_the_clip_norm_at_most(
     st.sampled_from(sorted(ACTIVATIONS)),
     st.sampled_from([1.0, 2.0, np.inf]),
     st.sampled_from([1.0, 1e30, 1e150]),
+    st.sampled_from(UNITS),
     st.booleans(),
 )
 def test_one_record_moves_a_perceptron_sum_by_the_clip_norm_at_most(
-    X, loss, activation, order, size, apart
+    X, loss, activation, order, size, unit, apart
 ):
     X = np.array([[0.0] * 3, *X])
     y = np.arange(len(X)) % 2 if loss.classification else X[:, 0]
 
     def make(X, y):
         return PerceptronGradients(
-            loss, X, y, n_classes=2, n_hidden=2, activation=activation
+            loss,
+            X,
+            y,
+            n_classes=2,
+            n_hidden=2,
+            activation=activation,
+            data_norm=unit,
         )
 
     gradients = make(X, y)
@@ -346,13 +454,14 @@ def test_one_record_moves_a_perceptron_sum_by_the_clip_norm_at_most(
         assert np.linalg.norm(second, ord=order) <= 2.0 * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("unit", [None, 0.1, 3e4])
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("loss", LOSSES, ids=repr)
-def test_a_single_gradient_is_never_too_long_in_single_precision(loss, order):
+def test_a_single_gradient_is_never_too_long_in_single_precision(loss, order, unit):
     rng = np.random.default_rng(9)
     X, y = table(loss, rng, n=300)
     X = (1e4 * X).astype(np.float32)
-    gradients = LinearGradients(loss, X, y, n_classes=K)
+    gradients = LinearGradients(loss, X, y, n_classes=K, data_norm=unit)
     w = rng.normal(size=gradients.dim)
     release = whole(300, clip_norm=0.3, clip_order=order)
     for i in range(300):

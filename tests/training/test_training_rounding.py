@@ -19,7 +19,6 @@ from skpuffer.training._rows import (
     _FLOAT32_TERMS,
     Rows,
     largest_factor,
-    products,
 )
 
 
@@ -144,27 +143,29 @@ def test_slack_is_small_and_the_same_for_all():
         assert Rows(X.astype(np.float64)).slack < 1e-3
 
 
+@pytest.mark.parametrize("unit", [None, 3.0])
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (10,)])
 @pytest.mark.parametrize("d", [1, 7, 100, 300])
-def test_a_row_has_the_same_score_wherever_it_stands(d, shape, kind):
+def test_a_row_has_the_same_score_wherever_it_stands(d, shape, kind, unit):
     """Or one record less would change what many others are rounded to."""
     rng = np.random.default_rng(0)
     X = np.tile(rng.standard_normal(d).astype(kind), (4999, 1))
     matrix = rng.standard_normal((d, *shape)).astype(kind)
-    rows = Rows(X)
+    rows = Rows(X, unit)
     scores = set()
     for index in [None, *(np.arange(n) for n in (1, 2, 3, 63, 64, 65, 1000, 4998))]:
-        for block, _ in rows.blocks(index):
-            padded = rows.padded(block)
-            found = products(padded, matrix).reshape(len(padded), -1)
+        for block, select in rows.blocks(index):
+            found = rows.scores(block, select, matrix)
+            found = found.reshape(len(found), -1)
             scores.update(map(tuple, found[: len(block)].tolist()))
     assert len(scores) == 1
 
 
+@pytest.mark.parametrize("unit", [None, 0.7])
 @pytest.mark.parametrize("loss", [Hinge(), Squared()])
 @pytest.mark.parametrize("n", [1000, 4097])
-def test_a_record_more_leaves_the_scores_of_all_others(loss, n):
+def test_a_record_more_leaves_the_scores_of_all_others(loss, n, unit):
     """Rows at a kink, by parameters that were chosen for it."""
     rng = np.random.default_rng(1)
     for _ in range(20):
@@ -172,9 +173,12 @@ def test_a_record_more_leaves_the_scores_of_all_others(loss, n):
         w /= x.astype(float) @ w.astype(float)  # a margin of one except for rounding
         X = np.tile(x * (1 if loss == Hinge() else 1e3), (n, 1))
         y = np.ones(n) if loss == Hinge() else np.full(n, 1e3)
+        X[-1] *= 1e20  # the record that goes is unlike the others
         sums = []
         for m in (n, n - 1):
-            gradients = LinearGradients(loss, X[:m], y[:m], intercept_scale=0.0)
+            gradients = LinearGradients(
+                loss, X[:m], y[:m], intercept_scale=0.0, data_norm=unit
+            )
             release = GradientRelease(
                 n_records=m, n_steps=1, sampling="full_batch", clip_norm=1e-6
             )

@@ -9,7 +9,13 @@ from scipy import sparse
 
 from skpuffer.releases import GradientRelease
 from skpuffer.training import LinearGradients, PerceptronGradients, Squared
-from skpuffer.utils._clipping import clip_rows, joint_norms, least_norm, row_norms
+from skpuffer.utils._clipping import (
+    clip_rows,
+    joint_norms,
+    least_norm,
+    row_norms,
+    upper_norms,
+)
 
 FORMS = {"dense": np.asarray, "csr": sparse.csr_matrix, "array": sparse.csr_array}
 SCALES = [
@@ -49,6 +55,40 @@ def test_a_row_is_measured_at_any_scale(dtype, scale, order, form):
     for row, length in zip(X, row_norms(FORMS[form](X), order), strict=True):
         truth = exact_norm(row, order)
         assert abs(Fraction(float(length)) - truth) <= truth * Fraction(1e-14)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("order", [1, 1.5, 2, math.inf])
+@pytest.mark.parametrize("dtype, scale", [*SCALES, (np.float32, 1.0)])
+@pytest.mark.parametrize("d", [1, 6, 500, 5000])
+def test_an_upper_norm_is_no_shorter_and_hardly_longer(d, dtype, scale, order, form):
+    X = rows(dtype, scale, n=20, d=d)
+    lengths = upper_norms(FORMS[form](X), order)
+    assert lengths.dtype == dtype
+    for row, length in zip(X, lengths, strict=True):
+        truth = exact_norm(row, order)
+        above = max(truth * Fraction(1.001), 2 * Fraction(float(np.finfo(dtype).tiny)))
+        assert truth <= Fraction(float(length)) <= above
+
+
+def test_plain_norms_in_single_precision_are_shorter_than_the_rows():
+    X = rows(np.float32, 1.0, n=100, d=500)
+    plain = np.sqrt(np.einsum("ij,ij->i", X, X))
+    assert any(
+        Fraction(float(short)) < exact_norm(row, 2)
+        for row, short in zip(X, plain, strict=True)
+    )
+
+
+def test_rows_without_entries_and_room_for_more_are_measured():
+    X = sparse.csr_array(np.array([[0.0, 0], [3, 4], [0, 0], [0, 2], [0, 0]]))
+    X.data, X.indices = np.append(X.data, 7.0), np.append(X.indices, 0)
+    for order, second in ((1, 7.0), (1.5, None), (2, 5.0), (math.inf, 4.0)):
+        found = row_norms(X, order)
+        assert found[[0, 2, 4]].tolist() == [0, 0, 0]
+        assert found[3] == pytest.approx(2)
+        assert second is None or found[1] == second
+    assert row_norms(sparse.csr_array((3, 2)), 2).tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("form", FORMS)
