@@ -32,6 +32,7 @@ from skpuffer.releases import PublicContext
 from skpuffer.scenarios import BoundScenario, RecordScenario, Scenario
 from skpuffer.schema import Schema
 from skpuffer.utils._checks import noise_generator
+from skpuffer.utils._listeners import carried, listeners
 from skpuffer.utils._reading import (
     as_table,
     column_names,
@@ -431,6 +432,8 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
         ledger = callback.subcontext(task_name="release")
         metadata = {"certificate": certificate}
         ledger.call_on_fit_task_begin(estimator=self, metadata=metadata)
+        for listener in listeners():
+            listener.on_fit_task_begin(self, ledger, metadata=metadata)
         exact = calibration.noise.is_zero
         # still before the noise: where warnings are errors, nothing has left
         announce(self, certificate, seeded, exact, leaks)
@@ -599,6 +602,12 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
     def _leaks(self) -> tuple[str, ...]:
         """Leaks, in sentences: what is read off private data outside any promise."""
         return ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        # a ledger that hears of all fits here hears of one in a worker process as well
+        callbacks = carried(state.get("_skl_callbacks", []))
+        return {**state, "_skl_callbacks": callbacks} if callbacks else state
 
     def __sklearn_is_fitted__(self) -> bool:
         # a fit sets all or nothing, so one of its attributes stands for the others
