@@ -1,19 +1,20 @@
 """Book of one ceiling: whether another release fits, without adding up all of them.
 
-Costs grow with every release. So what is known to fit is any part of what was once
-found to fit, and two cheap answers come before the exact one:
+Costs grow with every release, so that any part of what was once found to fit fits too.
+Two cheap answers therefore come before the exact one:
 
-1. releases that are a part of a multiset which was composed and found to fit fit, and
-   such a multiset is looked for well ahead of what was released;
-2. where all Rényi costs together stay below the ceiling, so does the exact total.
+1. where all Rényi costs together stay below the ceiling, so does the exact total;
+2. releases that are a part of a multiset which was composed and found to fit fit, and
+   such a multiset is looked for well ahead of what was released.
 
-Both accept less than the composition of all certificates does, and what neither of
-them accepts is composed.
+Neither accepts what the composition of all certificates would not, and what neither
+accepts is composed.
 """
 
 import math
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,19 +26,49 @@ from skpuffer.exceptions import (
     UncertifiedError,
 )
 from skpuffer.privacy import Certificate
-from skpuffer.privacy_loss import PrivacyLossCurve, renyi_to_approximate
+from skpuffer.privacy_loss import PrivacyLossCurve
+from skpuffer.privacy_loss._conversions import conversion_terms
 from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
 from skpuffer.utils._types import Floats
 
 from ._ceilings import Ceiling
 
-__all__ = ["Book", "Kinds"]
+__all__ = ["Account", "Book"]
 
 #: Orders of the cheap bound: denser towards one, where a long sum is least.
 _ORDERS = (*(1 + 2.0 ** np.arange(-6, 12.5, 0.5)).tolist(), math.inf)
 
-#: Certificates of the releases in a ledger, by number; equal ones have one.
-Kinds = Mapping[int, Certificate]
+#: What is raised where certificates do not add up.
+_DO_NOT_ADD = (CompositionError, UncertifiedError, ValueError)
+
+
+@dataclass
+class Account:
+    """The releases of a book that are about one table.
+
+    Parameters
+    ----------
+    counts : Counter
+        How many there are of each kind.
+    others : int
+        How many releases about it promise the notions of other ceilings alone.
+    costs : ndarray of shape (n_orders,) or None
+        Their Rényi costs together, where these add up without further ado.
+    events : float
+        Mass outside of the events they rest on, together.
+    places : set
+        What has to be one and the same for that.
+    fits, too_much : Counter or None
+        A multiset that is known to fit, and one that is known not to.
+    """
+
+    counts: Counter[int] = field(default_factory=Counter)
+    others: int = 0
+    costs: Floats | None = field(default_factory=lambda: np.zeros(len(_ORDERS)))
+    events: float = 0.0
+    places: frozenset[Any] = frozenset()
+    fits: Counter[int] | None = None
+    too_much: Counter[int] | None = None
 
 
 class Book:
@@ -47,17 +78,26 @@ class Book:
     ----------
     ceiling : Ceiling
     kinds : mapping of int to Certificate
-        Those of the ledger; grows with it.
+        Those of the ledger, by number; grows with it.
+
+    Attributes
+    ----------
+    accounts : dict
+        By table. That of None is of the releases that name none, which count as about
+        every table.
     """
 
-    def __init__(self, ceiling: Ceiling, kinds: Kinds):
+    def __init__(self, ceiling: Ceiling, kinds: Mapping[int, Certificate]):
         self.ceiling, self._kinds = ceiling, kinds
+        self.accounts: dict[str | None, Account] = {None: Account()}
         # what is known of each kind by itself
         self._reasons: dict[int, str | None] = {}
         self._costs: dict[int, Floats | None] = {}
-        # by table: a multiset that fits, and one that does not
-        self._fits: dict[str | None, Counter[int]] = {}
-        self._too_much: dict[str | None, Counter[int]] = {}
+        at = ceiling.at
+        # what the conversion of a Rényi cost to epsilon adds at each order
+        self._terms = None
+        if "delta" in at:
+            self._terms = conversion_terms(np.array(_ORDERS), at["delta"])
 
     def why_not(self, kind: int) -> str | None:
         """Return why releases of a kind are not in the book, or None if they are."""
@@ -65,116 +105,145 @@ class Book:
             reason = None
             try:
                 self.ceiling.total([self._kinds[kind]], [1])
-            except (CompositionError, UncertifiedError, ValueError) as error:
+            except _DO_NOT_ADD as error:
                 reason = str(error)
             self._reasons[kind] = reason
         return self._reasons[kind]
 
-    def total(self, counts: Mapping[int, int]) -> Certificate | None:
-        """Return what those of some releases that are in the book promise together.
+    def add(self, kind: int, count: int) -> None:
+        """Enter releases of one kind, which are released."""
+        c = self._kinds[kind]
+        for table, account in self._concerned(c).items():
+            self.accounts[table] = account
+            if self.why_not(kind) is not None:
+                account.others += count
+                continue
+            account.counts[kind] += count
+            cost = self._cost(kind)
+            account.places |= {_place(c)}
+            if cost is None or account.costs is None:
+                account.costs = None
+            else:
+                account.costs = account.costs + count * cost
+                account.events += count * c.event_delta
+
+    def total(self, table: str | None) -> Certificate | None:
+        """Return what the releases about a table promise together.
 
         Parameters
         ----------
-        counts : mapping of int to int
-            How many there are of each kind.
+        table : str or None
 
         Returns
         -------
         Certificate or None
             None if there are none.
-
-        Raises
-        ------
-        CompositionError, UncertifiedError, ValueError
-            If they do not add up.
         """
-        own = [kind for kind in counts if counts[kind] and self.why_not(kind) is None]
-        if not own:
-            return None
-        certificates = [self._kinds[kind] for kind in own]
-        return self.ceiling.total(certificates, [counts[kind] for kind in own])
+        account = self.accounts.get(table, self.accounts[None])
+        return self._composed(account.counts) if account.counts else None
 
-    def check(self, table: str | None, counts: Counter[int], kind: int) -> None:
-        """Refuse the last of some releases if all of them are above the ceiling.
+    def check(self, kind: int, count: int) -> None:
+        """Refuse releases of one kind if with them a total would be above the ceiling.
 
         Parameters
         ----------
-        table : str or None
-            That they are about.
-        counts : Counter
-            How many there are of each kind, that one included.
         kind : int
-            Of the last.
+        count : int
 
         Raises
         ------
         BudgetExceededError
-            If they are.
+            If it would.
         NotComposableError
-            If they do not add up.
+            If they do not add up with those before them.
         """
         if self.why_not(kind) is not None:
             return
-        own = Counter({k: n for k, n in counts.items() if self.why_not(k) is None})
-        if own <= self._fits.get(table, Counter()):
+        for table, account in self._concerned(self._kinds[kind]).items():
+            if not self._costs_fit(account, kind, count):
+                self._check_exactly(table, account, kind, count)
+
+    def _concerned(self, c: Certificate) -> dict[str | None, Account]:
+        """Accounts of those who may be in the table of a release, by table."""
+        if c.table is None:
+            return dict(self.accounts)
+        if c.table in self.accounts:
+            return {c.table: self.accounts[c.table]}
+        # what names no table is about a new one as well
+        every = self.accounts[None]
+        new = Account(
+            Counter(every.counts),
+            every.others,
+            every.costs,
+            every.events,
+            every.places,
+        )
+        return {c.table: new}
+
+    def _check_exactly(
+        self, table: str | None, account: Account, kind: int, count: int
+    ) -> None:
+        counts = account.counts + Counter({kind: count})
+        if account.fits is not None and counts <= account.fits:
             return
-        if self._costs_fit(own):
-            return
-        total = self._composed(own)
+        try:
+            total = self._composed(counts)
+        except _DO_NOT_ADD as error:
+            before = sum(account.counts.values())
+            raise NotComposableError(
+                f"The ledger refuses this release ({self._kinds[kind]!r}), which does "
+                f"not add up with the {before} before it. {error}"
+            ) from None
         if self.ceiling.exceeded_by(total):
-            self._too_much[table] = own
-            raise BudgetExceededError(self._exceeded(table, own, kind, total))
-        self._fits[table] = self._ahead(table, own, kind)
+            account.too_much = counts
+            said = self._exceeded(table, account.counts, kind, count, total)
+            raise BudgetExceededError(said)
+        account.fits = self._ahead(account, counts, kind)
 
     def _composed(self, counts: Counter[int]) -> Certificate:
-        try:
-            total = self.total(counts)
-        except (CompositionError, UncertifiedError, ValueError) as error:
-            raise NotComposableError(
-                f"The ledger refuses this release, which does not add up with the "
-                f"{sum(counts.values()) - 1} before it. {error}"
-            ) from None
-        assert total is not None  # the last is in the book
-        return total
+        certificates = [self._kinds[kind] for kind in counts]
+        return self.ceiling.total(certificates, list(counts.values()))
 
-    def _ahead(
-        self, table: str | None, counts: Counter[int], kind: int
-    ) -> Counter[int]:
+    def _ahead(self, account: Account, counts: Counter[int], kind: int) -> Counter[int]:
         """As many more of one kind as fit, up to the number of all there are."""
-        too_much = self._too_much.get(table)
         more = sum(counts.values())
         while more:
             tried = counts + Counter({kind: more})
             # what holds more than what does not fit does not fit
-            if too_much is None or not too_much <= tried:
-                if not self.ceiling.exceeded_by(self._composed(tried)):
+            if account.too_much is None or not account.too_much <= tried:
+                try:
+                    exceeded = self.ceiling.exceeded_by(self._composed(tried))
+                except _DO_NOT_ADD:
+                    # such as one that adds up with nothing, not even with itself
+                    return counts
+                if not exceeded:
                     return tried
-                too_much = self._too_much[table] = tried
+                account.too_much = tried
             more //= 2
         return counts
 
-    def _costs_fit(self, counts: Counter[int]) -> bool:
+    def _costs_fit(self, account: Account, kind: int, count: int) -> bool:
         """Whether Rényi costs together prove that releases fit."""
-        kinds = list(counts)
-        if len({self._place(self._kinds[kind]) for kind in kinds}) > 1:
+        c, cost = self._kinds[kind], self._cost(kind)
+        if cost is None or account.costs is None:
             return False
-        costs = [self._cost(kind) for kind in kinds]
-        known = [cost for cost in costs if cost is not None]
-        if len(known) < len(costs):
+        # releases of one coupling, table and relation, or what composes them decides
+        if account.places - {_place(c)}:
             return False
         # costs of independent or adaptive mechanisms add, order by order
-        times = np.array([counts[kind] for kind in kinds], dtype=float)
-        total = times @ np.array(known)
-        at = self.ceiling.at
-        if "alpha" in at:
+        costs = account.costs + count * cost
+        if self._terms is None:
             # that of an order is at most that of the next one held
-            held = np.searchsorted(_ORDERS, at["alpha"])
-            return bool(held < len(_ORDERS) and total[held] <= self.ceiling.most)
-        events = [self._kinds[kind].event_delta for kind in kinds]
-        left = at["delta"] - float(times @ np.array(events))
-        if left <= 0:
-            return False
-        return renyi_to_approximate(_ORDERS, total, left) <= self.ceiling.most
+            held = np.searchsorted(_ORDERS, self.ceiling.at["alpha"])
+            return bool(held < len(_ORDERS) and costs[held] <= self.ceiling.most)
+        terms, events = self._terms, account.events + count * c.event_delta
+        if events:
+            left = self.ceiling.at["delta"] - events
+            if left <= 0:
+                return False
+            terms = conversion_terms(np.array(_ORDERS), left)
+        # each order proves its own epsilon (`privacy_loss.renyi_to_approximate`)
+        return bool(np.min(costs + terms) <= self.ceiling.most)
 
     def _cost(self, kind: int) -> Floats | None:
         """Rényi cost of one release at each order, where costs add up by themselves."""
@@ -182,25 +251,30 @@ class Book:
             self._costs[kind] = _costs_of(self._kinds[kind], self.ceiling)
         return self._costs[kind]
 
-    @staticmethod
-    def _place(c: Certificate) -> tuple[Any, ...]:
-        """What has to be the same of releases that add up without further ado."""
-        of_table = None if c.table is None else (c.table, c.n_records, c.columns)
-        return c.coupling_id, c.relation, of_table, c.notion.differential
-
     def _exceeded(
-        self, table: str | None, counts: Counter[int], kind: int, total: Certificate
+        self,
+        table: str | None,
+        before: Counter[int],
+        kind: int,
+        count: int,
+        total: Certificate,
     ) -> str:
-        before = counts - Counter({kind: 1})
-        spent = self.ceiling.spent(self.total(before))
+        spent = self.ceiling.spent(self._composed(before) if before else None)
         about = "" if table is None else f" about the table {table!r}"
+        number = sum(before.values()) + count
+        said = "1 release" if number == 1 else f"{number} releases"
         return (
             f"The ledger refuses this release ({self._kinds[kind]!r}): with it the "
-            f"{sum(counts.values())} releases{about} would come to "
-            f"{self.ceiling.spent(total):.6g}, and the ceiling is {self.ceiling}; "
-            f"{spent:.6g} is spent. Release less, ask for a smaller budget, or raise "
-            "the ceiling by set_limits()."
+            f"total of {said}{about} would be {self.ceiling.spent(total):.6g}, and the "
+            f"ceiling is {self.ceiling}; {spent:.6g} is spent. Release "
+            "less, ask for a smaller budget, or raise the ceiling by set_limits()."
         )
+
+
+def _place(c: Certificate) -> tuple[Any, ...]:
+    """What has to be the same of releases that add up without further ado."""
+    of_table = None if c.table is None else (c.table, c.n_records, c.columns)
+    return c.coupling_id, c.relation, of_table, c.notion.differential
 
 
 def _costs_of(c: Certificate, ceiling: Ceiling) -> Floats | None:
@@ -211,6 +285,7 @@ def _costs_of(c: Certificate, ceiling: Ceiling) -> Floats | None:
         and c.notion.approximate is not None
         and not isinstance(c.curve, OverlapCurve | WorstOverlapCurve)
         and bool(ceiling.at)
+        and not ceiling.is_average
     )
     if not plain:
         return None

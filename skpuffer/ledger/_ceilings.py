@@ -78,6 +78,11 @@ class Ceiling:
         """Whether it bounds a mutual information."""
         return self.notion.name.endswith("mutual_information")
 
+    @property
+    def is_average(self) -> bool:
+        """Whether it is of averages over subsamples, which add up at one order."""
+        return self.notion in _AVERAGES
+
     def spent(self, certificate: Certificate | None) -> float:
         """Return what a total in this notion has used of the ceiling."""
         if certificate is None:
@@ -122,7 +127,7 @@ class Ceiling:
             total = mixed_information(
                 [one for c, count in parts for one in repeated(c, count)]
             )
-        elif self.notion in _AVERAGES:
+        elif self.is_average:
             total = compose(certificates, counts=counts)
         else:
             total = compose(certificates, counts=counts, **self.at)
@@ -136,6 +141,8 @@ class Ceiling:
             )
         # at the numbers of its own, where these are no weaker than asked
         own = c if c.implies(self.notion) and self._no_weaker(c) else None
+        if own is not None and own.delta == self.parameter:
+            return own
         if _GOES_WITH[self.notion] == "delta" and (own is None or c.curve is not None):
             assert self.parameter is not None  # checked when it was read
             converted = self._in_notion(c.to_approximate(self.parameter))

@@ -40,6 +40,9 @@ __all__ = ["PrivacyLedger"]
 #: The ledgers of this process, by path or, in memory, by id: one each.
 _OPEN: weakref.WeakValueDictionary[str, PrivacyLedger] = weakref.WeakValueDictionary()
 
+#: Those that came here by pickling.
+_REOPENED: list[PrivacyLedger] = []
+
 #: All of them, two of one file among them.
 _EVERY: weakref.WeakSet[PrivacyLedger] = weakref.WeakSet()
 
@@ -407,12 +410,19 @@ class PrivacyLedger:
             of other ceilings alone.
         """
         with self._opened():
-            rows = [
-                (book.ceiling, table, *self._numbers(book, table))
-                for book in self._books
-                for table in self._tables()
-            ]
-            return totals_frame(rows)
+            return totals_frame(
+                [
+                    (
+                        book.ceiling,
+                        table,
+                        sum(account.counts.values()),
+                        account.others,
+                        book.total(table),
+                    )
+                    for book in self._books
+                    for table, account in book.accounts.items()
+                ]
+            )
 
     def set_limits(self, limits: Mapping[str | Notion, Any]) -> None:
         """Change the ceilings from now on; the file keeps those before.
@@ -464,10 +474,16 @@ class PrivacyLedger:
         for in_file, text in news.kinds:
             self._in_file[in_file] = self._kind(text)
         for in_file, count in news.entries:
-            self._counts[self._in_file[in_file]] += count
+            kind = self._in_file[in_file]
+            self._counts[kind] += count
+            for book in self._books:
+                book.add(kind, count)
         if news.limits is not None:
             self._ceilings = plain_limits(json.loads(news.limits))
             self._books = tuple(Book(c, self._certificates) for c in self._ceilings)
+            for book in self._books:
+                for kind, count in self._counts.items():
+                    book.add(kind, count)
 
     def _kind(self, text: str, certificate: Certificate | None = None) -> int:
         """The number that this process knows a certificate by, in the file or not."""
@@ -499,26 +515,8 @@ class PrivacyLedger:
                 f"notion of none of its ceilings ({ceilings}). Use another scenario or "
                 "accountant, or a ledger with such a ceiling."
             )
-        about = self._tables() if certificate.table is None else [certificate.table]
-        for table in about:
-            counts = self._about(table) + Counter({kind: count})
-            for book in self._books:
-                book.check(table, counts, kind)
-
-    def _tables(self) -> list[str | None]:
-        """The tables that releases name, and none."""
-        named = {self._certificates[kind].table for kind in self._counts} - {None}
-        return [None, *sorted(filter(None, named))]
-
-    def _about(self, table: str | None) -> Counter[int]:
-        """How many releases of each kind are about a table: those that name none too."""
-        return Counter(
-            {
-                kind: count
-                for kind, count in self._counts.items()
-                if self._certificates[kind].table in (None, table)
-            }
-        )
+        for book in self._books:
+            book.check(kind, count)
 
     def _book(self, notion: Notion | str | None) -> Book:
         if notion is None and len(self._books) == 1:
@@ -532,22 +530,10 @@ class PrivacyLedger:
             f"{notion!r}."
         )
 
-    def _numbers(
-        self, book: Book, table: str | None
-    ) -> tuple[int, int, Certificate | None]:
-        """How many releases about a table count and do not, and what they come to."""
-        about = self._about(table)
-        counted = sum(n for k, n in about.items() if book.why_not(k) is None)
-        return counted, sum(about.values()) - counted, book.total(about)
-
-    def _total_about(self, book: Book, table: str | None) -> Certificate | None:
-        return book.total(self._about(table))
-
     def _total(self, book: Book, table: str | None) -> Certificate | None:
         if table is not None:
-            return self._total_about(book, table)
-        totals = [self._total_about(book, one) for one in self._tables()]
-        known = [total for total in totals if total is not None]
+            return book.total(table)
+        known = [total for t in book.accounts if (total := book.total(t)) is not None]
         return max(known, key=book.ceiling.spent, default=None)
 
     # -- copies ------------------------------------------------------------------------
@@ -591,6 +577,8 @@ def _reopened(
     ledger._name, ledger._writable = name, True
     ledger._begin()
     _OPEN[key] = ledger
+    # for the next task of this worker, which would else read the whole file again
+    _REOPENED.append(ledger)
     return ledger
 
 

@@ -65,9 +65,28 @@ _TABLES = (
 
 #: File systems of other machines, on which locks may not hold.
 _NETWORK = frozenset(
-    "9p afs beegfs ceph cifs fuse.ceph fuse.glusterfs fuse.s3fs fuse.sshfs glusterfs "
-    "gpfs lustre ncpfs nfs nfs4 smb2 smb3 smbfs".split()
+    {
+        "9p",
+        "afs",
+        "beegfs",
+        "ceph",
+        "cifs",
+        "fuse.ceph",
+        "fuse.glusterfs",
+        "fuse.s3fs",
+        "fuse.sshfs",
+        "glusterfs",
+        "gpfs",
+        "lustre",
+        "ncpfs",
+        "nfs",
+        "nfs4",
+        "smb2",
+        "smb3",
+        "smbfs",
+    }
 )
+
 
 class Entry(NamedTuple):
     """One release in a file.

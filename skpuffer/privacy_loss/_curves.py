@@ -253,7 +253,9 @@ def _one_after_another(
     mu = _distance(gaussian)
     if gaussian and mu is not None:
         steps.append((_SymmetricPair(GaussianCurve(mu)), 1))
-    steps += [(_SymmetricPair(c), times) for c, times in others if c.gaussian_mu is None]
+    steps += [
+        (_SymmetricPair(c), times) for c, times in others if c.gaussian_mu is None
+    ]
     # no more memory than each of them was allowed
     memory = min(curve.max_memory for curve in stepwise)
     return PrivacyLossCurve(tuple(steps), memory)

@@ -55,9 +55,7 @@ def listeners() -> tuple[Listener, ...]:
     """Return who hears of a release that is made here, each once."""
     if _silent.get():
         return ()
-    return tuple(
-        {id(one): one for one in (*_of_process, *_of_thread.get())}.values()
-    )
+    return tuple({id(one): one for one in (*_of_process, *_of_thread.get())}.values())
 
 
 def listen(listener: Listener) -> None:
@@ -84,9 +82,7 @@ def stop_listening_here(listener: Listener) -> None:
     _of_thread.set(_without(_of_thread.get(), listener))
 
 
-def _without(
-    present: tuple[Listener, ...], listener: Listener
-) -> tuple[Listener, ...]:
+def _without(present: tuple[Listener, ...], listener: Listener) -> tuple[Listener, ...]:
     """All but the last of a listener's places."""
     for at in reversed(range(len(present))):
         if present[at] is listener:
