@@ -241,16 +241,17 @@ def _read_limit(name: Any, given: Any) -> Ceiling:
     return Ceiling(notion, most)
 
 
-def write_limits(ceilings: Sequence[Ceiling]) -> dict[str, Any]:
+def write_limits(ceilings: Sequence[Ceiling]) -> list[list[Any]]:
     """Return ceilings as plain data, which :func:`plain_limits` reads."""
-    return {
-        str(c.notion): to_plain(
-            c.most if c.parameter is None else (c.most, c.parameter)
-        )
+    return [
+        [
+            str(c.notion),
+            to_plain(c.most if c.parameter is None else (c.most, c.parameter)),
+        ]
         for c in ceilings
-    }
+    ]
 
 
-def plain_limits(plain: dict[str, Any]) -> tuple[Ceiling, ...]:
+def plain_limits(plain: list[list[Any]]) -> tuple[Ceiling, ...]:
     """Return the ceilings that were written as plain data."""
-    return read_limits({name: from_plain(value) for name, value in plain.items()})
+    return read_limits({name: from_plain(value) for name, value in plain})

@@ -100,7 +100,8 @@ class PrivacyLedger:
     no ``Exception``, so that scikit-learn's `error_score` does not hide it.
 
     The file is only added to. Who restores an older copy forgets what was spent since,
-    and who may write to it can forge it.
+    and who may write to it can forge it. While it is open its last entries are in a
+    second file beside it, ending in '-wal': move and copy both, or :meth:`close` first.
 
     Examples
     --------

@@ -414,6 +414,13 @@ def _create(path: str, limits: str, timeout: float) -> None:
     folder = os.path.dirname(path)
     if not os.path.isdir(folder):
         raise LedgerError(f"The folder {folder!r} of the ledger is missing. Make it.")
+    # its last entries, which SQLite would take for those of any file of this name
+    if os.path.lexists(f"{path}-wal"):
+        raise LedgerError(
+            f"The ledger {path!r} was moved away without the file {path + '-wal'!r}, "
+            "in which its last entries are. Put the two together again, or remove that "
+            "as well."
+        )
     with _said_of(path):
         # readable and writable by its owner alone
         handle, draft = tempfile.mkstemp(prefix=".ledger-", dir=folder)

@@ -183,10 +183,7 @@ def test_what_is_fitted_within_a_release_is_none(ledger):
     with warnings.catch_warnings(), ledger:
         warnings.simplefilter("ignore")
         outer = OutputPerturbation(
-            mean(),
-            attributes=["mean_"],
-            accountant=PrivacyLoss(1.0, 1e-5),
-            sensitivity=2.0,
+            mean(), "mean_", accountant=PrivacyLoss(1.0, 1e-5), sensitivity=2.0
         )
         outer.fit(X)
     (row,) = ledger.report().itertuples()
@@ -197,7 +194,11 @@ def test_ledgers_are_shared_by_copies(ledger):
     fitted = mean().set_callbacks(ledger)
     assert copy.deepcopy(ledger) is copy.copy(ledger) is ledger
     assert pickle.loads(pickle.dumps(ledger)) is ledger
-    for twin in (clone(fitted), copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted))):
+    for twin in (
+        clone(fitted),
+        copy.deepcopy(fitted),
+        pickle.loads(pickle.dumps(fitted)),
+    ):
         twin.fit(X)
     assert len(ledger.report()) == 3
 
