@@ -198,17 +198,20 @@ class Book:
             account.too_much = counts
             said = self._exceeded(table, account.counts, kind, count, total)
             raise BudgetExceededError(said)
-        account.fits = self._ahead(account, counts, kind)
+        account.fits = self._ahead(account, counts)
 
     def _composed(self, counts: Counter[int]) -> Certificate:
         certificates = [self._kinds[kind] for kind in counts]
         return self.ceiling.total(certificates, list(counts.values()))
 
-    def _ahead(self, account: Account, counts: Counter[int], kind: int) -> Counter[int]:
-        """As many more of one kind as fit, up to the number of all there are."""
-        more = sum(counts.values())
-        while more:
-            tried = counts + Counter({kind: more})
+    def _ahead(self, account: Account, counts: Counter[int]) -> Counter[int]:
+        """As many more of each kind as fit, in proportion, up to as many as there are."""
+        share = 1.0
+        while True:
+            more = Counter({kind: int(share * n) for kind, n in counts.items()})
+            if not more.total():
+                return counts
+            tried = counts + more
             # what holds more than what does not fit does not fit
             if account.too_much is None or not account.too_much <= tried:
                 try:
@@ -219,8 +222,7 @@ class Book:
                 if not exceeded:
                     return tried
                 account.too_much = tried
-            more //= 2
-        return counts
+            share /= 2
 
     def _costs_fit(self, account: Account, kind: int, count: int) -> bool:
         """Whether Rényi costs together prove that releases fit."""

@@ -129,11 +129,8 @@ def test_no_error_score_hides_a_refusal(tmp_path):
         cross_val_score(model().set_callbacks(ledger), X, Y, error_score=0.0)
     with ledger, pytest.raises(BudgetExceededError):
         cross_val_score(make_pipeline(RowNormClipper(), model()), X, Y, cv=3)
-    with ledger, pytest.raises(BudgetExceededError):
-        try:
-            mean().fit(X)
-        except Exception:  # noqa: BLE001
-            pytest.fail("what catches every Exception goes on without the release")
+    # nor does anything else that catches whatever is an Exception
+    assert not issubclass(LedgerRefusal, Exception)
     assert not len(ledger.report())
 
 

@@ -173,7 +173,7 @@ def test_far_from_the_ceiling_nothing_is_composed(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("notion", "limit", "name", "count"),
+    "notion, limit, name, count",
     [
         ("pure_dp", 1.0, "laplace", 4),
         ("pure_dp", 0.99, "laplace", 3),

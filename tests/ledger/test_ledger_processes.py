@@ -1,4 +1,4 @@
-"""Many processes, forks and kills: nothing is spent twice, and all that left is paid."""
+"""Processes, forks and kills: nothing is spent twice, and all that left is paid."""
 
 import multiprocessing
 import os
