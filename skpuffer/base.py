@@ -46,6 +46,7 @@ from skpuffer.utils._reading import (
     validate_rows,
 )
 from skpuffer.utils._sklearn import SETTINGS, fit_context
+from skpuffer.utils._steps import unnoised_steps
 from skpuffer.utils._warn import warn
 
 if TYPE_CHECKING:
@@ -105,6 +106,12 @@ UNTOUCHED_ROWS = (
     "a scaler, was fitted on the same rows without noise of its own"
 )
 
+#: What is said of a step that makes the sentence above false.
+_UNNOISED_STEP = (
+    "the step {} before it was fitted on the same rows without noise, so that rows "
+    "reach it changed by the others; compose.audit_pipeline() names such steps, and "
+    "compose.PublicPreprocessing fits them on public rows"
+)
 
 #: Attributes that hold the parameters an earlier fit released, for a warm start.
 RELEASED = ("_released",)
@@ -323,6 +330,8 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
         # listeners may end the fit here, when nothing has been read yet
         callback = self._init_callback_context(max_subtasks=1)
         callback.call_on_fit_task_begin(estimator=self)
+        # what scikit-learn tells of the steps before this one
+        leaks = (*leaks, *map(_UNNOISED_STEP.format, unnoised_steps(callback)))
 
         # The secret is no feature: it is out before preprocessing or a query could read
         # it. Names are those of the raw columns, by which a prior knows them.
