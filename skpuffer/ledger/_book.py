@@ -205,7 +205,7 @@ class Book:
         return self.ceiling.total(certificates, list(counts.values()))
 
     def _ahead(self, account: Account, counts: Counter[int]) -> Counter[int]:
-        """As many more of each kind as fit, in proportion, up to as many as there are."""
+        """As many more of each kind as fit, in proportion, at most as there are."""
         share = 1.0
         while True:
             more = Counter({kind: int(share * n) for kind, n in counts.items()})

@@ -15,6 +15,7 @@ from skpuffer.exceptions import (
     LedgerError,
     LedgerRefusal,
     NotComposableError,
+    PrivacyLeakWarning,
 )
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.utils._checks import check_count, check_option, check_positive
@@ -24,6 +25,7 @@ from skpuffer.utils._listeners import (
     stop_listening,
     stop_listening_here,
 )
+from skpuffer.utils._warn import warn
 
 from ._book import Book
 from ._ceilings import Ceiling, plain_limits, read_limits, write_limits
@@ -204,12 +206,27 @@ class PrivacyLedger:
     def setup(self, estimator: Any, context: Any) -> None:
         """Hear of what is fitted within a fit, also where callbacks are not passed on.
 
+        What the estimator lets out besides, which no ledger counts, is warned of.
+
         Parameters
         ----------
         estimator : estimator
         context : CallbackContext
+
+        See Also
+        --------
+        skpuffer.compose.audit_pipeline : What is looked for.
         """
         listen_here(self)
+        # it knows many estimators, which a ledger in a block has no need to load
+        from skpuffer.compose import audit_pipeline
+
+        for leak in audit_pipeline(estimator).leaks:
+            warn(
+                f"A ledger counts certificates, and none covers a part of "
+                f"{type(estimator).__name__}: {leak}",
+                PrivacyLeakWarning,
+            )
 
     def teardown(self, estimator: Any, context: Any) -> None:
         """Undo :meth:`setup`.

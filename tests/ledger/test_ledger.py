@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.ensemble import BaggingClassifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, Normalizer
 
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.compose import OutputPerturbation
@@ -19,6 +20,7 @@ from skpuffer.exceptions import (
     BudgetExceededError,
     LedgerRefusal,
     NotComposableError,
+    PrivacyLeakWarning,
 )
 from skpuffer.ledger import PrivacyLedger
 from skpuffer.linear_model import PrivateLogisticRegression
@@ -167,6 +169,16 @@ def test_where_callbacks_are_not_passed_on_a_fit_is_heard_of(ledger):
     # when all is done nobody listens
     model().fit(X, Y)
     assert len(ledger.report()) == 4
+
+
+@pytest.mark.filterwarnings("default::skpuffer.exceptions.PrivacyWarning")
+def test_what_no_certificate_covers_is_warned_of(ledger):
+    steps = make_pipeline(MinMaxScaler(), model())
+    with pytest.warns(PrivacyLeakWarning, match="none covers.*minmaxscaler"):
+        steps.set_callbacks(ledger).fit(X, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyLeakWarning)
+        make_pipeline(Normalizer(), model()).set_callbacks(ledger).fit(X, Y)
 
 
 def test_a_callback_that_fails_leaves_nobody_listening(ledger):
