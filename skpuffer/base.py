@@ -32,7 +32,7 @@ from skpuffer.releases import PublicContext
 from skpuffer.scenarios import BoundScenario, RecordScenario, Scenario
 from skpuffer.schema import Schema
 from skpuffer.utils._checks import noise_generator
-from skpuffer.utils._listeners import carried, listeners
+from skpuffer.utils._listeners import carried, tell
 from skpuffer.utils._reading import (
     as_table,
     column_names,
@@ -441,8 +441,7 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
         ledger = callback.subcontext(task_name="release")
         metadata = {"certificate": certificate}
         ledger.call_on_fit_task_begin(estimator=self, metadata=metadata)
-        for listener in listeners():
-            listener.on_fit_task_begin(self, ledger, metadata=metadata)
+        tell(self, metadata, ledger)
         exact = calibration.noise.is_zero
         # still before the noise: where warnings are errors, nothing has left
         announce(self, certificate, seeded, exact, leaks)

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import SimpleNamespace
 from typing import Any, Protocol
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "listeners",
     "stop_listening",
     "stop_listening_here",
+    "tell",
     "unheard",
 ]
 
@@ -56,6 +58,23 @@ def listeners() -> tuple[Listener, ...]:
     if _silent.get():
         return ()
     return tuple({id(one): one for one in (*_of_process, *_of_thread.get())}.values())
+
+
+def tell(estimator: Any, metadata: dict[str, Any], context: Any = None) -> None:
+    """Tell all who hear of a release that is made here, before its noise is drawn.
+
+    Parameters
+    ----------
+    estimator : estimator
+    metadata : dict
+        With the `certificate`.
+    context : CallbackContext, default=None
+        Of the release; None where it is made outside of any fit.
+    """
+    if context is None:
+        context = SimpleNamespace(task_name="release", parent=None)
+    for listener in listeners():
+        listener.on_fit_task_begin(estimator, context, metadata=metadata)
 
 
 def listen(listener: Listener) -> None:
