@@ -185,10 +185,14 @@ class PrivacyLedger:
             return ledger
 
     def _begin(self) -> None:
-        """Know nothing of the file yet."""
+        """Have no file open."""
         _EVERY.add(self)
         self._store: Store | None = None
         self._lock = threading.RLock()
+        self._forget()
+
+    def _forget(self) -> None:
+        """Know nothing of what is in the file."""
         self._certificates: dict[int, Certificate] = {}
         # numbers of certificates in this process, by digest and by those in the file
         self._kinds: dict[str, int] = {}
@@ -196,6 +200,7 @@ class PrivacyLedger:
         self._counts: Counter[int] = Counter()
         self._ceilings: tuple[Ceiling, ...] = ()
         self._books: tuple[Book, ...] = ()
+        self._is_whole = True
 
     @property
     def _key(self) -> str:
@@ -331,7 +336,7 @@ class PrivacyLedger:
             self._check(kind, count)
             with store.writing():
                 # what others have entered since counts as well
-                self._read(store.news())
+                self._refresh(store)
                 self._check(kind, count)
                 in_file = [k for k, own in self._in_file.items() if own == kind]
                 at = in_file[0] if in_file else store.add_kind(text)
@@ -468,7 +473,7 @@ class PrivacyLedger:
         """Keep the file to this thread, of this process, and know what is in it."""
         with self._lock:
             store = self._open(limits)
-            self._read(store.news())
+            self._refresh(store)
             yield store
 
     def _open(self, limits: str | None) -> Store:
@@ -486,6 +491,18 @@ class PrivacyLedger:
             )
             self._name = self._store.id
         return self._store
+
+    def _refresh(self, store: Store) -> None:
+        """Take notice of what was added to the file, or begin anew where that failed.
+
+        What an interrupt left out would else never be counted.
+        """
+        if not self._is_whole:
+            self._forget()
+            store.rewind()
+        self._is_whole = False
+        self._read(store.news())
+        self._is_whole = True
 
     def _read(self, news: News) -> None:
         """Take notice of what was added to the file."""
@@ -508,9 +525,18 @@ class PrivacyLedger:
         kind = self._kinds.setdefault(digest_of(text), len(self._kinds))
         if kind not in self._certificates:
             if certificate is None:
-                certificate = Certificate.from_dict(json.loads(text))
+                certificate = self._from_file(text)
             self._certificates[kind] = certificate
         return kind
+
+    def _from_file(self, text: str) -> Certificate:
+        try:
+            return Certificate.from_dict(json.loads(text))
+        except ValueError as error:
+            raise LedgerError(
+                f"The ledger {self.path!r} holds a certificate that cannot be read "
+                f"here, so that its total is not known. {error}"
+            ) from None
 
     def _admits(self, kind: int, count: int) -> bool:
         try:
@@ -617,7 +643,8 @@ def _path_of(estimator: Any, context: Any) -> str:
 
 
 def _before_fork() -> None:
-    for ledger in tuple(_EVERY):
+    # in one order, whichever threads fork at once
+    for ledger in sorted(_EVERY, key=id):
         ledger._lock.acquire()
         if ledger._store is not None and ledger.path != MEMORY:
             ledger._store.disconnect()

@@ -145,6 +145,11 @@ class Store:
         Of the ledger; copies of a file share it.
     """
 
+    # of each table, the last row that was read
+    _last_kind: int
+    _last_entry: int
+    _last_limits: int
+
     def __init__(
         self,
         path: str,
@@ -156,8 +161,7 @@ class Store:
     ):
         self._path, self._timeout, self._writable = path, timeout, writable
         self._level = "FULL" if survives == "power_loss" else "NORMAL"
-        # of each table, the last row that was read
-        self._last_kind = self._last_entry = self._last_limits = 0
+        self.rewind()
         self._open: sqlite3.Connection | None = None
         self._file: tuple[int, int] | None = None
         if path == MEMORY:
@@ -202,6 +206,8 @@ class Store:
             try:
                 found = self._check(name)
                 self._open.execute(f"PRAGMA synchronous = {self._level}")
+                # where a system tells what reached the drive from what is on its disk
+                self._open.execute(f"PRAGMA fullfsync = {int(self._level == 'FULL')}")
             except BaseException:
                 self.disconnect()
                 raise
@@ -272,6 +278,10 @@ class Store:
             [(kind, count) for kind, count, _ in entries],
             None if limits is None else limits[1],
         )
+
+    def rewind(self) -> None:
+        """Let :meth:`news` begin anew."""
+        self._last_kind = self._last_entry = self._last_limits = 0
 
     @contextmanager
     def writing(self) -> Iterator[None]:

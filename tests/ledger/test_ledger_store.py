@@ -236,3 +236,43 @@ def test_a_refused_release_leaves_nothing_in_the_file(path):
         assert raw.execute(f"SELECT COUNT(*) FROM {table}").fetchone() == (0,)
     raw.close()
     assert np.isclose(ledger.remaining()["approximate_dp"], 0.01)
+
+
+def test_an_interrupt_while_reading_leaves_nothing_uncounted(path, monkeypatch):
+    one, other = PrivacyLedger(path, CEILING), PrivacyLedger(path)
+    other.enter(ONE, count=5)
+    read = PrivacyLedger._read
+
+    def interrupted(self, news):
+        monkeypatch.setattr(PrivacyLedger, "_read", read)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PrivacyLedger, "_read", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        one.remaining()
+    assert one.remaining() == other.remaining()
+    assert one.total().n_releases == 5
+
+
+def test_a_certificate_that_is_not_known_here_refuses_every_release(ledger, path):
+    text = _store.strict_json({**ONE.to_dict(), "curve": {"kind": "of another"}})
+    raw = sqlite3.connect(path)
+    with raw:
+        raw.execute(
+            "INSERT INTO kinds (digest, certificate) VALUES (?, ?)",
+            (_store.digest_of(text), text),
+        )
+    raw.close()
+    for _ in range(2):
+        with pytest.raises(LedgerRefusal, match="cannot be read here"):
+            ledger.enter(ONE)
+    with pytest.raises(LedgerError, match="total is not known"):
+        ledger.total()
+
+
+def test_a_refusal_changes_nothing_of_what_is_counted(path):
+    ledger = PrivacyLedger(path, {"approximate_dp": (0.1, 1e-5)})
+    ledger.enter(ONE)
+    with pytest.raises(LedgerRefusal):
+        ledger.enter(ONE, count=2)
+    assert ledger.total().n_releases == 1
