@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import threading
 import weakref
-from collections import Counter
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Self
 
-from skpuffer.exceptions import (
-    LedgerError,
-    LedgerRefusal,
-    NotComposableError,
-    PrivacyLeakWarning,
-)
+from skpuffer.exceptions import LedgerError, PrivacyLeakWarning
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.utils._checks import check_count, check_option, check_positive
 from skpuffer.utils._listeners import (
@@ -27,10 +20,11 @@ from skpuffer.utils._listeners import (
 )
 from skpuffer.utils._warn import warn
 
-from ._book import Book
-from ._ceilings import Ceiling, plain_limits, read_limits, write_limits
+from ._ceilings import read_limits, write_limits
 from ._display import entries_frame, ledger_html, ledger_text, totals_frame
-from ._store import MEMORY, News, Store, digest_of, refusing, strict_json
+from ._forks import watch
+from ._spent import Spent
+from ._store import MEMORY, Store, refusing, strict_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,9 +38,6 @@ _OPEN: weakref.WeakValueDictionary[str, PrivacyLedger] = weakref.WeakValueDictio
 
 #: Those that came here by pickling.
 _REOPENED: list[PrivacyLedger] = []
-
-#: All of them, two of one file among them.
-_EVERY: weakref.WeakSet[PrivacyLedger] = weakref.WeakSet()
 
 
 class PrivacyLedger:
@@ -149,8 +140,8 @@ class PrivacyLedger:
         self._writable = True
         self._begin()
         with self._opened(plain):
-            if ceilings is not None and ceilings != self._ceilings:
-                listed = "; ".join(map(str, self._ceilings))
+            if ceilings is not None and ceilings != self._spent.ceilings:
+                listed = "; ".join(map(str, self._spent.ceilings))
                 raise LedgerError(
                     f"The parameter 'limits' differs from the ceilings of the ledger "
                     f"{self.path!r} ({listed}). Leave it out, and change those by "
@@ -185,22 +176,10 @@ class PrivacyLedger:
             return ledger
 
     def _begin(self) -> None:
-        """Have no file open."""
-        _EVERY.add(self)
+        """Have no file open, and know nothing of it."""
         self._store: Store | None = None
-        self._lock = threading.RLock()
-        self._forget()
-
-    def _forget(self) -> None:
-        """Know nothing of what is in the file."""
-        self._certificates: dict[int, Certificate] = {}
-        # numbers of certificates in this process, by digest and by those in the file
-        self._kinds: dict[str, int] = {}
-        self._in_file: dict[int, int] = {}
-        self._counts: Counter[int] = Counter()
-        self._ceilings: tuple[Ceiling, ...] = ()
-        self._books: tuple[Book, ...] = ()
-        self._is_whole = True
+        self._spent, self._lock = Spent(), threading.RLock()
+        watch(self)
 
     @property
     def _key(self) -> str:
@@ -294,7 +273,7 @@ class PrivacyLedger:
         with self._opened():
             return {
                 str(c.notion): c.most if c.parameter is None else (c.most, c.parameter)
-                for c in self._ceilings
+                for c in self._spent.ceilings
             }
 
     def enter(
@@ -329,18 +308,15 @@ class PrivacyLedger:
                 f"type {type(certificate).__name__}."
             )
         count = check_count(count=count)
-        text = strict_json(certificate.to_dict())
         with refusing(), self._opened() as store:
             # what takes long, before others are kept waiting
-            kind = self._kind(text, certificate)
-            self._check(kind, count)
+            kind = self._spent.kind(certificate)
+            self._spent.check(kind, count)
             with store.writing():
                 # what others have entered since counts as well
-                self._refresh(store)
-                self._check(kind, count)
-                in_file = [k for k, own in self._in_file.items() if own == kind]
-                at = in_file[0] if in_file else store.add_kind(text)
-                store.add_entries(at, count * [estimator])
+                self._spent.refresh(store)
+                self._spent.check(kind, count)
+                self._spent.enter(store, kind, count * [estimator])
 
     def remaining(
         self, certificate: Certificate | None = None, *, table: str | None = None
@@ -362,28 +338,10 @@ class PrivacyLedger:
             epsilons add up to, so more may fit than this suggests. Or a number of
             releases, at most 2**20.
         """
-        if certificate is None:
-            with self._opened():
-                totals = {b: self._total(b, table) for b in self._books}
-                return {
-                    str(b.ceiling.notion): max(
-                        0.0, b.ceiling.most - b.ceiling.spent(total)
-                    )
-                    for b, total in totals.items()
-                }
-        text = strict_json(certificate.to_dict())
         with self._opened():
-            kind = self._kind(text, certificate)
-            fits, too_many = 0, 1
-            while too_many <= 2**20 and self._admits(kind, too_many):
-                fits, too_many = too_many, 2 * too_many
-            while too_many - fits > 1 and fits < 2**20:
-                middle = (fits + too_many) // 2
-                if self._admits(kind, middle):
-                    fits = middle
-                else:
-                    too_many = middle
-            return fits
+            if certificate is None:
+                return self._spent.remaining(table)
+            return self._spent.more(self._spent.kind(certificate))
 
     def total(
         self, notion: Notion | str | None = None, *, table: str | None = None
@@ -409,7 +367,7 @@ class PrivacyLedger:
             If the ledger has no ceiling of that notion.
         """
         with self._opened():
-            return self._total(self._book(notion), table)
+            return self._spent.total(self._spent.book(notion), table)
 
     def report(self) -> pd.DataFrame:
         """Return every release, in the order in which they were entered.
@@ -420,8 +378,7 @@ class PrivacyLedger:
             Its `time` is that of the process's own clock.
         """
         with self._opened() as store:
-            entries = [e._replace(kind=self._in_file[e.kind]) for e in store.entries()]
-            return entries_frame(entries, self._certificates)
+            return entries_frame(self._spent.entries(store), self._spent.certificates)
 
     def totals(self) -> pd.DataFrame:
         """Return what is spent of each ceiling, by table.
@@ -442,7 +399,7 @@ class PrivacyLedger:
                         account.others,
                         book.total(table),
                     )
-                    for book in self._books
+                    for book in self._spent.books
                     for table, account in book.accounts.items()
                 ]
             )
@@ -473,7 +430,7 @@ class PrivacyLedger:
         """Keep the file to this thread, of this process, and know what is in it."""
         with self._lock:
             store = self._open(limits)
-            self._refresh(store)
+            self._spent.refresh(store)
             yield store
 
     def _open(self, limits: str | None) -> Store:
@@ -492,93 +449,27 @@ class PrivacyLedger:
             self._name = self._store.id
         return self._store
 
-    def _refresh(self, store: Store) -> None:
-        """Take notice of what was added to the file, or begin anew where that failed.
+    def before_fork(self) -> None:
+        """Close the file, and keep other threads from opening it."""
+        self._lock.acquire()
+        self.close()
 
-        What an interrupt left out would else never be counted.
+    def after_fork(self, in_child: bool) -> None:
+        """Let the file be opened again, by whoever needs it.
+
+        Parameters
+        ----------
+        in_child : bool
         """
-        if not self._is_whole:
-            self._forget()
-            store.rewind()
-        self._is_whole = False
-        self._read(store.news())
-        self._is_whole = True
-
-    def _read(self, news: News) -> None:
-        """Take notice of what was added to the file."""
-        for in_file, text in news.kinds:
-            self._in_file[in_file] = self._kind(text)
-        for in_file, count in news.entries:
-            kind = self._in_file[in_file]
-            self._counts[kind] += count
-            for book in self._books:
-                book.add(kind, count)
-        if news.limits is not None:
-            self._ceilings = plain_limits(json.loads(news.limits))
-            self._books = tuple(Book(c, self._certificates) for c in self._ceilings)
-            for book in self._books:
-                for kind, count in self._counts.items():
-                    book.add(kind, count)
-
-    def _kind(self, text: str, certificate: Certificate | None = None) -> int:
-        """The number that this process knows a certificate by, in the file or not."""
-        kind = self._kinds.setdefault(digest_of(text), len(self._kinds))
-        if kind not in self._certificates:
-            if certificate is None:
-                certificate = self._from_file(text)
-            self._certificates[kind] = certificate
-        return kind
-
-    def _from_file(self, text: str) -> Certificate:
-        try:
-            return Certificate.from_dict(json.loads(text))
-        except ValueError as error:
-            raise LedgerError(
-                f"The ledger {self.path!r} holds a certificate that cannot be read "
-                f"here, so that its total is not known. {error}"
-            ) from None
-
-    def _admits(self, kind: int, count: int) -> bool:
-        try:
-            self._check(kind, count)
-        except LedgerRefusal:
-            return False
-        return True
-
-    def _check(self, kind: int, count: int) -> None:
-        """Refuse releases of a certificate that do not fit."""
-        certificate = self._certificates[kind]
-        reasons = [book.why_not(kind) for book in self._books]
-        if None not in reasons:
-            ceilings = "; ".join(
-                f"{book.ceiling}: {reason}"
-                for book, reason in zip(self._books, reasons, strict=True)
-            )
-            raise NotComposableError(
-                f"The ledger refuses this release ({certificate!r}): it promises the "
-                f"notion of none of its ceilings ({ceilings}). Use another scenario or "
-                "accountant, or a ledger with such a ceiling."
-            )
-        for book in self._books:
-            book.check(kind, count)
-
-    def _book(self, notion: Notion | str | None) -> Book:
-        if notion is None and len(self._books) == 1:
-            return self._books[0]
-        for book in self._books:
-            if notion is not None and book.ceiling.notion == Notion.of(notion):
-                return book
-        known = ", ".join(repr(str(book.ceiling.notion)) for book in self._books)
-        raise ValueError(
-            f"The parameter 'notion' must be that of a ceiling: {known}. Got "
-            f"{notion!r}."
-        )
-
-    def _total(self, book: Book, table: str | None) -> Certificate | None:
-        if table is not None:
-            return book.total(table)
-        known = [total for t in book.accounts if (total := book.total(t)) is not None]
-        return max(known, key=book.ceiling.spent, default=None)
+        if not in_child:
+            # one that was made by another thread meanwhile was not acquired
+            with contextlib.suppress(RuntimeError):
+                self._lock.release()
+            return
+        self._lock = threading.RLock()
+        if self.path == MEMORY:
+            # a copy that nobody else sees: whoever enters anything is refused
+            self._store = None
 
     # -- copies ------------------------------------------------------------------------
 
@@ -590,7 +481,8 @@ class PrivacyLedger:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopened, (self.path, self._name, self.timeout, self.survives)
+        settings = self.timeout, self.survives, self._writable
+        return _reopened, (self.path, self._name, *settings)
 
     def __repr__(self) -> str:
         return f"PrivacyLedger({self.path!r})"
@@ -609,16 +501,16 @@ _ELSEWHERE = (
 
 
 def _reopened(
-    path: str, name: str | None, timeout: float, survives: str
+    path: str, name: str | None, timeout: float, survives: str, writable: bool
 ) -> PrivacyLedger:
     """The ledger of a file in this process; the file is opened when it is needed."""
     key = f"{MEMORY}{name}" if path == MEMORY else path
     present = _OPEN.get(key)
-    if present is not None and present._name == name:
+    if present is not None and present._name == name and present._writable == writable:
         return present
     ledger = PrivacyLedger.__new__(PrivacyLedger)
     ledger.path, ledger.timeout, ledger.survives = path, timeout, survives
-    ledger._name, ledger._writable = name, True
+    ledger._name, ledger._writable = name, writable
     ledger._begin()
     _OPEN[key] = ledger
     # for the next task of this worker, which would else read the whole file again
@@ -635,39 +527,3 @@ def _path_of(estimator: Any, context: Any) -> str:
             names.append(task.estimator_name)
         task = task.parent
     return " in ".join(names)
-
-
-# SQLite keeps locks by process, in memory that a fork copies: a child that has a file
-# open since before would believe it holds the locks of its parent, and its parent would
-# not see those of the child. So a fork happens while no ledger's file is open.
-
-
-def _before_fork() -> None:
-    # in one order, whichever threads fork at once
-    for ledger in sorted(_EVERY, key=id):
-        ledger._lock.acquire()
-        if ledger._store is not None and ledger.path != MEMORY:
-            ledger._store.disconnect()
-
-
-def _after_fork_in_parent() -> None:
-    for ledger in tuple(_EVERY):
-        # one that was made by another thread meanwhile was not acquired
-        with contextlib.suppress(RuntimeError):
-            ledger._lock.release()
-
-
-def _after_fork_in_child() -> None:
-    for ledger in tuple(_EVERY):
-        ledger._lock = threading.RLock()
-        if ledger.path == MEMORY:
-            # a copy that nobody else sees: whoever enters anything is refused
-            ledger._store = None
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork,
-        after_in_parent=_after_fork_in_parent,
-        after_in_child=_after_fork_in_child,
-    )

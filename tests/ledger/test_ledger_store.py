@@ -1,6 +1,7 @@
 """The file: durable, of one ledger, and refused where it is not as it must be."""
 
 import os
+import pickle
 import sqlite3
 import stat
 from datetime import datetime
@@ -12,6 +13,7 @@ import pytest
 from skpuffer.accountants import PrivacyLoss
 from skpuffer.exceptions import LedgerError, LedgerRefusal, PrivacyWarning
 from skpuffer.ledger import PrivacyLedger, _store
+from skpuffer.ledger._spent import Spent
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import RecordScenario
 
@@ -154,7 +156,7 @@ def test_a_file_that_was_removed_or_replaced_refuses_a_release(ledger, path):
 
 
 def test_a_file_that_may_only_be_read_is_looked_at(ledger, path, monkeypatch):
-    looking = PrivacyLedger.read_only(path)
+    looking = pickle.loads(pickle.dumps(PrivacyLedger.read_only(path)))
     assert len(looking.report()) == 1
     with pytest.raises(LedgerRefusal, match="readonly"):
         looking.enter(ONE)
@@ -241,13 +243,13 @@ def test_a_refused_release_leaves_nothing_in_the_file(path):
 def test_an_interrupt_while_reading_leaves_nothing_uncounted(path, monkeypatch):
     one, other = PrivacyLedger(path, CEILING), PrivacyLedger(path)
     other.enter(ONE, count=5)
-    read = PrivacyLedger._read
+    read = Spent._read
 
     def interrupted(self, news):
-        monkeypatch.setattr(PrivacyLedger, "_read", read)
+        monkeypatch.setattr(Spent, "_read", read)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(PrivacyLedger, "_read", interrupted)
+    monkeypatch.setattr(Spent, "_read", interrupted)
     with pytest.raises(KeyboardInterrupt):
         one.remaining()
     assert one.remaining() == other.remaining()
