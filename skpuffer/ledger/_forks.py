@@ -16,10 +16,10 @@ __all__ = ["ForkSafe", "watch"]
 class ForkSafe(Protocol):
     """What holds a file open, and a lock."""
 
-    def before_fork(self) -> None:
+    def _before_fork(self) -> None:
         """Take the lock, and close the file."""
 
-    def after_fork(self, in_child: bool) -> None:
+    def _after_fork(self, in_child: bool) -> None:
         """Give the lock back, or have a new one."""
 
 
@@ -40,17 +40,17 @@ def watch(thing: ForkSafe) -> None:
 def _before() -> None:
     # in one order, whichever threads fork at once
     for thing in sorted(_WATCHED, key=id):
-        thing.before_fork()
+        thing._before_fork()
 
 
 def _after_in_parent() -> None:
     for thing in tuple(_WATCHED):
-        thing.after_fork(in_child=False)
+        thing._after_fork(in_child=False)
 
 
 def _after_in_child() -> None:
     for thing in tuple(_WATCHED):
-        thing.after_fork(in_child=True)
+        thing._after_fork(in_child=True)
 
 
 if hasattr(os, "register_at_fork"):  # where processes fork

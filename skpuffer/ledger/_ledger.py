@@ -449,12 +449,12 @@ class PrivacyLedger:
             self._name = self._store.id
         return self._store
 
-    def before_fork(self) -> None:
+    def _before_fork(self) -> None:
         """Close the file, and keep other threads from opening it."""
         self._lock.acquire()
         self.close()
 
-    def after_fork(self, in_child: bool) -> None:
+    def _after_fork(self, in_child: bool) -> None:
         """Let the file be opened again, by whoever needs it.
 
         Parameters
