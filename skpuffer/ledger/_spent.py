@@ -119,6 +119,14 @@ class Spent:
         ------
         BudgetExceededError, NotComposableError
         """
+        certificate = self.certificates[kind]
+        if not certificate.certified:
+            raise NotComposableError(
+                f"The ledger refuses this release ({certificate!r}): it is an estimate "
+                "and promises nothing that could be counted. A warning of the fit and "
+                "the last of its assumptions say why: "
+                f"{'; '.join(certificate.assumptions[-2:])}."
+            )
         reasons = [book.why_not(kind) for book in self.books]
         if None not in reasons:
             ceilings = "; ".join(
@@ -126,9 +134,9 @@ class Spent:
                 for book, reason in zip(self.books, reasons, strict=True)
             )
             raise NotComposableError(
-                f"The ledger refuses this release ({self.certificates[kind]!r}): it "
-                f"promises the notion of none of its ceilings ({ceilings}). Use "
-                "another scenario or accountant, or a ledger with such a ceiling."
+                f"The ledger refuses this release ({certificate!r}): it promises the "
+                f"notion of none of its ceilings ({ceilings}). Use another scenario or "
+                "accountant, or a ledger with such a ceiling."
             )
         for book in self.books:
             book.check(kind, count)
