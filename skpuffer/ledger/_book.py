@@ -287,7 +287,6 @@ def _costs_of(c: Certificate, ceiling: Ceiling) -> Floats | None:
         and c.notion.approximate is not None
         and not isinstance(c.curve, OverlapCurve | WorstOverlapCurve)
         and bool(ceiling.at)
-        and not ceiling.is_average
     )
     if not plain:
         return None

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from skpuffer.exceptions import CompositionError, LedgerError, UncertifiedError
+from skpuffer.exceptions import CompositionError, LedgerError
 from skpuffer.privacy import Certificate, Notion, compose, mixed_information
 from skpuffer.privacy._repeated import repeated
 from skpuffer.utils._checks import check_order, check_probability, check_real
@@ -134,11 +134,10 @@ class Ceiling:
         return self._in_notion(total)
 
     def _alone(self, c: Certificate) -> Certificate:
-        """One release, which need not add up with any other."""
-        if not c.certified:
-            raise UncertifiedError(
-                f"{c!r} is an estimate, and a ledger is of promises alone."
-            )
+        """One release, which need not add up with any other.
+
+        An estimate implies nothing, so that none is in the notion of a ceiling.
+        """
         # at the numbers of its own, where these are no weaker than asked
         own = c if c.implies(self.notion) and self._no_weaker(c) else None
         if own is not None and own.delta == self.parameter:
@@ -168,7 +167,10 @@ class Ceiling:
             return c.alpha is None and c.delta <= (self.parameter or 0.0)
         if _GOES_WITH[self.notion] == "alpha":
             # a Rényi divergence does not decrease with its order
-            return not c.delta and (c.alpha or 0.0) >= (self.parameter or 0.0)
+            alpha, asked = c.alpha, self.parameter
+            if alpha is None or asked is None:
+                return False
+            return not c.delta and alpha >= asked
         return self.is_information
 
     def _in_notion(self, total: Certificate) -> Certificate:

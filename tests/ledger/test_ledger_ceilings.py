@@ -18,11 +18,11 @@ from skpuffer.exceptions import (
     NotComposableError,
 )
 from skpuffer.ledger import PrivacyLedger
-from skpuffer.ledger._book import Book
+from skpuffer.ledger._book import _ORDERS, Book
 from skpuffer.ledger._ceilings import read_limits
 from skpuffer.linear_model import PrivateSGDClassifier
 from skpuffer.privacy import Certificate, Notion, compose, mixed_information
-from skpuffer.privacy_loss import GaussianCurve
+from skpuffer.privacy_loss import GaussianCurve, renyi_to_approximate
 from skpuffer.releases import QueryRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario, RecordScenario
 
@@ -165,6 +165,16 @@ def test_far_from_the_ceiling_nothing_is_composed(monkeypatch):
     for _ in range(100):
         far.enter(certificate("sgd"))
     assert not composed
+    # up to what Rényi costs prove, which is all of them together
+    alone = 100 * np.array(certificate("sgd").curve.renyi_costs(_ORDERS))
+    proved = PrivacyLedger(
+        ":memory:",
+        {"approximate_dp": (renyi_to_approximate(_ORDERS, alone, 1e-5), 1e-5)},
+    )
+    proved.enter(certificate("sgd"), count=60)
+    for _ in range(40):
+        proved.enter(certificate("sgd"))
+    assert not composed
     # near it a few compositions tell of many releases
     near = compose([certificate("sgd")], counts=[100], delta=1e-5).epsilon
     own = ledger(approximate_dp=(near, 1e-5))
@@ -204,6 +214,22 @@ def test_bounds_on_information_add_up():
     assert records.total() == replace(
         mixed_information(4 * [one]), release=records.total().release
     )
+
+
+def test_averages_over_subsamples_add_up_at_their_order():
+    average = Certificate(
+        notion="sa_joint_sliced_renyi_pufferfish",
+        epsilon=0.25,
+        alpha=4.0,
+        coupling_id="of slices",
+        composable=True,
+    )
+    own = ledger(sa_averaged_sliced_renyi_pufferfish=(1.0, 4.0))
+    assert entered(own, 9 * [average]) == 4
+    assert own.total().epsilon == 1.0
+    # of a lower order than asked nothing follows
+    with pytest.raises(NotComposableError, match="none of its ceilings"):
+        ledger(sa_joint_sliced_renyi_pufferfish=(1.0, 5.0)).enter(average)
 
 
 def test_what_promises_the_notion_of_no_ceiling_is_refused():

@@ -62,11 +62,14 @@ def test_a_file_that_anybody_may_write_to_is_warned_of(ledger, path):
         PrivacyLedger(path)
 
 
-@pytest.mark.parametrize("how", ["missing", "folder", "in_no_folder", "empty_name"])
+@pytest.mark.parametrize(
+    "how", ["missing", "folder", "in_no_folder", "empty_name", "bytes"]
+)
 def test_a_path_without_a_ledger_is_refused(path, how):
     if how == "folder":
         path.mkdir()
-    where = {"in_no_folder": path / "a" / "b", "empty_name": ""}.get(how, path)
+    named = {"in_no_folder": path / "a" / "b", "empty_name": "", "bytes": b"budget"}
+    where = named.get(how, path)
     limits = None if how == "missing" else CEILING
     with pytest.raises(LedgerError):
         PrivacyLedger(where, limits)
