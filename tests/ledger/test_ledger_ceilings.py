@@ -281,6 +281,20 @@ def test_what_adds_up_with_nothing_is_entered_alone():
     assert behind.remaining(certificate("wasserstein")) == 0
 
 
+@pytest.mark.parametrize("name", ["wasserstein", "renyi"])
+def test_at_another_order_the_curve_is_read(name):
+    notion = "renyi_dp" if name == "renyi" else "renyi_pufferfish"
+    own = PrivacyLedger(":memory:", {notion: (1.0, 6.0)})
+    own.enter(certificate(name))
+    total = own.total()
+    assert total.alpha == 6.0
+    assert total.epsilon == pytest.approx(certificate(name).curve.renyi(6.0))
+    # what is promised at a higher order is at a lower one
+    lower = PrivacyLedger(":memory:", {notion: (1.0, 3.0)})
+    lower.enter(certificate(name))
+    assert lower.total() == certificate(name)
+
+
 def test_named_tables_are_apart_and_what_names_none_counts_for_all():
     own = ledger(renyi_pufferfish=(2.0, 2.0))
     for name in ("a", "b"):
