@@ -4,6 +4,7 @@ import copy
 import pickle
 import threading
 import warnings
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -228,6 +229,13 @@ def test_a_ledger_in_memory_is_of_one_process():
     fitted = mean().set_callbacks(ledger).fit(X)
     assert pickle.loads(pickle.dumps(fitted)).certificate_ == fitted.certificate_
     assert len(ledger.report()) == 5
+
+
+def test_only_releases_with_certificates_are_entered(ledger):
+    for name, metadata in (("release", None), ("release", {}), ("fit", {})):
+        task = SimpleNamespace(task_name=name, parent=None)
+        ledger.on_fit_task_begin(mean(), task, metadata=metadata)
+    assert not len(ledger.report())
 
 
 def test_an_estimate_is_refused(ledger):

@@ -281,3 +281,15 @@ def test_a_refusal_changes_nothing_of_what_is_counted(path):
     with pytest.raises(LedgerRefusal):
         ledger.enter(ONE, count=2)
     assert ledger.total().n_releases == 1
+
+
+def test_a_pickle_is_of_the_ledger_that_it_was_made_of(ledger, path):
+    text = pickle.dumps(ledger)
+    ledger.close()
+    path.unlink()
+    new = PrivacyLedger(path, CEILING)
+    old = pickle.loads(text)
+    assert old is not new
+    with pytest.raises(LedgerRefusal, match="another ledger"):
+        old.enter(ONE)
+    assert not len(new.report())
