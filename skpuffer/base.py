@@ -39,6 +39,7 @@ from skpuffer.scenarios import BoundScenario, RecordScenario, Scenario
 from skpuffer.schema import Schema
 from skpuffer.utils._checks import noise_generator
 from skpuffer.utils._entropy import spawned
+from skpuffer.utils._listeners import carried, tell
 from skpuffer.utils._reading import (
     as_table,
     column_names,
@@ -52,6 +53,7 @@ from skpuffer.utils._reading import (
     validate_rows,
 )
 from skpuffer.utils._sklearn import SETTINGS, fit_context
+from skpuffer.utils._steps import unnoised_steps
 from skpuffer.utils._warn import warn
 
 if TYPE_CHECKING:
@@ -137,6 +139,12 @@ UNTOUCHED_ROWS = (
     "a scaler, was fitted on the same rows without noise of its own"
 )
 
+#: What is said of a step that makes the sentence above false.
+_UNNOISED_STEP = (
+    "the step {} before it was fitted on the same rows without noise, so that rows "
+    "reach it changed by the others; compose.audit_pipeline() names such steps, and "
+    "compose.PublicPreprocessing fits them on public rows"
+)
 
 #: Attributes that hold the parameters an earlier fit released, for a warm start.
 RELEASED = ("_released",)
@@ -364,6 +372,8 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
         # listeners may end the fit here, when nothing has been read yet
         callback = self._init_callback_context(max_subtasks=1)
         callback.call_on_fit_task_begin(estimator=self)
+        # what scikit-learn tells of the steps before this one
+        leaks = (*leaks, *map(_UNNOISED_STEP.format, unnoised_steps(callback)))
 
         # The secret is no feature: it is out before preprocessing or a query could read
         # it. Names are those of the raw columns, by which a prior knows them.
@@ -474,6 +484,7 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
         ledger = callback.subcontext(task_name="release")
         metadata = {"certificate": certificate}
         ledger.call_on_fit_task_begin(estimator=self, metadata=metadata)
+        tell(self, metadata, ledger)
         exact = calibration.noise.is_zero
         # still before the noise: where warnings are errors, nothing has left
         announce(self, certificate, seeded, exact, leaks)
@@ -647,6 +658,12 @@ class PrivateEstimatorMixin(CodeBookMixin, CallbackSupportMixin, BaseEstimator):
     def _leaks(self) -> tuple[str, ...]:
         """Leaks, in sentences: what is read off private data outside any promise."""
         return ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        # a ledger that hears of all fits here hears of one in a worker process as well
+        callbacks = carried(state.get("_skl_callbacks", []))
+        return {**state, "_skl_callbacks": callbacks} if callbacks else state
 
     def __sklearn_is_fitted__(self) -> bool:
         # a fit sets all or nothing, so one of its attributes stands for the others

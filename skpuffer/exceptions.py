@@ -5,11 +5,15 @@ scikit-learn keeps catching them.
 """
 
 __all__ = [
+    "BudgetExceededError",
     "CompositionError",
     "EmpiricalPriorWarning",
     "EstimatedGuaranteeWarning",
     "InfiniteDistanceError",
+    "LedgerError",
+    "LedgerRefusal",
     "NoGainWarning",
+    "NotComposableError",
     "PrivacyLeakWarning",
     "PrivacyWarning",
     "QueryBudgetError",
@@ -42,6 +46,27 @@ class UncertifiedError(ValueError):
 
 class QueryBudgetError(ValueError):
     """More queries were put than the release paid for, or than it may answer."""
+
+
+class LedgerError(ValueError):
+    """A ledger's file or ceilings are not as they must be."""
+
+
+class LedgerRefusal(BaseException):
+    """A ledger refuses a release: nothing was drawn, and nothing is fitted.
+
+    As an interrupt it is no ``Exception``, so that what catches every one of these does
+    not go on without the release: scikit-learn's searches and cross-validations, which
+    make a score of an error by default (``error_score``), stop.
+    """
+
+
+class BudgetExceededError(LedgerRefusal):
+    """With this release a ledger's total would be above a ceiling."""
+
+
+class NotComposableError(LedgerRefusal):
+    """This release does not add up with those in the ledger, or with no ceiling."""
 
 
 class PrivacyWarning(UserWarning):

@@ -219,7 +219,7 @@ def line():
         PublicPreprocessing(
             FunctionTransformer(), PrivateLogisticRegression(random_state=0)
         ),
-        make_pipeline(StandardScaler(), PrivateLogisticRegression(random_state=0)),
+        make_pipeline(RowNormClipper(), PrivateLogisticRegression(random_state=0)),
     ],
     ids=lambda m: type(m).__name__,
 )

@@ -17,6 +17,7 @@ from skpuffer.base import (
 )
 from skpuffer.releases import VoteRelease
 from skpuffer.utils._checks import check_count, noise_generator
+from skpuffer.utils._listeners import tell
 
 from ._session import VoteSession, leading
 
@@ -167,6 +168,8 @@ class PATEAggregator(BaseEstimator):  # type: ignore[misc] # scikit-learn is unt
         certificate = calibration.certificate.assuming(FLOATING_POINT)
         if seeded:
             certificate = certificate.assuming(SEEDED)
+        # for all its answers, before any of them
+        tell(self, {"certificate": certificate})
         announce(self, certificate, seeded, calibration.noise.is_zero)
         bound = bind(scenario, release)
         announce_gain(self, calibration, accountant, release, bound)

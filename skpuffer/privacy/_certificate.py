@@ -31,6 +31,10 @@ __all__ = ["Certificate"]
 # rounding alone, below it by as much as a search for the scale may leave.
 _ABOVE, _BELOW = 1e-6, 1e-2
 
+#: What the data of a certificate says it is, and the version of its fields and curves.
+#: A field, a notion or a kind of curve that is new is a new version.
+SCHEMA, VERSION = "skpuffer.certificate", 1
+
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Certificate:
@@ -754,11 +758,13 @@ class Certificate:
         Returns
         -------
         dict
-            All fields and the `gain`. The curve of an estimate is left out: there is
+            All fields and the `gain`, besides the name of the `schema` and its
+            `version`. The curve of an estimate is left out: there is
             nothing to convert it to, and private rows may have gone into it.
         """
         # every field, whichever there are: none can be forgotten by a list of them
-        out = {f.name: to_plain(getattr(self, f.name)) for f in fields(self)}
+        out: dict[str, Any] = {"schema": SCHEMA, "version": VERSION}
+        out |= {f.name: to_plain(getattr(self, f.name)) for f in fields(self)}
         out["notion"] = str(self.notion)
         # for readers; it follows from two fields and is not read back
         out["gain"] = to_plain(self.gain)
@@ -784,8 +790,8 @@ class Certificate:
         Raises
         ------
         ValueError
-            If a field is missing or unknown, or the notion or the curve is of a kind
-            that is not known.
+            If it is of another schema or a newer version, a field is missing or
+            unknown, or the notion or the curve is of a kind that is not known.
 
         Examples
         --------
@@ -800,7 +806,20 @@ class Certificate:
         >>> Certificate.from_dict(certificate.to_dict()) == certificate
         True
         """
-        names, given = {f.name for f in fields(cls)}, set(plain) - {"gain"}
+        schema, version = plain.get("schema"), plain.get("version")
+        if schema != SCHEMA or not isinstance(version, int) or version < 1:
+            raise ValueError(
+                f"The data is not that of a certificate: its 'schema' must be "
+                f"{SCHEMA!r} and its 'version' an integer. Got {schema!r} and "
+                f"{version!r}."
+            )
+        if version > VERSION:
+            raise ValueError(
+                f"The certificate is written in version {version} of its schema, and "
+                f"this version of skpuffer reads up to {VERSION}. Use a newer one."
+            )
+        given = set(plain) - {"gain", "schema", "version"}
+        names = {f.name for f in fields(cls)}
         if names != given:
             # one that is left out would be taken for its default, which may say more
             raise ValueError(

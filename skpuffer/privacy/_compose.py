@@ -5,12 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from skpuffer.exceptions import CompositionError
-from skpuffer.privacy_loss._curves import compose_curves
-from skpuffer.utils._checks import check_order
+from skpuffer.privacy_loss._curves import RepeatedCurve, compose_curves
+from skpuffer.utils._checks import check_count, check_order
 
 from ._certificate import Certificate
 from ._information import INFORMATION, sum_of_information
 from ._notions import Notion
+from ._repeated import repeated
 from ._shared_coupling import amplified, beside_beliefs, on_one_coupling
 from ._slices import SLICED
 from ._subsampling_averages import SUBSAMPLING_AVERAGES, sum_of_averages
@@ -24,6 +25,8 @@ def compose(
     certificates: Iterable[Certificate],
     alpha: float | None = None,
     delta: float | None = None,
+    *,
+    counts: Iterable[int] | None = None,
 ) -> Certificate:
     """Return one certificate for several releases about the same people.
 
@@ -59,6 +62,9 @@ def compose(
         For an (epsilon, delta) promise. None takes the largest among the parts, if any
         has one: epsilon is read off the curve of all of them, so deltas need not be
         added, except for what is outside of the events they rest on.
+    counts : sequence of int, default=None
+        How many releases each certificate stands for; None is one each. It takes no
+        longer for many than for one.
 
     Returns
     -------
@@ -72,7 +78,8 @@ def compose(
     CompositionError
         If the parts may not be added; the message says why.
     ValueError
-        If both `alpha` and `delta` are given, or one is out of its range.
+        If both `alpha` and `delta` are given, or one is out of its range; if `counts`
+        are not positive integers, one for each certificate.
 
     References
     ----------
@@ -97,6 +104,8 @@ def compose(
     >>> both = compose([once, once])
     >>> round(both.epsilon, 3), both.delta
     (1.465, 1e-05)
+    >>> compose([once], counts=[2]).epsilon == both.epsilon
+    True
     """
     certificates = list(certificates)
     if not certificates:
@@ -107,6 +116,8 @@ def compose(
                 f"{certificate!r} is an estimate: estimates cannot be added to a "
                 "promise."
             )
+    if counts is not None:
+        certificates = _counted(certificates, list(counts))
     if any(c.notion in INFORMATION for c in certificates):
         return sum_of_information(certificates, alpha, delta)
     if any(c.notion in SUBSAMPLING_AVERAGES for c in certificates):
@@ -130,7 +141,9 @@ def compose(
                 "'table')."
             )
     if len(certificates) == 1 and alpha is None and delta is None:
-        return certificates[0]
+        (alone,) = certificates
+        if not isinstance(alone.curve, RepeatedCurve):
+            return alone
     if any(c.curve is None for c in certificates):
         raise CompositionError("A certificate holds no curve to add up.")
     _refuse_other_tables(certificates)
@@ -142,6 +155,30 @@ def compose(
     if belief is not None:
         total = amplified(total, belief)
     return _promise_of(total, certificates, alpha, delta)
+
+
+def _counted(
+    certificates: Sequence[Certificate], counts: Sequence[int]
+) -> list[Certificate]:
+    """Certificates that stand for so many releases each."""
+    if len(counts) != len(certificates):
+        raise ValueError(
+            "The parameter 'counts' must have one number for each certificate. Got "
+            f"{len(counts)} for {len(certificates)}."
+        )
+    counts = [check_count(counts=count) for count in counts]
+    parts = zip(certificates, counts, strict=True)
+    # one that adds up with nothing is refused under its own name
+    return [
+        part
+        for c, count in parts
+        for part in (repeated(c, count) if c.composable or _adds(c) else count * [c])
+    ]
+
+
+def _adds(certificate: Certificate) -> bool:
+    """Whether it adds up without being composable in a coupling."""
+    return certificate.notion in INFORMATION
 
 
 def _refuse_other_tables(certificates: Sequence[Certificate]) -> None:

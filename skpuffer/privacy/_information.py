@@ -12,7 +12,13 @@ from ._notions import Notion
 if TYPE_CHECKING:
     from ._certificate import Certificate
 
-__all__ = ["INFORMATION", "mixed_information", "sum_of_information"]
+__all__ = [
+    "INFORMATION",
+    "NOT_ADAPTIVE",
+    "capped",
+    "mixed_information",
+    "sum_of_information",
+]
 
 #: Notions in which a mutual information is bounded, on average over one prior.
 INFORMATION = (
@@ -149,7 +155,7 @@ def mixed_information(certificates: "Iterable[Certificate]") -> "Certificate":
     least = min(one + total - table for one, table in zip(own, whole, strict=True))
     (notion,) = about
     mixed = _together(certificates, least)
-    return replace(mixed, notion=notion, table_information=_capped(total, mixed))
+    return replace(mixed, notion=notion, table_information=capped(total, mixed))
 
 
 def _refuse_other_notions(certificates: "Sequence[Certificate]") -> None:
@@ -181,8 +187,8 @@ def _stated(value: float | None) -> float:
     return value
 
 
-def _capped(total: float, certificate: "Certificate") -> float:
-    """At most the entropy, of what is known to be one table."""
+def capped(total: float, certificate: "Certificate") -> float:
+    """Return an information, at most the entropy of what is known to be one table."""
     # of two that are drawn by themselves, as subsets of a pool are, both may leak
     entropy = None if certificate.table is None else certificate.entropy
     return total if entropy is None else min(total, entropy)
@@ -194,7 +200,7 @@ def _together(certificates: "Sequence[Certificate]", total: float) -> "Certifica
     assumptions = dict.fromkeys(a for c in certificates for a in c.assumptions)
     return replace(
         first,
-        mutual_information=_capped(total, first),
+        mutual_information=capped(total, first),
         # all bounds hold together but for the sum of the rates at which one may not
         confidence=max(0.0, 1 - math.fsum(1 - c.confidence for c in certificates)),
         assumptions=(*assumptions, NOT_ADAPTIVE),

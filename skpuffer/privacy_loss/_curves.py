@@ -22,7 +22,13 @@ from ._distribution import PrivacyLossCurve
 from ._gaussian import GaussianCurve, gaussian_delta
 from ._protocols import ComposedPair, NoiseCurve, PrivacyCurve
 
-__all__ = ["CountLawCurve", "RenyiCurve", "WorstCurve", "compose_curves"]
+__all__ = [
+    "CountLawCurve",
+    "RenyiCurve",
+    "RepeatedCurve",
+    "WorstCurve",
+    "compose_curves",
+]
 
 
 @dataclass(frozen=True)
@@ -155,6 +161,38 @@ class CountLawCurve(Plain, kind="count_law"):
         return root_above(self.delta, delta, 0.0, most)
 
 
+@dataclass(frozen=True)
+class RepeatedCurve(Plain, kind="repeated"):
+    """The curve of a mechanism that is run several times, for others to be added to.
+
+    Parameters
+    ----------
+    curve : curve
+    times : int
+    """
+
+    curve: PrivacyCurve
+    times: int
+
+    @property
+    def gaussian_mu(self) -> float | None:
+        """Mu of all runs together, if each is Gaussian."""
+        mu = self.curve.gaussian_mu
+        return None if mu is None else mu * math.sqrt(self.times)
+
+    def renyi(self, alpha: float) -> float:
+        """Return the Rényi cost at an order."""
+        return self.times * float(self.curve.renyi(alpha))
+
+    def delta(self, epsilon: float) -> float:
+        """Return the delta at an epsilon."""
+        return float(compose_curves([self]).delta(epsilon))
+
+    def epsilon(self, delta: float) -> float:
+        """Return the epsilon at a delta."""
+        return float(compose_curves([self]).epsilon(delta))
+
+
 def compose_curves(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
     """Return the curve of several mechanisms together, which share one coupling.
 
@@ -170,39 +208,54 @@ def compose_curves(curves: Iterable[PrivacyCurve]) -> PrivacyCurve:
         added order by order, on the orders of the tabulated curves or on a default
         grid.
     """
-    curves = list(curves)
-    if len(curves) == 1:
-        return curves[0]
-    distances = [c.gaussian_mu for c in curves if c.gaussian_mu is not None]
-    if len(distances) == len(curves):
-        # a product of Gaussian pairs is one whose squared distances are added
-        return GaussianCurve(math.hypot(*distances))
-    tabulated = [c.orders for c in curves if isinstance(c, RenyiCurve)]
-    stepwise = [c for c in curves if isinstance(c, PrivacyLossCurve)]
+    counted = [
+        (c.curve, c.times) if isinstance(c, RepeatedCurve) else (c, 1) for c in curves
+    ]
+    if len(counted) == 1 and counted[0][1] == 1:
+        return counted[0][0]
+    mu = _distance(counted)
+    if mu is not None:
+        return GaussianCurve(mu)
+    tabulated = [c.orders for c, _ in counted if isinstance(c, RenyiCurve)]
+    stepwise = [c for c, _ in counted if isinstance(c, PrivacyLossCurve)]
     if stepwise and not tabulated:
-        return _one_after_another(curves, stepwise)
+        return _one_after_another(counted, stepwise)
     # Rényi costs of independent or adaptive mechanisms add, order by order.
     orders = np.unique(np.concatenate(tabulated)) if tabulated else DEFAULT_ORDERS
     # curves of noise are known at order infinity too, where pure costs add
     if not tabulated:
         orders = np.append(orders, math.inf)
-    costs = [sum(float(c.renyi(a)) for c in curves) for a in orders]
+    costs = [sum(times * float(c.renyi(a)) for c, times in counted) for a in orders]
     return RenyiCurve(tuple(orders), tuple(costs))
 
 
+def _distance(counted: Sequence[tuple[PrivacyCurve, int]]) -> float | None:
+    """Mu of all curves together, where each is that of Gaussians at a distance."""
+    known = [(c.gaussian_mu, times) for c, times in counted]
+    # a product of Gaussian pairs is one whose squared distances are added
+    parts = [mu * math.sqrt(times) for mu, times in known if mu is not None]
+    return math.hypot(*parts) if len(parts) == len(known) else None
+
+
 def _one_after_another(
-    curves: Sequence[PrivacyCurve], stepwise: Sequence[PrivacyLossCurve]
+    counted: Sequence[tuple[PrivacyCurve, int]], stepwise: Sequence[PrivacyLossCurve]
 ) -> PrivacyLossCurve:
     """Return the curve of all steps of all curves, none of which is a table."""
-    steps: list[tuple[ComposedPair, int]] = [
-        step for curve in stepwise for step in curve.steps
-    ]
-    others = [curve for curve in curves if not isinstance(curve, PrivacyLossCurve)]
+    steps: list[tuple[ComposedPair, int]] = []
+    others = []
+    for curve, times in counted:
+        if isinstance(curve, PrivacyLossCurve):
+            steps += [(pair, times * count) for pair, count in curve.steps]
+        else:
+            others.append((curve, times))
     # Gaussian ones together are one Gaussian step, exactly
-    distances = [c.gaussian_mu for c in others if c.gaussian_mu is not None]
-    if distances:
-        steps.append((_SymmetricPair(GaussianCurve(math.hypot(*distances))), 1))
-    steps += [(_SymmetricPair(c), 1) for c in others if c.gaussian_mu is None]
+    gaussian = [(c, times) for c, times in others if c.gaussian_mu is not None]
+    mu = _distance(gaussian)
+    if gaussian and mu is not None:
+        steps.append((_SymmetricPair(GaussianCurve(mu)), 1))
+    steps += [
+        (_SymmetricPair(c), times) for c, times in others if c.gaussian_mu is None
+    ]
     # no more memory than each of them was allowed
     memory = min(curve.max_memory for curve in stepwise)
     return PrivacyLossCurve(tuple(steps), memory)

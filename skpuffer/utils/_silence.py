@@ -15,6 +15,8 @@ from typing import Any
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
+from ._listeners import unheard
+
 __all__ = ["muted", "silence"]
 
 
@@ -67,14 +69,15 @@ def _parts(value: Any, seen: set[int]) -> Iterator[Any]:
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Let no warning, log or printed text out."""
+    """Let no warning, log or printed text out, and no ledger hear of what is fitted."""
     token = object()
     # Twice, as an interrupt may come on the way out as well, and would leave the whole
     # process mute, for the warnings of all later fits too.
     try:
         try:
             _begin(token)
-            yield
+            with unheard():
+                yield
         finally:
             _end(token)
     finally:

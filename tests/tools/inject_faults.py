@@ -39,6 +39,7 @@ PARTS = (
     "base",
     "distributions",
     "information",
+    "ledger",
     "noise",
     "privacy",
     "privacy_loss",

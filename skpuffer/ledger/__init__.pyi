@@ -1,0 +1,3 @@
+from ._ledger import PrivacyLedger
+
+__all__ = ["PrivacyLedger"]

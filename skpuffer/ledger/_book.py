@@ -1,0 +1,296 @@
+"""Book of one ceiling: whether another release fits, without adding up all of them.
+
+Costs grow with every release, so that any part of what was once found to fit fits too.
+Two cheap answers therefore come before the exact one:
+
+1. where all Rényi costs together stay below the ceiling, so does the exact total;
+2. releases that are a part of a multiset which was composed and found to fit fit, and
+   such a multiset is looked for well ahead of what was released.
+
+Neither accepts what the composition of all certificates would not, and what neither
+accepts is composed.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from skpuffer.exceptions import (
+    BudgetExceededError,
+    CompositionError,
+    NotComposableError,
+    UncertifiedError,
+)
+from skpuffer.privacy import Certificate
+from skpuffer.privacy_loss import PrivacyLossCurve
+from skpuffer.privacy_loss._conversions import conversion_terms
+from skpuffer.privacy_loss.overlap import OverlapCurve, WorstOverlapCurve
+from skpuffer.utils._types import Floats
+
+from ._ceilings import Ceiling
+
+__all__ = ["Account", "Book"]
+
+#: Orders of the cheap bound: denser towards one, where a long sum is least.
+_ORDERS = (*(1 + 2.0 ** np.arange(-6, 12.5, 0.5)).tolist(), math.inf)
+
+#: What is raised where certificates do not add up.
+_DO_NOT_ADD = (CompositionError, UncertifiedError, ValueError)
+
+
+@dataclass
+class Account:
+    """The releases of a book that are about one table.
+
+    Parameters
+    ----------
+    counts : Counter
+        How many there are of each kind.
+    others : int
+        How many releases about it promise the notions of other ceilings alone.
+    costs : ndarray of shape (n_orders,) or None
+        Their Rényi costs together, where these add up without further ado.
+    events : float
+        Mass outside of the events they rest on, together.
+    places : set
+        What has to be one and the same for that.
+    fits, too_much : Counter or None
+        A multiset that is known to fit, and one that is known not to.
+    """
+
+    counts: Counter[int] = field(default_factory=Counter)
+    others: int = 0
+    costs: Floats | None = field(default_factory=lambda: np.zeros(len(_ORDERS)))
+    events: float = 0.0
+    places: frozenset[Any] = frozenset()
+    fits: Counter[int] | None = None
+    too_much: Counter[int] | None = None
+
+
+class Book:
+    """The releases whose certificates promise the notion of a ceiling.
+
+    Parameters
+    ----------
+    ceiling : Ceiling
+    kinds : mapping of int to Certificate
+        Those of the ledger, by number; grows with it.
+
+    Attributes
+    ----------
+    accounts : dict
+        By table. That of None is of the releases that name none, which count as about
+        every table.
+    """
+
+    def __init__(self, ceiling: Ceiling, kinds: Mapping[int, Certificate]):
+        self.ceiling, self._kinds = ceiling, kinds
+        self.accounts: dict[str | None, Account] = {None: Account()}
+        # what is known of each kind by itself
+        self._reasons: dict[int, str | None] = {}
+        self._costs: dict[int, Floats | None] = {}
+        at = ceiling.at
+        # what the conversion of a Rényi cost to epsilon adds at each order
+        self._terms = None
+        if "delta" in at:
+            self._terms = conversion_terms(np.array(_ORDERS), at["delta"])
+
+    def why_not(self, kind: int) -> str | None:
+        """Return why releases of a kind are not in the book, or None if they are."""
+        if kind not in self._reasons:
+            reason = None
+            try:
+                self.ceiling.total([self._kinds[kind]], [1])
+            except _DO_NOT_ADD as error:
+                reason = str(error)
+            self._reasons[kind] = reason
+        return self._reasons[kind]
+
+    def add(self, kind: int, count: int) -> None:
+        """Enter releases of one kind, which are released."""
+        c = self._kinds[kind]
+        for table, account in self._concerned(c).items():
+            self.accounts[table] = account
+            if self.why_not(kind) is not None:
+                account.others += count
+                continue
+            account.counts[kind] += count
+            cost = self._cost(kind)
+            account.places |= {_place(c)}
+            if cost is None or account.costs is None:
+                account.costs = None
+            else:
+                account.costs = account.costs + count * cost
+                account.events += count * c.event_delta
+
+    def total(self, table: str | None) -> Certificate | None:
+        """Return what the releases about a table promise together.
+
+        Parameters
+        ----------
+        table : str or None
+
+        Returns
+        -------
+        Certificate or None
+            None if there are none.
+        """
+        account = self.accounts.get(table, self.accounts[None])
+        return self._composed(account.counts) if account.counts else None
+
+    def check(self, kind: int, count: int) -> None:
+        """Refuse releases of one kind if with them a total would be above the ceiling.
+
+        Parameters
+        ----------
+        kind : int
+        count : int
+
+        Raises
+        ------
+        BudgetExceededError
+            If it would.
+        NotComposableError
+            If they do not add up with those before them.
+        """
+        if self.why_not(kind) is not None:
+            return
+        for table, account in self._concerned(self._kinds[kind]).items():
+            if not self._costs_fit(account, kind, count):
+                self._check_exactly(table, account, kind, count)
+
+    def _concerned(self, c: Certificate) -> dict[str | None, Account]:
+        """Accounts of those who may be in the table of a release, by table."""
+        if c.table is None:
+            return dict(self.accounts)
+        if c.table in self.accounts:
+            return {c.table: self.accounts[c.table]}
+        # what names no table is about a new one as well
+        every = self.accounts[None]
+        new = Account(
+            Counter(every.counts),
+            every.others,
+            every.costs,
+            every.events,
+            every.places,
+        )
+        return {c.table: new}
+
+    def _check_exactly(
+        self, table: str | None, account: Account, kind: int, count: int
+    ) -> None:
+        counts = account.counts + Counter({kind: count})
+        if account.fits is not None and counts <= account.fits:
+            return
+        try:
+            total = self._composed(counts)
+        except _DO_NOT_ADD as error:
+            before = sum(account.counts.values())
+            raise NotComposableError(
+                f"The ledger refuses this release ({self._kinds[kind]!r}), which does "
+                f"not add up with the {before} before it. {error}"
+            ) from None
+        if self.ceiling.exceeded_by(total):
+            account.too_much = counts
+            said = self._exceeded(table, account.counts, kind, count, total)
+            raise BudgetExceededError(said)
+        account.fits = self._ahead(account, counts)
+
+    def _composed(self, counts: Counter[int]) -> Certificate:
+        certificates = [self._kinds[kind] for kind in counts]
+        return self.ceiling.total(certificates, list(counts.values()))
+
+    def _ahead(self, account: Account, counts: Counter[int]) -> Counter[int]:
+        """As many more of each kind as fit, in proportion, at most as there are."""
+        share = 1.0
+        while True:
+            more = Counter({kind: int(share * n) for kind, n in counts.items()})
+            if not more.total():
+                return counts
+            tried = counts + more
+            # what holds more than what does not fit does not fit
+            if account.too_much is None or not account.too_much <= tried:
+                try:
+                    exceeded = self.ceiling.exceeded_by(self._composed(tried))
+                except _DO_NOT_ADD:
+                    # such as one that adds up with nothing, not even with itself
+                    return counts
+                if not exceeded:
+                    return tried
+                account.too_much = tried
+            share /= 2
+
+    def _costs_fit(self, account: Account, kind: int, count: int) -> bool:
+        """Whether Rényi costs together prove that releases fit."""
+        c, cost = self._kinds[kind], self._cost(kind)
+        if cost is None or account.costs is None:
+            return False
+        # releases of one coupling, table and relation, or what composes them decides
+        if account.places - {_place(c)}:
+            return False
+        # costs of independent or adaptive mechanisms add, order by order
+        costs = account.costs + count * cost
+        if self._terms is None:
+            # that of an order is at most that of the next one held
+            held = np.searchsorted(_ORDERS, self.ceiling.at["alpha"])
+            return bool(held < len(_ORDERS) and costs[held] <= self.ceiling.most)
+        terms, events = self._terms, account.events + count * c.event_delta
+        if events:
+            left = self.ceiling.at["delta"] - events
+            if left <= 0:
+                return False
+            terms = conversion_terms(np.array(_ORDERS), left)
+        # each order proves its own epsilon (`privacy_loss.renyi_to_approximate`)
+        return bool(np.min(costs + terms) <= self.ceiling.most)
+
+    def _cost(self, kind: int) -> Floats | None:
+        """Rényi cost of one release at each order, where costs add up by themselves."""
+        if kind not in self._costs:
+            self._costs[kind] = _costs_of(self._kinds[kind], self.ceiling)
+        return self._costs[kind]
+
+    def _exceeded(
+        self,
+        table: str | None,
+        before: Counter[int],
+        kind: int,
+        count: int,
+        total: Certificate,
+    ) -> str:
+        spent = self.ceiling.spent(self._composed(before) if before else None)
+        about = "" if table is None else f" about the table {table!r}"
+        number = sum(before.values()) + count
+        said = "1 release" if number == 1 else f"{number} releases"
+        return (
+            f"The ledger refuses this release ({self._kinds[kind]!r}): with it the "
+            f"total of {said}{about} would be {self.ceiling.spent(total):.6g}, and the "
+            f"ceiling is {self.ceiling}; {spent:.6g} is spent. Release "
+            "less, ask for a smaller budget, or raise the ceiling by set_limits()."
+        )
+
+
+def _place(c: Certificate) -> tuple[Any, ...]:
+    """What has to be the same of releases that add up without further ado."""
+    of_table = None if c.table is None else (c.table, c.n_records, c.columns)
+    return c.coupling_id, c.relation, of_table, c.notion.differential
+
+
+def _costs_of(c: Certificate, ceiling: Ceiling) -> Floats | None:
+    plain = (
+        c.composable
+        and c.coupling_id is not None
+        and c.curve is not None
+        and c.notion.approximate is not None
+        and not isinstance(c.curve, OverlapCurve | WorstOverlapCurve)
+        and bool(ceiling.at)
+    )
+    if not plain:
+        return None
+    assert c.curve is not None  # one of the conditions above
+    if isinstance(c.curve, PrivacyLossCurve):
+        return np.array(c.curve.renyi_costs(_ORDERS))
+    return np.array([float(c.curve.renyi(alpha)) for alpha in _ORDERS])

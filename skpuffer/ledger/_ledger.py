@@ -1,0 +1,529 @@
+"""The ledger: callback of scikit-learn, context manager, and the file it keeps."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import weakref
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Self
+
+from skpuffer.exceptions import LedgerError, PrivacyLeakWarning
+from skpuffer.privacy import Certificate, Notion
+from skpuffer.utils._checks import check_count, check_option, check_positive
+from skpuffer.utils._listeners import (
+    listen,
+    listen_here,
+    stop_listening,
+    stop_listening_here,
+)
+from skpuffer.utils._warn import warn
+
+from ._ceilings import read_limits, write_limits
+from ._display import entries_frame, ledger_html, ledger_text, totals_frame
+from ._forks import watch
+from ._spent import Spent
+from ._store import MEMORY, Store, refusing, strict_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    import pandas as pd
+
+__all__ = ["PrivacyLedger"]
+
+#: The ledgers of this process, by path or, in memory, by id: one each.
+_OPEN: weakref.WeakValueDictionary[str, PrivacyLedger] = weakref.WeakValueDictionary()
+
+#: Those that came here by pickling.
+_REOPENED: list[PrivacyLedger] = []
+
+
+class PrivacyLedger:
+    """Durable budget: every release is entered before its noise is drawn, or refused.
+
+    Set on an estimator (``estimator.set_callbacks(ledger)``) it hears of each release
+    of its fits, through pipelines and searches and in worker processes. In a ``with``
+    statement it hears of every private fit of the process, in any thread, and in worker
+    processes of estimators that were sent there.
+
+    Parameters
+    ----------
+    path : str or path-like
+        An SQLite file, made if it is missing, on a local disk; or ``':memory:'``, for
+        one process alone.
+    limits : mapping, default=None
+        What releases may cost together, by notion: ``{'approximate_dp': (3.0, 1e-5)}``.
+        A pair (epsilon, delta) for 'approximate_dp' and 'approximate_pufferfish',
+        (epsilon, alpha) for 'renyi_dp', 'renyi_pufferfish' and averages over
+        subsamples, a number for 'pure_dp', 'pure_pufferfish' and bounds on a mutual
+        information. An infinite epsilon only counts. None takes those of the file,
+        which must be there; others than those are refused, see :meth:`set_limits`.
+    timeout : float, default=60.0
+        Seconds to wait while other processes write.
+    survives : {'power_loss', 'process_kill'}, default='power_loss'
+        What an entry survives. 'power_loss' waits for the disk at each, some
+        milliseconds; 'process_kill' leaves that to the operating system.
+
+    Attributes
+    ----------
+    path : str
+        Absolute path of the file.
+
+    Raises
+    ------
+    LedgerError
+        If the file cannot be used, is not a ledger, or has other ceilings.
+
+    See Also
+    --------
+    skpuffer.privacy.compose : How certificates are added up.
+
+    Notes
+    -----
+    A ceiling is of all releases whose certificates promise its notion, or a stronger
+    one. A release that promises the notion of no ceiling is refused, and so is one that
+    does not add up with those before it. Certificates that name no table count as about
+    the same people as all others; those of different named tables are kept apart, which
+    is right if nobody is in two of them.
+
+    A killed process may leave its one release in flight, paid for; none leaves one that
+    is not. What is refused raises :class:`~skpuffer.exceptions.LedgerRefusal`, which is
+    no ``Exception``, so that scikit-learn's `error_score` does not hide it.
+
+    The file is only added to. Who restores an older copy forgets what was spent since,
+    and who may write to it can forge it. While it is open its last entries are in a
+    second file beside it, ending in '-wal': move and copy both, or :meth:`close` first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.ledger import PrivacyLedger
+    >>> from skpuffer.summary import PrivateMean
+    >>> X = np.random.default_rng(0).uniform(size=(100, 2))
+    >>> ledger = PrivacyLedger(":memory:", {"approximate_dp": (2.0, 1e-5)})
+    >>> with ledger:
+    ...     mean = PrivateMean(bounds=(0, 1), random_state=0).fit(X)
+    >>> ledger.total()
+    Certificate(notion='approximate_dp', epsilon=1, delta=1e-05)
+    >>> ledger.remaining()
+    {'approximate_dp': 1.0}
+    >>> ledger.remaining(mean.certificate_)
+    2
+    """
+
+    #: Sub-estimators at any depth hear of it too, as scikit-learn has it.
+    max_propagation_depth = None
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        limits: Mapping[str | Notion, Any] | None = None,
+        *,
+        timeout: float = 60.0,
+        survives: str = "power_loss",
+    ):
+        named = os.fspath(path)
+        if not isinstance(named, str) or not named:
+            raise LedgerError(
+                f"The parameter 'path' must be a path of a file, or {MEMORY!r}. Got "
+                f"{path!r}."
+            )
+        # a process may leave its folder, and a worker has another
+        self.path = named if named == MEMORY else os.path.realpath(named)
+        self.timeout = check_positive(timeout=timeout)
+        self.survives = check_option(("power_loss", "process_kill"), survives=survives)
+        ceilings = None if limits is None else read_limits(limits)
+        plain = None if ceilings is None else strict_json(write_limits(ceilings))
+        self._name: str | None = None
+        self._writable = True
+        self._begin()
+        with self._opened(plain):
+            if ceilings is not None and ceilings != self._spent.ceilings:
+                listed = "; ".join(map(str, self._spent.ceilings))
+                raise LedgerError(
+                    f"The parameter 'limits' differs from the ceilings of the ledger "
+                    f"{self.path!r} ({listed}). Leave it out, and change those by "
+                    "set_limits()."
+                )
+        _OPEN[self._key] = self
+
+    @classmethod
+    def read_only(cls, path: str | os.PathLike[str]) -> Self:
+        """Return a ledger to look at, which refuses every release.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Of a file that is there.
+
+        Returns
+        -------
+        PrivacyLedger
+
+        Raises
+        ------
+        LedgerError
+            If it is not, or is no ledger.
+        """
+        ledger = cls.__new__(cls)
+        ledger.path, ledger.timeout = os.path.realpath(os.fspath(path)), 60.0
+        ledger.survives, ledger._name = "power_loss", None
+        ledger._writable = False
+        ledger._begin()
+        with ledger._opened():
+            return ledger
+
+    def _begin(self) -> None:
+        """Have no file open, and know nothing of it."""
+        self._store: Store | None = None
+        self._spent, self._lock = Spent(), threading.RLock()
+        watch(self)
+
+    @property
+    def _key(self) -> str:
+        return f"{MEMORY}{self._name}" if self.path == MEMORY else self.path
+
+    # -- scikit-learn's callbacks, and the context manager -----------------------------
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Hear of what is fitted within a fit, also where callbacks are not passed on.
+
+        What the estimator lets out besides, which no ledger counts, is warned of.
+
+        Parameters
+        ----------
+        estimator : estimator
+        context : CallbackContext
+
+        See Also
+        --------
+        skpuffer.compose.audit_pipeline : What is looked for.
+        """
+        listen_here(self)
+        # it knows many estimators, which a ledger in a block has no need to load
+        from skpuffer.compose import audit_pipeline
+
+        for leak in audit_pipeline(estimator).leaks:
+            warn(
+                f"A ledger counts certificates, and none covers a part of "
+                f"{type(estimator).__name__}: {leak}",
+                PrivacyLeakWarning,
+            )
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Undo :meth:`setup`.
+
+        Parameters
+        ----------
+        estimator : estimator
+        context : CallbackContext
+        """
+        stop_listening_here(self)
+
+    def on_fit_task_begin(
+        self, estimator: Any, context: Any, *, metadata: dict[str, Any] | None = None
+    ) -> None:
+        """Enter the certificate of a release, or refuse the release.
+
+        Parameters
+        ----------
+        estimator : estimator
+        context : CallbackContext
+            Only tasks named 'release' matter.
+        metadata : dict
+            With the `certificate`.
+
+        Raises
+        ------
+        LedgerRefusal
+            As :meth:`enter`.
+        """
+        if context.task_name != "release" or "certificate" not in (metadata or {}):
+            return
+        assert metadata is not None  # it has a certificate
+        # one release may be told of by more than one way
+        paid = metadata.setdefault("ledgers", set())
+        if self._key not in paid:
+            self.enter(metadata["certificate"], estimator=_path_of(estimator, context))
+            paid.add(self._key)
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+        """Do nothing: what was entered stays, whether the fit succeeded or not.
+
+        Parameters
+        ----------
+        estimator : estimator
+        context : CallbackContext
+        """
+
+    def __enter__(self) -> Self:
+        listen(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        stop_listening(self)
+
+    # -- what is spent -----------------------------------------------------------------
+
+    @property
+    def limits(self) -> dict[str, float | tuple[float, float]]:
+        """The ceilings, as they are given."""
+        with self._opened():
+            return {
+                str(c.notion): c.most if c.parameter is None else (c.most, c.parameter)
+                for c in self._spent.ceilings
+            }
+
+    def enter(
+        self, certificate: Certificate, *, count: int = 1, estimator: str = "by hand"
+    ) -> None:
+        """Pay for releases of one certificate, or refuse them all.
+
+        Estimators need not be entered: the ledger hears of them. This is for what was
+        released by other means, and for paying for several at once.
+
+        Parameters
+        ----------
+        certificate : Certificate
+        count : int, default=1
+            How many releases there are to be.
+        estimator : str, default='by hand'
+            Who makes them, for the report.
+
+        Raises
+        ------
+        BudgetExceededError
+            If the total would be above a ceiling.
+        NotComposableError
+            If they do not add up with what was released, or promise the notion of no
+            ceiling.
+        LedgerRefusal
+            If the file cannot be used.
+        """
+        if not isinstance(certificate, Certificate):
+            raise TypeError(
+                "The parameter 'certificate' must be a Certificate. Got an object of "
+                f"type {type(certificate).__name__}."
+            )
+        count = check_count(count=count)
+        with refusing(), self._opened() as store:
+            # what takes long, before others are kept waiting
+            kind = self._spent.kind(certificate)
+            self._spent.check(kind, count)
+            with store.writing():
+                # what others have entered since counts as well
+                self._spent.refresh(store)
+                self._spent.check(kind, count)
+                self._spent.enter(store, kind, count * [estimator])
+
+    def remaining(
+        self, certificate: Certificate | None = None, *, table: str | None = None
+    ) -> dict[str, float] | int:
+        """Return what is left of each ceiling, or how many more releases fit.
+
+        Parameters
+        ----------
+        certificate : Certificate, default=None
+            Of a release, to be told how many more of it fit.
+        table : str, default=None
+            Only for what is left: the table it is about; None is the one of which most
+            is spent.
+
+        Returns
+        -------
+        dict or int
+            Ceiling less total, by notion. Releases cost less together than their
+            epsilons add up to, so more may fit than this suggests. Or a number of
+            releases, at most 2**20.
+        """
+        with self._opened():
+            if certificate is None:
+                return self._spent.remaining(table)
+            return self._spent.more(self._spent.kind(certificate))
+
+    def total(
+        self, notion: Notion | str | None = None, *, table: str | None = None
+    ) -> Certificate | None:
+        """Return what all releases under a ceiling promise together.
+
+        Parameters
+        ----------
+        notion : Notion or str, default=None
+            Of the ceiling; None where there is one alone.
+        table : str, default=None
+            What is asked of: releases about it and those that name no table. None is
+            the table of which most is spent.
+
+        Returns
+        -------
+        Certificate or None
+            None if nothing was released.
+
+        Raises
+        ------
+        ValueError
+            If the ledger has no ceiling of that notion.
+        """
+        with self._opened():
+            return self._spent.total(self._spent.book(notion), table)
+
+    def report(self) -> pd.DataFrame:
+        """Return every release, in the order in which they were entered.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            Its `time` is that of the process's own clock.
+        """
+        with self._opened() as store:
+            return entries_frame(self._spent.entries(store), self._spent.certificates)
+
+    def totals(self) -> pd.DataFrame:
+        """Return what is spent of each ceiling, by table.
+
+        Returns
+        -------
+        frame : pandas.DataFrame
+            With the number of releases that count, and of those that promise the notion
+            of other ceilings alone.
+        """
+        with self._opened():
+            return totals_frame(
+                [
+                    (
+                        book.ceiling,
+                        table,
+                        sum(account.counts.values()),
+                        account.others,
+                        book.total(table),
+                    )
+                    for book in self._spent.books
+                    for table, account in book.accounts.items()
+                ]
+            )
+
+    def set_limits(self, limits: Mapping[str | Notion, Any]) -> None:
+        """Change the ceilings from now on; the file keeps those before.
+
+        Parameters
+        ----------
+        limits : mapping
+            As the parameter of the class. What is spent stays spent, also above a
+            ceiling that is lower.
+        """
+        plain = strict_json(write_limits(read_limits(limits)))
+        with self._opened() as store, store.writing():
+            store.add_limits(plain)
+
+    def close(self) -> None:
+        """Close the file until it is needed again; a ledger in memory stays."""
+        with self._lock:
+            if self._store is not None and self.path != MEMORY:
+                self._store.disconnect()
+
+    # -- its parts ---------------------------------------------------------------------
+
+    @contextmanager
+    def _opened(self, limits: str | None = None) -> Iterator[Store]:
+        """Keep the file to this thread, of this process, and know what is in it."""
+        with self._lock:
+            store = self._open(limits)
+            self._spent.refresh(store)
+            yield store
+
+    def _open(self, limits: str | None) -> Store:
+        """The file, as this process reads and writes it."""
+        if self._store is None:
+            if self.path == MEMORY and self._name is not None:
+                raise LedgerError(_ELSEWHERE)
+            self._store = Store(
+                self.path,
+                limits,
+                self._name,
+                self.timeout,
+                self.survives,
+                self._writable,
+            )
+            self._name = self._store.id
+        return self._store
+
+    def _before_fork(self) -> None:
+        """Close the file, and keep other threads from opening it."""
+        self._lock.acquire()
+        self.close()
+
+    def _after_fork(self, in_child: bool) -> None:
+        """Let the file be opened again, by whoever needs it.
+
+        Parameters
+        ----------
+        in_child : bool
+        """
+        if not in_child:
+            # one that was made by another thread meanwhile was not acquired
+            with contextlib.suppress(RuntimeError):
+                self._lock.release()
+            return
+        self._lock = threading.RLock()
+        if self.path == MEMORY:
+            # a copy that nobody else sees: whoever enters anything is refused
+            self._store = None
+
+    # -- copies ------------------------------------------------------------------------
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        # a copy would count for itself
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        settings = self.timeout, self.survives, self._writable
+        return _reopened, (self.path, self._name, *settings)
+
+    def __repr__(self) -> str:
+        return f"PrivacyLedger({self.path!r})"
+
+    def __str__(self) -> str:
+        return ledger_text(self.path, self.totals(), self.report())
+
+    def _repr_html_(self) -> str:
+        return ledger_html(self.path, self.totals(), self.report())
+
+
+_ELSEWHERE = (
+    "A ledger in memory counts in the process that made it alone, and this is another: "
+    "give the parameter 'path' the name of a file, or fit with n_jobs=1."
+)
+
+
+def _reopened(
+    path: str, name: str | None, timeout: float, survives: str, writable: bool
+) -> PrivacyLedger:
+    """The ledger of a file in this process; the file is opened when it is needed."""
+    key = f"{MEMORY}{name}" if path == MEMORY else path
+    present = _OPEN.get(key)
+    if present is not None and present._name == name and present._writable == writable:
+        return present
+    ledger = PrivacyLedger.__new__(PrivacyLedger)
+    ledger.path, ledger.timeout, ledger.survives = path, timeout, survives
+    ledger._name, ledger._writable = name, writable
+    ledger._begin()
+    _OPEN[key] = ledger
+    # for the next task of this worker, which would else read the whole file again
+    _REOPENED.append(ledger)
+    return ledger
+
+
+def _path_of(estimator: Any, context: Any) -> str:
+    """The estimator, and those within which it is fitted."""
+    names = [type(estimator).__name__]
+    task = context.parent
+    while task is not None:
+        if task.estimator_name != names[-1]:
+            names.append(task.estimator_name)
+        task = task.parent
+    return " in ".join(names)

@@ -1,0 +1,168 @@
+"""Who hears of every release besides the callbacks of an estimator.
+
+A callback hears of what scikit-learn passes it on to. A listener of this process, such
+as a ledger in a ``with`` statement, hears of any release, in any thread; one of a fit,
+of the releases that are made in its thread while that goes on.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import SimpleNamespace
+from typing import Any, Protocol
+
+__all__ = [
+    "Carried",
+    "Listener",
+    "carried",
+    "listen",
+    "listen_here",
+    "listeners",
+    "stop_listening",
+    "stop_listening_here",
+    "tell",
+    "unheard",
+]
+
+
+class Listener(Protocol):
+    """What hears of a release before its noise is drawn, and may raise."""
+
+    def on_fit_task_begin(
+        self, estimator: Any, context: Any, *, metadata: dict[str, Any] | None = None
+    ) -> None:
+        """Hear of a release.
+
+        Parameters
+        ----------
+        estimator : estimator
+        context : CallbackContext
+            Whose task is named 'release'.
+        metadata : dict
+            With the `certificate`. Whoever is told of one release twice is given the
+            same object.
+        """
+
+
+# A tuple each, replaced as a whole: whoever reads one needs no lock, and a forked
+# process has it.
+_lock = threading.Lock()
+_of_process: tuple[Listener, ...] = ()
+_of_thread: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
+_silent: ContextVar[bool] = ContextVar("silent", default=False)
+
+
+def listeners() -> tuple[Listener, ...]:
+    """Return who hears of a release that is made here, each once."""
+    if _silent.get():
+        return ()
+    return tuple({id(one): one for one in (*_of_process, *_of_thread.get())}.values())
+
+
+def tell(estimator: Any, metadata: dict[str, Any], context: Any = None) -> None:
+    """Tell all who hear of a release that is made here, before its noise is drawn.
+
+    Parameters
+    ----------
+    estimator : estimator
+    metadata : dict
+        With the `certificate`.
+    context : CallbackContext, default=None
+        Of the release; None where it is made outside of any fit.
+    """
+    if context is None:
+        context = SimpleNamespace(task_name="release", parent=None)
+    for listener in listeners():
+        listener.on_fit_task_begin(estimator, context, metadata=metadata)
+
+
+def listen(listener: Listener) -> None:
+    """Let a listener hear of every release of this process, once more."""
+    global _of_process
+    with _lock:
+        _of_process = (*_of_process, listener)
+
+
+def stop_listening(listener: Listener) -> None:
+    """Undo one call of :func:`listen`."""
+    global _of_process
+    with _lock:
+        _of_process = _without(_of_process, listener)
+
+
+def listen_here(listener: Listener) -> None:
+    """Let a listener hear of every release of this thread, once more."""
+    _of_thread.set((*_of_thread.get(), listener))
+
+
+def stop_listening_here(listener: Listener) -> None:
+    """Undo one call of :func:`listen_here`."""
+    _of_thread.set(_without(_of_thread.get(), listener))
+
+
+def _without(present: tuple[Listener, ...], listener: Listener) -> tuple[Listener, ...]:
+    """All but the last of a listener's places."""
+    for at in reversed(range(len(present))):
+        if present[at] is listener:
+            return (*present[:at], *present[at + 1 :])
+    return present
+
+
+@contextmanager
+def unheard() -> Iterator[None]:
+    """Let nobody hear of what is fitted here: it does not leave as it is."""
+    token = _silent.set(True)
+    try:
+        yield
+    finally:
+        _silent.reset(token)
+
+
+class Carried:
+    """Callback by which an estimator takes a listener along to another process.
+
+    It is no auto-propagated one: those may not be set on an estimator that is fitted
+    within another.
+
+    Parameters
+    ----------
+    listener : Listener
+        That can be pickled.
+    """
+
+    def __init__(self, listener: Listener):
+        self.listener = listener
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        """Do nothing before a fit."""
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        """Do nothing after a fit."""
+
+    def on_fit_task_begin(
+        self, estimator: Any, context: Any, *, metadata: dict[str, Any] | None = None
+    ) -> None:
+        """Let the listener hear of it."""
+        self.listener.on_fit_task_begin(estimator, context, metadata=metadata)
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:
+        """Do nothing after a task."""
+
+
+def carried(callbacks: list[Any]) -> list[Any]:
+    """Return the callbacks that a copy of an estimator takes to another process.
+
+    Parameters
+    ----------
+    callbacks : list of callback
+        That are set on it.
+
+    Returns
+    -------
+    list of callback
+        With those who hear of it here, if they are not among them.
+    """
+    known = [getattr(one, "listener", one) for one in callbacks]
+    new = [one for one in listeners() if not any(one is other for other in known)]
+    return [*callbacks, *map(Carried, new)]

@@ -1,0 +1,215 @@
+"""Steps and wrappers that let out what no certificate covers are named, and warn."""
+
+import html
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.decomposition import PCA
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
+from sklearn.feature_selection import RFECV
+from sklearn.frozen import FrozenEstimator
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, TunedThresholdClassifierCV
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MinMaxScaler,
+    Normalizer,
+    PolynomialFeatures,
+    StandardScaler,
+)
+
+from skpuffer.compose import OutputPerturbation, PublicPreprocessing, audit_pipeline
+from skpuffer.exceptions import NotComposableError, PrivacyLeakWarning
+from skpuffer.ledger import PrivacyLedger
+from skpuffer.linear_model import PrivateLogisticRegression, PrivateRidge
+from skpuffer.preprocessing import PublicOneHotEncoder, RowNormClipper
+from skpuffer.summary import PrivateStandardScaler
+
+X = np.random.default_rng(0).uniform(-1, 1, (60, 2))
+Y = np.tile([0, 1], 30)
+
+
+def model():
+    return PrivateLogisticRegression(max_iter=3)
+
+
+class Foreign(TransformerMixin, BaseEstimator):
+    """A wrapper of another library."""
+
+    def __init__(self, estimator):
+        self.estimator = estimator
+
+    def fit(self, X, y=None):
+        return self
+
+
+def kinds(estimator, **declared):
+    return {
+        step.name: step.kind for step in audit_pipeline(estimator, **declared).steps
+    }
+
+
+PRIVATE = [
+    model(),
+    make_pipeline(RowNormClipper(), PolynomialFeatures(), Normalizer(), model()),
+    make_pipeline("passthrough", PrivateStandardScaler(), model()),
+    make_pipeline(FunctionTransformer(), model()),
+    make_pipeline(FrozenEstimator(StandardScaler().fit(X)), model()),
+    PublicPreprocessing(StandardScaler(), model(), reference=X),
+    OutputPerturbation(make_pipeline(StandardScaler(), Ridge()), sensitivity=1.0),
+    OneVsRestClassifier(model()),
+    VotingClassifier([("one", model()), ("two", model())]),
+    BaggingClassifier(model(), bootstrap=False, max_samples=0.5),
+    StackingClassifier([("one", model())], final_estimator=model()),
+    FeatureUnion([("one", PrivateStandardScaler()), ("two", RowNormClipper())]),
+    TransformedTargetRegressor(PrivateRidge()),
+]
+
+LEAKS = {
+    "standardscaler": make_pipeline(StandardScaler(), model()),
+    "minmaxscaler": make_pipeline(MinMaxScaler(), RowNormClipper(), model()),
+    "functiontransformer": make_pipeline(FunctionTransformer(np.log1p), model()),
+    "ridge": make_pipeline(PrivateStandardScaler(), Ridge()),
+    "foreign": make_pipeline(Foreign(model()), model()),
+    "inner__pca": Pipeline([("inner", make_pipeline(PCA())), ("last", model())]),
+    "columns__simpleimputer": Pipeline(
+        [
+            (
+                "columns",
+                ColumnTransformer([("simpleimputer", SimpleImputer(), [0])]),
+            ),
+            ("last", model()),
+        ]
+    ),
+    "columns__remainder": Pipeline(
+        [("columns", ColumnTransformer([], remainder=PCA())), ("last", model())]
+    ),
+    "baggingclassifier": BaggingClassifier(model()),
+    "adaboostclassifier": AdaBoostClassifier(model()),
+    "calibratedclassifiercv": CalibratedClassifierCV(model()),
+    "final_estimator": StackingClassifier([("one", model())]),
+    "tunedthresholdclassifiercv": TunedThresholdClassifierCV(model()),
+    "estimator__standardscaler": GridSearchCV(
+        make_pipeline(StandardScaler(), model()), {}
+    ),
+    "estimator__last": GridSearchCV(
+        Pipeline([("last", model())]), {"last": [model(), Ridge()]}
+    ),
+    "transformer": TransformedTargetRegressor(
+        PrivateRidge(), transformer=StandardScaler()
+    ),
+    "func": TransformedTargetRegressor(
+        PrivateRidge(), func=np.log1p, inverse_func=np.expm1
+    ),
+    "estimator": VotingClassifier([("estimator", Ridge())]),
+    "gaussianprocessregressor": GaussianProcessRegressor(),
+}
+
+
+@pytest.mark.parametrize("estimator", PRIVATE, ids=lambda one: type(one).__name__)
+def test_what_is_under_certificates_is_private(estimator):
+    audit = audit_pipeline(estimator)
+    assert audit.is_private and not audit.leaks and not audit.scores
+    assert "is private" in str(audit)
+
+
+@pytest.mark.parametrize("name", LEAKS)
+def test_what_lets_rows_out_is_named(name):
+    audit = audit_pipeline(LEAKS[name])
+    assert [step.name for step in audit.leaks] == [name]
+    assert not audit.is_private
+    (leak,) = audit.leaks
+    assert str(leak) in str(audit) and html.escape(leak.reason) in audit._repr_html_()
+    assert leak.reason.endswith(".")
+
+
+def test_what_is_none_is_plain():
+    for estimator in (BaggingClassifier(), TransformedTargetRegressor()):
+        names = [step.name for step in audit_pipeline(estimator).leaks]
+        assert names[-1] in ("estimator", "regressor")
+
+
+def test_choices_by_scores_are_told_from_leaks():
+    for estimator in (GridSearchCV(model(), {}), RFECV(model())):
+        audit = audit_pipeline(estimator)
+        assert not audit.leaks and not audit.is_private
+        (choice,) = audit.scores
+        assert choice.estimator == type(estimator).__name__
+
+
+def test_functions_and_strangers_are_row_wise_if_it_is_declared():
+    pipeline = make_pipeline(FunctionTransformer(np.log1p), Foreign(None), model())
+    assert kinds(pipeline, row_wise=["functiontransformer", "foreign"]) == {
+        "functiontransformer": "row_wise",
+        "foreign": "row_wise",
+        "privatelogisticregression": "private",
+    }
+    search = GridSearchCV(pipeline, {})
+    assert kinds(search, row_wise=["foreign"])["estimator__foreign"] == "row_wise"
+    with pytest.raises(ValueError, match=r"row_wise.*'nobody'"):
+        audit_pipeline(pipeline, row_wise=["nobody"])
+
+
+def test_nothing_private_is_not_private():
+    assert not audit_pipeline(make_pipeline(Normalizer())).is_private
+    assert kinds(PublicOneHotEncoder(["a"])) == {"publiconehotencoder": "row_wise"}
+
+
+@pytest.mark.filterwarnings("ignore:The estimator .* does not support callbacks")
+@pytest.mark.parametrize(
+    "before",
+    [
+        StandardScaler(),
+        make_pipeline(RowNormClipper(), StandardScaler()),
+        make_pipeline(StandardScaler(), RowNormClipper()),
+    ],
+)
+@pytest.mark.parametrize("last", [lambda m: m, lambda m: make_pipeline(m)])
+def test_a_scaler_on_the_same_rows_leaves_an_estimate(before, last):
+    pipeline = make_pipeline(before, last(model()))
+    with pytest.warns(PrivacyLeakWarning, match="StandardScaler before it"):
+        pipeline.fit(X, Y)
+    fitted = pipeline[-1] if last(0) == 0 else pipeline[-1][-1]
+    assert not fitted.certificate_.certified
+    # and a ledger has no such release
+    ledger = PrivacyLedger(":memory:", {"approximate_dp": (100.0, 1e-5)})
+    pipeline.set_callbacks(ledger)
+    with (
+        pytest.warns(PrivacyLeakWarning, match="none covers"),
+        pytest.raises(NotComposableError, match="estimate"),
+    ):
+        pipeline.fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        RowNormClipper(),
+        PrivateStandardScaler(bounds=(-1, 1)),
+        FrozenEstimator(StandardScaler().fit(X)),
+        make_pipeline(RowNormClipper(), PrivateStandardScaler(bounds=(-1, 1))),
+    ],
+)
+def test_steps_that_let_nothing_out_leave_a_promise(before):
+    pipeline = make_pipeline(before, model()).fit(X, Y)
+    assert pipeline[-1].certificate_.certified
+    search = GridSearchCV(pipeline, {}, cv=2, error_score="raise").fit(X, Y)
+    assert search.best_estimator_[-1].certificate_.certified
+
+
+def test_what_comes_after_it_is_no_matter_of_an_estimator():
+    first = make_pipeline(PrivateStandardScaler(bounds=(-1, 1)), StandardScaler())
+    first.fit(X)
+    assert first[0].certificate_.certified

@@ -1,0 +1,277 @@
+"""The ledger hears of every release, from wherever it is made, before its noise."""
+
+import copy
+import pickle
+import threading
+import warnings
+from types import SimpleNamespace
+
+import joblib
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.ensemble import BaggingClassifier
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, Normalizer
+
+from skpuffer.accountants import PrivacyLoss
+from skpuffer.compose import OutputPerturbation
+from skpuffer.exceptions import (
+    BudgetExceededError,
+    LedgerRefusal,
+    NotComposableError,
+    PrivacyLeakWarning,
+)
+from skpuffer.ledger import PrivacyLedger
+from skpuffer.linear_model import PrivateLogisticRegression
+from skpuffer.preprocessing import RowNormClipper
+from skpuffer.privacy import compose
+from skpuffer.summary import PrivateMean
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::skpuffer.exceptions.PrivacyWarning",
+    "ignore:The estimator .* does not support callbacks",
+)
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-0.5, 0.5, (60, 2))
+Y = np.tile([0, 1], 30)
+CEILING = {"approximate_dp": (100.0, 1e-5)}
+
+
+def mean(epsilon=1.0):
+    return PrivateMean(accountant=PrivacyLoss(epsilon, 1e-5), bounds=(-1, 1))
+
+
+def model():
+    return PrivateLogisticRegression(accountant=PrivacyLoss(1.0, 1e-5), max_iter=3)
+
+
+def search(**settings):
+    grid = {"accountant__epsilon": [0.5, 1.0, 2.0]}
+    return GridSearchCV(model(), grid, cv=5, **settings)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return PrivacyLedger(tmp_path / "budget.db", CEILING)
+
+
+def test_a_fit_is_entered_before_its_noise(ledger, monkeypatch):
+    seen = []
+    execute = PrivateMean._execute
+
+    def spied(self, *arguments):
+        seen.append(len(ledger.report()))
+        return execute(self, *arguments)
+
+    monkeypatch.setattr(PrivateMean, "_execute", spied)
+    fitted = mean().set_callbacks(ledger).fit(X)
+    assert seen == [1]
+    (row,) = ledger.report().itertuples()
+    assert (row.estimator, row.epsilon, row.delta) == ("PrivateMean", 1.0, 1e-5)
+    assert row.release == fitted.certificate_.release
+    assert ledger.total() == fitted.certificate_
+
+
+def test_in_a_block_every_fit_counts_and_after_it_none(ledger):
+    with ledger:
+        mean().fit(X)
+        thread = threading.Thread(target=lambda: mean().fit(X))
+        thread.start()
+        thread.join()
+        # told of by two ways, and paid for once
+        mean().set_callbacks(ledger).fit(X)
+    mean().fit(X)
+    assert len(ledger.report()) == 3
+
+
+def test_blocks_may_be_nested_and_ledgers_side_by_side(ledger, tmp_path):
+    other = PrivacyLedger(tmp_path / "other.db", CEILING)
+    with ledger, ledger, other:
+        mean().fit(X)
+    with ledger:
+        mean().fit(X)
+    assert [len(one.report()) for one in (ledger, other)] == [2, 1]
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+@pytest.mark.parametrize("way", ["callback", "block"])
+def test_every_fit_of_a_search_is_entered(ledger, n_jobs, way):
+    chosen = search(n_jobs=n_jobs)
+    if way == "callback":
+        chosen.set_callbacks(ledger).fit(X, Y)
+    else:
+        with ledger:
+            chosen.fit(X, Y)
+    report = ledger.report()
+    assert len(report) == 16
+    assert (report["estimator"] == "PrivateLogisticRegression in GridSearchCV").sum()
+    counts = report.iloc[:-1]["epsilon"].value_counts()
+    assert counts.reindex([0.5, 1.0, 2.0]).sum() == 15 and counts.min() >= 5
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_ceiling_of_four_stops_the_fifth_from_any_process(tmp_path, n_jobs):
+    certificate = clone(model()).fit(X[:48], Y[:48]).certificate_
+    four = compose([certificate], counts=[4], delta=1e-5).epsilon
+    ledger = PrivacyLedger(tmp_path / "four.db", {"approximate_dp": (four, 1e-5)})
+    # by default an error becomes a score
+    looking = GridSearchCV(model(), {"max_iter": [3, 3, 3]}, cv=5, n_jobs=n_jobs)
+    with pytest.raises(BudgetExceededError, match="ceiling"):
+        looking.set_callbacks(ledger).fit(X, Y)
+    assert not hasattr(looking, "best_estimator_")
+    assert len(ledger.report()) == 4
+    assert ledger.total().epsilon <= four * (1 + 1e-6)
+
+
+def test_no_error_score_hides_a_refusal(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "small.db", {"approximate_dp": (0.1, 1e-5)})
+    with pytest.raises(BudgetExceededError):
+        cross_val_score(model().set_callbacks(ledger), X, Y, error_score=0.0)
+    with ledger, pytest.raises(BudgetExceededError):
+        cross_val_score(make_pipeline(RowNormClipper(), model()), X, Y, cv=3)
+    # nor does anything else that catches whatever is an Exception
+    assert not issubclass(LedgerRefusal, Exception)
+    assert not len(ledger.report())
+
+
+def test_a_refused_estimator_is_not_fitted(tmp_path):
+    ledger = PrivacyLedger(tmp_path / "small.db", {"approximate_dp": (1.0, 1e-5)})
+    fitted = mean().set_callbacks(ledger).fit(X)
+    with pytest.raises(BudgetExceededError):
+        fitted.fit(X)
+    assert not hasattr(fitted, "certificate_") and not hasattr(fitted, "mean_")
+
+
+class _WithoutCallbacks(ClassifierMixin, BaseEstimator):
+    """A meta-estimator that knows nothing of callbacks."""
+
+    def __init__(self, estimator):
+        self.estimator = estimator
+
+    def fit(self, X, y):
+        self.estimator_ = clone(self.estimator).fit(X, y)
+        self.classes_ = self.estimator_.classes_
+        return self
+
+    def predict(self, X):
+        return self.estimator_.predict(X)
+
+
+def test_where_callbacks_are_not_passed_on_a_fit_is_heard_of(ledger):
+    pipeline = make_pipeline(RowNormClipper(), _WithoutCallbacks(model()))
+    pipeline.set_callbacks(ledger).fit(X, Y)
+    assert len(ledger.report()) == 1
+    with ledger:
+        BaggingClassifier(model(), 3, n_jobs=2).fit(X, Y)
+    assert len(ledger.report()) == 4
+    # when all is done nobody listens
+    model().fit(X, Y)
+    assert len(ledger.report()) == 4
+
+
+@pytest.mark.filterwarnings("default::skpuffer.exceptions.PrivacyWarning")
+def test_what_no_certificate_covers_is_warned_of(ledger):
+    steps = make_pipeline(MinMaxScaler(), model())
+    with pytest.warns(PrivacyLeakWarning, match="none covers.*minmaxscaler"):
+        steps.set_callbacks(ledger).fit(X, Y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", PrivacyLeakWarning)
+        make_pipeline(Normalizer(), model()).set_callbacks(ledger).fit(X, Y)
+
+
+def test_a_callback_that_fails_leaves_nobody_listening(ledger):
+    with pytest.raises(ValueError, match="bounds"):
+        PrivateMean(bounds=(1, -1)).set_callbacks(ledger).fit(X)
+    mean().fit(X)
+    assert not len(ledger.report())
+
+
+def test_what_is_fitted_within_a_release_is_none(ledger):
+    with warnings.catch_warnings(), ledger:
+        warnings.simplefilter("ignore")
+        outer = OutputPerturbation(
+            mean(), "mean_", accountant=PrivacyLoss(1.0, 1e-5), sensitivity=2.0
+        )
+        outer.fit(X)
+    (row,) = ledger.report().itertuples()
+    assert row.estimator == "OutputPerturbation"
+
+
+def test_ledgers_are_shared_by_copies(ledger):
+    fitted = mean().set_callbacks(ledger)
+    assert copy.deepcopy(ledger) is copy.copy(ledger) is ledger
+    assert pickle.loads(pickle.dumps(ledger)) is ledger
+    for twin in (
+        clone(fitted),
+        copy.deepcopy(fitted),
+        pickle.loads(pickle.dumps(fitted)),
+    ):
+        twin.fit(X)
+    assert len(ledger.report()) == 3
+
+
+def _fit_elsewhere(estimator):
+    return estimator.fit(X)
+
+
+def test_a_ledger_in_memory_is_of_one_process():
+    ledger = PrivacyLedger(":memory:", CEILING)
+    joblib.Parallel(2, backend="threading")(
+        joblib.delayed(_fit_elsewhere)(mean().set_callbacks(ledger)) for _ in range(4)
+    )
+    assert len(ledger.report()) == 4
+    with pytest.raises(LedgerRefusal, match="n_jobs=1"):
+        search(n_jobs=2).set_callbacks(ledger).fit(X, Y)
+    # what is only looked at may go anywhere
+    fitted = mean().set_callbacks(ledger).fit(X)
+    assert pickle.loads(pickle.dumps(fitted)).certificate_ == fitted.certificate_
+    assert len(ledger.report()) == 5
+
+
+def test_only_releases_with_certificates_are_entered(ledger):
+    for name, metadata in (("release", None), ("release", {}), ("fit", {})):
+        task = SimpleNamespace(task_name=name, parent=None)
+        ledger.on_fit_task_begin(mean(), task, metadata=metadata)
+    assert not len(ledger.report())
+
+
+def test_an_estimate_is_refused(ledger):
+    estimated = mean().fit(X).certificate_.as_estimate("for the test")
+    with pytest.raises(NotComposableError, match="estimate"):
+        ledger.enter(estimated)
+
+
+def test_what_is_entered_by_hand(ledger):
+    certificate = mean().fit(X).certificate_
+    ledger.enter(certificate, count=3, estimator="a table in print")
+    assert set(ledger.report()["estimator"]) == {"a table in print"}
+    assert ledger.total() == compose([certificate], counts=[3], delta=1e-5)
+    with pytest.raises(TypeError, match="certificate"):
+        ledger.enter(1.0)
+    with pytest.raises(ValueError, match="count"):
+        ledger.enter(certificate, count=0)
+
+
+def test_how_it_shows_itself(ledger, capsys):
+    from skpuffer.ledger.__main__ import main
+
+    assert "No release" in str(ledger)
+    with ledger:
+        mean().fit(X)
+    shown = ledger._repr_html_()
+    assert "<table" in shown and "PrivateMean" in shown
+    assert main([ledger.path]) == 0
+    assert capsys.readouterr().out.strip() == str(ledger).strip()
+    assert main([ledger.path, "--csv"]) == 0
+    assert capsys.readouterr().out.count("\n") == 3
+    assert main([ledger.path + ".no"]) == 1
+    assert "There is no ledger" in capsys.readouterr().err
+    certificate = mean().fit(X).certificate_
+    ledger.enter(certificate, estimator="<script>")
+    assert "<script>" not in ledger._repr_html_()
+    totals = ledger.totals()
+    assert totals.loc[0, "spent"] == ledger.total().epsilon
+    assert totals.loc[0, "releases"] == 2
