@@ -63,10 +63,11 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
         estimate for a certificate.
     resolution : float or array-like of shape (n_features,), default=None
         Public distance of the values that a feature can have, from its lower bound: 1
-        for whole numbers. Records are read as the nearest of these, and one of them is
-        released. A step of about two ranks over epsilon errs less than none, but how
-        wide that is depends on the density there. None is for features whose values hardly ever repeat: between two
-        neighbours of those that do, nothing says how many lie on either of them.
+        for whole numbers. One of these is released, whatever lies between them. None is
+        for features whose values hardly ever repeat: between two neighbours of those
+        that do, nothing says how many lie on either of them. A step that holds about
+        two of the scale's ranks errs less than None, by an eighth; how wide that is
+        depends on the density there, which is not public.
     schema : Schema, default=None
         Public code book of the table: raw columns are read by it, texts and gaps among
         them, and `bounds` are its own. See :class:`~skpuffer.schema.Schema`.
@@ -108,8 +109,8 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
     those on either side of it, each among the records between two that were chosen
     before. Records of one round are disjoint, so that it costs what one choice does,
     and the quantiles are in order. The difference of two of them, such as that between
-    the quartiles, is private as they are. On a resolution, records of the same value
-    are told apart at random.
+    the quartiles, is private as they are. On a resolution, records of one multiple are
+    told apart at random.
 
     *Quantiles near the ends* cost more where records are added or removed: the range of
     the scores is ``2 max(q, 1 - q)`` then, and two where one is replaced.

@@ -16,6 +16,10 @@ __all__ = ["RankScores", "grid_size", "halvings"]
 #: Candidates of a grid at most.
 MOST = 2**24
 
+# Within which a value is a multiple of the resolution, in steps: those that are written
+# in decimals are rounded.
+_SAME = 1e-8
+
 
 class Halving(NamedTuple):
     """Choice of one quantile among the records between two that were chosen before.
@@ -72,8 +76,7 @@ class RankScores:
     level q is minus ``max((1 - q) L - q (n - L), q G - (1 - q) (n - G), 0)``, with n
     the records of the table at hand: how many it is away from the rank of the quantile.
     Values between two records share a score, and all of the range is a candidate;
-    with a resolution, only its multiples from the lower bound are, and records are read
-    as the nearest of these.
+    with a resolution, only its multiples from the lower bound are.
 
     Of several quantiles the middle one is chosen first, and those on either side of it
     in later rounds, each among the records between two that were chosen before.
@@ -102,9 +105,9 @@ class RankScores:
     that is added or removed is among those of one choice only. One that is replaced may
     be taken from those of one and added to those of another, and then both move.
 
-    With several levels and a resolution, records are spread evenly over the cell about
-    the value they are read as, and what is chosen between them is read as they are: so
-    records of one value may lie on both sides of a quantile.
+    With several levels and a resolution, records of a multiple are spread evenly over
+    the cell about it, and what is chosen between records is read as the nearest
+    multiple: so records of one value may lie on both sides of a quantile.
 
     References
     ----------
@@ -144,9 +147,7 @@ class RankScores:
             # what is not known to cost less is a record that is replaced: among the
             # records of one choice, or from those of one to those of another
             across = sum(alone[-2:]) if len(alone) > 1 else 0.0
-            found.append(
-                alone[-1] if relation == "add_remove" else max(2.0, across)
-            )
+            found.append(alone[-1] if relation == "add_remove" else max(2.0, across))
         return tuple(found)
 
     def choose(self, X: Any, noise: Noise, rng: np.random.Generator) -> Floats:
@@ -154,19 +155,23 @@ class RankScores:
         x = np.clip(np.asarray(X)[:, self.position], self.low, self.high)
         if self.resolution is None:
             return self._between(np.sort(x), self.low, self.high, noise, rng)
-        # read as the nearest of the values
+        # in steps from the lower bound; as written in decimals, a multiple may be off
         step, size = self.resolution, grid_size(self.low, self.high, self.resolution)
-        codes = np.rint((x - self.low) / step).astype(np.intp)
-        codes = np.minimum(codes, size - 1)
+        steps = (x - self.low) / step
+        nearest = np.rint(steps)
+        steps = np.where(np.abs(steps - nearest) < _SAME, nearest, steps)
         if self.is_finite:
-            counts = np.bincount(codes, minlength=size)
-            upto = np.cumsum(counts)
-            at = _chosen(upto - counts, upto, self.levels[0], 0.0, noise, rng)
+            below = np.cumsum(np.bincount(np.floor(steps).astype(int), minlength=size))
+            upto = np.cumsum(np.bincount(np.ceil(steps).astype(int), minlength=size))
+            below = np.concatenate([[0], below[: size - 1]])
+            level = self.levels[0]
+            at = _chosen(below, upto[:size], level, len(x), 0.0, noise, rng)
             found = np.array([at])
         else:
-            spread = np.sort(codes + rng.random(len(codes)))
-            inside = self._between(spread, 0.0, float(size), noise, rng)
-            found = np.minimum(inside.astype(np.intp), size - 1)
+            tied = steps == nearest
+            spread = np.where(tied, steps - 0.5 + rng.random(len(x)), steps)
+            inside = self._between(np.sort(spread), -0.5, size - 0.5, noise, rng)
+            found = np.clip(np.rint(inside), 0, size - 1)
         values: Floats = np.minimum(self.low + step * found, self.high)
         return values
 
@@ -196,7 +201,8 @@ class RankScores:
                     # a value of an interval is as likely as any other of it
                     measure = np.log(widths)
                 ranks = np.arange(len(inside) + 1)
-                at = _chosen(ranks, ranks, one.level, measure, noise, rng)
+                n = len(inside)
+                at = _chosen(ranks, ranks, one.level, n, measure, noise, rng)
                 value = edges[at] + rng.random() * widths[at]
                 # rounding must not lead out of the interval
                 values[one.place + 1] = np.clip(value, edges[at], edges[at + 1])
@@ -208,12 +214,13 @@ def _chosen(
     below: Indices,
     upto: Indices,
     level: float,
+    n: int,
     measure: Floats | float,
     noise: Noise,
     rng: np.random.Generator,
 ) -> int:
     """Place of what is chosen, by the records below and up to each candidate."""
-    rank = level * int(upto[-1])
+    rank = level * n
     # minus the distance of the rank of the quantile from those of a candidate
     score = -np.maximum(np.maximum(below - rank, rank - upto), 0.0)
     score /= noise.scale
