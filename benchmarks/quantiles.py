@@ -9,11 +9,11 @@ release (the mean square of their errors, at that epsilon for all of them).
 
 Like is set beside like. diffprivlib chooses between records, by scores for replaced
 ones; its error is that of the probabilities it computes. OpenDP chooses one of 2001
-candidates, by scores for added or removed records. Ours is told the same: nothing, or the resolution of these candidates. Errors of ours that
-have a law in closed form are means over it; all others are of 2,000 draws (ours of
-quartiles of a million records of 500), those of peers in the same run where they are
-installed. Beside them stands ours without a
-resolution, which has no floor; and a ``PrivateSummary`` of the same budget.
+candidates, by scores for added or removed records. Ours is told the same: nothing, or
+the resolution of these candidates. Errors of ours that have a law in closed form are
+means over it; all others are of 2,000 draws (ours of quartiles of a million records of
+500), those of peers in the same run where they are installed. Beside them stands ours
+without a resolution, which has no floor; and a ``PrivateSummary`` of the same budget.
 
 Stores the figures with versions in ``benchmarks/results/quantiles.csv``. ``--quick``
 takes the small table, checks what must hold on every machine, and stores nothing.
