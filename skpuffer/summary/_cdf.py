@@ -17,6 +17,7 @@ from skpuffer.utils._sklearn import StrOptions
 from ._cells import Stacked
 from ._count_tree import CountTree, consistent_leaves
 from ._mean import BoundedColumnsMixin
+from ._parameters import quantile_bins
 from ._statistics import level_quantiles, level_values, monotone_levels
 
 if TYPE_CHECKING:
@@ -50,10 +51,10 @@ class PrivateCDF(BoundedColumnsMixin, PrivateEstimatorMixin):
         How the loss is counted. None is (1, 1e-5)-differential privacy by
         :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
         numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
-    bins : int or array-like of shape (n_bins + 1,), default=512
+    bins : int or array-like of shape (n_bins + 1,), default=None
         Public grid: a number of bins of equal width within the bounds of each feature,
         or edges for all of them, which need no bounds. For whole numbers, edges half
-        way between them tell them apart.
+        way between them tell them apart. None is 512, and 4096 from 50,000 records on.
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
         Public bounds of the features, as for :class:`PrivateQuantile`.
@@ -111,7 +112,7 @@ atol=0.02))
 
     _parameter_constraints: dict[str, Any] = {
         **PrivateEstimatorMixin._parameter_constraints,
-        "bins": ["array-like", int],
+        "bins": ["array-like", int, None],
         "bounds": ["array-like", dict, StrOptions({"empirical"}), None],
     }
 
@@ -120,7 +121,7 @@ atol=0.02))
         scenario: Scenario | None = None,
         accountant: Accountant | None = None,
         *,
-        bins: int | ArrayLike = 512,
+        bins: int | ArrayLike | None = None,
         bounds: BoundsLike = None,
         schema: Schema | None = None,
         random_state: RandomState = None,
@@ -142,6 +143,8 @@ atol=0.02))
                 "are another. Use another scenario, or a statistic of "
                 "summary.PrivateStatistic."
             )
+        if self.bins is None:
+            return
         if np.ndim(self.bins) == 0:
             n_bins = check_count(bins=self.bins, least=2)
         else:
@@ -170,14 +173,17 @@ atol=0.02))
                 "The parameter 'bounds' is needed, or edges in 'bins': the grid is "
                 "public, and the scenario declares no bounds."
             )
+        n_bins = self.bins
+        if n_bins is None:
+            n_bins = quantile_bins(context.n_records)
         grids = [
-            np.linspace(low, high, int(np.asarray(self.bins)) + 1)
+            np.linspace(low, high, int(np.asarray(n_bins)) + 1)
             for low, high in zip(bounds.low, bounds.high, strict=True)
         ]
         for position, grid in enumerate(grids):
             if not np.all(np.diff(grid) > 0):
                 raise ValueError(
-                    f"The parameter 'bins' ({self.bins}) is too fine for the bounds of "
+                    f"The parameter 'bins' ({n_bins}) is too fine for the bounds of "
                     f"the feature {position}, [{grid[0]:g}, {grid[-1]:g}]: there are "
                     "no so many numbers between them."
                 )

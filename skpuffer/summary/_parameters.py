@@ -34,6 +34,7 @@ __all__ = [
     "has_edges",
     "public_bounds",
     "public_grid",
+    "quantile_bins",
     "requested",
     "schema_grids",
 ]
@@ -46,8 +47,20 @@ CATEGORICAL = ("count", "rate", "histogram")
 #: Bins of a column that a dict of `bins` does not name.
 DEFAULT_BINS = 20
 
-#: Bins at least, nearly, of a grid that quantiles are read off and nothing else.
-QUANTILE_BINS = 512
+
+def quantile_bins(n_records: float) -> int:
+    """Return the number of bins of a grid that quantiles are read off.
+
+    Parameters
+    ----------
+    n_records : float
+        Public number of records that share the grid.
+    """
+    # Between edges, records are taken to lie evenly, which is wrong by the root of
+    # their number: eight times as many bins, of eight times less each, cost a fourth
+    # level of counts.
+    return 512 if n_records < 50_000 else 4096
+
 
 _MOMENTS = {"mean", "std", "var"}
 _GRID = {"quantile", "median", "histogram"}
@@ -274,7 +287,7 @@ def public_grid(
     column: Column,
     wanted: Sequence[str],
     bounds: tuple[float, float] | None,
-    outright: bool = False,
+    n_quantile_bins: int | None = None,
 ) -> tuple[float, ...] | None:
     """Return the edges of a numeric column's bins as a tuple, or None.
 
@@ -285,8 +298,9 @@ def public_grid(
     wanted : sequence of str
         Statistics.
     bounds : pair of float or None
-    outright : bool, default=False
-        Whether somebody asked for these edges and no others.
+    n_quantile_bins : int or None, default=None
+        Into how many, or nearly as many, bins are cut for quantiles. None is for edges
+        that somebody asked for, and no others.
     """
     if column.levels is not None or column.boolean or not _GRID & set(wanted):
         return None
@@ -296,14 +310,14 @@ def public_grid(
         count = bins.get(column.name, DEFAULT_BINS) if isinstance(bins, dict) else bins
         edges = np.linspace(*bounds, int(count) + 1)
     edges = np.asarray(edges, dtype=float)
-    if "histogram" not in wanted and not outright:
-        edges = _refined(edges)
+    if "histogram" not in wanted and n_quantile_bins is not None:
+        edges = _refined(edges, n_quantile_bins)
     return tuple(edges.tolist())
 
 
-def _refined(edges):
+def _refined(edges, n_bins):
     """Edges of a grid for quantiles alone: each bin is cut into as many equal parts."""
-    parts = max(1, QUANTILE_BINS // (len(edges) - 1))
+    parts = max(1, n_bins // (len(edges) - 1))
     inner = edges[:-1, None] + np.diff(edges)[:, None] * (np.arange(parts) / parts)
     found = np.append(inner, edges[-1])
     # of bins so narrow that there is nothing between their edges
