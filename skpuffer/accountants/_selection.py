@@ -1,12 +1,14 @@
 """What choices by noisy scores cost, by the noise on the scores."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from skpuffer.exceptions import UnsupportedError
 from skpuffer.noise import ExponentialNoise, GumbelNoise, Noise, Shift
 from skpuffer.privacy_loss import BoundedRangePair, PrivacyLossCurve, PurePair
+from skpuffer.privacy_loss._protocols import DescribedPair
 from skpuffer.releases import SelectionRelease
 
 __all__ = ["SELECTION_FIELDS", "selection_curve", "selection_noises"]
@@ -15,7 +17,7 @@ __all__ = ["SELECTION_FIELDS", "selection_curve", "selection_noises"]
 SELECTION_FIELDS = frozenset({"assumptions", "context", "n_records", "name", "scores"})
 
 #: Mechanism, and what dominates a round of range r at scale one.
-_MECHANISMS = {
+_MECHANISMS: dict[type[Noise], tuple[str, Callable[[float], DescribedPair]]] = {
     GumbelNoise: (
         "exponential mechanism, by the range of its privacy loss (Dong, Durfee and "
         "Rogers 2020)",

@@ -135,7 +135,7 @@ atol=0.02))
 
     def _check_parameters(self, scenario: Scenario) -> None:
         # edges say what is clipped, so that no bounds are missed
-        if np.ndim(self.bins) == 0:
+        if self.bins is None or np.ndim(self.bins) == 0:
             super()._check_parameters(scenario)
         if isinstance(scenario, LawsScenario):
             raise ScenarioError(
@@ -165,7 +165,7 @@ atol=0.02))
     def _grids(self, task: Task) -> list[Floats]:
         """Public edges of each feature."""
         context: Any = task.context
-        if np.ndim(self.bins):
+        if self.bins is not None and np.ndim(self.bins):
             return [np.asarray(self.bins, dtype=float)] * context.n_features
         bounds = self._public_bounds(task)
         if bounds is None:

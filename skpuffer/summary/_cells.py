@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -53,7 +54,9 @@ _CONSTANT = Sensitivity(
 )
 
 
-def stepwise(gaps, positions, sensitivity, norm):
+def stepwise(
+    gaps: Floats, positions: Sequence[int], sensitivity: Sensitivity, norm: float
+) -> Floats:
     """Sensitivity of contributions that jump: none where no column they read moves.
 
     Parameters
@@ -139,7 +142,8 @@ def _bins_of(x, edges):
     return found
 
 
-def one_hot(codes, size):
+def one_hot(codes: Indices, size: int) -> Floats:
+    """Vectors with a single one each, of shape (n, size), or none at a negative code."""
     out = np.zeros((len(codes), size))
     # a negative code counts as nothing: zeros, which are nearer to each vector with a
     # single one than two of these are to each other, in every norm

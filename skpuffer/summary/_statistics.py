@@ -169,14 +169,14 @@ def level_values(levels: Floats, edges: ArrayLike, values: ArrayLike) -> Floats:
     ndarray of shape (n_values,)
         In [0, 1], non-decreasing in `values`.
     """
-    edges, values = np.asarray(edges, dtype=float), np.asarray(values, dtype=float)
-    values = np.clip(values, edges[0], edges[-1])
-    bins = np.clip(np.searchsorted(edges, values), 1, len(edges) - 1) - 1
+    edges = np.asarray(edges, dtype=float)
+    x = np.clip(np.asarray(values, dtype=float), edges[0], edges[-1])
+    bins = np.clip(np.searchsorted(edges, x), 1, len(edges) - 1) - 1
     # of a bin without mass, and else in between
     found = levels[bins].copy()
     for at, distribution in _runs(levels, edges, bins):
         low, high = levels[bins[at]], levels[bins[at] + 1]
-        found[at] = np.clip(distribution(values[at]), low, high)
+        found[at] = np.clip(distribution(x[at]), low, high)
     return found
 
 

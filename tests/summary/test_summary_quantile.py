@@ -534,12 +534,14 @@ def test_an_attacker_finds_what_is_certified_and_no_more(name):
         ExponentialNoise if name == "exponential" else GumbelNoise
     )
 
+    tables = [np.array(rows, dtype=float)[:, None] for rows in (first, second)]
+
     def worlds(noise):
         return [
-            lambda n, rng, X=np.array(rows, float)[:, None]: np.array(
+            lambda n, rng, X=X: np.array(
                 [release.choose(X, noise, rng) for _ in range(n)]
             )
-            for rows in (first, second)
+            for X in tables
         ]
 
     assert_tight(
