@@ -143,7 +143,7 @@ def _bins_of(x, edges):
 
 
 def one_hot(codes: Indices, size: int) -> Floats:
-    """Vectors with a single one each, of shape (n, size), or none at a negative code."""
+    """Vectors with a single one each, of shape (n, size); none at a negative code."""
     out = np.zeros((len(codes), size))
     # a negative code counts as nothing: zeros, which are nearer to each vector with a
     # single one than two of these are to each other, in every norm

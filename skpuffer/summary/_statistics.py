@@ -173,7 +173,7 @@ def level_values(levels: Floats, edges: ArrayLike, values: ArrayLike) -> Floats:
     x = np.clip(np.asarray(values, dtype=float), edges[0], edges[-1])
     bins = np.clip(np.searchsorted(edges, x), 1, len(edges) - 1) - 1
     # of a bin without mass, and else in between
-    found = levels[bins].copy()
+    found: Floats = levels[bins].copy()
     for at, distribution in _runs(levels, edges, bins):
         low, high = levels[bins[at]], levels[bins[at] + 1]
         found[at] = np.clip(distribution(x[at]), low, high)
