@@ -517,18 +517,21 @@ def test_no_neighbours_tell_more_by_quartiles_than_is_promised(relation, least):
 ATTACKS = {
     "gumbel": ("replace", (0.5,), 1.0, [0, 7, 7, 47], [47, 7, 7, 47], 6),
     "exponential": ("replace", (0.5,), 1.0, [0, 7, 7, 47], [47, 7, 7, 47], 6),
-    "rounds": ("add_remove", (0.5, 0.75), None, [7, 7, 46], [7, 7, 46, 46], 7),
+    "rounds": ("add_remove", (0.5, 0.75), None, [16, 16, 19], [16, 16, 19, 19.5], 16),
 }
 
 
-@pytest.mark.parametrize("name", ATTACKS)
+@pytest.mark.parametrize(
+    "name", ["gumbel", "exponential", pytest.param("rounds", marks=pytest.mark.slow)]
+)
 def test_an_attacker_finds_what_is_certified_and_no_more(name):
     relation, levels, resolution, first, second, threshold = ATTACKS[name]
-    scores = RankScores(0, levels, 0.0, 47.0, resolution)
+    rounds = name == "rounds"
+    scores = RankScores(0, levels, 0.0, 20.0 if rounds else 47.0, resolution)
     release = SelectionRelease(n_records=4, scores=(scores,))
     scenario = RecordScenario(relation=relation)
     noise = GumbelNoise() if name == "gumbel" else "gaussian"
-    epsilon = 2.0 if name == "rounds" else 1.0
+    epsilon = 3.0 if rounds else 2.0
     made = PrivacyLoss(epsilon, 1e-9, noise=noise).calibrate(release, scenario)
     assert type(made.noise) is (
         ExponentialNoise if name == "exponential" else GumbelNoise
@@ -549,7 +552,7 @@ def test_an_attacker_finds_what_is_certified_and_no_more(name):
         made.noise,
         worlds,
         seed=0,
-        n_draws=60_000,
+        n_draws=60_000 if rounds else 30_000,
         score=lambda noise: lambda found: np.all(found <= threshold, axis=1) * 1.0,
     )
 
