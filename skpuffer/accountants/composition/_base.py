@@ -42,6 +42,7 @@ from ._accounting import Accounting, StepsOfRelease
 from ._count_law import law_account, law_scale
 from ._gradients import GRADIENT_FIELDS
 from ._least_scale import least_scale
+from ._selection import SelectionSteps
 from ._votes import VOTE_FIELDS
 
 #: Epsilon, a lower bound of it or None, the curve to certify, and remarks on both.
@@ -156,11 +157,12 @@ class _CompositionAccountant(_AdditiveAccountant):
     ) -> Account:
         # whatever noise of numbers it is asked for, scores have noise of their own
         steps = self._steps(fact, release, bound)
+        assert isinstance(steps, SelectionSteps)  # as registered for the release
 
         def calibrate(noise: Noise, rng: Any) -> Calibration:
             found = [
                 self._calibrate_steps(
-                    replace_fields(cast(Any, steps), family=family),
+                    replace_fields(steps, family=family),
                     fact,
                     bound,
                     noise,
