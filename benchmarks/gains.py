@@ -53,6 +53,7 @@ from skpuffer.linear_model._base_sgd import LinearTraining
 from skpuffer.naive_bayes import PrivateCategoricalNB, PrivateGaussianNB
 from skpuffer.neural_network import PrivateMLPClassifier
 from skpuffer.summary import (
+    PrivateCDF,
     PrivateMean,
     PrivateQuantile,
     PrivateStandardScaler,
@@ -145,6 +146,7 @@ def fits(table):
     smooth, bounded, unbounded = _outputs(n, table.X.shape[1])
     found = [
         *(Fit(kind(bounds=table.bounds), None, SUM) for kind in sums),
+        Fit(PrivateCDF(bounds=table.bounds), None, SUM),
         Fit(PrivateQuantile(bounds=table.bounds), None, CHOICES),
         Fit(_statistic(table), None, BOUNDED),
         Fit(PrivateRidge(**units), table.number, SUM),

@@ -1,18 +1,23 @@
 """Error of private medians and quartiles, beside diffprivlib and OpenDP.
 
-    python -m benchmarks.quantiles [--quick]
+    python -m benchmarks.quantiles [--quick] [--records N ...]
 
 The root mean square error about the exact quantile of a normal sample, within bounds of
 ten standard deviations, at pure epsilon 0.1, 1 and 10, under records that are added or
-removed and records that are replaced. Ours is the mean over the law that is drawn from,
-without draws of its own; beside it that of the histogram of twenty bins it does away
-with. Peers are drawn from in the same run where they are installed: diffprivlib's
-scores are those of replaced records, OpenDP's of added or removed ones, over 2001
-candidates. OpenDP adds exponential noise (permute-and-flip), which errs less at a small
-budget and promises pure epsilon alone; its candidates leave a floor.
+removed and records that are replaced. A single quantile, and the three quartiles in one
+release (the mean square of their errors, at that epsilon for all of them).
+
+Like is set beside like. diffprivlib chooses between records, by scores for replaced
+ones; its error is that of the probabilities it computes. OpenDP chooses one of 2001
+candidates, by scores for added or removed records. Ours is told the same: nothing, or
+the resolution of these candidates. Errors of ours that have a law in closed form are
+means over it; all others are of 2,000 draws (quartiles of a million records of 300),
+those of peers in the same run where they are installed. Beside them stands ours
+without a resolution, which has no floor; and a ``PrivateSummary`` of the same budget.
 
 Stores the figures with versions in ``benchmarks/results/quantiles.csv``. ``--quick``
-takes the small table, checks what must hold on every machine, and stores nothing.
+takes the small table, checks what must hold on every machine, and stores nothing;
+``--records`` replaces the figures of these sizes.
 """
 
 import argparse
@@ -26,18 +31,38 @@ import numpy as np
 import pandas as pd
 from threadpoolctl import threadpool_limits
 
-from benchmarks._report import print_table, versions, write_csv
+from benchmarks._report import print_table, read_csv, versions, write_csv
 from skpuffer.accountants import GroupPrivacy
 from skpuffer.exceptions import PrivacyWarning
-from skpuffer.noise import GumbelNoise
 from skpuffer.scenarios import RecordScenario
-from skpuffer.summary import PrivateSummary
+from skpuffer.summary import PrivateQuantile, PrivateSummary
 from skpuffer.summary._rank_scores import RankScores
 
 LOW, HIGH = BOUNDS = (-10.0, 10.0)
-LEVELS, EPSILONS = (0.5, 0.25), (0.1, 1.0, 10.0)
-#: Peers take seconds for a draw from tables that are larger.
-SMALL, N_DRAWS = 10_000, 80
+STEP, NEAR = 0.01, 0.6
+QUARTILES = (0.25, 0.5, 0.75)
+TASKS, EPSILONS = ((0.5,), (0.25,), QUARTILES), (0.1, 1.0, 10.0)
+SMALL, LARGE, N_DRAWS, N_FEW = 10_000, 1_000_000, 2000, 300
+#: Peers by the relation that is their own.
+PEERS = {"add_remove": "opendp", "replace": "diffprivlib"}
+
+
+def accountant(epsilon):
+    return GroupPrivacy(epsilon, math.inf, noise="laplace")
+
+
+def drawn(x, levels, epsilon, relation, step, n_draws):
+    """Draws of ours: the release and the noise of a fit, chosen from again."""
+    model = PrivateQuantile(
+        RecordScenario(relation=relation),
+        accountant(epsilon),
+        quantiles=list(levels),
+        bounds=BOUNDS,
+        resolution=step,
+    ).fit(x[:2, None])  # no noise depends on the number of records
+    scores = RankScores(0, levels, *BOUNDS, step)
+    rng = np.random.default_rng(0)
+    return [scores.choose(x[:, None], model.noise_, rng) for _ in range(n_draws)]
 
 
 def of_law(x, q, epsilon, relation):
@@ -48,104 +73,168 @@ def of_law(x, q, epsilon, relation):
     with np.errstate(divide="ignore"):
         weights = np.log(widths) - np.abs(ranks - q * len(x)) / scale
     weights = np.exp(weights - weights.max())
-    # of a value that is uniform within its interval
-    ends = edges - np.quantile(x, q)
+    return of_intervals(edges, weights, np.quantile(x, q))
+
+
+def of_intervals(edges, weights, truth):
+    """Error of a value that is uniform within an interval, by their weights."""
+    ends = edges - truth
     squares = (ends[:-1] ** 2 + ends[:-1] * ends[1:] + ends[1:] ** 2) / 3
     return math.sqrt(weights @ squares / weights.sum())
 
 
-def of_draws(x, q, epsilon, relation, n_draws):
-    scores = RankScores(0, (q,), *BOUNDS)
-    noise = GumbelNoise(scores.ranges(relation)[0] / epsilon)
-    rng = np.random.default_rng(0)
-    return [scores.choose(x[:, None], noise, rng)[0] for _ in range(n_draws)]
+def of_flips(x, q, epsilon, relation):
+    """Error of permute-and-flip on the grid, by a quadrature of its law."""
+    scores = RankScores(0, (q,), *BOUNDS, STEP)
+    grid = LOW + STEP * np.arange(round((HIGH - LOW) / STEP) + 1)
+    # no record of a normal sample is a candidate
+    score = -np.abs(np.searchsorted(x, grid) - q * len(x))
+    score *= epsilon / scores.ranges(relation)[0]
+    score -= score.max()
+    near = np.flatnonzero(score > -60)
+    # of the candidate with most, by the level its noise reaches above the best score
+    t, dt = np.linspace(0, 60, 60_001, retstep=True)
+    log_none = sum(np.log(-np.expm1(-(t[1:] - s))) for s in score[near])
+    chances = []
+    for s in score[near]:
+        own = np.log(-np.expm1(-(t[1:] - s)))
+        chances.append(np.sum(np.exp(s - t[1:] + log_none - own)) * dt)
+    chances = np.array(chances)
+    errors = grid[near] - np.quantile(x, q)
+    return math.sqrt(chances @ errors**2 / chances.sum())
 
 
-def of_histogram(x, q, epsilon, relation, n_draws):
+def of_summary(x, levels, epsilon, relation, n_draws):
     model = PrivateSummary(
         RecordScenario(relation=relation),
-        GroupPrivacy(epsilon, math.inf, noise="laplace"),
+        accountant(epsilon),
         statistics=["quantile"],
-        quantiles=(q,),
+        quantiles=levels,
         bounds=BOUNDS,
     )
-    draws = [model.fit(x[:, None]).result_.to_numpy() for _ in range(n_draws)]
-    return np.ravel(draws)
+    return [model.fit(x[:, None]).result_.to_numpy()[:, 0] for _ in range(n_draws)]
 
 
-def of_diffprivlib(x, q, epsilon, n_draws):
-    # its models need an older scikit-learn, its quantiles none
+def of_diffprivlib(x, levels, epsilon):
+    """Error by the probabilities of its mechanism, as its quantiles set it up."""
+    # its models need an older scikit-learn, its mechanisms none
     sys.modules.setdefault("diffprivlib.models", types.ModuleType("models"))
-    from diffprivlib import tools
+    from diffprivlib.mechanisms import Exponential
 
-    return [
-        tools.quantile(x, q, epsilon=epsilon, bounds=BOUNDS) for _ in range(n_draws)
-    ]
+    edges, squares = np.concatenate([[LOW], x, [HIGH]]), []
+    for q in levels:
+        # the budget is split evenly over quantiles
+        mechanism = Exponential(
+            epsilon=epsilon / len(levels),
+            sensitivity=1,
+            utility=list(-np.abs(np.arange(len(x) + 1) - q * len(x))),
+            measure=list(np.diff(edges)),
+        )
+        weights = np.diff(mechanism._probabilities, prepend=0.0)
+        squares.append(of_intervals(edges, weights, np.quantile(x, q)) ** 2)
+    return math.sqrt(np.mean(squares))
 
 
-def of_opendp(x, q, epsilon, n_draws):
+def of_opendp(x, levels, epsilon, n_draws):
+    """Draws of its noisy maximum, of near candidates, whose scores take long."""
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
-    candidates = np.linspace(*BOUNDS, 2001).tolist()
+    every = np.linspace(*BOUNDS, round((HIGH - LOW) / STEP) + 1)
     domain = dp.vector_domain(dp.atom_domain(T=float, nan=False))
-    score = dp.t.make_quantile_score_candidates(
-        domain, dp.symmetric_distance(), candidates, q
-    )
+    found = []
+    for q in levels:
+        # all others are dozens of scales away, and take their time
+        candidates = every[np.abs(every - np.quantile(x, q)) < NEAR]
+        score = dp.t.make_quantile_score_candidates(
+            domain, dp.symmetric_distance(), candidates.tolist(), q
+        )
 
-    def make(scale):
-        return score >> dp.m.then_noisy_max(dp.max_divergence(), scale, negate=True)
+        def make(scale, score=score):
+            return score >> dp.m.then_noisy_max(dp.max_divergence(), scale, negate=True)
 
-    choose = make(dp.binary_search_param(make, d_in=1, d_out=epsilon))
-    rows = x.tolist()
-    return [candidates[choose(rows)] for _ in range(n_draws)]
+        scale = dp.binary_search_param(make, d_in=1, d_out=epsilon / len(levels))
+        choose = dp.m.make_noisy_max(
+            score.output_domain,
+            score.output_metric,
+            dp.max_divergence(),
+            scale,
+            negate=True,
+        )
+        scores = score(x.tolist())
+        found.append([candidates[choose(scores)] for _ in range(n_draws)])
+    return np.transpose(found)
 
 
-def error(values, x, q):
-    return float(np.sqrt(np.mean((np.asarray(values) - np.quantile(x, q)) ** 2)))
+def error(values, x, levels):
+    misses = np.asarray(values) - np.quantile(x, levels)
+    return float(np.sqrt(np.mean(misses**2)))
 
 
-def measured(sizes, peers=True):
-    """Errors by table, level, epsilon and relation."""
+def measured(sizes, n_draws, peers=True):
+    """Errors by table, levels, epsilon and relation."""
     rows = []
     for n in sizes:
         x = np.sort(np.random.default_rng(0).normal(size=n))
-        for q in LEVELS:
+        for levels in TASKS:
             for epsilon in EPSILONS:
                 for relation in ("add_remove", "replace"):
-                    row = {"n": n, "q": q, "epsilon": epsilon, "relation": relation}
-                    row["ours"] = of_law(x, q, epsilon, relation)
-                    bins = of_histogram(x, q, epsilon, relation, 10)
-                    row["twenty_bins"] = error(bins, x, q)
-                    of_peer = {
-                        "add_remove": ("opendp", of_opendp),
-                        "replace": ("diffprivlib", of_diffprivlib),
+                    task = x, levels, epsilon, relation
+                    # noise for each of a million records takes its time
+                    few = n > SMALL and len(levels) > 1
+                    draws = min(n_draws, N_FEW) if few else n_draws
+                    if len(levels) == 1:
+                        one = x, levels[0], epsilon, relation
+                        line, grid = of_law(*one), of_flips(*one)
+                    else:
+                        line, grid = (
+                            error(drawn(*task, step, draws), x, levels)
+                            for step in (None, STEP)
+                        )
+                    row = {
+                        "n": n,
+                        "quantiles": " ".join(map(str, levels)),
+                        "epsilon": epsilon,
+                        "relation": relation,
+                        "draws": draws,
+                        "ours": line,
+                        "ours_on_grid": grid,
+                        "summary": error(of_summary(*task, 20), x, levels),
                     }
-                    name, draw = of_peer[relation]
-                    if peers and n <= SMALL and find_spec(name):
-                        found = draw(x, q, epsilon, N_DRAWS)
-                        row |= {"peer": name, "peer_error": error(found, x, q)}
-                        row["peer_draws"] = N_DRAWS
+                    own = PEERS[relation]
+                    if peers and own == "opendp" and find_spec(own):
+                        found = of_opendp(*task[:3], draws)
+                        row["opendp"] = error(found, x, levels)
+                        row["opendp_ratio"] = grid / row["opendp"]
+                    if peers and own == "diffprivlib" and find_spec(own):
+                        row["diffprivlib"] = of_diffprivlib(*task[:3])
+                        row["diffprivlib_ratio"] = line / row["diffprivlib"]
                     rows.append(row)
+                    print(row, flush=True)
     return pd.DataFrame(rows)
 
 
 def check(frame):
-    """Check that the floor is gone, and that draws are of the law."""
-    plenty = frame[frame.epsilon >= 1]
-    assert (plenty.ours < plenty.twenty_bins).all(), plenty
+    """Check that draws are of the laws that errors are read off."""
     x = np.sort(np.random.default_rng(0).normal(size=1000))
-    drawn = error(of_draws(x, 0.5, 1.0, "replace", 1000), x, 0.5)
-    assert 0.85 < drawn / of_law(x, 0.5, 1.0, "replace") < 1.15, drawn
+    for step, of in ((None, of_law), (STEP, of_flips)):
+        found = error(drawn(x, (0.5,), 1.0, "replace", step, 1000), x, (0.5,))
+        assert 0.85 < found / of(x, 0.5, 1.0, "replace") < 1.15, found
+    # the rounds of quartiles err less than three medians at a third of the budget
+    few = frame[(frame.n == SMALL) & (frame.epsilon == 1)]
+    assert few.empty or few[few.quantiles != "0.5"].ours.max() < 3e-3, few
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    parser.add_argument("--records", type=int, nargs="+", default=(SMALL, LARGE))
+    arguments = parser.parse_args()
+    quick = arguments.quick
     warnings.simplefilter("ignore", PrivacyWarning)
     with threadpool_limits(1):
-        frame = measured((SMALL,) if quick else (SMALL, 1_000_000), peers=not quick)
+        sizes = (SMALL,) if quick else arguments.records
+        frame = measured(sizes, 100 if quick else N_DRAWS, peers=not quick)
     check(frame)
     rows = [
         [f"{v:.3g}" if isinstance(v, float) else v for v in r] for r in frame.to_numpy()
@@ -153,8 +242,13 @@ def main():
     print_table(rows, list(frame))
     if not quick:
         used = ["numpy", "scikit-learn"]
-        used += [p for p in ("diffprivlib", "opendp") if find_spec(p)]
-        write_csv(frame.assign(**versions(*used)), "quantiles.csv")
+        used += [p for p in PEERS.values() if find_spec(p)]
+        frame = frame.assign(**versions(*used))
+        # rows of other sizes stay
+        kept = read_csv("quantiles.csv", frame.columns)
+        kept = kept[~kept.n.isin(frame.n)]
+        frame = pd.concat([kept, frame]) if len(kept) else frame
+        write_csv(frame.sort_values("n", kind="stable"), "quantiles.csv")
 
 
 if __name__ == "__main__":

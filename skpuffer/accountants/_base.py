@@ -484,6 +484,19 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         """Yield the accountants that are asked about a kind of release: this one."""
         yield self
 
+    @property
+    def unit_order(self) -> float:
+        """Order p by which n coordinates cost what one does in units of n^(1/p).
+
+        That is, if one record moves them all by one. It is the order of the norm in
+        which the noise measures moves, 2 if that may be any; and infinite for noise on
+        the integers, which has one unit for all.
+        """
+        noise = self._chosen_noise() if hasattr(self, "noise") else None
+        if noise is None:
+            return 2.0
+        return math.inf if noise.integer else float(noise.norm)
+
     def _chosen_noise(self) -> Noise:
         """The noise of the parameters `noise` and `beta`, at scale one.
 

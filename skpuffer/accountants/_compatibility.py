@@ -86,6 +86,9 @@ class _SmoothRecord:
 class _Scores:
     """Scores of one choice, of which a record moves any by one."""
 
+    dim = 1
+    is_finite = True
+
     def ranges(self, relation: str) -> tuple[float, ...]:
         """Return the range of the moves."""
         return (2.0,)

@@ -23,6 +23,7 @@ from ._dominating_pairs import (
 )
 from ._gaussian import GaussianCurve
 from ._poisson_groups import GaussianPoissonGroup, GaussianPoissonPair
+from ._pure import PurePair
 from ._sliced_divergences import (
     averaged_divergence,
     averaged_shift_divergence,
@@ -43,6 +44,7 @@ __all__ = [
     "MovedPair",
     "PoissonPair",
     "PrivacyLossCurve",
+    "PurePair",
     "RenyiCurve",
     "ReplacePoissonPair",
     "ShiftPair",

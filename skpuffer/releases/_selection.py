@@ -15,31 +15,47 @@ __all__ = ["RangedScores", "SelectionRelease"]
 
 
 class RangedScores(Protocol):
-    """Scores of candidates, by which several of these are chosen one by one.
+    """Scores of candidates, by which one or several of these are chosen in rounds.
 
     Hashable by value, and free of rows: a release may be accounted for before any
     table is read.
     """
 
+    @property
+    def dim(self) -> int:
+        """Number of choices."""
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether candidates are public and finitely many, and all weigh the same.
+
+        Then scores alone decide, and any noise on them may.
+        """
+
     def ranges(self, relation: str) -> tuple[float, ...]:
-        """Ranges, for each choice, of how far the scores move with one record.
+        """Ranges, for each round, of how far the scores move with one record.
 
         The largest difference between the moves of two candidates' scores, over all
-        pairs of tables that differ in one record by the relation.
+        pairs of tables that differ in one record by the relation. A round may take
+        several choices at once, which depend on choices of earlier rounds alone: its
+        range is then that of the sums of their scores.
         """
 
     def choose(self, X: Any, noise: Any, rng: np.random.Generator) -> Floats:
-        """Choices by the scores of a table, each with Gumbel noise of its own."""
+        """Choices by the scores of a table, each with noise of its own."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionRelease(Release):
-    """Selection release: candidates chosen by the exponential mechanism.
+    """Selection release: candidates chosen by noisy scores.
 
-    Each choice takes the candidate whose score is largest once Gumbel noise is added:
-    one of score s with probability proportional to ``exp(s / scale)``. What leaves is
-    the candidates and no score. A choice costs what a mechanism of bounded range does,
-    see :class:`~skpuffer.privacy_loss.BoundedRangePair`, and choices compose.
+    Each choice takes the candidate whose score is largest once noise is added. With
+    Gumbel noise that is the exponential mechanism: one of score s with probability
+    proportional to ``exp(s / scale)``; it costs what a mechanism of bounded range does,
+    see :class:`~skpuffer.privacy_loss.BoundedRangePair`. With exponential noise it is
+    permute-and-flip, for candidates that are finitely many; a pure promise is all that
+    is known of it, see :class:`~skpuffer.privacy_loss.PurePair`. What leaves is the
+    candidates and no score, and rounds of choices compose.
 
     Parameters
     ----------
@@ -54,7 +70,9 @@ class SelectionRelease(Release):
 
     References
     ----------
-    McSherry and Talwar (2007), Mechanism design via differential privacy.
+    McSherry and Talwar (2007), Mechanism design via differential privacy; McKenna and
+    Sheldon (2020), Permute-and-flip: a new mechanism for differentially private
+    selection.
     """
 
     n_records: int
@@ -75,10 +93,15 @@ class SelectionRelease(Release):
     @property
     def dim(self) -> int:
         """Number of choices."""
-        return len(self.ranges("replace"))
+        return sum(scores.dim for scores in self.scores)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether all candidates are public, finitely many, and weigh the same."""
+        return all(scores.is_finite for scores in self.scores)
 
     def ranges(self, relation: str) -> tuple[float, ...]:
-        """Return how far scores move apart with one record, for each choice.
+        """Return how far scores move apart with one record, for each round.
 
         Parameters
         ----------
@@ -96,7 +119,7 @@ class SelectionRelease(Release):
         Parameters
         ----------
         X : ndarray of shape (n, n_features)
-        noise : GumbelNoise
+        noise : GumbelNoise or ExponentialNoise
             In the unit of the scores.
         rng : numpy.random.Generator
 

@@ -1,3 +1,4 @@
+from ._cdf import PrivateCDF
 from ._mean import PrivateMean
 from ._private_statistic import PrivateStatistic
 from ._quantile import PrivateQuantile
@@ -5,6 +6,7 @@ from ._scaler import PrivateStandardScaler
 from ._summary import PrivateSummary
 
 __all__ = [
+    "PrivateCDF",
     "PrivateMean",
     "PrivateQuantile",
     "PrivateStandardScaler",

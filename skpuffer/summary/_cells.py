@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,16 @@ if TYPE_CHECKING:
 
     from skpuffer.utils._types import Array, Floats, Indices
 
-__all__ = ["Bins", "Grouped", "Levels", "Ones", "Signs", "Stacked"]
+__all__ = [
+    "Bins",
+    "Grouped",
+    "Levels",
+    "Ones",
+    "Signs",
+    "Stacked",
+    "one_hot",
+    "stepwise",
+]
 
 # Rows whose cells are found at once.
 _ROWS = 2**17
@@ -44,7 +54,9 @@ _CONSTANT = Sensitivity(
 )
 
 
-def _stepwise(gaps, positions, sensitivity, norm):
+def stepwise(
+    gaps: Floats, positions: Sequence[int], sensitivity: Sensitivity, norm: float
+) -> Floats:
     """Sensitivity of contributions that jump: none where no column they read moves.
 
     Parameters
@@ -130,7 +142,8 @@ def _bins_of(x, edges):
     return found
 
 
-def _one_hot(codes, size):
+def one_hot(codes: Indices, size: int) -> Floats:
+    """Vectors with a single one each, of shape (n, size); none at a negative code."""
     out = np.zeros((len(codes), size))
     # a negative code counts as nothing: zeros, which are nearer to each vector with a
     # single one than two of these are to each other, in every norm
@@ -211,7 +224,7 @@ class Signs:
     def move(self, gaps: Floats, norm: float) -> Floats:
         """Sensitivity to moves of features; see :meth:`Moments.move`."""
         # one norm of the norms of the blocks: they are different coordinates
-        parts = [_stepwise(gaps, [at], _SIGN, norm) for at in self.positions]
+        parts = [stepwise(gaps, [at], _SIGN, norm) for at in self.positions]
         return np.linalg.norm(parts, norm, axis=0)
 
 
@@ -247,7 +260,7 @@ class Bins:
 
     def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
-        return _one_hot(self.codes(np.asarray(X)), self.dim)
+        return one_hot(self.codes(np.asarray(X)), self.dim)
 
     def codes(self, X: Array) -> Indices:
         """Position of the bin of each record, of shape (n,)."""
@@ -262,7 +275,7 @@ class Bins:
 
     def move(self, gaps: Floats, norm: float) -> Floats:
         """Sensitivity to moves of features; see :meth:`Moments.move`."""
-        return _stepwise(gaps, [self.position], self.sensitivity, norm)
+        return stepwise(gaps, [self.position], self.sensitivity, norm)
 
 
 @dataclass(frozen=True)
@@ -290,7 +303,7 @@ class Levels:
 
     def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
         """Contributions, of shape (n, dim)."""
-        return _one_hot(self.codes(np.asarray(X)), self.dim)
+        return one_hot(self.codes(np.asarray(X)), self.dim)
 
     def codes(self, X: Array) -> Indices:
         """Level of each record, of shape (n,)."""
@@ -302,7 +315,7 @@ class Levels:
 
     def move(self, gaps: Floats, norm: float) -> Floats:
         """Sensitivity to moves of features; see :meth:`Moments.move`."""
-        return _stepwise(gaps, [self.position], self.sensitivity, norm)
+        return stepwise(gaps, [self.position], self.sensitivity, norm)
 
 
 @dataclass(frozen=True)
@@ -431,5 +444,5 @@ class Grouped:
     def move(self, gaps: Floats, norm: float) -> Floats:
         """Sensitivity to moves of features; see :meth:`Moments.move`."""
         # a record that may change its cell pays for both cells, any other for its own
-        across = _stepwise(gaps, self.positions, self.sensitivity, norm)
+        across = stepwise(gaps, self.positions, self.sensitivity, norm)
         return np.maximum(across, self.block.move(gaps, norm))

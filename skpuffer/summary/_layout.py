@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,8 @@ from skpuffer.releases import PublicContext
 from skpuffer.utils._bounds import Bounds
 
 from ._cells import Bins, Grouped, Levels, Ones, Signs, Stacked
+from ._consistency import Parts, nearest_counts
+from ._count_tree import CountTree, consistent_leaves
 from ._moments import Moments
 from ._schema import Column
 from ._statistics import grid_quantiles, usable_counts
@@ -59,6 +61,12 @@ class ColumnRequest:
         """Levels to count records by, or None for a grid."""
         return (False, True) if self.boolean else self.levels
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether every record is in one of the bins or levels."""
+        # what is not listed is at the level None, where there is one
+        return self.levels is None or None in self.levels
+
     def asks(self, *statistics: str) -> bool:
         """Whether any of these statistics is asked of the column."""
         return any(name in self.statistics for name in statistics)
@@ -77,11 +85,17 @@ class SummaryLayout:
     by : tuple of Column
         Categorical; positions are those in the encoded table.
     quantiles : tuple of float
+    unit_order : float, default=2
+        Order by which the noise of a tree of d levels has units of d**(1 / order).
+    nonnegative : bool, default=False
+        Whether counts are read back as the nearest that are not negative and agree.
     """
 
     columns: tuple[ColumnRequest, ...]
     by: tuple[Column, ...] = ()
     quantiles: tuple[float, ...] = ()
+    unit_order: float = 2.0
+    nonnegative: bool = False
 
     # -- what is released ---------------------------------------------------------
 
@@ -108,13 +122,20 @@ class SummaryLayout:
             blocks["signs"] = Signs(tuple(c.position for c in signs))
         for column in self.columns:
             by_level = column.levels is not None and column.asks("rate")
-            if not by_level and not column.asks("quantile", "median", "histogram"):
-                continue
-            blocks["cells", column.name] = (
-                Bins(column.position, column.edges)
-                if column.cells is None
-                else Levels(column.position, len(column.cells))
-            )
+            if column.asks("histogram") or by_level:
+                blocks["cells", column.name] = (
+                    Bins(column.position, column.edges)
+                    if column.cells is None
+                    else Levels(column.position, len(column.cells))
+                )
+            elif column.asks("quantile", "median"):
+                blocks["tree", column.name] = CountTree(column.position, column.edges)
+        # A record is in a node of each level, and yet no other block shall have less of
+        # the budget for it. Trees alone count in ones, as whole numbers.
+        trees = {key: b for key, b in blocks.items() if key[0] == "tree"}
+        if len(trees) < len(blocks) or len({b.depth for b in trees.values()}) > 1:
+            for key, tree in trees.items():
+                blocks[key] = replace(tree, unit=tree.depth ** (1 / self.unit_order))
         return blocks
 
     @property
@@ -162,6 +183,8 @@ class SummaryLayout:
             n_records,
             grouped=bool(self.by),
         )
+        if self.nonnegative:
+            self._make_nonnegative(noisy)
         found = {}
         for column in self.columns:
             for name in column.statistics:
@@ -221,16 +244,23 @@ class SummaryLayout:
 
     def _quantiles(self, noisy, column, levels):
         """Quantiles of a column in each cell, of shape (n_cells, n_levels)."""
-        shares = noisy.shares["cells", column.name]
         # Without groups the bins of a column share all records, whose number is public.
         # In a group their own sum is the total, noisy as it is: bins and a separate
         # count would not agree, and shares would not sum to one.
+        if ("tree", column.name) in self.blocks:
+            tree = self.blocks["tree", column.name]
+            key, top = ("tree", column.name), slice(tree.sizes[0])
+            known = None if self.by else np.ones(1) / tree.unit
+            shares = tree.unit * consistent_leaves(tree, noisy.shares[key], known)
+            noise = tree.unit * noisy.noise[key][:, top]
+        else:
+            shares = noisy.shares["cells", column.name]
+            noise = noisy.noise["cells", column.name]
         totals = np.ones(len(shares))
         if self.by:
-            # standard deviation of the sum of a group's bins, whose noises are
-            # independent
-            noise = np.linalg.norm(noisy.noise["cells", column.name], axis=1)
-            n = noisy.n_records
+            # standard deviation, at most, of the sum of a group's bins: of independent
+            # noises, some of which are averaged with those of levels below
+            noise, n = np.linalg.norm(noise, axis=1), noisy.n_records
             totals = usable_counts(n * shares.sum(axis=1), n * noise) / n
         return np.array(
             [
@@ -238,6 +268,24 @@ class SummaryLayout:
                 for row, total in zip(shares, totals, strict=True)
             ]
         )
+
+    def _make_nonnegative(self, noisy):
+        """Replace counts by the nearest that are not negative and agree."""
+        cells = [key for key in self.blocks if key[0] == "cells"]
+        counted = "count" in self.blocks
+        if not cells and not counted:
+            return
+        by_name = {column.name: column for column in self.columns}
+        # all of them in records, with the same noise
+        sizes, parts = nearest_counts(
+            noisy.shares["count"][:, 0] if counted else None,
+            [Parts(noisy.shares[key], by_name[key[1]].is_complete) for key in cells],
+            1.0,
+            not self.by or all(None in c.levels for c in self.by),
+        )
+        if counted:
+            noisy.shares["count"] = sizes[:, None]
+        noisy.shares |= dict(zip(cells, parts, strict=True))
 
     def _grouped_frame(self, found):
         """Groups as rows, pairs (column, statistic) as columns."""

@@ -30,7 +30,7 @@ __all__ = ["PrivateQuantile"]
 
 
 class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
-    """Quantiles of each feature, by the exponential mechanism; the median by default.
+    """Quantiles of each feature, chosen by noisy ranks; the median by default.
 
     What leaves is a value for each quantile, chosen by how many records lie on the
     wrong side of it. Its error is about the logarithm of the range over epsilon, in
@@ -43,13 +43,16 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
         What is secret. None is one record, added or removed: differential privacy.
     accountant : Accountant, default=None
         How the loss is counted: :class:`~skpuffer.accountants.PrivacyLoss` or
-        :class:`~skpuffer.accountants.RenyiDP`, or
-        :class:`~skpuffer.accountants.Best`, which asks these. The noise is Gumbel's
-        whatever noise they are asked for. None is (1, 1e-5)-differential privacy by
-        the first under a `RecordScenario`, the same numbers by the last otherwise.
+        :class:`~skpuffer.accountants.RenyiDP`;
+        :class:`~skpuffer.accountants.GroupPrivacy` for a pure promise
+        (``alpha=float("inf"), noise="laplace"``); or
+        :class:`~skpuffer.accountants.Best`, which asks these. Scores have noise of
+        their own, Gumbel or exponential, whatever noise is asked for. None is (1,
+        1e-5)-differential privacy by the first under a `RecordScenario`, the same
+        numbers by the last otherwise.
     quantiles : float or array-like of float, default=0.5
-        Levels in (0, 1). Each one of each feature is a choice that is paid for: of
-        many, a histogram of :class:`PrivateSummary` may cost less.
+        Levels in (0, 1). Of k levels of a feature, the choices cost what those of
+        log2(k + 1) medians do, rounded up. Of many, :class:`PrivateCDF` may cost less.
     bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
             default=None
         Public bounds of the features: numbers, or arrays of shape (n_features,), all
@@ -60,9 +63,11 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
         estimate for a certificate.
     resolution : float or array-like of shape (n_features,), default=None
         Public distance of the values that a feature can have, from its lower bound: 1
-        for whole numbers. Records are read as the nearest of these, and one of them is
-        released. None is for features whose values hardly ever repeat: between two
-        neighbours of those that do, nothing says how many lie on either of them.
+        for whole numbers. One of these is released, whatever lies between them. None is
+        for features whose values hardly ever repeat: between two neighbours of those
+        that do, nothing says how many lie on either of them. A step that holds about
+        two of the scale's ranks errs less than None, by an eighth; how wide that is
+        depends on the density there, which is not public.
     schema : Schema, default=None
         Public code book of the table: raw columns are read by it, texts and gaps among
         them, and `bounds` are its own. See :class:`~skpuffer.schema.Schema`.
@@ -76,7 +81,7 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
         :func:`numpy.quantile` has them; of one dimension if `quantiles` is a number.
     certificate_ : Certificate
         What was promised, in which notion, under which assumptions.
-    noise_ : GumbelNoise
+    noise_ : GumbelNoise or ExponentialNoise
         The noise that was added to scores, in records.
     accountant_ : Accountant
         The accountant that set it.
@@ -90,21 +95,32 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
 
     See Also
     --------
-    PrivateSummary : Quantiles off a histogram, by group and beside other statistics.
+    PrivateCDF : The whole distribution function at once, on a public grid.
+    PrivateSummary : Quantiles by group and beside other statistics.
 
     Notes
     -----
-    Choices of one feature are made one by one, and sorted where the noise has put two
-    of them in the wrong order, which costs nothing. The difference of two of them, such
-    as that between the quartiles, is private as they are.
+    *Mechanism.* Between records it is the exponential mechanism (Gumbel noise on
+    scores). On a resolution, a single quantile is chosen by permute-and-flip
+    (exponential noise), which errs less at the same scale, wherever the accountant sets
+    a scale that is about as small: for few features, or a pure promise.
 
-    Quantiles near the ends cost more where records are added or removed: the range of
+    *Several quantiles* of one feature are chosen in rounds: the middle one first, then
+    those on either side of it, each among the records between two that were chosen
+    before. Records of one round are disjoint, so that it costs what one choice does,
+    and the quantiles are in order. The difference of two of them, such as that between
+    the quartiles, is private as they are. On a resolution, records of one multiple are
+    told apart at random.
+
+    *Quantiles near the ends* cost more where records are added or removed: the range of
     the scores is ``2 max(q, 1 - q)`` then, and two where one is replaced.
 
     References
     ----------
     Smith (2011), Privacy-preserving statistical estimation with optimal convergence
-    rates, for the exponential mechanism over intervals between records.
+    rates, for the exponential mechanism over intervals between records; Kaplan, Schnapp
+    and Stemmer (2022), Differentially private approximate quantiles, for rounds;
+    McKenna and Sheldon (2020), for permute-and-flip.
 
     Examples
     --------
@@ -177,9 +193,8 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
                 "The parameter 'bounds' is needed: quantiles are chosen within public "
                 "bounds, and the scenario declares none."
             )
-        levels = tuple(
-            np.sort(np.atleast_1d(np.asarray(self.quantiles, float))).tolist()
-        )
+        # a level that is asked for twice is chosen once
+        levels = tuple(np.unique(np.asarray(self.quantiles, float)).tolist())
         steps = self._resolutions(bounds)
         return SelectionRelease(
             n_records=context.n_records,
@@ -225,8 +240,7 @@ class PrivateQuantile(BoundedColumnsMixin, PrivateEstimatorMixin):
 
     def _publish(self, value: Any, release: Any) -> None:
         levels = np.asarray(self.quantiles, dtype=float)
-        chosen = np.sort(value.reshape(len(release.scores), -1), axis=1).T
-        # in the order asked for
-        found = np.empty_like(chosen)
-        found[np.argsort(levels, axis=None, kind="stable")] = chosen
+        chosen = value.reshape(len(release.scores), -1).T
+        # in the order asked for, of which the release has each level once
+        found = chosen[np.unique(levels.ravel(), return_inverse=True)[1]]
         self.quantiles_ = found if levels.ndim else found[0]

@@ -3,18 +3,69 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from skpuffer.noise import GumbelNoise
+    from skpuffer.noise import Noise
     from skpuffer.utils._types import Floats, Indices
 
-__all__ = ["RankScores"]
+__all__ = ["RankScores", "grid_size", "halvings"]
 
 #: Candidates of a grid at most.
 MOST = 2**24
+
+# Within which a value is a multiple of the resolution, in steps: those that are written
+# in decimals are rounded.
+_SAME = 1e-8
+
+
+class Halving(NamedTuple):
+    """Choice of one quantile among the records between two that were chosen before.
+
+    Parameters
+    ----------
+    place : int
+        Of its level, in order.
+    level : float
+        Of the quantile among these records, in (0, 1).
+    left, right : int
+        Places of the two; -1 and the number of levels stand for the bounds.
+    """
+
+    place: int
+    level: float
+    left: int
+    right: int
+
+
+def halvings(levels: tuple[float, ...]) -> list[list[Halving]]:
+    """Return which quantiles are chosen in which round, so that each halves the rest.
+
+    Parameters
+    ----------
+    levels : tuple of float
+        In (0, 1), increasing.
+
+    Returns
+    -------
+    list of list of Halving
+        The logarithm of the number of levels, to the base of two, rounded up.
+    """
+    ends = [0.0, *levels, 1.0]  # of the place p the one at p + 1
+    rounds, open_ranges = [], [(-1, len(levels))]
+    while open_ranges:
+        chosen, inside = [], []
+        for left, right in open_ranges:
+            place = (left + right) // 2
+            low, high = ends[left + 1], ends[right + 1]
+            level = (ends[place + 1] - low) / (high - low)
+            chosen.append(Halving(place, level, left, right))
+            inside += [(left, place), (place, right)]
+        rounds.append(chosen)
+        open_ranges = [(a, b) for a, b in inside if b - a > 1]
+    return rounds
 
 
 @dataclass(frozen=True)
@@ -25,15 +76,17 @@ class RankScores:
     level q is minus ``max((1 - q) L - q (n - L), q G - (1 - q) (n - G), 0)``, with n
     the records of the table at hand: how many it is away from the rank of the quantile.
     Values between two records share a score, and all of the range is a candidate;
-    with a resolution, only its multiples from the lower bound are, and records are read
-    as the nearest of these.
+    with a resolution, only its multiples from the lower bound are.
+
+    Of several quantiles the middle one is chosen first, and those on either side of it
+    in later rounds, each among the records between two that were chosen before.
 
     Parameters
     ----------
     position : int
         Of the column.
     levels : tuple of float
-        In (0, 1), one choice each.
+        In (0, 1), increasing, one choice each.
     low, high : float
         Public bounds: what lies outside is read as the nearer one.
     resolution : float or None
@@ -48,11 +101,26 @@ class RankScores:
     replaced, either moves by one at most, and the range is at most two. The number of
     records need not be known, nor public, for any of this.
 
+    Given the choices of earlier rounds, those of one are made on disjoint records: one
+    that is added or removed is among those of one choice only. One that is replaced may
+    be taken from those of one and added to those of another, and then both move.
+
+    With several levels and a resolution, records of a multiple are spread evenly over
+    the cell about it, and what is chosen between records is read as the nearest
+    multiple: so records of one value may lie on both sides of a quantile.
+
+    References
+    ----------
+    Kaplan, Schnapp and Stemmer (2022), Differentially private approximate quantiles,
+    for choices that halve the rest, and records spread to tell them apart.
+
     Examples
     --------
     >>> from skpuffer.summary._rank_scores import RankScores
-    >>> RankScores(0, (0.5, 0.75), 0.0, 1.0).ranges("add_remove")
-    (1.0, 1.5)
+    >>> RankScores(0, (0.25,), 0.0, 1.0).ranges("add_remove")
+    (1.5,)
+    >>> RankScores(0, (0.25, 0.5, 0.75), 0.0, 1.0).ranges("add_remove")
+    (1.0, 1.0)
     """
 
     position: int
@@ -61,58 +129,104 @@ class RankScores:
     high: float
     resolution: float | None = None
 
-    def ranges(self, relation: str) -> tuple[float, ...]:
-        """Return how far scores move apart with one record, for each level."""
-        # what is not known to cost less is a record that is replaced
-        if relation == "add_remove":
-            return tuple(2 * max(q, 1 - q) for q in self.levels)
-        return (2.0,) * len(self.levels)
+    @property
+    def dim(self) -> int:
+        """Number of choices."""
+        return len(self.levels)
 
-    def choose(self, X: Any, noise: GumbelNoise, rng: np.random.Generator) -> Floats:
+    @property
+    def is_finite(self) -> bool:
+        """Whether a grid of values is chosen from, by their scores alone."""
+        return self.resolution is not None and self.dim == 1
+
+    def ranges(self, relation: str) -> tuple[float, ...]:
+        """Return how far scores move apart with one record, for each round."""
+        found = []
+        for chosen in halvings(self.levels):
+            alone = sorted(2 * max(one.level, 1 - one.level) for one in chosen)
+            # what is not known to cost less is a record that is replaced: among the
+            # records of one choice, or from those of one to those of another
+            across = sum(alone[-2:]) if len(alone) > 1 else 0.0
+            found.append(alone[-1] if relation == "add_remove" else max(2.0, across))
+        return tuple(found)
+
+    def choose(self, X: Any, noise: Noise, rng: np.random.Generator) -> Floats:
         """Choose a value for each level, by scores with noise of their own."""
         x = np.clip(np.asarray(X)[:, self.position], self.low, self.high)
-        if self.resolution is not None:
-            return self._of_grid(x, self.resolution, noise, rng)
-        edges = np.concatenate([[self.low], np.sort(x), [self.high]])
-        widths = np.diff(edges)
-        with np.errstate(divide="ignore"):
-            # a value of an interval is as likely as any other of it
-            measure = np.log(widths)
-        below = np.arange(len(x) + 1)
-        at = self._chosen(below, below, measure, noise, rng)
-        inside = edges[at] + rng.random(len(at)) * widths[at]
-        # rounding must not lead out of the interval
-        return np.clip(inside, edges[at], edges[at + 1])
-
-    def _of_grid(
-        self, x: Floats, step: float, noise: GumbelNoise, rng: np.random.Generator
-    ) -> Floats:
-        size = grid_size(self.low, self.high, step)
-        codes = np.rint((x - self.low) / step).astype(np.intp)
-        counts = np.bincount(np.minimum(codes, size - 1), minlength=size)
-        upto = np.cumsum(counts)
-        at = self._chosen(upto - counts, upto, np.zeros(size), noise, rng)
-        values: Floats = np.minimum(self.low + step * at, self.high)
+        if self.resolution is None:
+            return self._between(np.sort(x), self.low, self.high, noise, rng)
+        # in steps from the lower bound; as written in decimals, a multiple may be off
+        step, size = self.resolution, grid_size(self.low, self.high, self.resolution)
+        steps = (x - self.low) / step
+        nearest = np.rint(steps)
+        steps = np.where(np.abs(steps - nearest) < _SAME, nearest, steps)
+        if self.is_finite:
+            below = np.cumsum(np.bincount(np.floor(steps).astype(int), minlength=size))
+            upto = np.cumsum(np.bincount(np.ceil(steps).astype(int), minlength=size))
+            below = np.concatenate([[0], below[: size - 1]])
+            level = self.levels[0]
+            at = _chosen(below, upto[:size], level, len(x), 0.0, noise, rng)
+            found = np.array([at])
+        else:
+            tied = steps == nearest
+            spread = np.where(tied, steps - 0.5 + rng.random(len(x)), steps)
+            inside = self._between(np.sort(spread), -0.5, size - 0.5, noise, rng)
+            found = np.clip(np.rint(inside), 0, size - 1)
+        values: Floats = np.minimum(self.low + step * found, self.high)
         return values
 
-    def _chosen(
+    def _between(
         self,
-        below: Indices,
-        upto: Indices,
-        measure: Floats,
-        noise: GumbelNoise,
+        x: Floats,
+        low: float,
+        high: float,
+        noise: Noise,
         rng: np.random.Generator,
-    ) -> Indices:
-        """Places of what is chosen, by the records below and up to each candidate."""
-        n, chosen = int(upto[-1]), []
-        for q in self.levels:
-            # minus the distance of the rank of the quantile from those of a candidate
-            score = -np.maximum(np.maximum(below - q * n, q * n - upto), 0.0)
-            score /= noise.scale
-            score += measure
-            score += noise.sample(score.shape, rng) / noise.scale
-            chosen.append(int(np.argmax(score)))
-        return np.array(chosen)
+    ) -> Floats:
+        """Choose values of a range, among sorted records within it."""
+        # by place, from the lower bound to the upper one: a value, and the records
+        # below it
+        values = np.full(self.dim + 2, low, dtype=float)
+        values[-1] = high
+        below = np.zeros(self.dim + 2, dtype=np.intp)
+        below[-1] = len(x)
+        for chosen in halvings(self.levels):
+            for one in chosen:
+                left, right = one.left + 1, one.right + 1
+                first = below[left]
+                inside = x[first : below[right]]
+                edges = np.concatenate([[values[left]], inside, [values[right]]])
+                widths = np.diff(edges)
+                with np.errstate(divide="ignore"):
+                    # a value of an interval is as likely as any other of it
+                    measure = np.log(widths)
+                ranks = np.arange(len(inside) + 1)
+                n = len(inside)
+                at = _chosen(ranks, ranks, one.level, n, measure, noise, rng)
+                value = edges[at] + rng.random() * widths[at]
+                # rounding must not lead out of the interval
+                values[one.place + 1] = np.clip(value, edges[at], edges[at + 1])
+                below[one.place + 1] = first + at
+        return values[1:-1]
+
+
+def _chosen(
+    below: Indices,
+    upto: Indices,
+    level: float,
+    n: int,
+    measure: Floats | float,
+    noise: Noise,
+    rng: np.random.Generator,
+) -> int:
+    """Place of what is chosen, by the records below and up to each candidate."""
+    rank = level * n
+    # minus the distance of the rank of the quantile from those of a candidate
+    score = -np.maximum(np.maximum(below - rank, rank - upto), 0.0)
+    score /= noise.scale
+    score += measure
+    score += noise.sample(score.shape, rng) / noise.scale
+    return int(np.argmax(score))
 
 
 def grid_size(low: float, high: float, resolution: float) -> int:

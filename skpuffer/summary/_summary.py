@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields, replace
 from numbers import Integral, Real
@@ -25,8 +26,10 @@ from ._parameters import (
     CATEGORICAL,
     as_list,
     check_summary,
+    has_edges,
     public_bounds,
     public_grid,
+    quantile_bins,
     requested,
     schema_grids,
 )
@@ -95,9 +98,18 @@ class PrivateSummary(PrivateEstimatorMixin):
     bins : int, array-like or dict of {column: int or array-like}, default=20
         Public grid of histograms and quantiles: a number of bins of equal width within
         the bounds, or edges, which need no bounds. A `schema` that says how a number is
-        cut goes before a number for all, and amounts are cut by their logarithm.
+        cut goes before a number for all, and amounts are cut by their logarithm. For a
+        column whose quantiles are asked, but no histogram, the bins are cut into 512
+        or nearly as many (4096 from 50,000 records for each group on), unless edges
+        were given.
     quantiles : tuple of float, default=(0.25, 0.5, 0.75)
         Levels of the statistic 'quantile', in (0, 1).
+    nonnegative : bool, default=False
+        Whether counts are the nearest to the noisy ones that could be those of a table:
+        none negative, bins and levels of a column summing up to the size of their
+        group, and groups to the number of records (or to no more, where a value may
+        count as nothing). Together they are never further from the true counts, but
+        they are no longer unbiased: small ones tend to be too large.
     schema : Schema, default=None
         Public code book of the table, instead of `bounds` and `categories`: raw columns
         are read by it, texts and gaps among them. A missing value is counted at the
@@ -141,13 +153,19 @@ class PrivateSummary(PrivateEstimatorMixin):
     numeric columns), and of ones by bin or level (for the rest). Each coordinate gets
     the same noise in these units, so a column's noise is in proportion to its range.
     Statistics of one column share what they can: 'mean' comes for free with 'std', and
-    quantiles, the median and the histogram are read off the same counts.
+    the median and other quantiles are read off the counts of its histogram, where that
+    is asked.
+
+    *Quantiles* without a histogram are read off a fine grid: bins, runs of 8 of them
+    and runs of 64 are counted, and the counts that agree best with all of these are
+    taken, so that a cumulative count has little more noise than one of few bins. The
+    noise of these counts is so much larger that other statistics have no more of it.
 
     *Counts.* Without `by` the number of records is public by assumption, and the
     statistic 'count' says it without noise. Counts of groups and bins are noisy. They
-    are neither rounded nor clipped, and so unbiased; so are means and rates without
-    `by`, which may fall outside their range where the noise is large. Variances are
-    clipped to what is possible.
+    are neither rounded nor clipped, and so unbiased, unless `nonnegative` asks for
+    more; so are means and rates without `by`, which may fall outside their range where
+    the noise is large. Variances are clipped to what is possible.
 
     *Groups.* Means, deviations and rates of a group divide by its noisy size. They are
     NaN where that is below one, or below twice the standard deviation of its noise.
@@ -193,6 +211,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         "categories": [dict, None],
         "bins": ["array-like", dict, Integral],
         "quantiles": ["array-like", Real],
+        "nonnegative": ["boolean"],
     }
 
     def __init__(
@@ -211,6 +230,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         categories: Mapping[Hashable, Sequence[Hashable]] | None = None,
         bins: int | ArrayLike | Mapping[Hashable, int | ArrayLike] = 20,
         quantiles: Sequence[float] = (0.25, 0.5, 0.75),
+        nonnegative: bool = False,
         schema: Schema | None = None,
         random_state: RandomState = None,
     ):
@@ -223,6 +243,7 @@ class PrivateSummary(PrivateEstimatorMixin):
         self.categories = categories
         self.bins = bins
         self.quantiles = quantiles
+        self.nonnegative = nonnegative
         self.schema = schema
         self.random_state = random_state
 
@@ -437,6 +458,9 @@ class PrivateSummary(PrivateEstimatorMixin):
         if self.schema is not None:
             grids = schema_grids(self.bins, task.context.feature_map.schema)
         requests = {}
+        # of groups, as if all had as many records: how many they have is private
+        n_cells = math.prod(len(c.levels) for c in columns if c.name in by)
+        n_bins = quantile_bins(context.n_records / n_cells)
         for position, column in enumerate(columns):
             if not wanted.get(column.name):
                 continue
@@ -447,7 +471,13 @@ class PrivateSummary(PrivateEstimatorMixin):
                 statistics=wanted[column.name],
                 levels=column.levels,
                 bounds=pair,
-                edges=public_grid(grids, column, wanted[column.name], pair),
+                edges=public_grid(
+                    grids,
+                    column,
+                    wanted[column.name],
+                    pair,
+                    None if has_edges(self.bins, column) else n_bins,
+                ),
                 boolean=column.boolean and column.levels is None,
             )
         places = {column.name: i for i, column in enumerate(columns)}
@@ -455,6 +485,8 @@ class PrivateSummary(PrivateEstimatorMixin):
             columns=tuple(requests[name] for name in order if name in requests),
             by=tuple(replace(columns[places[n]], position=places[n]) for n in by),
             quantiles=tuple(np.atleast_1d(self.quantiles).astype(float).tolist()),
+            unit_order=task.accountant.unit_order,
+            nonnegative=self.nonnegative,
         )
 
     def _publish(self, value, release):

@@ -1,7 +1,8 @@
-"""Quantiles by the exponential mechanism."""
+"""Quantiles by noisy ranks: the exponential mechanism, and permute-and-flip."""
 
 import math
 from dataclasses import dataclass, replace
+from itertools import combinations, combinations_with_replacement, permutations
 
 import numpy as np
 import pandas as pd
@@ -19,12 +20,18 @@ from skpuffer.accountants import (
 )
 from skpuffer.distributions import PointMass
 from skpuffer.exceptions import ScenarioError, UnsupportedError
-from skpuffer.noise import GaussianNoise, GumbelNoise, LaplaceNoise
+from skpuffer.noise import (
+    ExponentialNoise,
+    GaussianNoise,
+    GumbelNoise,
+    LaplaceNoise,
+)
 from skpuffer.privacy import Notion
 from skpuffer.releases import QueryRelease, SelectionRelease, Sensitivity
 from skpuffer.scenarios import LawsScenario, RecordScenario
 from skpuffer.summary import PrivateQuantile
-from skpuffer.summary._rank_scores import RankScores, grid_size
+from skpuffer.summary._rank_scores import RankScores, grid_size, halvings
+from skpuffer.utils._plain import from_plain
 from tests.attack import assert_tight
 
 RELATIONS = ("add_remove", "replace")
@@ -106,7 +113,7 @@ def test_values_of_a_grid_are_chosen_by_their_law(q):
     drawn = [
         scores.choose(x[:, None], GumbelNoise(scale), rng)[0] for _ in range(20_000)
     ]
-    expected = law(np.rint(np.clip(x, 0, 5)), q, np.arange(6), scale)
+    expected = law(np.clip(x, 0, 5), q, np.arange(6), scale)
     counts = np.bincount(np.array(drawn).astype(int), minlength=6)
     assert chisquare(counts, 20_000 * expected).pvalue > 1e-6
 
@@ -164,11 +171,218 @@ def test_without_noise_it_is_a_quantile(x, q):
     assert np.sum(np.array(x) > found) <= (1 - q) * len(x) + 1e-9
 
 
+# -- permute-and-flip -----------------------------------------------------------------
+
+
+def flipped(scores, scale):
+    """Law of permute-and-flip by its definition: all orders of asking."""
+    chances = np.exp((scores - np.max(scores)) / scale)
+    found = np.zeros(len(scores))
+    orders = list(permutations(range(len(scores))))
+    for order in orders:
+        left = 1.0
+        for one in order:
+            found[one] += left * chances[one] / len(orders)
+            left *= 1 - chances[one]
+    return found
+
+
+@pytest.mark.parametrize("q", [0.2, 0.5])
+def test_exponential_noise_permutes_and_flips(q):
+    x, scale = np.array([0, 1, 1, 1, 4.2, 9.0]), 1.3
+    scores = RankScores(0, (q,), 0.0, 5.0, 1.0)
+    rng = np.random.default_rng(0)
+    noise = ExponentialNoise(scale)
+    drawn = [scores.choose(x[:, None], noise, rng)[0] for _ in range(20_000)]
+    expected = flipped(scores_of(np.clip(x, 0, 5), q, np.arange(6)), scale)
+    counts = np.bincount(np.array(drawn).astype(int), minlength=6)
+    assert chisquare(counts, 20_000 * expected).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("q", [0.25, 0.5])
+@pytest.mark.parametrize("relation", RELATIONS)
+def test_no_neighbours_of_small_tables_tell_more_than_is_promised(q, relation):
+    # all of them: of up to three records, of five values
+    epsilon, values = 1.0, range(5)
+    release = release_of((q,), resolution=0.25)
+    made = GroupPrivacy(epsilon, math.inf, noise="laplace").calibrate(
+        release, RecordScenario(relation=relation)
+    )
+    assert type(made.noise) is ExponentialNoise
+    tables = [t for n in range(4) for t in combinations_with_replacement(values, n)]
+    laws = {}
+    for table in tables:
+        scores = scores_of(table, q, np.arange(5))
+        by_law = np.exp(scores / made.noise.scale)
+        laws[table] = flipped(scores, made.noise.scale), by_law / by_law.sum()
+    worst = np.zeros(2)
+    for table in tables:
+        for other in neighbours(table, values, relation):
+            if other not in laws:
+                continue
+            for mechanism in (0, 1):
+                loss = np.log(laws[table][mechanism] / laws[other][mechanism])
+                worst[mechanism] = max(worst[mechanism], np.abs(loss).max())
+    assert np.all(worst <= epsilon * (1 + 1e-9))
+    assert np.all(worst > 0.4 * epsilon)
+
+
+def neighbours(table, values, relation):
+    added = [tuple(sorted([*table, one])) for one in values]
+    if relation == "add_remove":
+        return added
+    rest = [table[:i] + table[i + 1 :] for i in range(len(table))]
+    return [tuple(sorted([*r, one])) for r in rest for one in values]
+
+
+@given(VALUES, LEVELS, st.floats(0.3, 3))
+def test_permute_and_flip_errs_no_more_at_the_same_scale(x, q, scale):
+    scores = scores_of(x, q, np.arange(6))
+    by_flips, by_law = flipped(scores, scale), law(x, q, np.arange(6), scale)
+    assert by_flips @ scores >= by_law @ scores - 1e-12
+
+
+def test_the_noise_that_errs_less_is_chosen_where_it_is_proved():
+    def noise(accountant, release):
+        return type(accountant.calibrate(release, RecordScenario()).noise)
+
+    grid, line = release_of(resolution=0.1), release_of()
+    two, many = (SelectionRelease(n_records=9, scores=grid.scores * k) for k in (1, 30))
+    loss = PrivacyLoss(1.0, 1e-6)
+    assert noise(loss, grid) is noise(loss, two) is ExponentialNoise
+    assert noise(loss, many) is noise(loss, line) is GumbelNoise
+    assert noise(PrivacyLoss(1.0, noise=GumbelNoise()), grid) is GumbelNoise
+    pure = GroupPrivacy(1.0, math.inf, noise="laplace")
+    assert noise(pure, many) is ExponentialNoise
+    assert noise(pure, line) is GumbelNoise
+    asked = GroupPrivacy(1.0, math.inf, noise=GumbelNoise())
+    assert noise(asked, grid) is GumbelNoise
+
+
+@pytest.mark.parametrize("noise", [GumbelNoise, ExponentialNoise])
+def test_pure_promises_add_up_over_choices(noise):
+    release = release_of((0.25, 0.5), resolution=None)
+    if noise is ExponentialNoise:
+        scores = (RankScores(0, (0.25,), 0, 1, 0.1), RankScores(0, (0.5,), 0, 1, 0.1))
+        release = SelectionRelease(n_records=9, scores=scores)
+    accountant = GroupPrivacy(1.0, math.inf, noise="laplace")
+    for k in (1, 3):
+        scenario = RecordScenario(k=k)
+        made = accountant.calibrate(release, scenario)
+        assert type(made.noise) is noise
+        assert made.noise.scale == pytest.approx(k * sum(release.ranges("add_remove")))
+        assert made.certificate.notion == Notion.PURE_DP
+        assert made.certificate.epsilon == pytest.approx(1.0)
+        assert made.certificate.epsilon <= 1
+        half = accountant.certify(
+            made.noise.with_scale(made.noise.scale / 2), release, scenario
+        )
+        assert half.epsilon == pytest.approx(2.0)
+    assert from_plain(made.certificate.curve.to_dict()) == made.certificate.curve
+
+
+def test_exponential_noise_is_for_finitely_many_candidates():
+    for levels, resolution in (((0.5,), None), ((0.25, 0.5), 0.1)):
+        release = release_of(levels, resolution=resolution)
+        with pytest.raises(UnsupportedError, match="not finitely many"):
+            PrivacyLoss().certify(ExponentialNoise(9.0), release, RecordScenario())
+
+
+# -- several quantiles ----------------------------------------------------------------
+
+
+@given(st.lists(LEVELS, min_size=1, max_size=40, unique=True).map(sorted))
+def test_rounds_halve_what_is_left(levels):
+    rounds = halvings(tuple(levels))
+    assert len(rounds) == math.ceil(math.log2(len(levels) + 1))
+    assert sorted(one.place for r in rounds for one in r) == list(range(len(levels)))
+    ends = [0.0, *levels, 1.0]
+    known = {-1, len(levels)}
+    for chosen in rounds:
+        for one in chosen:
+            # of choices that were made in earlier rounds
+            assert {one.left, one.right} <= known
+            low, high = ends[one.left + 1], ends[one.right + 1]
+            assert low + one.level * (high - low) == pytest.approx(levels[one.place])
+        known |= {one.place for one in chosen}
+
+
+@given(
+    VALUES, st.integers(0, 6), st.integers(0, 6), st.floats(0.5, 5.5), LEVELS, LEVELS
+)
+def test_choices_of_one_round_move_by_no_more_than_its_range(x, one, other, at, p, q):
+    # given the middle one, scores on either side of it add up
+    levels = (p / 2, 0.5, 0.5 + q / 2)
+    scores = RankScores(0, levels, 0.0, 6.0)
+    (_, chosen) = halvings(levels)
+    tables = {
+        "add_remove": (x, [*x, one]),
+        "replace": ([*x, one], [*x, other]),
+    }
+    candidates = np.arange(-0.25, 6.5, 0.5)
+    low, high = candidates[candidates < at], candidates[candidates > at]
+    for relation, pair in tables.items():
+        sums = []
+        for table in map(np.array, pair):
+            below = scores_of(table[table < at], chosen[0].level, low)
+            above = scores_of(table[table > at], chosen[1].level, high)
+            sums.append(below[:, None] + above[None, :])
+        assert np.ptp(sums[1] - sums[0]) <= scores.ranges(relation)[1] + 1e-9
+
+
+def test_quartiles_are_chosen_by_the_law_of_their_rounds():
+    # three records; the middle one of the quartiles is chosen as if alone
+    x, scale = np.array([0.2, 0.5, 0.6]), 0.7
+    scores = RankScores(0, (0.25, 0.5, 0.75), 0.0, 1.0)
+    rng = np.random.default_rng(0)
+    drawn = np.array(
+        [scores.choose(x[:, None], GumbelNoise(scale), rng) for _ in range(20_000)]
+    )
+    edges = np.array([0, 0.2, 0.5, 0.6, 1.0])
+    expected = law(x, 0.5, edges[:-1] + 0.05, scale, np.diff(edges))
+    counts = np.histogram(drawn[:, 1], edges)[0]
+    assert chisquare(counts, 20_000 * expected).pvalue > 1e-6
+    # given it lies in the last interval, the third has no records above it
+    last = drawn[drawn[:, 1] > 0.6]
+    share = (last[:, 2] - last[:, 1]) / (1 - last[:, 1])
+    assert kstest(share, "uniform").pvalue > 1e-6
+    # and the first is a median of all three, up to the middle one
+    share = np.mean(last[:, 0] < 0.2)
+    tops = last[:, 1]
+    weights = [
+        law(x, 0.5, edges[:-1] + 0.05, scale, np.diff([*edges[:-1], top]))[0]
+        for top in tops
+    ]
+    assert abs(share - np.mean(weights)) < 5 / np.sqrt(len(last))
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.integers(0, 9), min_size=1, max_size=30),
+    st.lists(LEVELS, min_size=2, max_size=5, unique=True).map(sorted),
+    st.sampled_from([None, 1.0]),
+    st.integers(0, 2**32 - 1),
+)
+def test_quantiles_are_in_order_whatever_the_noise(x, levels, resolution, seed):
+    scores = RankScores(0, tuple(levels), 0.0, 10.0, resolution)
+    rng = np.random.default_rng(seed)
+    found = scores.choose(np.array(x)[:, None], GumbelNoise(5.0), rng)
+    assert np.all(np.diff(found) >= 0)
+
+
+def test_records_of_one_value_lie_on_both_sides_of_a_quantile():
+    X = np.repeat([0.0, 1.0], [700, 300])[:, None]
+    model = PrivateQuantile(
+        quantiles=[0.25, 0.5, 0.65, 0.75], bounds=(0, 1000), resolution=1
+    )
+    np.testing.assert_array_equal(model.fit(X).quantiles_[:, 0], [0, 0, 0, 1])
+
+
 # -- accounting -----------------------------------------------------------------------
 
 
-def release_of(levels=(0.5,), n=100, **more):
-    scores = (RankScores(0, levels, 0.0, 1.0),)
+def release_of(levels=(0.5,), n=100, resolution=None, **more):
+    scores = (RankScores(0, levels, 0.0, 1.0, resolution),)
     return SelectionRelease(n_records=n, scores=scores, **more)
 
 
@@ -260,22 +474,77 @@ def test_a_selection_of_nothing_is_refused():
         SelectionRelease(n_records=3, scores=())
 
 
-def test_an_attacker_finds_what_is_certified_and_no_more():
-    # One record goes from the lowest value to the highest: those up to 6 lose a rank,
-    # all from 8 on, which nearly all of the mass is on, win one.
-    first = np.array([0, 7, 7, 47.0])[:, None]
-    second = np.array([47, 7, 7, 47.0])[:, None]
-    scores = RankScores(0, (0.5,), 0.0, 47.0, 1.0)
+def log_density(x, levels, scale, high, points):
+    """Density of the quantiles chosen between records, at points between them."""
+    found = np.zeros(len(points))
+    for row, point in enumerate(points):
+        values = [0.0, *point, high]
+        for one in (one for chosen in halvings(levels) for one in chosen):
+            low, top = values[one.left + 1], values[one.right + 1]
+            inside = np.array([r for r in x if low < r < top])
+            edges = np.array([low, *inside, top])
+            n = len(inside)
+            weights = np.exp(-np.abs(np.arange(n + 1) - one.level * n) / scale)
+            at = np.searchsorted(inside, values[one.place + 1])
+            found[row] += math.log(weights[at] / (weights @ np.diff(edges)))
+    return found
+
+
+@pytest.mark.parametrize("relation, least", [("add_remove", 0.9), ("replace", 0.65)])
+def test_no_neighbours_tell_more_by_quartiles_than_is_promised(relation, least):
+    levels, high, values = (0.25, 0.5, 0.75), 20.0, (1.5, 2.0, 19.5)
+    scores = RankScores(0, levels, 0.0, high)
+    scale = sum(scores.ranges(relation))  # of a promise of one
+    points = list(combinations([0.25, 0.75, 1.3, 1.8, 2.4, 19.0], 3))
+    spread = 1e-3 * np.arange(4)
+    densities = {
+        t: log_density(np.array(t) + spread[: len(t)], levels, scale, high, points)
+        for n in range(5)
+        for t in combinations_with_replacement((0.5, *values), n)
+    }
+    worst = max(
+        np.abs(densities[table] - densities[other]).max()
+        for table in densities
+        for other in neighbours(table, values, relation)
+        if other in densities
+    )
+    assert least < worst <= 1 + 1e-9
+
+
+# One record goes from the lowest value to the highest: those up to 6 lose a rank, all
+# from 8 on, which nearly all of the mass is on, win one. And one is added to the upper
+# ones: both quantiles are less likely to be low.
+ATTACKS = {
+    "gumbel": ("replace", (0.5,), 1.0, [0, 7, 7, 47], [47, 7, 7, 47], 6),
+    "exponential": ("replace", (0.5,), 1.0, [0, 7, 7, 47], [47, 7, 7, 47], 6),
+    "rounds": ("add_remove", (0.5, 0.75), None, [16, 16, 19], [16, 16, 19, 19.5], 16),
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["gumbel", "exponential", pytest.param("rounds", marks=pytest.mark.slow)]
+)
+def test_an_attacker_finds_what_is_certified_and_no_more(name):
+    relation, levels, resolution, first, second, threshold = ATTACKS[name]
+    rounds = name == "rounds"
+    scores = RankScores(0, levels, 0.0, 20.0 if rounds else 47.0, resolution)
     release = SelectionRelease(n_records=4, scores=(scores,))
-    scenario = RecordScenario(relation="replace")
-    made = PrivacyLoss(1.0, 1e-9).calibrate(release, scenario)
+    scenario = RecordScenario(relation=relation)
+    noise = GumbelNoise() if name == "gumbel" else "gaussian"
+    epsilon = 3.0 if rounds else 2.0
+    made = PrivacyLoss(epsilon, 1e-9, noise=noise).calibrate(release, scenario)
+    assert type(made.noise) is (
+        ExponentialNoise if name == "exponential" else GumbelNoise
+    )
+
+    tables = [np.array(rows, dtype=float)[:, None] for rows in (first, second)]
 
     def worlds(noise):
         return [
             lambda n, rng, X=X: np.array(
-                [release.choose(X, noise, rng)[0] for _ in range(n)]
+                [release.choose(X, noise, rng) for _ in range(n)]
             )
-            for X in (first, second)
+            for X in tables
         ]
 
     assert_tight(
@@ -283,8 +552,8 @@ def test_an_attacker_finds_what_is_certified_and_no_more():
         made.noise,
         worlds,
         seed=0,
-        n_draws=60_000,
-        score=lambda noise: lambda found: (np.ravel(found) <= 6).astype(float),
+        n_draws=60_000 if rounds else 30_000,
+        score=lambda noise: lambda found: np.all(found <= threshold, axis=1) * 1.0,
     )
 
 
@@ -331,12 +600,26 @@ def test_whole_numbers_stay_whole():
     np.testing.assert_allclose(model.quantiles_, 40, atol=0.5)
 
 
-def test_pairs_of_quantiles_cost_more_than_one_and_less_than_twice_at_a_delta():
-    one, two = (
-        PrivateQuantile(quantiles=q, bounds=(0, 1)).fit(np.zeros((9, 1))).noise_.scale
-        for q in (0.5, [0.5] * 50)
+def test_quantiles_cost_as_many_medians_as_there_are_rounds():
+    one, again, three, many = (
+        PrivateQuantile(
+            quantiles=q,
+            bounds=(0, 1),
+            accountant=GroupPrivacy(1.0, math.inf, noise="laplace"),
+        )
+        .fit(np.zeros((9, 1)))
+        .noise_.scale
+        for q in (0.5, [0.5] * 50, [0.25, 0.5, 0.75], np.arange(1, 64) / 64)
     )
-    assert 2 * one < two < 25 * one
+    assert one == again
+    assert three == pytest.approx(2 * one)
+    assert many == pytest.approx(6 * one)
+
+
+def test_a_level_that_is_asked_for_twice_is_chosen_once():
+    model = PrivateQuantile(quantiles=[0.5, 0.25, 0.5], bounds=(0, 1))
+    found = model.fit(np.linspace(0, 1, 50)[:, None]).quantiles_[:, 0]
+    assert found[0] == found[2] >= found[1]
 
 
 @pytest.mark.parametrize("q", [0, 1, -0.1, 1.5, math.nan, [0.5, 2], "half", None])
@@ -392,6 +675,24 @@ def test_distributions_of_vectors_are_refused():
     scenario = LawsScenario([(PointMass([0.0]), PointMass([1.0]))])
     with pytest.raises(ScenarioError, match="chosen by scores"):
         PrivateQuantile(scenario, bounds=(0, 1)).fit([[0.0], [1.0]])
+
+
+@pytest.mark.parametrize("levels", [(0.5,), (0.25, 0.5)])
+def test_decimals_are_the_multiples_they_are_written_as(levels):
+    # 0.1 * 3 is not 0.3: nine in ten records are of that value all the same
+    x = np.repeat([0.1 * 3, 0.7], [90, 10])[:, None]
+    scores = RankScores(0, levels, 0.0, 1.0, 0.1)
+    found = scores.choose(x, GumbelNoise(1e-3), np.random.default_rng(0))
+    np.testing.assert_allclose(found, 0.3)
+
+
+def test_what_lies_between_multiples_is_ranked_as_it_is():
+    # the median is 0.5, and nearly all records lie between the two values about it
+    x = np.linspace(0.45, 0.55, 1001)[:, None]
+    scores = RankScores(0, (0.4,), 0.0, 1.0, 0.5)
+    found = scores.choose(x, ExponentialNoise(1e-3), np.random.default_rng(0))
+    # 100 ranks away, others hundreds
+    np.testing.assert_allclose(found, 0.5)
 
 
 def test_decimals_reach_the_last_value():

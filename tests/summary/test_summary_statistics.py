@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import norm
 
 from skpuffer.summary._moments import bounded_variance
 from skpuffer.summary._statistics import grid_quantiles, usable_counts
@@ -28,9 +29,30 @@ def test_quantiles_of_exact_counts_invert_the_distribution_function(counts):
     edges = np.arange(len(counts) + 1.0)
     found = grid_quantiles(counts, sum(counts), edges, LEVELS)
     cumulative = np.concatenate([[0], np.cumsum(counts)]) / sum(counts)
-    np.testing.assert_allclose(np.interp(found, edges, cumulative), LEVELS)
     inside = np.clip(np.ceil(found).astype(int) - 1, 0, len(counts) - 1)
     assert np.all(np.asarray(counts)[inside] > 0)  # never in an empty bin
+    # each lies in the bin in which its level is reached
+    assert np.all(cumulative[inside] <= LEVELS + 1e-12)
+    assert np.all(cumulative[inside + 1] >= LEVELS - 1e-12)
+
+
+@given(st.integers(1, 12), st.integers(0, 3), st.integers(0, 3))
+def test_even_counts_are_inverted_exactly_wherever_they_begin(n, before, after):
+    counts = [0] * before + [5] * n + [0] * after
+    found = grid_quantiles(counts, 5 * n, np.arange(len(counts) + 1.0), LEVELS)
+    np.testing.assert_allclose(found, before + n * LEVELS, atol=1e-9)
+
+
+def test_smooth_densities_have_next_to_no_floor():
+    # twenty bins of a normal law, each one standard deviation wide
+    edges = np.linspace(-10, 10, 21)
+    counts = np.diff(norm.cdf(edges))
+    found = grid_quantiles(counts, 1.0, edges, LEVELS[1:-1])
+    # 0.065 by straight lines
+    assert np.abs(found - norm.ppf(LEVELS[1:-1])).max() < 0.03
+    fine = np.linspace(-10, 10, 501)
+    found = grid_quantiles(np.diff(norm.cdf(fine)), 1.0, fine, LEVELS[1:-1])
+    assert np.abs(found - norm.ppf(LEVELS[1:-1])).max() < 1e-5
 
 
 def test_quantiles_are_right_to_a_bin_width():

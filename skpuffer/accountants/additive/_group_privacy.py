@@ -2,10 +2,13 @@
 
 from typing import ClassVar
 
-from skpuffer.releases import AdaptiveRelease
-from skpuffer.scenarios import Adjacency
+from skpuffer.accountants._base import Account, accounts_for
+from skpuffer.accountants._selection import SELECTION_FIELDS
+from skpuffer.releases import AdaptiveRelease, SelectionRelease
+from skpuffer.scenarios import Adjacency, BoundScenario
 
 from ._base import STAGE_FIELDS, _AdditiveAccountant
+from ._pure_choices import pure_account
 
 __all__ = ["GroupPrivacy"]
 
@@ -24,7 +27,8 @@ class GroupPrivacy(_AdditiveAccountant):
         Budget in nats.
     alpha : float, default=None
         Rényi order, greater than 1; 2 if neither it nor `delta` is given. Infinity asks
-        for a pure promise, which takes ``noise='laplace'``.
+        for a pure promise, which takes ``noise='laplace'`` (choices by scores, such as
+        quantiles, have noise of their own all the same, and a pure promise alone).
     delta : float, default=None
         If given, the promise is an (epsilon, delta) one, calibrated exactly through the
         noise's own trade-off. Not together with `alpha`.
@@ -55,9 +59,18 @@ class GroupPrivacy(_AdditiveAccountant):
 
     needs = (Adjacency,)
     _takes_joint_noise = True
-    reads: ClassVar = _AdditiveAccountant.reads | {AdaptiveRelease: STAGE_FIELDS}
+    reads: ClassVar = _AdditiveAccountant.reads | {
+        AdaptiveRelease: STAGE_FIELDS,
+        SelectionRelease: SELECTION_FIELDS,
+    }
     # Adjacency is about two whole tables under one coupling, so what a second release
     # reveals is bounded pair of tables by pair of tables, and costs add up. A distance
     # of output distributions is about each output alone.
     _composable = True
     _source = "group privacy under one coupling (Pierquin et al. 2024, Cor 3.1)"
+
+    @accounts_for(SelectionRelease)
+    def _account_of_selection(
+        self, fact: Adjacency, release: SelectionRelease, bound: BoundScenario
+    ) -> Account:
+        return pure_account(self, fact, release, bound)

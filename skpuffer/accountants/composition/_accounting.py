@@ -112,6 +112,23 @@ class StepsOfRelease(ABC):
         """
         return float(shift.radius)
 
+    def scaled(self, unit: Noise, scale: float) -> Noise:
+        """Return noise of a scale, in the proportions that the release asks for.
+
+        Parameters
+        ----------
+        unit : Noise
+            Of the family that was asked for.
+        scale : float
+
+        Returns
+        -------
+        Noise
+        """
+        if self.release.units is None:
+            return unit.with_scale(scale)
+        return unit.with_scale(scale * self.release.unit_array)
+
     @abstractmethod
     def check(self) -> None:
         """Refuse steps that no bound is known for, before any noise is looked at.

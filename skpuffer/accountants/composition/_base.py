@@ -7,9 +7,11 @@ from dataclasses import replace as replace_fields
 from functools import lru_cache, partial
 from typing import Any, ClassVar, cast
 
+import numpy as np
 from scipy.optimize import brentq
 
 from skpuffer.accountants._base import Account, Calibration, accounts_for
+from skpuffer.accountants._selection import SELECTION_FIELDS, selection_noises
 from skpuffer.accountants.additive._base import (
     QUERY_FIELDS,
     STAGE_FIELDS,
@@ -17,7 +19,7 @@ from skpuffer.accountants.additive._base import (
     delta_left,
 )
 from skpuffer.exceptions import UnsupportedError
-from skpuffer.noise import GumbelNoise, Noise
+from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate, Notion
 from skpuffer.privacy._curve import Curve
 from skpuffer.privacy_loss import GaussianCurve, PrivacyLossCurve, ShiftPair
@@ -40,11 +42,14 @@ from ._accounting import Accounting, StepsOfRelease
 from ._count_law import law_account, law_scale
 from ._gradients import GRADIENT_FIELDS
 from ._least_scale import least_scale
-from ._selection import SELECTION_FIELDS
+from ._selection import SelectionSteps
 from ._votes import VOTE_FIELDS
 
 #: Epsilon, a lower bound of it or None, the curve to certify, and remarks on both.
 Reading = tuple[float, float | None, Curve, tuple[str, ...]]
+
+#: How much larger a scale of exponential noise may be than of Gumbel noise.
+_WORTH = 1.05
 
 
 def steps_of(
@@ -150,12 +155,27 @@ class _CompositionAccountant(_AdditiveAccountant):
     def _account_of_selection(
         self, fact: Adjacency, release: SelectionRelease, bound: BoundScenario
     ) -> Account:
-        # whatever noise it is asked for: the noise of a selection is Gumbel's
+        # whatever noise of numbers it is asked for, scores have noise of their own
         steps = self._steps(fact, release, bound)
-        return Account(
-            partial(self._calibrate_steps, steps, fact, bound),
-            partial(self._certify_steps, steps, fact, bound),
-        )
+        assert isinstance(steps, SelectionSteps)  # as registered for the release
+
+        def calibrate(noise: Noise, rng: Any) -> Calibration:
+            found = [
+                self._calibrate_steps(
+                    replace_fields(steps, family=family),
+                    fact,
+                    bound,
+                    noise,
+                    rng,
+                )
+                for family in selection_noises(noise, release)
+            ]
+            # The first errs less at the same scale. How much less depends on where the
+            # records lie, so that much more of a scale may be too much.
+            scales = [float(np.max(made.noise.scale)) for made in found]
+            return found[0 if scales[0] <= _WORTH * scales[-1] else -1]
+
+        return Account(calibrate, partial(self._certify_steps, steps, fact, bound))
 
     def _calibrate_steps(
         self,
@@ -169,7 +189,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         # a budget too small for the event is refused before any scale is searched for
         self._delta_left(steps)
         scale = _memoised_scale(self, steps)
-        noise = _scaled(noise, steps.release, scale)
+        noise = steps.scaled(noise, scale)
         certificate = self._certify_steps(steps, fact, bound, noise)
         if steps.moves is not None and steps.count == 1:
             # exact for mixtures too, whose noise is not in proportion to their shifts
@@ -288,7 +308,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         if steps.law is None or not self._by_law:
             return scale
         assert self.delta is not None  # of an accountant that reads laws
-        scaled = partial(_scaled, self._chosen_noise(), steps.release)
+        scaled = partial(steps.scaled, self._chosen_noise())
         target = float(self.epsilon), float(self.delta)
         return law_scale(steps, scaled, *target, scale, self.max_memory)
 
@@ -298,7 +318,7 @@ class _CompositionAccountant(_AdditiveAccountant):
         unit, delta = self._chosen_noise(), self._delta_left(steps)
 
         def under(scale: float) -> Accounting:
-            return steps.under(_scaled(unit, steps.release, scale), self.max_memory)
+            return steps.under(steps.scaled(unit, scale), self.max_memory)
 
         def loss(scale: float, tolerance: float) -> float:
             return self._loss(under(scale).curve, delta, tolerance)
@@ -462,15 +482,6 @@ def _is_of_bins(curve: GaussianCurve | PrivacyLossCurve) -> bool:
     return (
         len(steps) == 1 and steps[0][1] == 1 and hasattr(steps[0][0], "least_epsilon")
     )
-
-
-def _scaled(unit: Noise, release: Release, scale: float) -> Noise:
-    """Noise of a scale, in the proportions that a release asks for."""
-    if type(release) is SelectionRelease:
-        return GumbelNoise(scale)
-    if release.units is None:
-        return unit.with_scale(scale)
-    return unit.with_scale(scale * release.unit_array)
 
 
 def _memoised_scale(accountant: _CompositionAccountant, steps: StepsOfRelease) -> float:

@@ -1,0 +1,119 @@
+"""What choices by noisy scores cost, by the noise on the scores."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.noise import ExponentialNoise, GumbelNoise, Noise, Shift
+from skpuffer.privacy_loss import BoundedRangePair, PrivacyLossCurve, PurePair
+from skpuffer.privacy_loss._protocols import DescribedPair
+from skpuffer.releases import SelectionRelease
+
+__all__ = ["SELECTION_FIELDS", "selection_curve", "selection_noises"]
+
+#: What is read of a selection.
+SELECTION_FIELDS = frozenset({"assumptions", "context", "n_records", "name", "scores"})
+
+#: Mechanism, and what dominates a round of range r at scale one.
+_MECHANISMS: dict[type[Noise], tuple[str, Callable[[float], DescribedPair]]] = {
+    GumbelNoise: (
+        "exponential mechanism, by the range of its privacy loss (Dong, Durfee and "
+        "Rogers 2020)",
+        BoundedRangePair,
+    ),
+    ExponentialNoise: (
+        "permute-and-flip, by its largest privacy loss (McKenna and Sheldon 2020)",
+        PurePair,
+    ),
+}
+
+
+def selection_noises(
+    noise: Noise, release: SelectionRelease
+) -> tuple[type[Noise], ...]:
+    """Return the families that may choose, the one that errs least at a scale first.
+
+    Parameters
+    ----------
+    noise : Noise
+        What was asked for: its family, if it is one of scores; any other stands for
+        all of them.
+    release : SelectionRelease
+
+    Returns
+    -------
+    tuple of type
+    """
+    if type(noise) in _MECHANISMS:
+        return (type(noise),)
+    return (ExponentialNoise, GumbelNoise) if release.is_finite else (GumbelNoise,)
+
+
+def selection_curve(
+    noise: Noise,
+    release: SelectionRelease,
+    relation: str,
+    count: int,
+    max_memory: float = 500.0,
+) -> tuple[PrivacyLossCurve, Shift, str, str]:
+    """Return what the choices of a release cost under a noise on their scores.
+
+    With c the reciprocal of the scale, the privacy loss of a candidate under Gumbel
+    noise is c times the move of its score, plus a constant that all candidates share:
+    so losses lie in an interval of c times the range of these moves. If k records
+    differ, moves add up one record after the other, and so do their ranges. Choices of
+    one round depend on earlier rounds alone, so that given these their losses, and the
+    intervals in which they lie, add up. Under exponential noise the largest losses do,
+    either way.
+
+    Parameters
+    ----------
+    noise : Noise
+    release : SelectionRelease
+    relation : {'add_remove', 'replace'}
+    count : int
+        How many records differ at most.
+    max_memory : float, default=500
+        In MiB, for the grid of the curve.
+
+    Returns
+    -------
+    curve : PrivacyLossCurve
+    shift : Shift
+        The largest range of a round.
+    source : str
+        Where the cost of a round is proved.
+    statement : str
+
+    Raises
+    ------
+    UnsupportedError
+        If the noise is none of scores, of one scale, or candidates that are not
+        finitely many meet exponential noise.
+    """
+    # by exact type, as a subclass may draw otherwise
+    if type(noise) not in _MECHANISMS or noise.dim is not None:
+        raise UnsupportedError(
+            f"The release {release.name!r} is chosen by Gumbel noise of one scale on "
+            "scores, or by exponential noise where candidates are finitely many. Got "
+            f"{noise!r}."
+        )
+    if type(noise) is ExponentialNoise and not release.is_finite:
+        raise UnsupportedError(
+            f"The release {release.name!r} has candidates that are not finitely many, "
+            "or not alike, and exponential noise is for others: use GumbelNoise."
+        )
+    source, pair = _MECHANISMS[type(noise)]
+    ranges = [count * one for one in release.ranges(relation)]
+    scale = float(np.max(noise.scale))  # of one scale
+    curve = PrivacyLossCurve(
+        tuple((pair(r / scale), 1) for r in ranges), float(max_memory)
+    )
+    largest = Shift(max(ranges), norm=math.inf, dim=None, structure="scalar")
+    statement = (
+        f"{release.dim} choices in {len(ranges)} rounds, each by scores that move by "
+        f"amounts of a range of at most {max(ranges):g} between neighbouring tables"
+    )
+    return curve, largest, source, statement

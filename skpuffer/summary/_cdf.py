@@ -1,0 +1,293 @@
+"""Private distribution functions of columns, on a fine public grid."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skpuffer.base import PrivateEstimatorMixin
+from skpuffer.exceptions import ScenarioError
+from skpuffer.releases import QueryRelease
+from skpuffer.scenarios import LawsScenario
+from skpuffer.utils._checks import check_count, check_probability
+from skpuffer.utils._sklearn import StrOptions
+
+from ._cells import Stacked
+from ._count_tree import CountTree, consistent_leaves
+from ._mean import BoundedColumnsMixin
+from ._parameters import quantile_bins
+from ._statistics import level_quantiles, level_values, monotone_levels
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.accountants import Accountant
+    from skpuffer.base import Task
+    from skpuffer.scenarios import Scenario
+    from skpuffer.schema import Schema
+    from skpuffer.utils._types import BoundsLike, Floats, RandomState
+
+__all__ = ["PrivateCDF"]
+
+#: Bins of a column at most.
+MOST = 2**20
+
+
+class PrivateCDF(BoundedColumnsMixin, PrivateEstimatorMixin):
+    """Distribution function of each feature, and any number of quantiles off it.
+
+    Bins of a fine public grid are counted, runs of about 8 of them, runs of 64, and so
+    on up, each count with noise; the distribution function is that of the counts which
+    agree best with all of these. So a cumulative share has the noise of a few counts
+    only, wherever it lies, and quantiles at all levels cost what one does.
+
+    Parameters
+    ----------
+    scenario : Scenario, default=None
+        What is secret. None is one record, added or removed: differential privacy.
+    accountant : Accountant, default=None
+        How the loss is counted. None is (1, 1e-5)-differential privacy by
+        :class:`~skpuffer.accountants.PrivacyLoss` under a `RecordScenario`, the same
+        numbers by :class:`~skpuffer.accountants.Best` under any other scenario.
+    bins : int or array-like of shape (n_bins + 1,), default=None
+        Public grid: a number of bins of equal width within the bounds of each feature,
+        or edges for all of them, which need no bounds. For whole numbers, edges half
+        way between them tell them apart. None is 512, and 4096 from 50,000 records on.
+    bounds : pair (low, high), dict of {column: (low, high)} or 'empirical', \
+            default=None
+        Public bounds of the features, as for :class:`PrivateQuantile`.
+    schema : Schema, default=None
+        Public code book of the table: raw columns are read by it, texts and gaps among
+        them, and `bounds` are its own. See :class:`~skpuffer.schema.Schema`.
+    random_state : int, RandomState instance, Generator or None, default=None
+        None draws noise from the operating system's entropy. A seed warns.
+
+    Attributes
+    ----------
+    edges_ : list of ndarray of shape (n_bins + 1,)
+        Public grid of each feature.
+    levels_ : list of ndarray of shape (n_bins + 1,)
+        Share of records below each edge, from 0 to 1 and non-decreasing.
+    certificate_ : Certificate
+        What was promised, in which notion, under which assumptions.
+    noise_ : Noise
+        The noise that was added to all counts.
+    accountant_ : Accountant
+        The accountant that set it.
+    feature_map_ : Encoding
+        Public map from raw columns to those that are read, whose names are
+        ``feature_map_.names``; only with a `schema`.
+    n_features_in_ : int
+        Number of features, the secret column not counted.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if all are strings.
+
+    See Also
+    --------
+    PrivateQuantile : A few quantiles without a grid, which err less.
+
+    Notes
+    -----
+    The number of records is public by assumption, as shares need it.
+
+    References
+    ----------
+    Hay, Rastogi, Miklau and Suciu (2010), Boosting the accuracy of differentially
+    private histograms through consistency.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skpuffer.summary import PrivateCDF
+    >>> X = np.random.default_rng(0).normal(size=(100_000, 1))
+    >>> model = PrivateCDF(bounds=(-10, 10)).fit(X)
+    >>> bool(np.allclose(model.quantiles([0.25, 0.5, 0.75])[:, 0], [-0.67, 0, 0.67], \
+atol=0.02))
+    True
+    >>> bool(abs(model.cdf([[1.0]])[0, 0] - 0.84) < 0.01)
+    True
+    """
+
+    _parameter_constraints: dict[str, Any] = {
+        **PrivateEstimatorMixin._parameter_constraints,
+        "bins": ["array-like", int, None],
+        "bounds": ["array-like", dict, StrOptions({"empirical"}), None],
+    }
+
+    def __init__(
+        self,
+        scenario: Scenario | None = None,
+        accountant: Accountant | None = None,
+        *,
+        bins: int | ArrayLike | None = None,
+        bounds: BoundsLike = None,
+        schema: Schema | None = None,
+        random_state: RandomState = None,
+    ):
+        self.scenario = scenario
+        self.accountant = accountant
+        self.bins = bins
+        self.bounds = bounds
+        self.schema = schema
+        self.random_state = random_state
+
+    def _check_parameters(self, scenario: Scenario) -> None:
+        # edges say what is clipped, so that no bounds are missed
+        if self.bins is None or np.ndim(self.bins) == 0:
+            super()._check_parameters(scenario)
+        if isinstance(scenario, LawsScenario):
+            raise ScenarioError(
+                "LawsScenario knows distributions of a vector, and counts of a grid "
+                "are another. Use another scenario, or a statistic of "
+                "summary.PrivateStatistic."
+            )
+        if self.bins is None:
+            return
+        if np.ndim(self.bins) == 0:
+            n_bins = check_count(bins=self.bins, least=2)
+        else:
+            edges = np.asarray(self.bins, dtype=float)
+            finite = edges.ndim == 1 and np.all(np.isfinite(edges))
+            if not finite or edges.size < 3 or not np.all(np.diff(edges) > 0):
+                raise ValueError(
+                    "The parameter 'bins' must be a number of bins, 2 at least, or "
+                    f"finite increasing edges, 3 at least. Got {self.bins!r}."
+                )
+            n_bins = edges.size - 1
+        if n_bins > MOST:
+            raise ValueError(
+                f"The parameter 'bins' asks for {n_bins} bins, which is too fine: at "
+                f"most {MOST} are counted. PrivateQuantile needs no grid."
+            )
+
+    def _grids(self, task: Task) -> list[Floats]:
+        """Public edges of each feature."""
+        context: Any = task.context
+        if self.bins is not None and np.ndim(self.bins):
+            return [np.asarray(self.bins, dtype=float)] * context.n_features
+        bounds = self._public_bounds(task)
+        if bounds is None:
+            raise ValueError(
+                "The parameter 'bounds' is needed, or edges in 'bins': the grid is "
+                "public, and the scenario declares no bounds."
+            )
+        n_bins = self.bins
+        if n_bins is None:
+            n_bins = quantile_bins(context.n_records)
+        grids = [
+            np.linspace(low, high, int(np.asarray(n_bins)) + 1)
+            for low, high in zip(bounds.low, bounds.high, strict=True)
+        ]
+        for position, grid in enumerate(grids):
+            if not np.all(np.diff(grid) > 0):
+                raise ValueError(
+                    f"The parameter 'bins' ({n_bins}) is too fine for the bounds of "
+                    f"the feature {position}, [{grid[0]:g}, {grid[-1]:g}]: there are "
+                    "no so many numbers between them."
+                )
+        return grids
+
+    def _release(self, task: Task) -> QueryRelease:
+        context: Any = task.context
+        trees = Stacked(
+            tuple(
+                CountTree(position, tuple(grid.tolist()))
+                for position, grid in enumerate(self._grids(task))
+            )
+        )
+        return QueryRelease(
+            contribution=trees,
+            is_sum=True,
+            is_integer=True,
+            sensitivity=trees.sensitivity,
+            n_records=context.n_records,
+            dim=trees.dim,
+            name="cumulative counts",
+            context=context,
+            assumptions=("values outside the public grid are clipped to it",),
+        )
+
+    def _publish(self, value: Any, release: Any) -> None:
+        trees, n = release.contribution.blocks, release.n_records
+        pieces = np.split(value, np.cumsum([tree.dim for tree in trees])[:-1])
+        self.edges_ = [np.array(tree.edges) for tree in trees]
+        self.levels_ = [
+            monotone_levels(consistent_leaves(tree, piece[None], np.full(1, n))[0], n)
+            for tree, piece in zip(trees, pieces, strict=True)
+        ]
+
+    # -- post-processing ----------------------------------------------------------
+
+    def cdf(self, values: ArrayLike) -> Floats:
+        """Share of records up to each value, interpolated between edges.
+
+        Parameters
+        ----------
+        values : array-like of shape (n_values, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_values, n_features)
+            In [0, 1], and non-decreasing in the values of a feature.
+
+        Raises
+        ------
+        ValueError
+            If there is not one column for each feature.
+        """
+        check_is_fitted(self)
+        x = np.asarray(values, dtype=float)
+        if x.ndim != 2 or x.shape[1] != len(self.edges_):
+            raise ValueError(
+                "The parameter 'values' must have a column for each of the "
+                f"{len(self.edges_)} features. Got shape {x.shape}."
+            )
+        columns = [
+            level_values(levels, edges, column)
+            for column, edges, levels in zip(
+                x.T, self.edges_, self.levels_, strict=True
+            )
+        ]
+        return np.column_stack(columns)
+
+    def quantiles(self, levels: ArrayLike) -> Floats:
+        """Quantiles of each feature.
+
+        Parameters
+        ----------
+        levels : float or array-like of shape (n_quantiles,)
+            In (0, 1).
+
+        Returns
+        -------
+        ndarray of shape (n_quantiles, n_features) or (n_features,)
+            Of one dimension if `levels` is a number. Non-decreasing in the levels.
+
+        Raises
+        ------
+        ValueError
+            If a level is not in (0, 1).
+        """
+        check_is_fitted(self)
+        for q in np.ravel(np.asarray(levels, dtype=object)).tolist():
+            check_probability(levels=q)
+        asked = np.atleast_1d(np.asarray(levels, dtype=float))
+        found = np.column_stack(
+            [
+                level_quantiles(of, edges, asked)
+                for edges, of in zip(self.edges_, self.levels_, strict=True)
+            ]
+        )
+        return found if np.ndim(levels) else found[0]
+
+    def median(self) -> Floats:
+        """Median of each feature, of shape (n_features,)."""
+        return self.quantiles(0.5)
+
+    def interquartile_range(self) -> Floats:
+        """Distance of the quartiles of each feature, of shape (n_features,)."""
+        low, high = self.quantiles([0.25, 0.75])
+        distance: Floats = high - low
+        return distance

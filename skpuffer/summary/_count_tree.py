@@ -1,0 +1,213 @@
+"""Counts of bins, of runs of bins, and so on: a tree, read back consistently."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from skpuffer.releases import Sensitivity
+
+from ._cells import Bins, one_hot, stepwise
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skpuffer.utils._types import Array, Floats, Indices
+
+__all__ = ["CountTree", "consistent_leaves", "tree_shape"]
+
+# Children of a node, nearly: of 512 bins the mean standard deviation of a cumulative
+# count is 3.2 times that of a plain count by Gaussian noise, and 5.5 times by Laplace
+# noise. Two children take 3.1 and 9.3, twenty-three 3.8 and 5.4; no square matrix takes
+# fewer than 2.9 by Gaussian noise.
+_FAN_OUT = 8
+
+
+def tree_shape(n_leaves: int) -> tuple[int, int]:
+    """Return the levels and the children of a node of a tree over so many leaves.
+
+    Parameters
+    ----------
+    n_leaves : int
+
+    Returns
+    -------
+    n_levels : int
+        The root is none: one for few leaves, which are counted alone.
+    fan_out : int
+
+    Examples
+    --------
+    >>> from skpuffer.summary._count_tree import tree_shape
+    >>> tree_shape(20), tree_shape(100), tree_shape(512)
+    ((1, 20), (2, 10), (3, 8))
+    """
+    n_levels = max(1, round(math.log(n_leaves, _FAN_OUT)))
+    fan_out = math.ceil(n_leaves ** (1 / n_levels) - 1e-9)
+    return n_levels, fan_out
+
+
+@dataclass(frozen=True)
+class CountTree:
+    """Contribution to counts of bins and of runs of bins, from the top of a tree down.
+
+    A node of a level counts `fan_out` nodes of the one below, the last one fewer; the
+    lowest level are the bins. The root is left out: it is the number of records.
+
+    Parameters
+    ----------
+    position : int
+    edges : tuple of float
+        Increasing; see :class:`Bins`.
+    unit : float, default=1
+        Of each count: contributions are divided by it, so that noise of one unit for
+        all coordinates of a release is so much larger on these.
+
+    References
+    ----------
+    Hay, Rastogi, Miklau and Suciu (2010), Boosting the accuracy of differentially
+    private histograms through consistency; Qardaji, Yang and Li (2013), Understanding
+    hierarchical methods for differentially private histograms, for the fan-out.
+    """
+
+    position: int
+    edges: tuple[float, ...]
+    unit: float = 1.0
+
+    @property
+    def n_leaves(self) -> int:
+        """Number of bins."""
+        return len(self.edges) - 1
+
+    @property
+    def depth(self) -> int:
+        """Number of levels."""
+        return len(self.spans)
+
+    @property
+    def spans(self) -> tuple[int, ...]:
+        """Bins that a node counts, by level from the top down."""
+        n_levels, fan_out = tree_shape(self.n_leaves)
+        return tuple(fan_out**k for k in reversed(range(n_levels)))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Nodes by level from the top down."""
+        return tuple(-(-self.n_leaves // span) for span in self.spans)
+
+    @property
+    def dim(self) -> int:
+        """Number of nodes."""
+        return sum(self.sizes)
+
+    @property
+    def units(self) -> tuple[float, ...]:
+        """The unit, for each node."""
+        return (self.unit,) * self.dim
+
+    @property
+    def is_count(self) -> bool:
+        """Whether contributions are zeros and ones."""
+        return self.unit == 1
+
+    @property
+    def sensitivity(self) -> Sensitivity:
+        """See :class:`Sensitivity`: a record is in one node of each level."""
+        h = self.depth
+        # one that is replaced may leave all of its nodes and enter as many others
+        return Sensitivity(
+            add_remove={1.0: h, 2.0: math.sqrt(h), math.inf: 1.0},
+            replace={1.0: 2 * h, 2.0: math.sqrt(2 * h), math.inf: 1.0},
+        ).times(1 / self.unit)
+
+    @property
+    def _bins(self) -> Bins:
+        return Bins(self.position, self.edges)
+
+    def __call__(self, X: ArrayLike, y: ArrayLike | None = None) -> Floats:
+        """Contributions, of shape (n, dim)."""
+        codes = self._bins.codes(np.asarray(X))
+        levels = [
+            one_hot(codes // span, size)
+            for span, size in zip(self.spans, self.sizes, strict=True)
+        ]
+        contributions: Floats = np.hstack(levels) / self.unit
+        return contributions
+
+    def sums(self, X: Array, cells: Indices | None = None, n_cells: int = 1) -> Floats:
+        """Sums of contributions by cell; see :meth:`Moments.sums`."""
+        leaves = self._bins.sums(X, cells, n_cells)
+        levels = [
+            np.add.reduceat(leaves, np.arange(0, self.n_leaves, span), axis=1)
+            for span in self.spans
+        ]
+        sums: Floats = np.hstack(levels) / self.unit
+        return sums
+
+    def move(self, gaps: Floats, norm: float) -> Floats:
+        """Sensitivity to moves of features; see :meth:`Moments.move`."""
+        return stepwise(gaps, [self.position], self.sensitivity, norm)
+
+
+def consistent_leaves(
+    tree: CountTree, nodes: Floats, total: Floats | None = None
+) -> Floats:
+    """Counts of bins that agree best with the noisy counts of all nodes.
+
+    The least-squares estimate, given that each node is the sum of its children. From
+    the bottom up, a node is the mean of its own count and of the sum of its children's
+    estimates, weighted by their inverse variances; from the top down, what children
+    lack of their parent is added to them in proportion to their variances. For a full
+    tree these are the weights of Hay et al. (2010), Theorem 3.
+
+    Parameters
+    ----------
+    tree : CountTree
+    nodes : ndarray of shape (n_cells, tree.dim)
+        Noisy counts, of the same variance.
+    total : ndarray of shape (n_cells,) or None
+        Number of records, where it is known without noise, in the unit of `nodes`.
+
+    Returns
+    -------
+    ndarray of shape (n_cells, tree.n_leaves)
+        Linear in `nodes` and `total`, and unbiased if these are.
+
+    Notes
+    -----
+    The time is linear in the number of nodes.
+    """
+    levels = np.split(nodes, np.cumsum(tree.sizes)[:-1], axis=1)
+    spans = tree.spans
+    # in nodes of a level: where the children of each one above begin
+    begins = [
+        np.arange(0, size, above // below)
+        for size, above, below in zip(
+            tree.sizes[1:], spans[:-1], spans[1:], strict=True
+        )
+    ]
+    # from the bottom up: estimates by what lies below, and their variances
+    estimates = [levels[-1]]
+    variances = [np.ones(levels[-1].shape[1])]
+    for level, begin in zip(levels[-2::-1], begins[::-1], strict=True):
+        below = np.add.reduceat(estimates[-1], begin, axis=1)
+        variance = np.add.reduceat(variances[-1], begin)
+        # of two estimates of variances 1 and `variance`
+        estimates.append((level * variance + below) / (1 + variance))
+        variances.append(variance / (1 + variance))
+    # from the top down
+    found = estimates.pop()
+    variance = variances.pop()
+    if total is not None:
+        lacking = np.asarray(total) - found.sum(axis=1)
+        found = found + lacking[:, None] * (variance / variance.sum())
+    for begin in begins:
+        below, variance = estimates.pop(), variances.pop()
+        lacking = found - np.add.reduceat(below, begin, axis=1)
+        share = lacking / np.add.reduceat(variance, begin)
+        counts = np.diff(np.append(begin, below.shape[1]))
+        found = below + np.repeat(share, counts, axis=1) * variance
+    return found
