@@ -117,7 +117,8 @@ class Certificate:
     scenario, accountant, release : str
         What was protected, who accounted, what left.
     choice : str
-        Whom an accountant that asks others took, and how the others compared.
+        Which family of noise was taken, or whom an accountant that asks others took,
+        and how the others compared.
     n_releases : int
         How many releases are composed in it.
 
