@@ -402,13 +402,15 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
                 if bound.scenario.needs_empirical:
                     break
                 continue
-            found[family] = made
             told = made.certificate
             # Whether it is the least is read off the sample, and that the sample does
             # not err would have to hold for each of them.
             known = told.certified and told.confidence == 1
             if not known or bound.scenario.needs_empirical:
-                break
+                return replace(
+                    made, certificate=replace(told, accountant=name_of(self))
+                )
+            found[family] = made
         if not found:
             raise errors[0]
         calibrations = list(found.values())
