@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from reprlib import repr as brief
 from typing import Any, ClassVar, Self, TypeVar
@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from skpuffer.exceptions import PrivacyWarning, ScenarioError, UnsupportedError
-from skpuffer.noise import GeneralizedGaussianNoise, Noise
+from skpuffer.noise import GeneralizedGaussianNoise, Noise, ShiftCurve
 from skpuffer.privacy import Certificate
 from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
 from skpuffer.releases._base import Release
@@ -421,6 +421,7 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
             made.certificate,
             accountant=name_of(self),
             choice=told_choice(list(found), sizes, best),
+            noise_gain=_gain_of_least(calibrations, sizes, best),
         )
         return replace(made, certificate=certificate)
 
@@ -608,6 +609,25 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
 def name_of(accountant: Accountant) -> str:
     """Return the text of an accountant in one line."""
     return " ".join(repr(accountant).split())
+
+
+def _gain_of_least(
+    made: Sequence[Calibration], sizes: Sequence[float], best: int
+) -> float | None:
+    """Gain over differential privacy, if that had the choice of a family too.
+
+    None where the ratio of the sensitivities, in the norm of the family taken, says it.
+    """
+    told = made[best].certificate
+    gains = [each.certificate.gain for each in made]
+    # only noise that covers a shift is in proportion to it
+    plain = all(isinstance(each.certificate.curve, ShiftCurve) for each in made)
+    known = [gain for gain in gains if gain is not None and math.isfinite(gain)]
+    if told.gain is None or not plain or len(known) < len(made):
+        return told.noise_gain
+    least = min(size * gain**2 for size, gain in zip(sizes, known, strict=True))
+    gain = math.sqrt(least / sizes[best])
+    return gain if gain < told.gain * (1 - 1e-9) else told.noise_gain
 
 
 def unread_fields(reads: dict[type, frozenset[str]], release: Release) -> str | None:

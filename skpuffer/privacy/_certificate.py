@@ -133,7 +133,7 @@ class Certificate:
     ...     dim=1,
     ...     sensitivity=Sensitivity(add_remove={2: 0.01}),
     ... )
-    >>> accountant = GroupPrivacy(epsilon=1.0, alpha=4)
+    >>> accountant = GroupPrivacy(epsilon=1.0, alpha=4, noise="gaussian")
     >>> certificate = accountant.calibrate(release, RecordScenario()).certificate
     >>> certificate.notion, certificate.epsilon, certificate.alpha
     (<Notion 'renyi_dp'>, 1.0, 4.0)

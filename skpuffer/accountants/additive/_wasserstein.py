@@ -60,7 +60,7 @@ class GeneralWasserstein(_AdditiveAccountant):
     >>> healthy = Discrete([0, 1, 2, 3], [0.2, 0.225, 0.5, 0.075])
     >>> infected = Discrete([1, 2, 3, 4], [0.075, 0.5, 0.225, 0.2])
     >>> release = QueryRelease(query=lambda X, y: X.sum(), n_records=4, dim=1)
-    >>> accountant = GeneralWasserstein(epsilon=0.5, alpha=8)
+    >>> accountant = GeneralWasserstein(epsilon=0.5, alpha=8, noise="gaussian")
     >>> calibration = accountant.calibrate(release, LawsScenario([(healthy, infected)]))
     >>> calibration.certificate.sensitivity
     2.0
