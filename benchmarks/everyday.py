@@ -11,11 +11,11 @@ the default, of which the accountant chooses the family.
 
 Peers are measured in the same run, each by the interpreter of its own environment:
 SKPUFFER_DIFFPRIVLIB_PYTHON and SKPUFFER_OPENDP_PYTHON name them. diffprivlib's means
-and variances lie within their bounds and its counts are not negative; ours are unbiased,
-and a histogram's counts are compared both as they are and clipped at zero, which costs
-nothing. Of 2,000 draws a ratio is known to some 3 % for one number, and its standard
-error stands beside it; beside that the same ratio from the variance of our noise and
-from the scale that the peers' formula gives, without draws.
+and variances lie within their bounds and its counts are not negative; ours are
+unbiased, and the counts of a histogram are clipped at zero where they are compared,
+which costs nothing. Of 2,000 draws a ratio is known to some 3 % for one number, and its
+standard error stands beside it; beside that the same ratio from the variance of our
+noise and from the scale that the peers' formula gives, without draws.
 
 Stores the figures with versions in ``benchmarks/results/everyday.csv``. ``--quick``
 takes the small table and few draws of our own, checks what must hold on every machine,

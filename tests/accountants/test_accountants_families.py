@@ -205,7 +205,7 @@ def test_equals_stay_with_the_usual_family():
     assert least_error([2.0, 2.0 * (1 - 1e-12), 2.5]) == 0
     assert least_error([2.0, 1.9, 1.9]) == 1
     # nothing moves: no noise of either
-    still = query(1, **{"l1": None, "l2": None}, is_integer=True)
+    still = query(1, is_integer=True)
     law = LawsScenario([(PointMass(0.0), PointMass(0.0))])
     assert GeneralWasserstein().calibrate(still, law).noise == GaussianNoise(0.0)
 
@@ -216,7 +216,7 @@ def test_what_is_measured_is_the_trace():
     assert mean_square(LaplaceNoise(1.0), None) == 2.0
 
 
-# -- certificates ------------------------------------------------------------------------
+# -- certificates ----------------------------------------------------------------------
 
 
 def test_a_certificate_says_which_family_and_why():
@@ -282,7 +282,7 @@ def test_certificates_of_both_families_compose():
         assert part.certificate.choice in total.choice
 
 
-# -- where nothing is chosen -------------------------------------------------------------
+# -- where nothing is chosen -----------------------------------------------------------
 
 
 def sampled(**options):
@@ -334,7 +334,7 @@ def test_samples_choose_nothing():
     assert made.certificate.choice == ""
 
 
-# -- other facts, and accountants that ask others ----------------------------------------
+# -- other facts, and accountants that ask others --------------------------------------
 
 
 def test_distances_of_distributions_are_taken_in_the_norm_of_each_family():
@@ -350,7 +350,7 @@ def test_distances_of_distributions_are_taken_in_the_norm_of_each_family():
 
 
 def test_a_family_that_has_no_finite_noise_is_not_missed():
-    """Gaussians of unequal covariance are infinitely far apart but for Gaussian noise."""
+    """Gaussians of unequal covariance are far apart except for Gaussian noise."""
     scenario = LawsScenario(
         [(Gaussian([0.0, 0.0], np.eye(2)), Gaussian([0.0, 0.0], 1.1 * np.eye(2)))]
     )
@@ -412,7 +412,7 @@ def test_estimators_take_it_by_default(model, family):
         assert wide.noise_.family == "gaussian"
 
 
-# -- bad input ---------------------------------------------------------------------------
+# -- bad input -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", AUTO)
