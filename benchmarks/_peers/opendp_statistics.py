@@ -52,7 +52,7 @@ if __name__ == "__main__":
     with np.load(sys.argv[1]) as stored:
         x = stored["x"]
     asked = json.loads(sys.argv[2])
-    found = parts(x, tuple(asked["bounds"]), asked["bins"])
+    found = parts(x, tuple(map(float, asked["bounds"])), asked["bins"])
     rows = [
         {
             "statistic": statistic,
