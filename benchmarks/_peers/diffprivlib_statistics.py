@@ -80,7 +80,7 @@ if __name__ == "__main__":
             def once(release=release, epsilon=epsilon):
                 return release(epsilon)
 
-            squares = measured(*place, once, exact, asked["n_draws"])
+            squares = measured(*place, once, exact, asked["n_draws"][statistic])
             row = {"statistic": statistic, "epsilon": epsilon, "squares": squares}
             rows.append(row)
     told = {

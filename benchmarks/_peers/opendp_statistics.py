@@ -57,7 +57,7 @@ if __name__ == "__main__":
         {
             "statistic": statistic,
             "epsilon": epsilon,
-            "squares": measured(*part, epsilon, asked["n_draws"]),
+            "squares": measured(*part, epsilon, asked["n_draws"][statistic]),
         }
         for statistic, part in found.items()
         for epsilon in asked["epsilons"]

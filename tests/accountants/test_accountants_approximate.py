@@ -588,7 +588,8 @@ def test_no_attacker_beats_noise_for_continuous_laws(spread, share):
     laws = [(0, spread), (1, 1.3 * spread)]
     release = QueryRelease(query=lambda X, y: X.sum(), n_records=4, dim=1)
     known = LawsScenario([tuple(Continuous(stats.norm(*law)) for law in laws)])
-    noise = Approximate(0.5, delta=0.01).calibrate(release, known).noise
+    accountant = Approximate(0.5, delta=0.01, noise="gaussian")
+    noise = accountant.calibrate(release, known).noise
 
     def advantage(scale):
         x = np.linspace(-80, 80, 160_001) * max(scale, 1)
