@@ -5,9 +5,10 @@
 The root mean square error over 20,000 draws of noise (2,000 of the 20 counts of a
 histogram), about the exact statistic of the clipped column, at pure epsilon 0.1, 1 and
 10 on both sides. Means and variances are under records that are replaced, histograms of
-20 bins under records that are added or removed, as with the peers. Two columns: normal within three standard deviations, and
-exponential within ten, whose mean lies near an end of the bounds. The noise is that of
-the default, of which the accountant chooses the family.
+20 bins under records that are added or removed, as with the peers. Two columns: normal
+within three standard deviations, and exponential within ten, whose mean lies near an
+end of the bounds. The noise is that of the default, of which the accountant chooses the
+family.
 
 Peers are measured in the same run, each by the interpreter of its own environment:
 SKPUFFER_DIFFPRIVLIB_PYTHON and SKPUFFER_OPENDP_PYTHON name them. diffprivlib's means

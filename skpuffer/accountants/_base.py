@@ -620,8 +620,12 @@ def _gain_of_least(
     """
     told = made[best].certificate
     gains = [each.certificate.gain for each in made]
-    # only noise that covers a shift is in proportion to it
-    plain = all(isinstance(each.certificate.curve, ShiftCurve) for each in made)
+    # noise is in proportion to the shift that it covers, or the ratio has been found
+    plain = all(
+        isinstance(each.certificate.curve, ShiftCurve)
+        or each.certificate.noise_gain is not None
+        for each in made
+    )
     known = [gain for gain in gains if gain is not None and math.isfinite(gain)]
     if told.gain is None or not plain or len(known) < len(made):
         return told.noise_gain
