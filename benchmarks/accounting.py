@@ -164,7 +164,9 @@ def quilt_scale(n, chain):
         sensitivity=Sensitivity(add_remove=known, replace=known),
     )
     scenario = MarkovChainScenario(*CHAINS[chain])
-    return MarkovQuilt(epsilon=1.0).calibrate(count, scenario).noise.scale
+    return (
+        MarkovQuilt(epsilon=1.0, noise="laplace").calibrate(count, scenario).noise.scale
+    )
 
 
 def prv_epsilon(scale, rate, n_steps):

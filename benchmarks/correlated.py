@@ -90,7 +90,7 @@ def speed(quick):
     for n, k in sizes:
         scenario = MarkovChainScenario(sticky(k, 0.5, rng))
         tasks[f"quilts, {n:,} records of {k} states"] = lambda n=n, k=k, s=scenario: (
-            MarkovQuilt(1.0).calibrate(mean_of(numbers(k), n), s)
+            MarkovQuilt(1.0, noise="laplace").calibrate(mean_of(numbers(k), n), s)
         )
     lengths = [(50, 2)] if quick else [(100, 2), (1000, 2), (10_000, 2), (10_000, 10)]
     for n, k in lengths:
@@ -187,9 +187,9 @@ def mechanisms(chain):
             GroupPrivacy(**PURE),
             MarkovChainScenario(chain, event_delta=0.0),
         ),
-        "quilts": (MarkovQuilt(1.0), MarkovChainScenario(chain)),
+        "quilts": (MarkovQuilt(1.0, noise="laplace"), MarkovChainScenario(chain)),
         "quilts, by the gap": (
-            MarkovQuilt(1.0, method="approximate"),
+            MarkovQuilt(1.0, method="approximate", noise="laplace"),
             MarkovChainScenario(chain),
         ),
         "wasserstein": (

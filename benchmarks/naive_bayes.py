@@ -87,7 +87,7 @@ def gaussian(name, n_splits, n_draws, peer):
         yield EXACT, math.inf, exact.score(split.X_test, split.y_test), 0.0, VERSIONS
         for epsilon in EPSILONS:
             accountants = {
-                OURS: PrivacyLoss(epsilon, DELTA),
+                OURS: PrivacyLoss(epsilon, DELTA, noise="gaussian"),
                 PURE: GroupPrivacy(epsilon, math.inf, noise="laplace"),
             }
             for model, accountant in accountants.items():
@@ -141,7 +141,9 @@ def categorical(n_draws=5):
         for seed in range(n_draws):
             budget = 1e6 if math.isinf(epsilon) else epsilon
             model = PrivateCategoricalNB(
-                accountant=PrivacyLoss(budget, DELTA), schema=schema, random_state=seed
+                accountant=PrivacyLoss(budget, DELTA, noise="gaussian"),
+                schema=schema,
+                random_state=seed,
             )
             start = time.process_time()
             model.fit(X, y)

@@ -55,7 +55,7 @@ PEER = Peer(
 _PATIENCE = 10
 VERSIONS = f"numpy {version('numpy')}, scikit-learn {version('scikit-learn')}"
 ACCOUNTANTS = {
-    OURS: lambda epsilon: PrivacyLoss(epsilon, DELTA),
+    OURS: lambda epsilon: PrivacyLoss(epsilon, DELTA, noise="gaussian"),
     PURE: lambda epsilon: GroupPrivacy(epsilon, math.inf, noise=L2LaplaceNoise()),
     LAPLACE: lambda epsilon: GroupPrivacy(epsilon, math.inf, noise="laplace"),
 }

@@ -110,9 +110,12 @@ def accountant_of(way, epsilon, dim):
         return ShapedWasserstein(**budget, floor=0.0, allow_degenerate=True)
     if way == SINKHORN:
         return SinkhornWasserstein(**budget, entropy=ENTROPY)
+    # round, and of the family that all are compared in
     if way in DIFFERENTIAL:
-        return GroupPrivacy(**budget)
-    return {GWM: GeneralWasserstein, SHAPED: ShapedWasserstein}[way](**budget)
+        return GroupPrivacy(**budget, noise="gaussian")
+    if way == GWM:
+        return GeneralWasserstein(**budget, noise="gaussian")
+    return ShapedWasserstein(**budget)
 
 
 def calibrated(way, epsilon, query, scenario, n_records=None):
@@ -362,7 +365,10 @@ def held_out_cell(name, query, split):
     halves = [values(task.part(rows), query) for rows in (first, ~first)]
     (believed, _), (true, _) = map(scenario_of, halves)
     release, budget = release_of(query), {"epsilon": 1.0, "alpha": ALPHA}
-    ways = {GWM: GeneralWasserstein(**budget), SHAPED: ShapedWasserstein(**budget)}
+    ways = {
+        GWM: GeneralWasserstein(**budget, noise="gaussian"),
+        SHAPED: ShapedWasserstein(**budget),
+    }
     # what it takes to cover the other half: by how much any move is off
     moves = [[u[0] - v[0] for u, v in combinations(points, 2)] for points in halves]
     slack = max(np.linalg.norm(u - v) for u, v in zip(*moves, strict=True))

@@ -185,7 +185,7 @@ def bayes_score(noise, points_p, masses_p, points_q, masses_q):
 
     Parameters
     ----------
-    noise : GaussianNoise or LaplaceNoise
+    noise : GaussianNoise, LaplaceNoise or DiscreteLaplaceNoise
     points_p, points_q : array-like of shape (k,) or (k, dim)
         Exact outputs.
     masses_p, masses_q : array-like of shape (k,)
@@ -194,7 +194,7 @@ def bayes_score(noise, points_p, masses_p, points_q, masses_q):
     -------
     callable of outputs of shape (n, dim)
     """
-    laplace = noise.family == "laplace"
+    laplace = noise.family in ("laplace", "discrete_laplace")
     metric, power = ("cityblock", 1) if laplace else ("sqeuclidean", 2)
 
     def log_density(outputs, points, masses):

@@ -281,3 +281,18 @@ def test_bins_take_no_more_noise_than_poisson_batches(benchmark):
     schemes.check(stored)
     with pytest.raises(AssertionError):
         schemes.check(stored.assign(saved=-1e-3))
+
+
+def test_everyday_statistics_err_no_more_than_peers(benchmark):
+    """Within what draws may err, and where the limit is passed by the formula too."""
+    everyday = benchmark("everyday")
+    stored = pd.read_csv(benchmark("_report").RESULTS / "everyday.csv")
+    key = ["statistic", "column", "n", "epsilon"]
+    sizes = (10_000, 1_000_000)
+    assert set(stored["n"]) == set(sizes)
+    assert len(stored) == 3 * len(everyday.COLUMNS) * len(sizes) * 3
+    assert not stored.duplicated(key).any()
+    assert stored["opendp"].notna().all() and stored["diffprivlib"].notna().all()
+    everyday.check(stored)
+    with pytest.raises(AssertionError):
+        everyday.check(stored.assign(ratio=2 * stored["ratio"] + 1, ratio_error=0.01))

@@ -126,10 +126,10 @@ def test_a_scaled_array_does_not_reach_a_model_whose_prior_is_in_raw_units():
 
 def test_a_value_changes_in_two_steps_under_add_remove():
     x = np.linspace(0, 1, 40)[:, None]
+    # whose Rényi costs are in proportion to the square of a move
+    accountant = GroupPrivacy(1.0, 4.0, noise="gaussian")
     added, replaced = (
-        PrivateMean(
-            RecordScenario(relation=relation), GroupPrivacy(1.0, 4.0), bounds=(0, 1)
-        )
+        PrivateMean(RecordScenario(relation=relation), accountant, bounds=(0, 1))
         .fit(x)
         .certificate_
         for relation in ("add_remove", "replace")
@@ -139,7 +139,7 @@ def test_a_value_changes_in_two_steps_under_add_remove():
     assert replaced.implies("renyi_pufferfish") and replaced.rpp_epsilon == 1.0
     # the value that is two steps away, against the same noise
     moved = Shift(1 / 40, norm=2, dim=1)
-    model = PrivateMean(RecordScenario(), GroupPrivacy(1.0, 4.0), bounds=(0, 1)).fit(x)
+    model = PrivateMean(RecordScenario(), accountant, bounds=(0, 1)).fit(x)
     assert model.noise_.renyi(4.0, moved) == pytest.approx(added.rpp_epsilon)
     assert compose([added, added]).rpp_epsilon == math.inf
 

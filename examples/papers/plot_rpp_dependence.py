@@ -102,8 +102,8 @@ lengths = [5, 10, 20, 50, 100, 200, 500]
 pure = {"epsilon": 1.0, "alpha": math.inf, "noise": "laplace"}
 accountants = {
     "Group privacy": GroupPrivacy(**pure),
-    "Quilts, by the gap": MarkovQuilt(1.0, method="approximate"),
-    "Quilts, exact": MarkovQuilt(1.0),
+    "Quilts, by the gap": MarkovQuilt(1.0, method="approximate", noise="laplace"),
+    "Quilts, exact": MarkovQuilt(1.0, noise="laplace"),
     "Wasserstein": GeneralWasserstein(**pure),
 }
 scales = {label: [] for label in accountants}

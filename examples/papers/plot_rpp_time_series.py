@@ -118,8 +118,11 @@ epsilons = [0.2, 1.0, 5.0] if small else [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
 pure = {"alpha": math.inf, "noise": "laplace"}
 mechanisms = {
     "Group privacy": (GroupPrivacy(**pure), {"event_delta": 0.0}),
-    "Markov quilts, by the gap": (MarkovQuilt(method="approximate"), {}),
-    "Markov quilts, exact": (MarkovQuilt(), {}),
+    "Markov quilts, by the gap": (
+        MarkovQuilt(method="approximate", noise="laplace"),
+        {},
+    ),
+    "Markov quilts, exact": (MarkovQuilt(noise="laplace"), {}),
     "Wasserstein": (GeneralWasserstein(**pure), {"event_delta": 1e-6}),
 }
 

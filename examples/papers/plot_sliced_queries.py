@@ -145,7 +145,7 @@ bootstrap = LawsScenario([tuple(map(Discrete, drawn))])
 profile = SliceProfile.sampled(9, 200)
 budget = {"epsilon": 1.0, "alpha": ALPHA}
 ACCOUNTANTS = {
-    "GWM": GeneralWasserstein(**budget),
+    "GWM": GeneralWasserstein(**budget, noise="gaussian"),
     "Ave": SlicedWasserstein(**budget, profile=profile),
     "Joint, exact": SlicedWasserstein(
         **budget, aggregation="joint", method="exact", profile=profile

@@ -2,23 +2,16 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from reprlib import repr as brief
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from skpuffer.exceptions import PrivacyWarning, ScenarioError, UnsupportedError
-from skpuffer.noise import (
-    DiscreteLaplaceNoise,
-    GaussianNoise,
-    GeneralizedCauchyNoise,
-    GeneralizedGaussianNoise,
-    LaplaceNoise,
-    Noise,
-)
+from skpuffer.noise import GeneralizedGaussianNoise, Noise, ShiftCurve
 from skpuffer.privacy import Certificate
 from skpuffer.releases import GradientRelease, QueryRelease, VoteRelease
 from skpuffer.releases._base import Release
@@ -26,6 +19,8 @@ from skpuffer.scenarios import Adjacency, BoundScenario, RecordBelief, Scenario
 from skpuffer.utils._checks import check_option
 from skpuffer.utils._rooms import load_room
 from skpuffer.utils._warn import warn
+
+from ._families import AUTO, FAMILIES, TRIED, least_error, mean_square, told_choice
 
 __all__ = [
     "Account",
@@ -39,18 +34,6 @@ __all__ = [
 ]
 
 Method = TypeVar("Method", bound=Callable[..., "Account"])
-
-#: Noise families by the name a user gives.
-FAMILIES: dict[str, type[Noise]] = {
-    family.family: family
-    for family in (
-        GaussianNoise,
-        LaplaceNoise,
-        GeneralizedGaussianNoise,
-        GeneralizedCauchyNoise,
-        DiscreteLaplaceNoise,
-    )
-}
 
 
 @dataclass(frozen=True)
@@ -175,6 +158,10 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
     #: costs no more than in Poisson batches. By Rényi costs it may: few are exact.
     saved_by_bins = False
 
+    #: Family that ``noise="auto"`` stands for where there is nothing to choose, and
+    #: the one that is taken among equals.
+    _usual_family: ClassVar[str] = "gaussian"
+
     #: Whether a law of how many records differ is read: by means of trade-offs.
     _by_law = False
 
@@ -273,6 +260,8 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         # By plain code and at every call: whatever scikit-learn's switches for
         # validation say, no noise is set from a budget that is none.
         noise = self._checked_noise()
+        if self._chooses(release):
+            return self._of_least_error(release, bind(scenario, release), random_state)
         if type(release) is VoteRelease:
             release = self._votes_as_read(release)
         bound = bind(scenario, release)
@@ -305,7 +294,12 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         if type(release) is VoteRelease:
             release = self._votes_as_read(release)
         check_values(noise, release, self._takes_joint_noise)
-        return self._certified(noise, release, bind(scenario, release))
+        bound = bind(scenario, release)
+        if not (self._chooses(release) and noise.family in TRIED):
+            return self._certified(noise, release, bound)
+        # as the one who calibrated it
+        named = self._named(noise.family)._certified(noise, release, bound)
+        return replace(named, accountant=name_of(self))
 
     def _certified(
         self, noise: Noise, release: Any, bound: BoundScenario
@@ -360,6 +354,81 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         if VoteRelease in self.reads or release.query is None:
             return release
         return release.stacked()
+
+    # -- the choice of a family ------------------------------------------------------
+
+    @property
+    def _is_auto(self) -> bool:
+        """Whether the family of the noise is to be chosen."""
+        return isinstance(self.noise, str) and self.noise == AUTO
+
+    def _chooses(self, release: Any) -> bool:
+        """Whether the family is chosen for a release: one vector that is a query."""
+        # Steps and stages are laid out for one norm before they are accounted for, and
+        # the error of votes is not that of their counts.
+        return self._is_auto and type(release) is QueryRelease
+
+    def _named(self, family: str) -> Self:
+        """This accountant with noise of a family by name."""
+        named: Self = clone(self).set_params(noise=family)
+        return named
+
+    def _tried(self) -> list[str]:
+        """Families that keep promises of this kind, the usual one first."""
+        rest = [family for family in TRIED if family != self._usual_family]
+        found = []
+        for family in (self._usual_family, *rest):
+            try:
+                self._check_parameters(FAMILIES[family](1.0))
+            except ValueError:
+                continue
+            found.append(family)
+        # with none of them, what is wrong with the parameters is said of the usual one
+        return found or [self._usual_family]
+
+    def _of_least_error(
+        self, release: QueryRelease, bound: BoundScenario, rng: Any
+    ) -> Calibration:
+        """Calibrate each family, and take the noise of the least expected error.
+
+        By the mean square, summed over coordinates. Nothing but public facts enters:
+        where the prior is the private rows, or what is known of it comes from a sample,
+        the usual family stays.
+        """
+        found: dict[str, Calibration] = {}
+        errors: list[ValueError] = []
+        for family in self._tried():
+            if FAMILIES[family].integer and not release.is_integer:
+                continue
+            try:
+                made = self._named(family)._calibrated(release, bound, rng)
+            except ValueError as error:
+                errors.append(error)
+                if bound.scenario.needs_empirical:
+                    break
+                continue
+            told = made.certificate
+            # Whether it is the least is read off the sample, and that the sample does
+            # not err would have to hold for each of them.
+            known = told.certified and told.confidence == 1
+            if not known or bound.scenario.needs_empirical:
+                return replace(
+                    made, certificate=replace(told, accountant=name_of(self))
+                )
+            found[family] = made
+        if not found:
+            raise errors[0]
+        calibrations = list(found.values())
+        sizes = [mean_square(made.noise, release.dim) for made in calibrations]
+        best = least_error(sizes)
+        made = calibrations[best]
+        certificate = replace(
+            made.certificate,
+            accountant=name_of(self),
+            choice=told_choice(list(found), sizes, best),
+            noise_gain=_gain_of_least(calibrations, sizes, best),
+        )
+        return replace(made, certificate=certificate)
 
     def _account(self, release: Any, bound: BoundScenario, norm: float) -> Account:
         """Account of a release, by its kind and the fact to work from."""
@@ -525,8 +594,8 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
                     f"replaces. Got {noise!r}."
                 )
             return noise.with_scale(1.0)
-        check_option(tuple(FAMILIES), noise=noise)
-        family = FAMILIES[noise]
+        check_option((AUTO, *FAMILIES), noise=noise)
+        family = FAMILIES[self._tried()[0] if self._is_auto else noise]
         # beta would be ignored without a word
         if family is not GeneralizedGaussianNoise:
             if beta is not None:
@@ -547,12 +616,40 @@ class Accountant(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn is un
         """Fields of a certificate that name release, accountant and scenario."""
         return {
             "release": " + ".join(release.name for release in releases),
-            "accountant": " ".join(repr(self).split()),
+            "accountant": name_of(self),
             "scenario": bound.describe(),
             "table": getattr(bound.scenario, "table", None),
             "n_records": bound.context.n_records,
             "columns": bound.context.feature_names,
         }
+
+
+def name_of(accountant: Accountant) -> str:
+    """Return the text of an accountant in one line."""
+    return " ".join(repr(accountant).split())
+
+
+def _gain_of_least(
+    made: Sequence[Calibration], sizes: Sequence[float], best: int
+) -> float | None:
+    """Gain over differential privacy, if that had the choice of a family too.
+
+    None where the ratio of the sensitivities, in the norm of the family taken, says it.
+    """
+    told = made[best].certificate
+    gains = [each.certificate.gain for each in made]
+    # noise is in proportion to the shift that it covers, or the ratio has been found
+    plain = all(
+        isinstance(each.certificate.curve, ShiftCurve)
+        or each.certificate.noise_gain is not None
+        for each in made
+    )
+    known = [gain for gain in gains if gain is not None and math.isfinite(gain)]
+    if told.gain is None or not plain or len(known) < len(made):
+        return told.noise_gain
+    least = min(size * gain**2 for size, gain in zip(sizes, known, strict=True))
+    gain = math.sqrt(least / sizes[best])
+    return gain if gain < told.gain * (1 - 1e-9) else told.noise_gain
 
 
 def unread_fields(reads: dict[type, frozenset[str]], release: Release) -> str | None:

@@ -123,8 +123,7 @@ def _for_records(release: AnyRelease, alpha: float | None) -> list[Accountant]:
     """Accountants that differential privacy needs no other than, without repeats."""
     if not isinstance(release, QueryRelease):
         return [PrivacyLoss() if alpha is None else RenyiDP(), IterationAmplification()]
-    noises = ["laplace"] if alpha == math.inf else ["gaussian", "laplace"]
-    return [GroupPrivacy(noise=noise) for noise in noises]
+    return [GroupPrivacy()]
 
 
 def _root_mean_square(found: Calibration, release: AnyRelease) -> float:

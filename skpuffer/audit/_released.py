@@ -102,7 +102,8 @@ def gaussian_noise(noise: Noise | Calibration) -> GaussianNoise:
     if not isinstance(found, GaussianNoise):
         raise UnsupportedError(
             f"The parameter 'noise' is {found.family} noise, and this is for Gaussian "
-            "noise. Draw outputs in two worlds, and use distinguishing_attack."
+            "noise. Name it (noise='gaussian' of the accountant), or draw outputs in "
+            "two worlds and use distinguishing_attack."
         )
     return found
 

@@ -121,7 +121,8 @@ class Certificate:
     scenario, accountant, release : str
         What was protected, who accounted, what left.
     choice : str
-        Whom an accountant that asks others took, and how the others compared.
+        Which family of noise was taken, or whom an accountant that asks others took,
+        and how the others compared.
     n_releases : int
         How many releases are composed in it.
 
@@ -136,7 +137,7 @@ class Certificate:
     ...     dim=1,
     ...     sensitivity=Sensitivity(add_remove={2: 0.01}),
     ... )
-    >>> accountant = GroupPrivacy(epsilon=1.0, alpha=4)
+    >>> accountant = GroupPrivacy(epsilon=1.0, alpha=4, noise="gaussian")
     >>> certificate = accountant.calibrate(release, RecordScenario()).certificate
     >>> certificate.notion, certificate.epsilon, certificate.alpha
     (<Notion 'renyi_dp'>, 1.0, 4.0)

@@ -99,7 +99,7 @@ def compose(
     ...     dim=1,
     ...     sensitivity=Sensitivity(add_remove={2: 0.01}),
     ... )
-    >>> accountant = GroupPrivacy(epsilon=1.0, delta=1e-5)
+    >>> accountant = GroupPrivacy(epsilon=1.0, delta=1e-5, noise="gaussian")
     >>> once = accountant.calibrate(release, RecordScenario()).certificate
     >>> both = compose([once, once])
     >>> round(both.epsilon, 3), both.delta

@@ -114,7 +114,7 @@ class GroupScenario(Scenario):
     >>> private = pd.DataFrame({"age": [33, 41, 35, 38, 29]})  # of one sex
     >>> mean = PrivateMean(
     ...     GroupScenario("sex", prior=public, prior_as="law"),
-    ...     GeneralWasserstein(epsilon=1.0, alpha=4.0, delta=None),
+    ...     GeneralWasserstein(epsilon=1.0, alpha=4.0, noise="gaussian"),
     ...     bounds=(0, 100),
     ... ).fit(private)
     >>> mean.noise_.std(1).round(2)  # of a distance of 15 years, times sqrt(2)

@@ -182,8 +182,8 @@ class PrivateMean(BoundedColumnsMixin, PrivateEstimatorMixin):
     >>> summary = PrivateMean(bounds=(0, 10)).fit(X)
     >>> summary.mean_.shape
     (2,)
-    >>> round(summary.certificate_.sensitivity, 6)  # in half-ranges
-    0.000141
+    >>> round(summary.certificate_.sensitivity, 6)  # in l1, in half-ranges
+    0.0002
     """
 
     _parameter_constraints: dict[str, Any] = {

@@ -387,7 +387,9 @@ def check_fresh_noise_every_time(estimator: BaseEstimator) -> None:
         np.random.seed(0)  # noqa: NPY002  (that it has no effect is what is checked)
         fresh = _fit(_recording(_set(estimator, random_state=None)))
         values.append(fresh.published)
-    assert not np.any(values[0] == values[1])
+    same = values[0] == values[1]
+    # noise on the integers is now and then the same in one coordinate, not in all
+    assert not (np.all(same) if fresh.noise_.integer else np.any(same))
 
 
 def check_seed_warns(estimator: BaseEstimator) -> None:

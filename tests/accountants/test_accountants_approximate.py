@@ -328,7 +328,7 @@ def test_a_delta_all_left_out_makes_a_pure_promise_given_the_event():
     assert found.noise.scale == pytest.approx(2.0)
     assert (found.certificate.epsilon, found.certificate.delta) == (1.0, 0.01)
     with pytest.raises(ValueError, match="'event_delta' takes all"):
-        Approximate(1.0, **options).check()
+        Approximate(1.0, noise="gaussian", **options).check()
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ def test_a_delta_all_left_out_makes_a_pure_promise_given_the_event():
         ({"event_delta": 0.2, "delta": 0.1}, "'event_delta'.*'delta'"),
         ({"bound": "one_sided"}, "'bound'"),
         ({"bound": "paper", "delta": 0.1}, "bound='paper'"),
-        ({"alpha": math.inf}, "'alpha' is infinite"),
+        ({"alpha": math.inf, "noise": "gaussian"}, "'alpha' is infinite"),
         ({"epsilon": -1}, "'epsilon'"),
         ({"alpha": 1.0}, "'alpha'"),
         ({"delta": 0.1, "alpha": 2}, "'alpha' and 'delta'"),
@@ -375,14 +375,16 @@ def test_gaussian_laws_of_unequal_variance():
     with pytest.raises(InfiniteDistanceError, match="approximate"):
         GeneralWasserstein().calibrate(output(), laws)
     for options in ({"alpha": 4, "event_delta": 1e-3}, {"delta": 1e-2}):
-        found = Approximate(0.5, **options).calibrate(output(), laws)
+        accountant = Approximate(0.5, noise="gaussian", **options)
+        found = accountant.calibrate(output(), laws)
         assert math.isfinite(found.noise.scale) and found.certificate.event_delta > 0
     # no mass at all is not an option among the shares of a delta
     assert found.certificate.event_delta < 1e-2
     plane = LawsScenario(
         [(Gaussian([0, 0], np.eye(2)), Gaussian([1, 0], np.diag([1.0, 2.0])))]
     )
-    found = Approximate(0.5, alpha=4, event_delta=1e-3).calibrate(output(2), plane)
+    accountant = Approximate(0.5, alpha=4, event_delta=1e-3, noise="gaussian")
+    found = accountant.calibrate(output(2), plane)
     assert 1.0 < found.certificate.sensitivity < 4.0
     mixed = LawsScenario([(Gaussian(0.0, 1.0), PointMass(0.0))])
     with pytest.raises(InfiniteDistanceError):
@@ -586,7 +588,8 @@ def test_no_attacker_beats_noise_for_continuous_laws(spread, share):
     laws = [(0, spread), (1, 1.3 * spread)]
     release = QueryRelease(query=lambda X, y: X.sum(), n_records=4, dim=1)
     known = LawsScenario([tuple(Continuous(stats.norm(*law)) for law in laws)])
-    noise = Approximate(0.5, delta=0.01).calibrate(release, known).noise
+    accountant = Approximate(0.5, delta=0.01, noise="gaussian")
+    noise = accountant.calibrate(release, known).noise
 
     def advantage(scale):
         x = np.linspace(-80, 80, 160_001) * max(scale, 1)

@@ -58,7 +58,10 @@ def validation(request):
         ({"alpha": 0.5}, "'alpha'"),
         ({"alpha": math.nan}, "'alpha'"),
         ({"alpha": 2.0, "delta": 1e-5}, "'alpha' and 'delta'"),
-        ({"alpha": math.inf}, "'alpha'.*noise='laplace'.*'delta'"),
+        (
+            {"alpha": math.inf, "noise": "gaussian"},
+            "'alpha'.*noise='laplace'.*'delta'",
+        ),
         ({"delta": 0}, "'delta'"),
         ({"delta": 1.0}, "'delta'"),
         ({"delta": -0.1}, "'delta'"),

@@ -235,7 +235,11 @@ def test_tables_are_simulated_once_for_all_norms():
         ({"candidates": [PrivacyLoss]}, TypeError, "'candidates'"),
         ({"candidates": [Best()]}, TypeError, "other than Best"),
         ({"candidates": [GroupPrivacy(noise="no")]}, ValueError, "'noise'"),
-        ({"alpha": math.inf, "candidates": [GroupPrivacy()]}, ValueError, "'laplace'"),
+        (
+            {"alpha": math.inf, "candidates": [GroupPrivacy(noise="gaussian")]},
+            ValueError,
+            "'laplace'",
+        ),
     ],
 )
 def test_bad_parameters(params, error, words):

@@ -58,7 +58,9 @@ def calibrated(laws, epsilon=1.0, alpha=4.0):
     """Noise for each two of these distributions of an output, and its certificate."""
     pairs = [(u, v) for i, u in enumerate(laws) for v in laws[:i]]
     release = QueryRelease(query=lambda X, y: X, n_records=9, dim=laws[0].dim)
-    return GeneralWasserstein(epsilon, alpha).calibrate(release, LawsScenario(pairs))
+    return GeneralWasserstein(epsilon, alpha, noise="gaussian").calibrate(
+        release, LawsScenario(pairs)
+    )
 
 
 # -- two points: closed form -----------------------------------------------------------

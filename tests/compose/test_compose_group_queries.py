@@ -22,7 +22,7 @@ pytestmark = [
     for kind in ("EstimatedGuaranteeWarning", "NoGainWarning", "SeededNoiseWarning")
 ]
 BOTH = ["coef_", "intercept_"]
-WASSERSTEIN = GeneralWasserstein(1.0, 4.0)
+WASSERSTEIN = GeneralWasserstein(1.0, 4.0, noise="gaussian")
 FEATURES = [
     "age", "trestbps", "chol", "thalach", "oldpeak", "cp", "exang", "slope", "fbs",
 ]  # fmt: skip

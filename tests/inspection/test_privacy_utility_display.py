@@ -49,7 +49,7 @@ def data():
 
 
 def model(**params):
-    accountant = GroupPrivacy(epsilon=1.0, alpha=4)
+    accountant = GroupPrivacy(epsilon=1.0, alpha=4, noise="gaussian")
     return PrivateLogisticRegression(accountant=accountant, data_norm=4.0, **params)
 
 

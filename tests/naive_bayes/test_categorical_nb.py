@@ -35,6 +35,9 @@ SCHEMA = Schema(
     target="answer",
 )
 
+#: Whose sensitivities are in l2.
+GAUSSIAN = PrivacyLoss(1.0, 1e-5, noise="gaussian")
+
 
 def table(n=500, seed=0):
     rng = np.random.default_rng(seed)
@@ -73,10 +76,10 @@ def test_without_noise_it_is_scikit_learns():
 
 def test_the_release_is_of_the_stated_sensitivity():
     X, y = table()
-    found = model(accountant=None, scenario=RecordScenario(relation="replace"))
+    found = model(accountant=GAUSSIAN, scenario=RecordScenario(relation="replace"))
     assert found.fit(X, y).certificate_.sensitivity == pytest.approx(math.sqrt(6))
     # three people of a household at once
-    whole = model(accountant=PrivacyLoss(1.0, 1e-5), scenario=RecordScenario(k=3))
+    whole = model(accountant=GAUSSIAN, scenario=RecordScenario(k=3))
     assert whole.fit(X, y).certificate_.sensitivity == pytest.approx(3 * math.sqrt(3))
 
 
@@ -250,7 +253,7 @@ def test_columns_that_the_secret_does_not_move_cost_nothing():
         domain=(-1, 1),
     )
     found = PrivateCategoricalNB(
-        scenario, PrivacyLoss(1.0, 1e-5), n_bins=8, bounds=(-4, 4), classes=[0, 1]
+        scenario, GAUSSIAN, n_bins=8, bounds=(-4, 4), classes=[0, 1]
     ).fit(frame, rng.integers(0, 2, 200))
     # sqrt(2 * moving columns), of sqrt(2 * 3)
     assert found.certificate_.sensitivity == pytest.approx(2.0)
@@ -263,9 +266,9 @@ def test_a_table_for_a_prior_is_read_through_the_same_cells():
     scenario = AttributeScenario(
         "race", level="record", prior=prior, prior_as="law", target="y"
     )
-    found = PrivateCategoricalNB(
-        scenario, PrivacyLoss(1.0, 1e-5), schema=BOOK, classes=[0, 1]
-    ).fit(frame, pd.Series(y, name="y"))
+    found = PrivateCategoricalNB(scenario, GAUSSIAN, schema=BOOK, classes=[0, 1]).fit(
+        frame, pd.Series(y, name="y")
+    )
     # one coupling moves no record further than sqrt(2 * 3)
     assert found.certificate_.sensitivity <= math.sqrt(6) * (1 + 1e-9)
 
@@ -280,7 +283,7 @@ def test_columns_that_are_still_one_by_one_only_are_no_still_columns():
     frame = rows[["a", "b"]].sample(80, replace=True, random_state=0)
     found = PrivateCategoricalNB(
         scenario,
-        PrivacyLoss(1.0, 1e-5),
+        GAUSSIAN,
         schema=Schema({"a": [0, 1], "b": [0, 1]}),
         classes=[0, 1],
     ).fit(frame, pd.Series(np.tile([0, 1], 40), name="y", index=frame.index))

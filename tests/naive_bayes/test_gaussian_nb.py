@@ -189,9 +189,10 @@ def test_a_secret_that_moves_little_costs_little():
         secret="a",
         domain=(-1, 1),
     )
-    found = PrivateGaussianNB(
-        scenario, PrivacyLoss(1.0, 1e-5), bounds=(-4, 4), classes=[0, 1]
-    ).fit(frame, y)
+    accountant = PrivacyLoss(1.0, 1e-5, noise="gaussian")
+    found = PrivateGaussianNB(scenario, accountant, bounds=(-4, 4), classes=[0, 1]).fit(
+        frame, y
+    )
     # a moves by 2 and b by 0.2, c not at all; of u = x / 4 and u**2 by d and d (2 - d)
     said = math.hypot(*(d * math.hypot(1, 2 - d) for d in (0.5, 0.05)))
     assert found.certificate_.sensitivity == pytest.approx(said, rel=1e-6)

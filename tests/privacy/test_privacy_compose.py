@@ -67,7 +67,8 @@ def scenario(prior, **options):
 
 
 def group(release, scenario, **options):
-    options = {"epsilon": 1.0, "alpha": 2.0} | options
+    # of one number, mu, by which sums are known
+    options = {"epsilon": 1.0, "alpha": 2.0, "noise": "gaussian"} | options
     return GroupPrivacy(**options).calibrate(release, scenario).certificate
 
 

@@ -144,7 +144,7 @@ def test_the_same_as_one_vector():
         RecordScenario(relation="replace"),
         BlocksScenario(RecordScenario(k=3, relation="replace"), sizes=3),
     ):
-        accountant = PrivacyLoss(0.7)
+        accountant = PrivacyLoss(0.7, noise="gaussian")
         one = accountant.calibrate(whole, scenario)
         other = accountant.calibrate(query, scenario)
         assert whole.deviation(0, one.noise) == pytest.approx(other.noise.scale)

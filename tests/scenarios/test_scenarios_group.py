@@ -231,9 +231,8 @@ def test_accountants_of_output_distributions_answer(accountant, n_worlds):
 def test_the_best_guess_of_the_group_is_as_good_as_allowed():
     """Of two points, all that an attacker sees is the noise: exactly at the budget."""
     epsilon, alpha, n = 1.0, 4.0, 40_000
-    found = GeneralWasserstein(epsilon=epsilon, alpha=alpha, delta=None).calibrate(
-        mean_release(), scenario(pairs=[("a", "b")])
-    )
+    accountant = GeneralWasserstein(epsilon, alpha, noise="gaussian")
+    found = accountant.calibrate(mean_release(), scenario(pairs=[("a", "b")]))
     a, b = (one.points.item() for one in fact().distributions[0][:2])
     allowed = stats.norm.cdf(math.sqrt(epsilon / (2 * alpha)))
     rng = np.random.default_rng(0)
@@ -252,9 +251,8 @@ def test_the_best_guess_of_the_group_is_as_good_as_allowed():
 def test_the_divergence_of_the_worlds_is_within_the_budget():
     epsilon, alpha = 1.0, 4.0
     chosen = scenario(n_worlds=10, pairs=[("a", "b")])
-    found = GeneralWasserstein(epsilon=epsilon, alpha=alpha, delta=None).calibrate(
-        mean_release(), chosen
-    )
+    accountant = GeneralWasserstein(epsilon, alpha, noise="gaussian")
+    found = accountant.calibrate(mean_release(), chosen)
     laws = fact(n_worlds=10).distributions[0]
     rng = np.random.default_rng(0)
     n = 40_000

@@ -231,7 +231,8 @@ def test_shares_of_the_data_set_level():
 def test_laws_given_outright_need_no_bounds():
     X = rows(d=1)
     scenario = LawsScenario([(Discrete([0.0, 1.0]), Discrete([0.5, 3.0]))])
-    mean = PrivateMean(scenario, GeneralWasserstein(epsilon=2.0, alpha=3.0)).fit(X)
+    accountant = GeneralWasserstein(epsilon=2.0, alpha=3.0, noise="gaussian")
+    mean = PrivateMean(scenario, accountant).fit(X)
     assert mean.certificate_.sensitivity == 2.0
     np.testing.assert_allclose(mean.noise_.std(1), 2 * math.sqrt(3 / (2 * 2.0)))
 

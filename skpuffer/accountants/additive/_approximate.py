@@ -67,7 +67,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
     alpha : float, default=None
         Rényi order, greater than 1; 2 if neither it nor `delta` is given. At infinity
         the promise is an (epsilon, `event_delta`) one; it takes noise with a finite
-        pure cost, such as ``noise='laplace'``.
+        pure cost, such as Laplace noise.
     delta : float, default=None
         If given, the promise is an (epsilon, delta) one: the mass left out and the
         noise's own trade-off share it. Not together with `alpha`.
@@ -76,10 +76,13 @@ class ApproximateWasserstein(_AdditiveAccountant):
         longest move by a thousandth at least. None takes 1e-5 for a Rényi
         promise and for a `delta` the share of it, none and all included, that needs
         the least noise.
-    noise : {'gaussian', 'laplace', 'generalized_gaussian', 'generalized_cauchy', \
-'discrete_laplace'} or Noise, default='gaussian'
-        Family of the noise, or a noise whose scale calibration replaces. Discrete
-        Laplace noise is for releases of integers.
+    noise : {'auto', 'gaussian', 'laplace', 'generalized_gaussian', \
+'generalized_cauchy', 'discrete_laplace'} or Noise, default='auto'
+        Family of the noise, or a noise whose scale calibration replaces. 'auto' takes,
+        of Gaussian, Laplace and (of integers) discrete Laplace noise, the one of least
+        mean square error over all coordinates, by public facts alone; the certificate's
+        `choice` says which. Where the prior is only sampled, it is Gaussian noise.
+        Discrete Laplace noise is for releases of integers.
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
     bound : {'two_sided', 'paper'}, default='two_sided'
@@ -142,7 +145,7 @@ class ApproximateWasserstein(_AdditiveAccountant):
         *,
         delta: float | None = None,
         event_delta: float | None = None,
-        noise: str | Noise = "gaussian",
+        noise: str | Noise = "auto",
         beta: float | None = None,
         bound: str = "two_sided",
     ) -> None:

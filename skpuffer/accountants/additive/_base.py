@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from dataclasses import replace as replace_fields
-from functools import partial, singledispatch
+from functools import lru_cache, partial, singledispatch
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,6 +16,7 @@ from skpuffer.accountants._base import (
     accounts_for,
     check_pure,
 )
+from skpuffer.accountants._families import FAMILIES
 from skpuffer.accountants._target import DEFAULT_ORDER, check_order_or_delta
 from skpuffer.distributions._distributions import largest_distance
 from skpuffer.exceptions import InfiniteDistanceError, UnsupportedError
@@ -405,6 +406,20 @@ def delta_left(delta: float, event: float, remedy: str = "") -> float:
     return float(delta) - event
 
 
+def _least_scale(
+    noise: Noise, alpha: float | None, epsilon: float, delta: float | None, shift: Shift
+) -> float | Floats:
+    """Scale of the least noise that covers a shift, at an order or with a delta."""
+    if delta is None:
+        assert alpha is not None  # the order, where there is no delta
+        return noise.scale_for(alpha, epsilon, shift)
+    return noise.scale_for_delta(epsilon, delta, shift)
+
+
+# by value: model selection, and the choice of a family, ask again and again
+_remembered_scale = lru_cache(maxsize=1024)(_least_scale)
+
+
 class _AdditiveAccountant(Accountant):
     """Base additive accountant: noise that covers the sensitivity of the output.
 
@@ -418,7 +433,7 @@ class _AdditiveAccountant(Accountant):
         alpha: float | None = None,
         *,
         delta: float | None = None,
-        noise: str | Noise = "gaussian",
+        noise: str | Noise = "auto",
         beta: float | None = None,
     ) -> None:
         self.epsilon = epsilon
@@ -510,10 +525,12 @@ class _AdditiveAccountant(Accountant):
         scale: float | Floats
         if sensitivity.radius == 0:
             scale = 0.0
-        elif delta is None:
-            scale = noise.scale_for(self._order, self.epsilon, shift)
         else:
-            scale = noise.scale_for_delta(self.epsilon, delta, shift)
+            # what is only estimated may have been read off private rows: not kept
+            plain = sensitivity.certified and type(noise) in FAMILIES.values()
+            search = _remembered_scale if plain else _least_scale
+            order = self._order if delta is None else None
+            scale = search(noise, order, float(self.epsilon), delta, shift)
         noise = noise.with_scale(scale)
         # read off the noise as it is, not off the target: they cannot differ unnoticed
         certificate = self._certificate(noise, sensitivity, release, bound)

@@ -59,10 +59,13 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
     delta : float, default=None
         If given, the promise is an (epsilon, delta) one, calibrated through the mean of
         the noise's own trade-off over the moves. Not together with `alpha`.
-    noise : {'gaussian', 'laplace', 'generalized_gaussian', 'generalized_cauchy', \
-'discrete_laplace'} or Noise, default='laplace'
-        Family of the noise, or a noise whose scale calibration replaces. Discrete
-        Laplace noise is for releases of integers.
+    noise : {'auto', 'gaussian', 'laplace', 'generalized_gaussian', \
+'generalized_cauchy', 'discrete_laplace'} or Noise, default='auto'
+        Family of the noise, or a noise whose scale calibration replaces. 'auto' takes,
+        of Gaussian, Laplace and (of integers) discrete Laplace noise, the one of least
+        mean square error over all coordinates, by public facts alone; the certificate's
+        `choice` says which. Where the prior is only sampled, it is Laplace noise.
+        Discrete Laplace noise is for releases of integers.
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
     q : float, default=1
@@ -117,13 +120,15 @@ class DistributionAwareWasserstein(_AdditiveAccountant):
     )
     _source = "distribution-aware Wasserstein mechanism (Pierquin et al. 2024, Thm 4.5)"
 
+    _usual_family = "laplace"
+
     def __init__(
         self,
         epsilon: float = 1.0,
         alpha: float | None = None,
         *,
         delta: float | None = None,
-        noise: str | Noise = "laplace",
+        noise: str | Noise = "auto",
         beta: float | None = None,
         q: float = 1,
     ) -> None:

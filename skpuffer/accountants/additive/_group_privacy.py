@@ -27,17 +27,20 @@ class GroupPrivacy(_AdditiveAccountant):
         Budget in nats.
     alpha : float, default=None
         Rényi order, greater than 1; 2 if neither it nor `delta` is given. Infinity asks
-        for a pure promise, which takes ``noise='laplace'`` (choices by scores, such as
+        for a pure promise, which Gaussian noise cannot keep (choices by scores, such as
         quantiles, have noise of their own all the same, and a pure promise alone).
     delta : float, default=None
         If given, the promise is an (epsilon, delta) one, calibrated exactly through the
         noise's own trade-off. Not together with `alpha`.
-    noise : {'gaussian', 'laplace', 'generalized_gaussian', 'generalized_cauchy', \
-'discrete_laplace'} or Noise, default='gaussian'
-        Family of the noise, or a noise whose scale calibration replaces. Gaussian and
-        generalised Cauchy noise measure shifts in l2, Laplace and discrete Laplace
-        noise in l1, and generalised Gaussian noise in the norm of order min(beta, 2).
-        Discrete Laplace noise is for releases of integers.
+    noise : {'auto', 'gaussian', 'laplace', 'generalized_gaussian', \
+'generalized_cauchy', 'discrete_laplace'} or Noise, default='auto'
+        Family of the noise, or a noise whose scale calibration replaces. 'auto' takes,
+        of Gaussian, Laplace and (of integers) discrete Laplace noise, the one of least
+        mean square error over all coordinates, by public facts alone; the certificate's
+        `choice` says which. For sums in turn it is Gaussian noise (Laplace noise for a
+        pure promise). Gaussian and generalised Cauchy noise measure shifts in l2,
+        Laplace and discrete Laplace noise in l1, and generalised Gaussian noise in the
+        norm of order min(beta, 2). Discrete Laplace noise is for releases of integers.
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
 

@@ -45,10 +45,11 @@ class Kantorovich(_AdditiveAccountant):
     delta : float, default=None
         If given, the plan's longest moves, up to this mass for each pair of secrets,
         are left out, and the promise is an (epsilon, delta) one.
-    noise : {'laplace', 'generalized_gaussian', 'generalized_cauchy', \
-'discrete_laplace'} or Noise, default='laplace'
+    noise : {'auto', 'laplace', 'generalized_gaussian', 'generalized_cauchy', \
+'discrete_laplace'} or Noise, default='auto'
         Family of the noise, or a noise whose scale calibration replaces; with a finite
-        pure cost. Discrete Laplace noise is for releases of integers.
+        pure cost. 'auto' is Laplace noise, or discrete Laplace noise for releases of
+        integers, which it is for.
     beta : float, default=None
         Shape of generalised Gaussian noise; 1 is the only one with a pure cost.
 
@@ -85,12 +86,14 @@ class Kantorovich(_AdditiveAccountant):
     #: A pure promise: there is no order to choose.
     alpha: float = math.inf
 
+    _usual_family = "laplace"
+
     def __init__(
         self,
         epsilon: float = 1.0,
         *,
         delta: float | None = None,
-        noise: str | Noise = "laplace",
+        noise: str | Noise = "auto",
         beta: float | None = None,
     ) -> None:
         self.epsilon = epsilon

@@ -32,15 +32,18 @@ class SinkhornWasserstein(_AdditiveAccountant):
         Budget in nats.
     alpha : float, default=None
         Rényi order, greater than 1; 2 if neither it nor `delta` is given. Infinity asks
-        for a pure promise, which takes ``noise='laplace'``.
+        for a pure promise, which Gaussian noise cannot keep.
     entropy : float, default=0.1
         Price of a nat, above zero, in the units of the release. The smaller, the nearer
         to W_inf.
     delta : float, default=None
         If given, the promise is an (epsilon, delta) one. Not together with `alpha`.
-    noise : {'gaussian', 'laplace', 'generalized_gaussian', 'generalized_cauchy', \
-'discrete_laplace'} or Noise, default='gaussian'
-        Family of the noise, or a noise whose scale calibration replaces.
+    noise : {'auto', 'gaussian', 'laplace', 'generalized_gaussian', \
+'generalized_cauchy', 'discrete_laplace'} or Noise, default='auto'
+        Family of the noise, or a noise whose scale calibration replaces. 'auto' takes,
+        of Gaussian, Laplace and (of integers) discrete Laplace noise, the one of least
+        mean square error over all coordinates, by public facts alone; the certificate's
+        `choice` says which. Where the prior is only sampled, it is Gaussian noise.
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
 
@@ -90,7 +93,7 @@ class SinkhornWasserstein(_AdditiveAccountant):
         *,
         entropy: float = 0.1,
         delta: float | None = None,
-        noise: str | Noise = "gaussian",
+        noise: str | Noise = "auto",
         beta: float | None = None,
     ) -> None:
         super().__init__(epsilon, alpha, delta=delta, noise=noise, beta=beta)

@@ -25,16 +25,19 @@ class GeneralWasserstein(_AdditiveAccountant):
         Budget in nats.
     alpha : float, default=None
         Rényi order, greater than 1; 2 if neither it nor `delta` is given. Infinity asks
-        for a pure promise, which takes ``noise='laplace'``.
+        for a pure promise, which Gaussian noise cannot keep.
     delta : float, default=None
         If given, the promise is an (epsilon, delta) one, calibrated exactly through the
         noise's own trade-off. Not together with `alpha`.
-    noise : {'gaussian', 'laplace', 'generalized_gaussian', 'generalized_cauchy', \
-'discrete_laplace'} or Noise, default='gaussian'
-        Family of the noise, or a noise whose scale calibration replaces. Gaussian and
-        generalised Cauchy noise measure shifts in l2, Laplace and discrete Laplace
-        noise in l1, and generalised Gaussian noise in the norm of order min(beta, 2).
-        Discrete Laplace noise is for releases of integers.
+    noise : {'auto', 'gaussian', 'laplace', 'generalized_gaussian', \
+'generalized_cauchy', 'discrete_laplace'} or Noise, default='auto'
+        Family of the noise, or a noise whose scale calibration replaces. 'auto' takes,
+        of Gaussian, Laplace and (of integers) discrete Laplace noise, the one of least
+        mean square error over all coordinates, by public facts alone; the certificate's
+        `choice` says which. Where the prior is only sampled, it is Gaussian noise.
+        Gaussian and generalised Cauchy noise measure shifts in l2, Laplace and discrete
+        Laplace noise in l1, and generalised Gaussian noise in the norm of order
+        min(beta, 2). Discrete Laplace noise is for releases of integers.
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
 
@@ -57,7 +60,7 @@ class GeneralWasserstein(_AdditiveAccountant):
     >>> healthy = Discrete([0, 1, 2, 3], [0.2, 0.225, 0.5, 0.075])
     >>> infected = Discrete([1, 2, 3, 4], [0.075, 0.5, 0.225, 0.2])
     >>> release = QueryRelease(query=lambda X, y: X.sum(), n_records=4, dim=1)
-    >>> accountant = GeneralWasserstein(epsilon=0.5, alpha=8)
+    >>> accountant = GeneralWasserstein(epsilon=0.5, alpha=8, noise="gaussian")
     >>> calibration = accountant.calibrate(release, LawsScenario([(healthy, infected)]))
     >>> calibration.certificate.sensitivity
     2.0

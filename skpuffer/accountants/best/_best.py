@@ -12,7 +12,9 @@ from skpuffer.accountants._base import (
     Accountant,
     Calibration,
     bind,
+    name_of,
 )
+from skpuffer.accountants._families import TRIED, mean_square, ratio
 from skpuffer.accountants._target import DEFAULT_ORDER, check_order_or_delta
 from skpuffer.accountants.composition import PrivacyLoss
 from skpuffer.exceptions import UnsupportedError
@@ -25,8 +27,8 @@ from skpuffer.utils._checks import (
     check_positive,
 )
 
-from ._candidates import all_candidates, is_valid, name_of, usual_alpha
-from ._choice import least_of, mean_square, ratio, spent_by
+from ._candidates import all_candidates, is_valid, usual_alpha
+from ._choice import least_of, spent_by
 from ._facts import FactsOnce
 
 __all__ = ["Best"]
@@ -64,7 +66,7 @@ class Best(Accountant):
     candidates : list of Accountant, default=None
         Whom to ask. Their own `epsilon`, `alpha` and `delta` are replaced by those
         given here. None is every recommended accountant, with Gaussian noise and, for a
-        query, with Laplace noise too.
+        query, with Laplace noise too, and discrete Laplace noise if it counts.
     composable : bool, default=False
         Whether to leave out those whose certificates do not add up with others.
     verbose : int, default=0
@@ -210,7 +212,7 @@ class Best(Accountant):
         self.check()
         bound = FactsOnce(bind(scenario, release))
         found, reasons = [], []
-        for candidate in self._shown(self._asked(type(release))):
+        for candidate in self._shown(self._asked_of(release)):
             try:
                 # what those that are not taken would warn of is nobody's concern
                 made = candidate._calibrated(release, bound, random_state)
@@ -233,7 +235,8 @@ class Best(Accountant):
         )
         least, winner, made = found[best]
         runners = [f"{name_of(other)} {ratio(error, least)}" for error, other in others]
-        choice = f"{name_of(winner)}, of the least mean square error"
+        family = f" ({made.certificate.choice})" if made.certificate.choice else ""
+        choice = f"{name_of(winner)}{family}, of the least mean square error"
         if least > min(error for error, *_ in found):
             choice += " of those that would not warn"
         if runners:
@@ -247,9 +250,9 @@ class Best(Accountant):
     ) -> Certificate:
         """Return the promise of the least epsilon that any candidate makes."""
         bound = FactsOnce(bound)
-        asked = list(self._asked(type(release)))
+        asked = list(self._asked_of(release))
         # those of the same noise, or all: an accountant certifies any that it knows
-        family = [a for a in asked if a._chosen_noise().family == noise.family]
+        family = [a for a in asked if _is_of(a, noise.family)]
         found, reasons = [], []
         for candidate in family or asked:
             try:
@@ -270,7 +273,7 @@ class Best(Accountant):
     def _check_support(self, release: Any, bound: BoundScenario) -> None:
         bound = FactsOnce(bound)
         reasons = []
-        for candidate in self._asked(type(release)):
+        for candidate in self._asked_of(release):
             try:
                 candidate._check_support(release, bound)
                 unit = candidate._chosen_noise()
@@ -285,7 +288,7 @@ class Best(Accountant):
     def _need(self, release: Any, bound: BoundScenario) -> type:
         """Kind of the fact that the first candidate works from which can."""
         reasons = []
-        for candidate in self._asked(type(release)):
+        for candidate in self._asked_of(release):
             try:
                 candidate._check_support(release, bound)
                 return candidate._need(release, bound)
@@ -295,14 +298,19 @@ class Best(Accountant):
 
     # -- the parts ----------------------------------------------------------------
 
-    def _asked(self, kind: type) -> Iterable[Accountant]:
+    def _asked_of(self, release: Any) -> Iterable[Accountant]:
+        """Yield the candidates for a release, at the target."""
+        return self._asked(type(release), counts=release.is_integer)
+
+    def _asked(self, kind: type, *, counts: bool = False) -> Iterable[Accountant]:
         """Yield the candidates for a kind of release, at the target.
 
-        Those that make no promise of this kind are not among them.
+        Those that make no promise of this kind are not among them. Noise on the
+        integers is for `counts` alone.
         """
         candidates = self.candidates
         if candidates is None:
-            candidates = all_candidates(kind, Best)
+            candidates = all_candidates(kind, Best, counts)
         for candidate in candidates:
             asked = self._at_target(candidate)
             # defaults are tried in every noise, of which some keep no such promise
@@ -412,3 +420,10 @@ class Best(Accountant):
             list(asked), desc="accountants", unit="accountant"
         )
         return bar
+
+
+def _is_of(accountant: Accountant, family: str) -> bool:
+    """Whether the noise of an accountant is, or may be, of a family."""
+    if accountant._is_auto:
+        return family in TRIED
+    return accountant._chosen_noise().family == family

@@ -6,12 +6,15 @@ from functools import lru_cache
 from typing import Any
 
 from skpuffer.accountants._base import Accountant, known_accountants
+from skpuffer.accountants._families import FAMILIES, TRIED
 from skpuffer.releases import QueryRelease
 
-__all__ = ["all_candidates", "is_valid", "name_of", "usual_alpha"]
+__all__ = ["all_candidates", "is_valid", "usual_alpha"]
 
 
-def all_candidates(kind: type, but: type[Accountant]) -> list[Accountant]:
+def all_candidates(
+    kind: type, but: type[Accountant], counts: bool = False
+) -> list[Accountant]:
     """Return every recommended accountant, in the noises to try for a kind of release.
 
     Parameters
@@ -20,6 +23,8 @@ def all_candidates(kind: type, but: type[Accountant]) -> list[Accountant]:
         Of the release.
     but : type
         Accountant that is none of them.
+    counts : bool, default=False
+        Whether the release consists of whole numbers.
 
     Returns
     -------
@@ -28,7 +33,11 @@ def all_candidates(kind: type, but: type[Accountant]) -> list[Accountant]:
     # Laplace noise hides moves in l1: gradients would be clipped in another norm, and
     # over many steps or votes it needs more than Gaussian noise
     vectors = issubclass(kind, QueryRelease)
-    families = ("gaussian", "laplace") if vectors else ("gaussian",)
+    families = (
+        [family for family in TRIED if counts or not FAMILIES[family].integer]
+        if vectors
+        else ["gaussian"]
+    )
     found = []
     for known in known_accountants():
         if issubclass(known, but) or not known.recommended:
@@ -54,8 +63,3 @@ def is_valid(accountant: Accountant) -> bool:
     except ValueError:
         return False
     return True
-
-
-def name_of(accountant: Accountant) -> str:
-    """Return the text of an accountant in one line."""
-    return " ".join(repr(accountant).split())

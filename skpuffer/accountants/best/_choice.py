@@ -4,23 +4,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from skpuffer.accountants._base import Calibration
-from skpuffer.noise import Noise
 from skpuffer.privacy import Certificate
 
-__all__ = ["least_of", "mean_square", "ratio", "spent_by"]
+__all__ = ["least_of", "spent_by"]
 
 #: Errors that differ by no more than this share count as equal: scales are found to
 #: about so many digits.
 _SAME = 1e-3
-
-
-def mean_square(noise: Noise, dim: int | None) -> float:
-    """Return the mean square of a noise, in units of the output, over coordinates."""
-    # where their number is not known, all candidates have the same for each
-    return float(np.sum(noise.variance(dim)))
 
 
 def spent_by(certificate: Certificate) -> float:
@@ -45,12 +36,3 @@ def _preference(certificate: Certificate) -> tuple[Any, ...]:
         -certificate.confidence,
         len(certificate.assumptions),
     )
-
-
-def ratio(error: float, least: float) -> str:
-    """Return in words how many times the least an error is."""
-    if error == least:
-        return "(the same)"
-    if least == 0 or math.isinf(error):
-        return "(infinitely more)"
-    return f"({error / least:.3g} ×)"

@@ -36,12 +36,15 @@ class PrivacyLoss(_CompositionAccountant):
         Budget in nats.
     delta : float, default=1e-5
         In (0, 1).
-    noise : {'gaussian', 'laplace', 'generalized_gaussian', 'generalized_cauchy', \
-'discrete_laplace'} or Noise, default='gaussian'
-        Family of the noise, or a noise whose scale calibration replaces. Gaussian and
-        generalised Cauchy noise measure shifts in l2, Laplace and discrete Laplace
-        noise in l1, and generalised Gaussian noise in the norm of order min(beta, 2).
-        Discrete Laplace noise is for releases of integers.
+    noise : {'auto', 'gaussian', 'laplace', 'generalized_gaussian', \
+'generalized_cauchy', 'discrete_laplace'} or Noise, default='auto'
+        Family of the noise, or a noise whose scale calibration replaces. 'auto' takes,
+        of Gaussian, Laplace and (of integers) discrete Laplace noise, the one of least
+        mean square error over all coordinates, by public facts alone; the certificate's
+        `choice` says which. For gradients, votes and sums in turn it is Gaussian noise.
+        Gaussian and generalised Cauchy noise measure shifts in l2, Laplace and discrete
+        Laplace noise in l1, and generalised Gaussian noise in the norm of order
+        min(beta, 2). Discrete Laplace noise is for releases of integers.
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
     max_memory : float, default=500
@@ -92,7 +95,7 @@ class PrivacyLoss(_CompositionAccountant):
         epsilon: float = 1.0,
         delta: float = 1e-5,
         *,
-        noise: str | Noise = "gaussian",
+        noise: str | Noise = "auto",
         beta: float | None = None,
         max_memory: float = 500,
     ) -> None:

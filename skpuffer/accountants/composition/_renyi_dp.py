@@ -37,12 +37,15 @@ class RenyiDP(_CompositionAccountant):
         In (0, 1). None if `alpha` is given.
     alpha : float or None, default=None
         If given, the promise is the Rényi one of this order, in (1, inf).
-    noise : {'gaussian', 'laplace', 'generalized_gaussian', 'generalized_cauchy', \
-'discrete_laplace'} or Noise, default='gaussian'
-        Family of the noise, or a noise whose scale calibration replaces. Gaussian and
-        generalised Cauchy noise measure shifts in l2, Laplace and discrete Laplace
-        noise in l1, and generalised Gaussian noise in the norm of order min(beta, 2).
-        Discrete Laplace noise is for releases of integers.
+    noise : {'auto', 'gaussian', 'laplace', 'generalized_gaussian', \
+'generalized_cauchy', 'discrete_laplace'} or Noise, default='auto'
+        Family of the noise, or a noise whose scale calibration replaces. 'auto' takes,
+        of Gaussian, Laplace and (of integers) discrete Laplace noise, the one of least
+        mean square error over all coordinates, by public facts alone; the certificate's
+        `choice` says which. For gradients, votes and sums in turn it is Gaussian noise.
+        Gaussian and generalised Cauchy noise measure shifts in l2, Laplace and discrete
+        Laplace noise in l1, and generalised Gaussian noise in the norm of order
+        min(beta, 2). Discrete Laplace noise is for releases of integers.
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
 
@@ -82,7 +85,7 @@ class RenyiDP(_CompositionAccountant):
         delta: float | None = 1e-5,
         *,
         alpha: float | None = None,
-        noise: str | Noise = "gaussian",
+        noise: str | Noise = "auto",
         beta: float | None = None,
     ) -> None:
         self.epsilon = epsilon

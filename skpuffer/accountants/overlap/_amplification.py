@@ -69,8 +69,8 @@ class OverlapAmplification(Accountant):
         Budget in nats.
     delta : float, default=1e-5
         In (0, 1).
-    noise : {'gaussian', 'laplace', 'generalized_gaussian'} or Noise, \
-default='gaussian'
+    noise : {'auto', 'gaussian', 'laplace', 'generalized_gaussian'} or Noise, \
+default='auto'
         Family of the noise, as for :class:`PrivacyLoss`.
     beta : float, default=None
         Shape of generalised Gaussian noise, at least 1; only for that name.
@@ -118,7 +118,7 @@ default='gaussian'
         epsilon: float = 1.0,
         *,
         delta: float = 1e-5,
-        noise: str | Noise = "gaussian",
+        noise: str | Noise = "auto",
         beta: float | None = None,
         max_fallback: float = 8.0,
         if_belief_suffices: str = "raise",

@@ -93,10 +93,13 @@ class MarkovQuilt(Accountant):
         order, or with quilts that depend on the secret with probability at most a part
         of `delta` (in total variation), whichever needs less noise. Not together with
         a finite `alpha`.
-    noise : {'gaussian', 'laplace', 'generalized_gaussian', 'generalized_cauchy', \
-'discrete_laplace'} or Noise, default='laplace'
-        Family of the noise, or a noise whose scale calibration replaces. Discrete
-        Laplace noise is for releases of integers.
+    noise : {'auto', 'gaussian', 'laplace', 'generalized_gaussian', \
+'generalized_cauchy', 'discrete_laplace'} or Noise, default='auto'
+        Family of the noise, or a noise whose scale calibration replaces. 'auto' takes,
+        of Gaussian, Laplace and (of integers) discrete Laplace noise, the one of least
+        mean square error over all coordinates, by public facts alone; the certificate's
+        `choice` says which. For gradients, votes and sums in turn it is Laplace noise.
+        Discrete Laplace noise is for releases of integers.
     beta : float or None, default=None
         Shape of generalised Gaussian noise.
     method : {'exact', 'approximate'}, default='exact'
@@ -161,13 +164,15 @@ class MarkovQuilt(Accountant):
         VoteRelease: VOTE_FIELDS,
     }
 
+    _usual_family = "laplace"
+
     def __init__(
         self,
         epsilon: float = 1.0,
         alpha: float = math.inf,
         *,
         delta: float | None = None,
-        noise: str | Noise = "laplace",
+        noise: str | Noise = "auto",
         beta: float | None = None,
         method: str = "exact",
         max_distance: int | None = None,
