@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from dataclasses import replace
 from functools import partial
@@ -23,9 +24,16 @@ from skpuffer.releases import (
     SamplingScheme,
 )
 from skpuffer.releases._optimiser import SCHEDULES
-from skpuffer.releases._sampling import sampling_scheme
+from skpuffer.releases._sampling import FullBatchSampling, sampling_scheme
 from skpuffer.scenarios import Adjacency, RecordScenario
-from skpuffer.training import LinearGradients, RecordGradient, run_defaults, train
+from skpuffer.training import (
+    LinearGradients,
+    Logistic,
+    Multinomial,
+    RecordGradient,
+    run_defaults,
+    train,
+)
 from skpuffer.training._correlation import NOISE_CORRELATIONS, strategy_of_run
 from skpuffer.training._optimiser import LEAST_CLIP_NORM
 from skpuffer.utils._checks import check_count, check_option, check_positive
@@ -62,6 +70,9 @@ WARM_STARTED = (
 #: go as far: it has something to lose. Found with public starts from 16 and 60 rows of
 #: breast cancer and of digits, at budgets from 0.01 to 1.
 _CARE = 2.0
+
+#: What belongs to steps that somebody has chosen, after which no others are put.
+_OF_OWN_STEPS = ("learning_rate", "momentum", "average", "noise_correlation")
 
 #: By so much of the radius a start may lie outside of the ball: what ended at its edge
 #: does, rounded.
@@ -126,6 +137,19 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
     def _l2(self, context: PublicContext) -> float:
         """Weight of ``|w|**2 / 2`` next to the mean loss."""
         return 0.0
+
+    @property
+    def _is_likelihood(self) -> bool:
+        """Whether scores are to be log-odds."""
+        return isinstance(self._loss(), Logistic | Multinomial)
+
+    def _n_outputs(self) -> int:
+        """Number of scores: a regressor has one, and so has a loss of two classes."""
+        return self._loss().n_outputs(len(getattr(self, "classes_", (0, 1))))
+
+    def _unclipped_norm(self, order: float) -> float | None:
+        """Clip norm that scales no gradient down, if a run may be recalibrated."""
+        return None
 
     def _clipping(self, default: float, order: float) -> dict[str, Any]:
         """Clip norm or norms of the release, and sizes of the blocks if apart."""
@@ -282,7 +306,6 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         if last and record is not None:
             step = task.accountant.longest_step(replace(probe, record=record))
             rule = partial(rule, longest_step=step or None)
-        defaults = rule(clip_norm=clip)
         sampling = self.sampling
         if sampling is None and self.batch_size is None:
             sampling = "full_batch"
@@ -290,6 +313,19 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             # a batch size is asked for by whoever wants smaller steps
             sampling = self._default_sampling(task, look)
         scheme = sampling_scheme(sampling)
+        recalibrated = (
+            record is None
+            and radius is None
+            and isinstance(scheme, FullBatchSampling)
+            and all(getattr(self, name) is None for name in _OF_OWN_STEPS)
+        )
+        if recalibrated:
+            rule = partial(
+                rule,
+                unclipped_norm=self._unclipped_norm(order),
+                n_parameters=self.n_features_in_ * self._n_outputs(),
+            )
+        defaults = rule(clip_norm=clip)
         unmoved = probe.record is None and not task.scenario.any_records
         release = GradientRelease(
             n_records=context.n_records,
@@ -390,6 +426,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             "momentum": fitted.momentum if self.learning_rate is None else 0.0,
             "average": fitted.average,
         }
+        own = self.learning_rate is not None or self.momentum is not None
         if last_iterate_only:
             # as short a step as without momentum, which would make longer ones
             chosen |= {"momentum": 0.0, "average": 0.0}
@@ -401,6 +438,9 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             l2=l2,
             penalise_all=last_iterate_only,
             radius=None if radius is None else float(radius),
+            # the rule's momentum goes far past where a rare class has the intercept
+            restart=chosen["momentum"] > 0 and not own and self._is_likelihood,
+            recalibration=fitted.recalibration,
             **chosen,
         )
 
@@ -493,8 +533,7 @@ class LinearTraining(PrivateTrainingMixin):
         return 0.5 if self.intercept_scaling is None else float(self.intercept_scaling)
 
     def _parameters(self, weights: Any, intercepts: Any) -> Floats:
-        # a regressor has one score, and so has a loss of two classes
-        n_outputs = self._loss().n_outputs(len(getattr(self, "classes_", (0, 1))))
+        n_outputs = self._n_outputs()
         coef = checked_array("coef_", weights, (n_outputs, self.n_features_in_))
         # scikit-learn's intercept that is not fitted is one zero for all classes
         if np.ndim(intercepts) == 0:
@@ -528,6 +567,11 @@ class LinearTraining(PrivateTrainingMixin):
             n_classes=len(self.classes_) if hasattr(self, "classes_") else None,
             target_scale=self._target_scale,
         )
+
+    def _unclipped_norm(self, order: float) -> float | None:
+        if order != 2 or not self._is_likelihood:
+            return None
+        return self._loss().lipschitz * math.hypot(1.0, self._intercept_scale)
 
     def _gradients(self, X: Any, y: Any) -> Gradients:
         """Clipped gradients of the model on rows in units of `data_norm`."""

@@ -298,10 +298,6 @@ class PrivateMLPClassifier(
     def _loss(self) -> Loss:
         return make_loss("log_loss", len(self.classes_))
 
-    def _n_outputs(self) -> int:
-        # one score tells two classes apart
-        return self._loss().n_outputs(len(self.classes_))
-
     def _l2(self, context: PublicContext) -> float:
         return float(self.alpha)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -53,6 +53,9 @@ class Gradients(ABC):
     ValueError
         If `X` or `y` holds NaN or infinity, or they do not fit each other.
     """
+
+    #: Whether scores are linear in the parameters.
+    is_linear: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -70,6 +70,8 @@ class LinearGradients(Gradients):
     array([-0.948,  0.184])
     """
 
+    is_linear = True
+
     def __init__(
         self,
         loss: Loss,

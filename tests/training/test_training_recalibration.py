@@ -1,0 +1,278 @@
+"""The last steps of a run: few directions, another clip norm, the same privacy."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skpuffer.accountants import IterationAmplification, PrivacyLoss
+from skpuffer.exceptions import UnsupportedError
+from skpuffer.noise import GaussianNoise
+from skpuffer.releases import GradientRelease, Optimiser, Recalibration
+from skpuffer.scenarios import RecordScenario
+from skpuffer.training import (
+    LinearGradients,
+    Logistic,
+    Multinomial,
+    OptimiserRun,
+    PerceptronGradients,
+    RecordGradient,
+    run_defaults,
+    train,
+)
+from skpuffer.training._recalibration import RecalibrationRun
+from tests.training import naive
+
+
+def last(**changes):
+    return Recalibration(
+        **{"n_steps": 4, "clip_norm": 1.2, "learning_rate": 0.5} | changes
+    )
+
+
+def release_of(n, **changes):
+    optimiser = Optimiser(learning_rate=1.0, recalibration=last())
+    facts = {"n_steps": 9, "sampling": "full_batch", "clip_norm": 0.3}
+    return GradientRelease(n_records=n, **{"optimiser": optimiser} | facts | changes)
+
+
+def model(n=40, n_classes=2, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    X /= np.maximum(1, np.linalg.norm(X, axis=1, keepdims=True))
+    y = rng.integers(n_classes, size=n)
+    loss = Logistic() if n_classes == 2 else Multinomial()
+    return LinearGradients(loss, X, y, n_classes=n_classes, intercept_scale=0.5)
+
+
+# -- the state -------------------------------------------------------------------------
+
+
+def test_steps_written_out():
+    w, mask = np.array([3.0, 4.0, 1.0]), np.array([True, True, False])
+    rule = last(momentum=0.5, learning_rate=0.2)
+    run = RecalibrationRun(rule, w, mask, n_outputs=1, l2=0.3)
+    length, b, v = 5.0, 1.0, np.zeros(2)
+    u, kept = np.array([0.6, 0.8]), []
+    for g in np.random.default_rng(0).normal(size=(4, 3)):
+        slopes = np.array([u @ g[:2], g[2]])
+        v = 0.5 * np.where(v * slopes < 0, 0, v) + slopes
+        length = (length - 0.5 * 0.2 * v[0]) / (1 + 0.2 * 0.3)
+        b -= 0.5 * 0.2 * v[1]
+        kept.append([*(length * u), b])
+        np.testing.assert_allclose(run.step(g), kept[-1])
+    np.testing.assert_allclose(run.result(), np.mean(kept[2:], axis=0))
+
+
+@given(seed=st.integers(0, 99), rate=st.floats(0.01, 50), k=st.integers(1, 4))
+def test_weights_keep_their_direction(seed, rate, k):
+    rng = np.random.default_rng(seed)
+    w, mask = rng.normal(size=4 * k), np.arange(4 * k) < 3 * k
+    run = RecalibrationRun(last(learning_rate=rate), w, mask, n_outputs=k)
+    for g in rng.normal(size=(4, 4 * k)):
+        found = run.step(g)
+        unit = w[mask] / np.linalg.norm(w[mask])
+        along = found[mask] @ unit
+        assert along >= 0
+        np.testing.assert_allclose(found[mask], along * unit, atol=1e-9)
+
+
+def test_without_a_direction_intercepts_move_alone():
+    mask = np.array([True, True, False])
+    run = RecalibrationRun(last(), np.zeros(3), mask, n_outputs=1)
+    found = run.step(np.ones(3))
+    np.testing.assert_array_equal(found[:2], 0)
+    assert found[2] < 0
+
+
+def test_a_calibrated_likelihood_is_reached():
+    """Scores of twice the length and shifted become the log-odds they were made of."""
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, size=(4000, 1))
+    y = rng.random(4000) < 1 / (1 + np.exp(-(3 * X[:, 0] - 1)))
+    gradients = LinearGradients(Logistic(), X, y, intercept_scale=1.0)
+    rule = last(n_steps=400, learning_rate=8.0, momentum=0.5)
+    run = RecalibrationRun(rule, np.array([6.0, 1.0]), gradients.penalised, n_outputs=1)
+    release = GradientRelease(
+        n_records=4000, n_steps=1, sampling="full_batch", clip_norm=2.0
+    )
+    for _ in range(400):
+        run.step(gradients.clipped_sum(run.parameters, None, release) / 4000)
+    np.testing.assert_allclose(run.result(), [3, -1], atol=0.3)
+
+
+# -- the run ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_engine_executes_both_parts(n_classes):
+    gradients = model(n_classes=n_classes)
+    release, steps = release_of(40), []
+    noise = GaussianNoise(0.5)
+    rng = np.random.default_rng
+    found = train(gradients, release, noise, rng(3), record=steps)
+    run = OptimiserRun(release.optimiser, np.zeros(gradients.dim), 5)
+    for step in steps[:5]:
+        sums = naive.clipped_sum(gradients, run.parameters, None, release)
+        np.testing.assert_allclose(step.clipped_sum, sums, atol=1e-9)
+        run.step((step.clipped_sum + step.noise) / 40)
+    run = RecalibrationRun(
+        last(), run.result(), gradients.penalised, n_outputs=gradients.n_outputs
+    )
+    longer = replace(release, clip_norm=1.2)
+    for step in steps[5:]:
+        sums = naive.clipped_sum(gradients, run.parameters, None, longer)
+        np.testing.assert_allclose(step.clipped_sum, 0.25 * sums, atol=1e-9)
+        # the noise of a sum is that of all steps, so it weighs four times as much here
+        run.step((step.clipped_sum + step.noise) * 4 / 40)
+    np.testing.assert_allclose(found, run.result(), atol=1e-9)
+
+
+@given(seed=st.integers(0, 50), norm=st.floats(0.05, 20), n_classes=st.integers(2, 4))
+def test_no_record_moves_a_sum_by_more_than_the_clip_norm(seed, norm, n_classes):
+    """At parameters of any size, in each step: what the noise is calibrated to."""
+    gradients = model(n=1, n_classes=n_classes, seed=seed)
+    optimiser = Optimiser(learning_rate=5.0, recalibration=last(clip_norm=norm))
+    release, steps = release_of(1, optimiser=optimiser), []
+    rng = np.random.default_rng(seed)
+    train(gradients, release, GaussianNoise(3.0), rng, record=steps)
+    assert len(steps) == 9
+    assert all(np.linalg.norm(step.clipped_sum) <= 0.3 for step in steps)
+
+
+@pytest.mark.parametrize("share, holds", [(1.0, True), (0.7, False)])
+def test_attack_on_the_last_steps(share, holds, n_trials):
+    """The best test of one record, by all that a run of such steps makes of it."""
+    n, epsilon, delta, trials = 20, 1.0, 1e-2, n_trials(200_000)
+    # nothing is moved by a row of zeros: it stands for a record that is not there
+    X, y = np.zeros((2, n, 1)), np.zeros(n)
+    X[1, 0], y[0] = 1.0, 1.0
+    # at zero its gradient is 0.5 long: the last steps clip nothing, and all of it tells
+    optimiser = Optimiser(
+        learning_rate=1e-9,
+        recalibration=last(n_steps=7, learning_rate=1e-9, clip_norm=0.5),
+    )
+    release = release_of(n, n_steps=8, optimiser=optimiser)
+    accountant = PrivacyLoss(epsilon=epsilon, delta=delta)
+    sigma = accountant.calibrate(release, RecordScenario()).noise.scale * share
+    sums = []
+    for rows in X:
+        gradients, steps = LinearGradients(Logistic(), rows, y, intercept_scale=0.0), []
+        noise = GaussianNoise(1e-12)
+        train(gradients, release, noise, np.random.default_rng(0), record=steps)
+        sums.append(np.ravel([step.clipped_sum for step in steps]))
+    gap = np.linalg.norm(sums[1] - sums[0])
+    assert gap == pytest.approx(0.3 * np.sqrt(8), rel=1e-2)
+    unit = (sums[1] - sums[0]) / gap
+    draws = np.random.default_rng(1).normal(scale=sigma, size=(2, trials, 8)) @ unit
+    # the threshold of the largest hockey stick between two Gaussians
+    threshold = gap / 2 + sigma**2 * epsilon / gap
+    hits, alarms = np.mean(draws[0] + gap > threshold), np.mean(draws[1] > threshold)
+    error = 4 * np.sqrt((hits + np.exp(2 * epsilon) * alarms) / trials)
+    assert (hits - np.exp(epsilon) * alarms <= delta + error) == holds
+
+
+# -- what is refused -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changes, match",
+    [
+        ({"n_steps": 4}, "leave it one other step"),
+        ({"blocks": (3, 1), "clip_norm": (0.2, 0.2)}, "blocks=None"),
+        ({"noise_position": "update"}, "noise_position='gradient'"),
+        (
+            {
+                "record": RecordGradient(
+                    loss=Logistic(), data_norm=1.0, intercept=0.5, n_classes=2
+                )
+            },
+            "record=None",
+        ),
+    ],
+)
+def test_releases_that_state_more_are_refused(changes, match):
+    with pytest.raises(ValueError, match=match):
+        release_of(40, **changes)
+
+
+@pytest.mark.parametrize(
+    "changes, error, match",
+    [
+        ({"n_steps": 0}, ValueError, "n_steps"),
+        ({"clip_norm": 0.0}, ValueError, "clip_norm"),
+        ({"learning_rate": -1.0}, ValueError, "learning_rate"),
+        ({"momentum": 1.0}, ValueError, "momentum"),
+        ({"momentum": "no"}, TypeError, "momentum"),
+    ],
+)
+def test_bad_parameters_are_named(changes, error, match):
+    with pytest.raises(error, match=match):
+        last(**changes)
+
+
+def test_an_optimiser_refuses_what_is_none_and_a_ball():
+    with pytest.raises(TypeError, match="recalibration"):
+        Optimiser(learning_rate=1.0, recalibration=5)
+    with pytest.raises(ValueError, match="radius"):
+        Optimiser(learning_rate=1.0, radius=1.0, recalibration=last())
+
+
+def test_a_network_is_not_recalibrated():
+    gradients = PerceptronGradients(
+        Logistic(), np.zeros((40, 2)), np.zeros(40), n_hidden=2
+    )
+    with pytest.raises(ValueError, match="linear models"):
+        train(gradients, release_of(40), GaussianNoise(1.0), np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("change", [{"restart": True}, {"recalibration": last()}])
+def test_the_last_iterate_is_not_accounted_for(change):
+    release = GradientRelease(
+        n_records=400,
+        n_steps=50,
+        sampling="full_batch",
+        published="result",
+        optimiser=Optimiser(learning_rate=1.0, **change),
+    )
+    with pytest.raises(UnsupportedError, match="restart=False"):
+        IterationAmplification(epsilon=1.0).calibrate(release, RecordScenario())
+
+
+# -- the rule --------------------------------------------------------------------------
+
+
+@given(
+    n=st.integers(1, 10**7),
+    z=st.floats(1e-3, 1e4),
+    p=st.integers(1, 10**4),
+    steps=st.none() | st.integers(1, 400),
+)
+def test_the_rule_recalibrates_where_the_budget_allows(n, z, p, steps):
+    facts = {"unclipped_norm": 1.2, "n_parameters": p, "n_steps": steps}
+    chosen = run_defaults(n, z, 0.25, **facts)
+    late = chosen.recalibration
+    allowed = n / z >= max(100, 25 * np.sqrt(p))
+    assert (late is not None) == (allowed and (steps is None or steps >= 44))
+    plain = run_defaults(n, z, 0.25, n_steps=steps)
+    assert plain.recalibration is None
+    if late is None:
+        assert chosen == plain
+        return
+    assert late.n_steps == chosen.n_steps // 11
+    assert steps in (None, chosen.n_steps)
+    # decided once more, it stays the same
+    again = run_defaults(n, z, 0.25, **facts | {"n_steps": chosen.n_steps})
+    assert again.n_steps == chosen.n_steps
+    assert again.recalibration.n_steps == late.n_steps
+    noise = z * np.sqrt(chosen.n_steps * late.n_steps) * 1.2 * late.learning_rate / n
+    assert noise <= 1 + 1e-9
+    assert late.learning_rate <= 8 / (1 - late.momentum) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("changes", [{"unclipped_norm": 0.0}, {"n_parameters": 0}])
+def test_the_rule_names_bad_input(changes):
+    with pytest.raises(ValueError, match=next(iter(changes))):
+        run_defaults(400, 1.0, 0.25, **changes)
