@@ -308,12 +308,13 @@ class GradientRelease(Release):
         """Refuse other last steps where more is stated than clipping makes true."""
         # a gradient clipped to another norm and scaled moves otherwise with its record
         stated = ("record", "blocks")
-        named = [name for name in stated if getattr(self, name) is not None]
-        if named or self.noise_position != "gradient":
+        remedies = [f"{name}=None" for name in stated if getattr(self, name)]
+        if self.noise_position != "gradient":
+            remedies.append("noise_position='gradient'")
+        if remedies:
             raise ValueError(
                 "The optimiser's 'recalibration' is for runs of which clipping alone "
-                "is stated: use recalibration=None, or "
-                f"{named[0] + '=None' if named else 'noise_position=' + repr('gradient')}."
+                f"is stated: use recalibration=None, or {remedies[0]}."
             )
         if last.n_steps >= self.n_steps:
             raise ValueError(

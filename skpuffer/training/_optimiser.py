@@ -264,9 +264,9 @@ def run_defaults(
     *Recalibration.* Clipping biases scores towards the more certain side, and classes
     that are rare or overlap are then believed with too much confidence. Where the
     records are more than 100 times the noise of one sum, and than 25 times with the
-    root of the number of parameters, a step in eleven is one after the others in which nothing is clipped and
-    only the length of the weights and the intercepts move, in few directions of the
-    noise (see :class:`~skpuffer.releases.Recalibration`). They are as long as gives a
+    root of the number of parameters, a step in eleven is one after the others in which
+    nothing is clipped and only the length of the weights and the intercepts move, in
+    few directions of the noise (see :class:`~skpuffer.releases.Recalibration`). They are as long as gives a
     score a standard deviation of one, and no longer than is stable.
 
     *Schedule.* Where steps are shorter than the longest one for a part of the run, that
