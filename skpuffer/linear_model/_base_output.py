@@ -122,6 +122,7 @@ OF_GRADIENTS = {
     "radius": "is not projected",
     "schedule": "does not depend on the steps of a search",
     "noise_correlation": "has noise once, and not at each step",
+    "class_weight": "weighs all records alike",
 }
 
 

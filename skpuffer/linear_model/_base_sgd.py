@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
+from skpuffer._class_weights import ClassWeightMixin
 from skpuffer._prediction import LinearLabelsMixin
 from skpuffer._targets import counted
 from skpuffer.base import PrivateClassifierMixin, PrivateEstimatorMixin
@@ -65,6 +66,9 @@ WARM_STARTED = (
     "added to this one"
 )
 
+
+#: What a certificate says of weighted classes.
+PUBLIC_WEIGHTS = "the weights of the classes are public, and not of these records"
 
 #: A run that goes on from a model reckons with so many times its noise, and so does not
 #: go as far: it has something to lose. Found with public starts from 16 and 60 rows of
@@ -137,6 +141,16 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
     def _l2(self, context: PublicContext) -> float:
         """Weight of ``|w|**2 / 2`` next to the mean loss."""
         return 0.0
+
+    def _class_weights(self) -> Floats | None:
+        """Public weight of each class, None where nothing is weighted."""
+        return None
+
+    def _record_weights(self, y: Any) -> Floats | None:
+        """Weight of each record, the largest of the classes' being one."""
+        weights = self._class_weights()
+        # code -1, of a label that is none, is any class here: it counts as nothing
+        return None if weights is None else (weights / weights.max())[y]
 
     @property
     def _is_likelihood(self) -> bool:
@@ -281,7 +295,10 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
         context = task.context
         look = self._look(task)
         probe, order = look.release, look.release.clip_order
-        l2, loss = self._l2(context), self._loss()
+        weights = self._class_weights()
+        # trained are weights in units of the largest, and so is the penalty beside them
+        unit = 1.0 if weights is None else float(weights.max())
+        l2, loss = self._l2(context) / unit, self._loss()
         # norm, as of the gradients, of features that are equal and of l2 norm one
         width = self.n_features_in_ ** max(0.0, 1 / order - 1 / 2)
         # how much noise one look at all gradients takes: what the budget buys
@@ -343,6 +360,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
                 *filter(None, (task.start_assumption,)),
                 f"rows longer than {self.data_norm:g} are scaled down to it",
                 *([self._only_clipped] if unmoved else []),
+                *([PUBLIC_WEIGHTS] if weights is not None else []),
             ),
             **self._clipping(defaults.clip_norm * width, order),
         )
@@ -558,7 +576,8 @@ class LinearTraining(PrivateTrainingMixin):
 
     def _record(self, order: float) -> RecordGradient | None:
         """Return how far a record moves its gradient, where it is clipped in l2."""
-        if order != 2:
+        # a weight changes with the label, and the gradient by more than is known of one
+        if order != 2 or self._class_weights() is not None:
             return None
         return RecordGradient(
             loss=self._loss(),
@@ -589,6 +608,7 @@ class LinearTraining(PrivateTrainingMixin):
             n_classes=n_classes,
             intercept_scale=intercept_scale,
             counted=None if self._of_no_target() is None else counted(y),
+            weights=self._record_weights(y),
         )
 
     def _publish(self, value: Any, release: Any) -> None:
@@ -603,11 +623,14 @@ class LinearTraining(PrivateTrainingMixin):
             self.intercept_ = value[weights:] * self._intercept_scale
 
 
-class LinearClassifier(PrivateClassifierMixin, LinearLabelsMixin, LinearTraining):
+class LinearClassifier(
+    ClassWeightMixin, PrivateClassifierMixin, LinearLabelsMixin, LinearTraining
+):
     """Base of linear classifiers; a subclass has the parameter `classes` as well."""
 
     _parameter_constraints: dict[str, Any] = {
         **LinearTraining._parameter_constraints,
+        **ClassWeightMixin._parameter_constraints,
         "classes": ["array-like", None],
     }
 

@@ -70,6 +70,14 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         Value of that column in units of `data_norm`.
     classes : array-like, default=None
         Public class labels. None takes those of `y` as public.
+    class_weight : dict or 'balanced', default=None
+        Public weight of each label, one for those that are left out; in proportion to
+        the largest, a record's clipped gradient is multiplied by its own, so that none
+        takes more noise. ``'balanced'`` is ``1 / (n_classes * share)`` of
+        `class_shares`, and never counts the labels of the table. None is one for all.
+    class_shares : dict, default=None
+        Public share of each class, as it is known without the data; for
+        ``class_weight='balanced'``.
     sampling : str or SamplingScheme, default=None
         How the records of a step are chosen; see
         :class:`~skpuffer.releases.GradientRelease`. None is ``'full_batch'``. If
@@ -220,6 +228,8 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         fit_intercept: bool = True,
         intercept_scaling: float = 0.5,
         classes: ArrayLike | None = None,
+        class_weight: dict[Any, float] | str | None = None,
+        class_shares: dict[Any, float] | None = None,
         sampling: str | SamplingScheme | None = None,
         batch_size: int | None = None,
         noise_correlation: NoiseStrategy | str | None = None,
@@ -247,6 +257,8 @@ class PrivateSGDClassifier(ScoreProbabilitiesMixin, LinearClassifier):
         self.fit_intercept = fit_intercept
         self.intercept_scaling = intercept_scaling
         self.classes = classes
+        self.class_weight = class_weight
+        self.class_shares = class_shares
         self.sampling = sampling
         self.batch_size = batch_size
         self.noise_correlation = noise_correlation

@@ -45,6 +45,9 @@ class LinearGradients(Gradients):
     counted : array-like of bool of shape (n_records,), default=None
         Records that count; the gradient of any other is zero, whatever its target. None
         is all.
+    weights : array-like of shape (n_records,), default=None
+        In [0, 1]: what a record's clipped gradient is multiplied by. None is one for
+        all.
 
     Raises
     ------
@@ -81,9 +84,12 @@ class LinearGradients(Gradients):
         n_classes: int | None = None,
         intercept_scale: float = 1.0,
         counted: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
     ):
         self.intercept_scale = check_non_negative(intercept_scale=intercept_scale)
-        super().__init__(loss, X, y, n_classes=n_classes, counted=counted)
+        super().__init__(
+            loss, X, y, n_classes=n_classes, counted=counted, weights=weights
+        )
         # by what a release clips to: lengths of rows do not change from step to step
         self._known_caps: dict[tuple[Any, float, float], Array] = {}
 
@@ -151,7 +157,10 @@ class LinearGradients(Gradients):
         if self.ignored is not None:
             # zero lies within every clip norm, whatever else the record may be
             residual[self.ignored[select]] = 0
-        inner, constant = self._clip(residual, select, release)
+        inner, constant = (
+            self._weigh(factors, select)
+            for factors in self._clip(residual, select, release)
+        )
         # the sum of outer products of rows and residuals is one product of matrices
         gradient = self.rows.add_up(rows, inner)
         if not self.intercept_scale:

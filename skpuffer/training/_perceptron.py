@@ -73,6 +73,9 @@ class PerceptronGradients(Gradients):
     counted : array-like of bool of shape (n_records,), default=None
         Records that count; the gradient of any other is zero, whatever its target. None
         is all.
+    weights : array-like of shape (n_records,), default=None
+        In [0, 1]: what a record's clipped gradient is multiplied by. None is one for
+        all.
 
     Raises
     ------
@@ -104,11 +107,14 @@ class PerceptronGradients(Gradients):
         n_hidden: int = 100,
         activation: str = "relu",
         counted: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
     ):
         # before the base class, which asks for the sizes
         self.n_hidden = check_count(n_hidden=n_hidden)
         self.activation = check_option(tuple(ACTIVATIONS), activation=activation)
-        super().__init__(loss, X, y, n_classes=n_classes, counted=counted)
+        super().__init__(
+            loss, X, y, n_classes=n_classes, counted=counted, weights=weights
+        )
 
     def _sizes(self) -> tuple[int, ...]:
         return (
@@ -199,7 +205,10 @@ class PerceptronGradients(Gradients):
         )
         # clipped are the derivatives, which scales the outer products by as much
         factors = (inner, outer)
-        inner, outer = _clip_layers(entering, factors, release, self.rows.slack)
+        inner, outer = (
+            self._weigh(clipped, select)
+            for clipped in _clip_layers(entering, factors, release, self.rows.slack)
+        )
         return np.concatenate(
             [
                 self.rows.add_up(rows, inner).ravel(),
