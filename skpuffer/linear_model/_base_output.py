@@ -16,6 +16,7 @@ from skpuffer.utils._sklearn import Interval
 from ._base_sgd import LinearClassifier
 from ._minimiser import minimise
 from ._model_rows import ModelRows
+from ._scale import warn_of_scale
 
 if TYPE_CHECKING:
     from skpuffer.base import Task
@@ -186,6 +187,7 @@ class OutputClassifier(LinearClassifier):
         """A gradient release or a query release, by the solver and the scenario."""
         if self._by_gradients(task):
             return super()._release(task)
+        warn_of_scale(self, task)
         return self._output_release(task)
 
     def _output_release(self, task: Task) -> QueryRelease:

@@ -42,6 +42,7 @@ from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 
 from ._ball import Look, least_clip_norm, least_noise, refuse_corner
+from ._scale import warn_of_scale
 from ._start import (
     Start,
     checked_array,
@@ -292,6 +293,7 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
     def _release(self, task: Task) -> Any:
         if self.radius is not None:
             refuse_corner(self._loss())
+        warn_of_scale(self, task)
         context = task.context
         look = self._look(task)
         probe, order = look.release, look.release.clip_order

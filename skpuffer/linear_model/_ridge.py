@@ -22,6 +22,7 @@ from ._base_linear import (
     TargetScale,
     with_intercept,
 )
+from ._scale import warn_of_scale
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -261,6 +262,7 @@ class PrivateRidge(LinearRegressorMixin, PrivateEstimatorMixin):
 
     def _release(self, task: Task) -> Any:
         context: Any = task.context
+        warn_of_scale(self, task)
         # read by the contribution, so that a prior's targets are scaled as the data's
         target = self._target
         moments = replace(self._moments(context.n_features), target=target)

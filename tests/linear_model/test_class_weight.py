@@ -41,7 +41,13 @@ RARE = {"no": 0.96, "yes": 0.04}
 
 def rare(n=4000, seed=0):
     X, y = make_classification(
-        n, 6, n_informative=4, weights=[0.96], flip_y=0, class_sep=1.5, random_state=seed
+        n,
+        6,
+        n_informative=4,
+        weights=[0.96],
+        flip_y=0,
+        class_sep=1.5,
+        random_state=seed,
     )
     X /= np.linalg.norm(X, axis=1).max() / 2
     return X, np.where(y, "yes", "no")
