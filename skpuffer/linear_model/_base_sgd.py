@@ -322,6 +322,8 @@ class PrivateTrainingMixin(PrivateEstimatorMixin):
             clip = probe.total_clip_norm
         # the rule for what was not said
         rule = partial(run_defaults, context.n_records, multiplier, loss.smoothness)
+        if not loss.classification:
+            rule = partial(rule, regression=True)
         if last and record is not None:
             step = task.accountant.longest_step(replace(probe, record=record))
             rule = partial(rule, longest_step=step or None)
