@@ -42,6 +42,7 @@ from skpuffer.utils._clipping import clip_rows
 from skpuffer.utils._sklearn import HasMethods, Interval, StrOptions
 
 from ._ball import Look, least_clip_norm, least_noise, refuse_corner
+from ._base_linear import LinearRegressorMixin
 from ._scale import warn_of_scale
 from ._start import (
     Start,
@@ -59,7 +60,12 @@ if TYPE_CHECKING:
     from skpuffer.training import Gradients, Loss, RunDefaults, Step
     from skpuffer.utils._types import Floats, Table
 
-__all__ = ["LinearClassifier", "LinearTraining", "PrivateTrainingMixin"]
+__all__ = [
+    "LinearClassifier",
+    "LinearRegressor",
+    "LinearTraining",
+    "PrivateTrainingMixin",
+]
 
 #: What a certificate says of a warm start.
 WARM_STARTED = (
@@ -637,6 +643,37 @@ class LinearClassifier(
         **ClassWeightMixin._parameter_constraints,
         "classes": ["array-like", None],
     }
+
+
+class LinearRegressor(LinearRegressorMixin, LinearTraining):
+    """Base of linear regressors; a subclass has the parameter `target_bounds` too.
+
+    Trained are targets in units of half their range, about its middle.
+    """
+
+    def _gradients(self, X: Any, y: Any) -> Gradients:
+        # NaN, of a record that counts as nothing, stays
+        return super()._gradients(X, self._target(y))
+
+    @property
+    def _target_scale(self) -> tuple[float, float]:  # type: ignore[override]
+        scale = self._target
+        return scale.centre, scale.half
+
+    def _in_units(self, coef: Floats, intercept: Floats) -> Floats:
+        scale = self._target
+        return super()._in_units(
+            coef / scale.half, (intercept - scale.centre) / scale.half
+        )
+
+    def _publish(self, value: Any, release: Any) -> None:
+        super()._publish(value, release)
+        scale = self._target
+        # back from [-1, 1] to the unit of the target, by public numbers
+        self.coef_ = self.coef_.ravel() * scale.half
+        # the centre belongs to the intercept: targets were centred before they were
+        # scaled
+        self.intercept_ = self.intercept_ * scale.half + scale.centre
 
 
 def _check_start(start: Floats, gradients: Gradients) -> None:
