@@ -442,7 +442,7 @@ class PrivateSGDRegressor(LinearRegressor):
 
     See Also
     --------
-    PrivateRidge : Least squares from noisy second moments; better with few features.
+    PrivateRidge : Least squares with a penalty, by gradients or noisy second moments.
 
     Notes
     -----
