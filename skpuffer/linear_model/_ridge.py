@@ -169,8 +169,8 @@ class PrivateRidge(LinearRegressor):
         sums. ``'auto'`` takes gradients where a record may become any other, as under
         :class:`~skpuffer.scenarios.RecordScenario`, and the accountant answers for
         them, unless the noise of the sums is less than a run of some hundred steps
-        leaves undone: beyond some 10^5 records. Where a scenario bounds how far the secret moves a record, moments move
-        as little, and are taken.
+        leaves undone: beyond some 10^5 records. Where a scenario bounds how far the
+        secret moves a record, moments move as little, and are taken.
     alpha : float, default=1.0
         Regularisation strength on rows in units of `data_norm` and targets in units of
         half their range; at least what keeps the noisy moments solvable is added.

@@ -90,7 +90,9 @@ def test_without_noise_it_is_scikit_learns(alpha, intercept):
 def test_the_penalty_that_noise_adds_is_its_spectral_norm():
     # of square moments alone: the released matrix, solved with what is documented
     X, y = table()
-    model = Recording(solver="moments", target_bounds=BOUNDS, fit_intercept=False, random_state=0)
+    model = Recording(
+        solver="moments", target_bounds=BOUNDS, fit_intercept=False, random_state=0
+    )
     model.fit(X, y)
     square, cross = model._moments(3).unpack(model.noisy, 200)
     noise, _ = model._moments(3).unpack(model.noisy - model.exact, 0)
@@ -222,7 +224,9 @@ def test_the_certificate_is_what_the_release_accounts_for():
     assert model.certificate_.notion is Notion.RENYI_DP
     assert model.certificate_.sensitivity == pytest.approx(2 * np.sqrt(2.75))
     # the Renyi divergence of two Gaussians: alpha * shift**2 / (2 * scale**2)
-    assert model.noise_.scale == pytest.approx(2 * np.sqrt(2.75) * np.sqrt(4 / (2 * 0.5)))
+    assert model.noise_.scale == pytest.approx(
+        2 * np.sqrt(2.75) * np.sqrt(4 / (2 * 0.5))
+    )
     release, *_ = release_of(model, X, y)
     again = accountant.certify(model.noise_, release, RecordScenario(k=2))
     assert again.epsilon == pytest.approx(model.certificate_.epsilon)
@@ -260,7 +264,9 @@ def test_the_noise_drawn_is_the_noise_named(family):
     accountant = GroupPrivacy(epsilon=1.0, alpha=2.0, noise=family)
     draws = []
     for _ in range(100):
-        model = Recording(solver="moments", accountant=accountant, target_bounds=BOUNDS).fit(X, y)
+        model = Recording(
+            solver="moments", accountant=accountant, target_bounds=BOUNDS
+        ).fit(X, y)
         draws.append((model.noisy - model.exact) / model.noise_.scale)
     draws = np.array(draws)
     assert draws.shape == (100, 13)
@@ -276,7 +282,9 @@ def test_the_noise_drawn_is_the_noise_named(family):
 def test_the_noise_does_not_depend_on_the_data():
     noise = []
     for seed in (0, 1):
-        model = Recording(solver="moments", target_bounds=BOUNDS, random_state=3).fit(*table(seed))
+        model = Recording(solver="moments", target_bounds=BOUNDS, random_state=3).fit(
+            *table(seed)
+        )
         noise.append(model.noisy - model.exact)
     np.testing.assert_allclose(*noise, atol=1e-12)
 
@@ -429,7 +437,7 @@ def test_much_budget_comes_to_the_penalised_fit(alpha):
     model = by_gradients(
         accountant=PrivacyLoss(epsilon=200.0), alpha=alpha, data_norm=1.5
     ).fit(X, y)
-    # the penalty is of weights for rows over 1.5; the unit of the target is that of both
+    # the penalty is of weights for rows over 1.5, in whatever unit the target is
     twin = Ridge(alpha=alpha * 1.5**2).fit(X, np.clip(y, *BOUNDS))
     np.testing.assert_allclose(model.coef_, twin.coef_, atol=0.08)
     assert isinstance(model.intercept_, float)
