@@ -147,7 +147,7 @@ def fits(table):
         *(Fit(kind(bounds=table.bounds), None, SUM) for kind in sums),
         Fit(PrivateQuantile(bounds=table.bounds), None, CHOICES),
         Fit(_statistic(table), None, BOUNDED),
-        Fit(PrivateRidge(**units), table.number, SUM),
+        Fit(PrivateRidge(solver="moments", **units), table.number, SUM),
         Fit(PrivateHuberRegressor(**units), table.number, SMOOTH),
         Fit(PrivateSGDRegressor(**units), table.number, FULL_BATCH),
         Fit(PrivateLogisticRegression(**labels), table.label, EITHER),

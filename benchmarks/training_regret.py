@@ -25,7 +25,6 @@ of a small table, and stores nothing.
 
 import argparse
 import itertools
-import math
 import time
 import warnings
 from dataclasses import replace
@@ -80,14 +79,7 @@ def run_of(steps, clip, rate, again, n_records, multiplier, smoothness, **given)
     n_last = steps // 10
     unclipped = given.get("unclipped_norm")
     if again and unclipped is not None:
-        deviation = multiplier * math.sqrt(steps) * unclipped / n_records
-        longest = 1 / (deviation * math.sqrt(n_last))
-        late = Recalibration(
-            n_steps=n_last,
-            clip_norm=unclipped,
-            learning_rate=min(longest, 5 * stable),
-            momentum=0.8,
-        )
+        late = Recalibration(n_steps=n_last, clip_norm=unclipped)
     return RunDefaults(
         n_steps=steps,
         clip_norm=clip,

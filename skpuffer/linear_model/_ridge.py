@@ -54,6 +54,8 @@ class _Moments:
     intercept: float
     n_features: int
     target: TargetScale = TargetScale()
+    #: Whether every record counts, so that it is known what constants add up to.
+    all_count: bool = True
 
     needs_target = True
     move_assumptions = (PUBLIC_TARGET,)
@@ -108,7 +110,11 @@ class _Moments:
     def triangle(self) -> tuple[Indices, Indices]:
         i, j = np.triu_indices(self.width)
         # what a constant adds up to is known: the number of records is public
-        return (i[:-1], j[:-1]) if self.intercept else (i, j)
+        return (i[:-1], j[:-1]) if self._is_known else (i, j)
+
+    @property
+    def _is_known(self) -> bool:
+        return bool(self.intercept) and self.all_count
 
     @property
     def dim(self) -> int:
@@ -120,7 +126,8 @@ class _Moments:
         # |z| is at most sqrt(1 + intercept^2) and |t| at most one; the constant's own
         # square is none of them
         squared = 1.0 + self.intercept**2
-        return float(np.sqrt(squared**2 + squared - self.intercept**4))
+        known = self.intercept**4 if self._is_known else 0.0
+        return float(np.sqrt(squared**2 + squared - known))
 
     def rows(self, X: Matrix) -> Matrix:
         # the unit ball, whatever the units of the data: the sensitivity is a constant
@@ -143,7 +150,7 @@ class _Moments:
         # symmetric by construction: noise was drawn for one triangle
         square = np.zeros((self.width, self.width))
         square[i, j] = value[: len(i)] / np.where(i == j, 1.0, np.sqrt(2))
-        if self.intercept:
+        if self._is_known:
             square[-1, -1] = n_records * self.intercept**2
         return square + np.triu(square, 1).T, value[len(i) :]
 
@@ -320,7 +327,13 @@ class PrivateRidge(LinearRegressor):
 
     def _moments(self, n_features: int) -> _Moments:
         intercept = float(self.intercept_scaling) if self.fit_intercept else 0.0
-        return _Moments(float(self.data_norm), intercept, n_features)
+        return _Moments(
+            float(self.data_norm),
+            intercept,
+            n_features,
+            # a record without a target counts as nothing, and how many do is private
+            all_count=not self._target_may_lack or self._fills_targets,
+        )
 
     def _release(self, task: Task) -> Any:
         """A gradient release or a query release, by the solver and the scenario."""

@@ -44,24 +44,21 @@ SCHEDULES: dict[str, Callable[[int, int], float]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Recalibration:
-    """Last steps of a run, in which weights keep their direction.
+    """Last steps of a run, which find how long its parameters should be.
 
-    Only their length moves, and what is not penalised: intercepts. Gradients are
-    clipped to another norm there, and with their noise multiplied by the ratio of the
-    two, so that a record weighs as much against the noise as in any other step.
+    Gradients are clipped to another norm there, and with their noise multiplied by the
+    ratio of the two, so that a record weighs as much against the noise as in any other
+    step.
 
     Parameters
     ----------
     n_steps : int
-        How many of the last steps they are.
+        How many of the last steps they are: a grid of as many factors.
     clip_norm : float
         To which gradients are clipped there. Where none is as long, they are not
         biased.
-    learning_rate : float
-        Positive.
-    momentum : float, default=0.0
-        In [0, 1): share of the last move that is kept, until a gradient turns against
-        it; a step is ``1 - momentum`` times the learning rate.
+    shortest, longest : float
+        Ends of the grid, by which all parameters may be multiplied.
 
     Raises
     ------
@@ -72,23 +69,23 @@ class Recalibration:
 
     References
     ----------
-    Platt (1999), Probabilistic outputs for support vector machines, for the two numbers
-    by which scores become log-odds.
+    Guo et al. (2017), On calibration of modern neural networks, for one factor of all
+    scores (temperature scaling).
     """
 
     n_steps: int
     clip_norm: float
-    learning_rate: float
-    momentum: float = 0.0
+    shortest: float = 0.2
+    longest: float = 1.2
 
     def __post_init__(self) -> None:
         check_count(n_steps=self.n_steps)
         check_positive(clip_norm=self.clip_norm)
-        check_positive(learning_rate=self.learning_rate)
-        if not 0 <= check_real(momentum=self.momentum) < 1:
+        check_positive(shortest=self.shortest)
+        if not self.shortest < check_positive(longest=self.longest):
             raise ValueError(
-                "The parameter 'momentum' must be in the range [0, 1). "
-                f"Got {self.momentum!r}."
+                "The parameter 'longest' must be above 'shortest', "
+                f"{self.shortest!r}. Got {self.longest!r}."
             )
 
 

@@ -165,9 +165,8 @@ def train(
                 run = RecalibrationRun(
                     last,  # type: ignore[arg-type]
                     run.result(),
-                    gradients.penalised,
-                    n_outputs=gradients.n_outputs,
-                    l2=optimiser.l2,
+                    penalised,
+                    optimiser.l2,
                 )
                 clipping, share = _other_clipping(release)
             # no record adds more to it than the clip norm of the release

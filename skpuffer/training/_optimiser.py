@@ -41,12 +41,11 @@ _REGRESSION_NOISE, _FEW, _REGRESSION_GROWTH = 0.4, 50.0, 0.35
 _SHORTEST_OF_REGRESSION, _MANY = 0.1, 1000.0
 
 # Found on these and on eight tables more, of rare and overlapping classes among them:
-# how many steps train for each that recalibrates, how many times the noise of one sum
-# records must be for them to be worth their own (over the root of the number of
-# parameters too), and how much of it they may give a score.
+# how many steps train for each that recalibrates, and how many times the noise of one
+# sum records must be for them to be worth their own (over the root of the number of
+# parameters too).
 _TRAINING_FOR_ONE_MORE, _FEWEST_RECALIBRATING = 10, 4
 _RECALIBRATED_FROM, _RECALIBRATED_BY_PARAMETER = 100.0, 25.0
-_RECALIBRATION_NOISE, _RECALIBRATION_MOMENTUM = 1.0, 0.8
 
 
 def travel(n_records: int, multiplier: float, smoothness: float) -> float:
@@ -273,10 +272,8 @@ def run_defaults(
     that are rare or overlap are then believed with too much confidence. Where the
     records are more than 100 times the noise of one sum, and than 25 times with the
     root of the number of parameters, a step in eleven is one after the others in which
-    nothing is clipped and only the length of the weights and the intercepts move, in
-    few directions of the noise (see :class:`~skpuffer.releases.Recalibration`). They
-    are as long as gives a score a standard deviation of one, and no longer than is
-    stable.
+    nothing is clipped, and which all together find one factor of all parameters (see
+    :class:`~skpuffer.releases.Recalibration`): scores become log-odds, and labels stay.
 
     *Regression.* Errors are smaller than the range of the target, and a prediction that
     is as noisy as the target varies is worth nothing. So R is 0.4 of that, growing with
@@ -356,16 +353,7 @@ def run_defaults(
     momentum = max(0.0, 1 - stable / rate)
     total, recalibration = n_steps + n_last, None
     if n_last:
-        # standard deviation of a mean gradient, without clipping and with several steps
-        deviation = multiplier * math.sqrt(total) * unclipped_norm / n_records  # type: ignore[operator]
-        noise = _RECALIBRATION_NOISE * min(1.0, 0.5 / smoothness)
-        rate_last = noise / (deviation * math.sqrt(n_last))
-        recalibration = Recalibration(
-            n_steps=n_last,
-            clip_norm=unclipped_norm,  # type: ignore[arg-type]
-            learning_rate=min(rate_last, stable / (1 - _RECALIBRATION_MOMENTUM)),
-            momentum=_RECALIBRATION_MOMENTUM,
-        )
+        recalibration = Recalibration(n_steps=n_last, clip_norm=unclipped_norm)  # type: ignore[arg-type] # not None
     return RunDefaults(
         n_steps=total,
         clip_norm=clip_norm,

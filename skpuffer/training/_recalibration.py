@@ -1,10 +1,11 @@
-"""Last steps of a run: the length of the weights and what is not penalised."""
+"""Last steps of a run: how long the parameters should be, by slopes along them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.isotonic import isotonic_regression
 
 if TYPE_CHECKING:
     from skpuffer.releases import Recalibration
@@ -14,28 +15,23 @@ __all__ = ["RecalibrationRun"]
 
 
 class RecalibrationRun:
-    """State of the last steps of a run, in which weights keep their direction.
+    """State of the last steps of a run, which find a factor of all parameters.
 
-    A noisy gradient is read in few directions only, so that little of its noise is:
-    along the weights, and by each intercept.
+    Gradients are taken at multiples of the parameters, on a grid, and read along them
+    alone, so that one direction of their noise matters. The loss along a line is
+    convex and its slope rises: the slopes, smoothed so that they do, are zero at the
+    factor that is returned. Labels stay what they are.
 
     Parameters
     ----------
     recalibration : Recalibration
         Of :mod:`skpuffer.releases`.
     initial : ndarray of shape (dim,)
-        Released parameters, or such as only noisy gradients made.
-    penalised : ndarray of bool of shape (dim,)
-        Which of them are weights.
-    n_outputs : int
-        Number of scores: weights are a matrix with a column for each.
+        Parameters that only noisy gradients made.
+    penalised : ndarray of bool of shape (dim,), default=None
+        Which of them `l2` is for; None for all.
     l2 : float, default=0.0
-        Coefficient of half the squared length of the weights.
-
-    Notes
-    -----
-    The curvature of a loss in the length is at most its own times the squared spectral
-    norm of the direction, a matrix of Frobenius norm one; the step is so much longer.
+        Coefficient of half their squared length.
 
     Examples
     --------
@@ -43,83 +39,61 @@ class RecalibrationRun:
     >>> from skpuffer.releases import Recalibration
     >>> from skpuffer.training._recalibration import RecalibrationRun
     >>> run = RecalibrationRun(
-    ...     Recalibration(n_steps=1, clip_norm=1.0, learning_rate=0.5),
-    ...     np.array([3.0, 4.0, 1.0]),
-    ...     np.array([True, True, False]),
-    ...     n_outputs=1,
+    ...     Recalibration(n_steps=3, clip_norm=1.0, shortest=0.5, longest=1.5),
+    ...     np.array([2.0, 0.0]),
     ... )
-    >>> run.step(np.array([10.0, 0.0, 2.0]))
-    array([1.2, 1.6, 0. ])
+    >>> for _ in range(3):
+    ...     run.step(run.parameters - np.array([1.5, 9.0]))
+    >>> run.result()
+    array([1.5, 0. ])
     """
 
     def __init__(
         self,
         recalibration: Recalibration,
         initial: Floats,
-        penalised: Booleans,
-        *,
-        n_outputs: int,
+        penalised: Booleans | None = None,
         l2: float = 0.0,
     ):
-        self._rule = recalibration
-        self._penalised = penalised
-        weights = initial[penalised]
-        length = float(np.linalg.norm(weights))
-        self._direction, self._stretch = weights, np.ones(1 + int(np.sum(~penalised)))
-        # without a direction there is nothing to move along; what overflowed is found
-        # at the end of the run
-        if 0 < length < np.inf:
-            self._direction = weights / length
-            spectral = np.linalg.norm(self._direction.reshape(-1, n_outputs), ord=2)
-            self._stretch[0] = 1 / spectral**2
-        # the length first
-        self._state = np.concatenate([[length], initial[~penalised]])
-        self._velocity = np.zeros_like(self._state)
-        self._l2 = l2
-        self._sum = np.zeros_like(self._state)
-        self._done = self._averaged = 0
+        rule = recalibration
+        self._factors = np.linspace(rule.shortest, rule.longest, rule.n_steps)
+        self._initial = initial
+        squares = initial**2 if penalised is None else initial[penalised] ** 2
+        self._penalty = l2 * float(np.sum(squares))
+        self._slopes: list[float] = []
 
     @property
     def parameters(self) -> Floats:
-        """Current iterate, of shape (dim,)."""
-        return self._whole(self._state)
+        """Where the next gradient is taken, of shape (dim,)."""
+        at = min(len(self._slopes), len(self._factors) - 1)
+        found: Floats = self._factors[at] * self._initial
+        return found
 
-    def step(self, gradient: Floats) -> Floats:
-        """Return the parameters after one more noisy mean gradient.
+    def step(self, gradient: Floats) -> None:
+        """Take the slope along the parameters of one more noisy mean gradient.
 
         Parameters
         ----------
         gradient : ndarray of shape (dim,)
+        """
+        factor = self._factors[len(self._slopes)]
+        self._slopes.append(float(gradient @ self._initial) + factor * self._penalty)
+
+    def result(self) -> Floats:
+        """Return the parameters at the factor that was found.
 
         Returns
         -------
         ndarray of shape (dim,)
+            At one of the two ends where no slope is of the other sign, and as they
+            were where nothing is known.
         """
-        rule, free = self._rule, ~self._penalised
-        along = self._direction @ gradient[self._penalised]
-        slopes = np.concatenate([[along], gradient[free]])
-        self._velocity[self._velocity * slopes < 0] = 0.0
-        self._velocity = rule.momentum * self._velocity + slopes
-        rates = (1 - rule.momentum) * rule.learning_rate * self._stretch
-        self._state = self._state - rates * self._velocity
-        # implicitly, as in the steps before; a direction does not turn around
-        shrunk = self._state[0] / (1 + rule.learning_rate * self._l2)
-        self._state[0] = max(0.0, shrunk)
-        self._done += 1
-        # the first half is the way there
-        if 2 * self._done > rule.n_steps:
-            self._sum += self._state
-            self._averaged += 1
-        return self.parameters
-
-    def result(self) -> Floats:
-        """Return the mean iterate of the second half."""
-        if not self._averaged:
-            return self.parameters
-        return self._whole(self._sum / self._averaged)
-
-    def _whole(self, state: Floats) -> Floats:
-        found = np.empty(len(self._penalised))
-        found[self._penalised] = state[0] * self._direction
-        found[~self._penalised] = state[1:]
+        slopes = np.array(self._slopes)
+        # what overflowed is found at the end of the run
+        if not len(slopes) or not np.all(np.isfinite(slopes)):
+            return self._initial.copy()
+        rising = isotonic_regression(slopes)
+        # equal ones have their zero anywhere: in the middle, on a line that rises
+        rising = rising + 1e-12 * np.max(np.abs(rising)) * np.arange(len(slopes))
+        found: Floats = float(np.interp(0.0, rising, self._factors)) * self._initial
         return found

@@ -1,4 +1,4 @@
-"""The last steps of a run: few directions, another clip norm, the same privacy."""
+"""The last steps of a run: one direction, another clip norm, the same privacy."""
 
 from dataclasses import replace
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 
 from skpuffer.accountants import IterationAmplification, PrivacyLoss
 from skpuffer.exceptions import UnsupportedError
@@ -27,9 +28,7 @@ from tests.training import naive
 
 
 def last(**changes):
-    return Recalibration(
-        **{"n_steps": 4, "clip_norm": 1.2, "learning_rate": 0.5} | changes
-    )
+    return Recalibration(**{"n_steps": 4, "clip_norm": 1.2} | changes)
 
 
 def release_of(n, **changes):
@@ -50,55 +49,79 @@ def model(n=40, n_classes=2, seed=0):
 # -- the state -------------------------------------------------------------------------
 
 
-def test_steps_written_out():
+def test_slopes_written_out():
     w, mask = np.array([3.0, 4.0, 1.0]), np.array([True, True, False])
-    rule = last(momentum=0.5, learning_rate=0.2)
-    run = RecalibrationRun(rule, w, mask, n_outputs=1, l2=0.3)
-    length, b, v = 5.0, 1.0, np.zeros(2)
-    u, kept = np.array([0.6, 0.8]), []
-    for g in np.random.default_rng(0).normal(size=(4, 3)):
-        slopes = np.array([u @ g[:2], g[2]])
-        v = 0.5 * np.where(v * slopes < 0, 0, v) + slopes
-        length = (length - 0.5 * 0.2 * v[0]) / (1 + 0.2 * 0.3)
-        b -= 0.5 * 0.2 * v[1]
-        kept.append([*(length * u), b])
-        np.testing.assert_allclose(run.step(g), kept[-1])
-    np.testing.assert_allclose(run.result(), np.mean(kept[2:], axis=0))
+    run = RecalibrationRun(last(), w, mask, l2=0.3)
+    slopes, grid = [], np.linspace(0.2, 1.2, 4)
+    for factor, g in zip(
+        grid, np.random.default_rng(0).normal(size=(4, 3)), strict=True
+    ):
+        np.testing.assert_allclose(run.parameters, factor * w)
+        run.step(g)
+        slopes.append(g @ w + 0.3 * factor * 25)
+    # as a projection onto sequences that rise: the oracle is a quadratic programme
+    found = minimize(
+        lambda z: np.sum((z - slopes) ** 2),
+        np.sort(slopes),
+        constraints=[{"type": "ineq", "fun": np.diff}],
+        method="SLSQP",
+        tol=1e-12,
+    ).x
+    expected = np.interp(0.0, np.maximum.accumulate(found), grid)
+    np.testing.assert_allclose(run.result(), expected * w, rtol=1e-3)
 
 
-@given(seed=st.integers(0, 99), rate=st.floats(0.01, 50), k=st.integers(1, 4))
-def test_weights_keep_their_direction(seed, rate, k):
+@given(
+    seed=st.integers(0, 99),
+    n=st.integers(1, 20),
+    ends=st.tuples(st.floats(0.01, 0.9), st.floats(1.0, 5.0)),
+)
+def test_labels_stay_whatever_the_noise(seed, n, ends):
     rng = np.random.default_rng(seed)
-    w, mask = rng.normal(size=4 * k), np.arange(4 * k) < 3 * k
-    run = RecalibrationRun(last(learning_rate=rate), w, mask, n_outputs=k)
-    for g in rng.normal(size=(4, 4 * k)):
-        found = run.step(g)
-        unit = w[mask] / np.linalg.norm(w[mask])
-        along = found[mask] @ unit
-        assert along >= 0
-        np.testing.assert_allclose(found[mask], along * unit, atol=1e-9)
+    w = rng.normal(size=5)
+    rule = last(n_steps=n, shortest=ends[0], longest=ends[1])
+    run = RecalibrationRun(rule, w)
+    for _ in range(n):
+        run.step(rng.normal(size=5))
+    factor = run.result() / w
+    np.testing.assert_allclose(factor, factor[0])
+    assert ends[0] - 1e-12 <= factor[0] <= ends[1] + 1e-12
 
 
-def test_without_a_direction_intercepts_move_alone():
-    mask = np.array([True, True, False])
-    run = RecalibrationRun(last(), np.zeros(3), mask, n_outputs=1)
-    found = run.step(np.ones(3))
-    np.testing.assert_array_equal(found[:2], 0)
-    assert found[2] < 0
+@given(at=st.floats(0.25, 1.15), curved=st.floats(0.01, 100))
+def test_the_zero_of_exact_slopes_is_found(at, curved):
+    w = np.array([1.0, -2.0])
+    run = RecalibrationRun(last(n_steps=6), w)
+    for _ in range(6):
+        run.step(curved * (run.parameters - at * w))
+    np.testing.assert_allclose(run.result(), at * w, rtol=1e-6)
+
+
+@pytest.mark.parametrize("slope, factor", [(1.0, 0.2), (-1.0, 1.2)])
+def test_an_end_is_taken_where_no_slope_is_of_the_other_sign(slope, factor):
+    w = np.array([1.0, 2.0])
+    run = RecalibrationRun(last(), w)
+    for grown in range(4):
+        run.step(slope * w * (1 + 0.1 * slope * grown))
+    np.testing.assert_allclose(run.result(), factor * w)
+
+
+def test_where_nothing_is_known_nothing_changes():
+    w = np.array([1.0, 2.0])
+    np.testing.assert_array_equal(RecalibrationRun(last(), w).result(), w)
 
 
 def test_a_calibrated_likelihood_is_reached():
-    """Scores of twice the length and shifted become the log-odds they were made of."""
+    """Scores of twice the length become the log-odds they were made of."""
     rng = np.random.default_rng(1)
     X = rng.uniform(-1, 1, size=(4000, 1))
     y = rng.random(4000) < 1 / (1 + np.exp(-(3 * X[:, 0] - 1)))
     gradients = LinearGradients(Logistic(), X, y, intercept_scale=1.0)
-    rule = last(n_steps=400, learning_rate=8.0, momentum=0.5)
-    run = RecalibrationRun(rule, np.array([6.0, 1.0]), gradients.penalised, n_outputs=1)
+    run = RecalibrationRun(last(n_steps=10), np.array([6.0, -2.0]))
     release = GradientRelease(
         n_records=4000, n_steps=1, sampling="full_batch", clip_norm=2.0
     )
-    for _ in range(400):
+    for _ in range(10):
         run.step(gradients.clipped_sum(run.parameters, None, release) / 4000)
     np.testing.assert_allclose(run.result(), [3, -1], atol=0.3)
 
@@ -118,9 +141,7 @@ def test_the_engine_executes_both_parts(n_classes):
         sums = naive.clipped_sum(gradients, run.parameters, None, release)
         np.testing.assert_allclose(step.clipped_sum, sums, atol=1e-9)
         run.step((step.clipped_sum + step.noise) / 40)
-    run = RecalibrationRun(
-        last(), run.result(), gradients.penalised, n_outputs=gradients.n_outputs
-    )
+    run = RecalibrationRun(last(), run.result(), gradients.penalised)
     longer = replace(release, clip_norm=1.2)
     for step in steps[5:]:
         sums = naive.clipped_sum(gradients, run.parameters, None, longer)
@@ -152,7 +173,7 @@ def test_attack_on_the_last_steps(share, holds, n_trials):
     # at zero its gradient is 0.5 long: the last steps clip nothing, and all of it tells
     optimiser = Optimiser(
         learning_rate=1e-9,
-        recalibration=last(n_steps=7, learning_rate=1e-9, clip_norm=0.5),
+        recalibration=last(n_steps=7, clip_norm=0.5),
     )
     release = release_of(n, n_steps=8, optimiser=optimiser)
     accountant = PrivacyLoss(epsilon=epsilon, delta=delta)
@@ -203,9 +224,9 @@ def test_releases_that_state_more_are_refused(changes, match):
     [
         ({"n_steps": 0}, ValueError, "n_steps"),
         ({"clip_norm": 0.0}, ValueError, "clip_norm"),
-        ({"learning_rate": -1.0}, ValueError, "learning_rate"),
-        ({"momentum": 1.0}, ValueError, "momentum"),
-        ({"momentum": "no"}, TypeError, "momentum"),
+        ({"shortest": 0.0}, ValueError, "shortest"),
+        ({"longest": 0.1}, ValueError, "longest"),
+        ({"longest": "far"}, TypeError, "longest"),
     ],
 )
 def test_bad_parameters_are_named(changes, error, match):
@@ -267,9 +288,7 @@ def test_the_rule_recalibrates_where_the_budget_allows(n, z, p, steps):
     again = run_defaults(n, z, 0.25, **facts | {"n_steps": chosen.n_steps})
     assert again.n_steps == chosen.n_steps
     assert again.recalibration.n_steps == late.n_steps
-    noise = z * np.sqrt(chosen.n_steps * late.n_steps) * 1.2 * late.learning_rate / n
-    assert noise <= 1 + 1e-9
-    assert late.learning_rate <= 8 / (1 - late.momentum) * (1 + 1e-9)
+    assert late.clip_norm == 1.2
 
 
 @pytest.mark.parametrize("changes", [{"unclipped_norm": 0.0}, {"n_parameters": 0}])
