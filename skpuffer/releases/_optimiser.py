@@ -53,12 +53,12 @@ class Recalibration:
     Parameters
     ----------
     n_steps : int
-        How many of the last steps they are: a grid of as many factors.
+        How many of the last steps they are: a grid of as many factors, 2 at least.
     clip_norm : float
         To which gradients are clipped there. Where none is as long, they are not
         biased.
-    shortest, longest : float
-        Ends of the grid, by which all parameters may be multiplied.
+    shortest : float, default=0.2
+        In (0, 1): the least of the factors, of which the largest is one.
 
     Raises
     ------
@@ -76,16 +76,18 @@ class Recalibration:
     n_steps: int
     clip_norm: float
     shortest: float = 0.2
-    longest: float = 1.2
 
     def __post_init__(self) -> None:
-        check_count(n_steps=self.n_steps)
-        check_positive(clip_norm=self.clip_norm)
-        check_positive(shortest=self.shortest)
-        if not self.shortest < check_positive(longest=self.longest):
+        if check_count(n_steps=self.n_steps) < 2:
             raise ValueError(
-                "The parameter 'longest' must be above 'shortest', "
-                f"{self.shortest!r}. Got {self.longest!r}."
+                "The parameter 'n_steps' must be 2 at least, as one factor is one. "
+                f"Got {self.n_steps!r}."
+            )
+        check_positive(clip_norm=self.clip_norm)
+        if not check_positive(shortest=self.shortest) < 1:
+            raise ValueError(
+                "The parameter 'shortest' must be in the range (0, 1). "
+                f"Got {self.shortest!r}."
             )
 
 

@@ -162,13 +162,14 @@ def train(
         for step, index in enumerate(_shown(batches, release) if verbose else batches):
             if step == n_first:
                 # not none, or the batches would have ended
+                clipping, share = _other_clipping(release)
                 run = RecalibrationRun(
                     last,  # type: ignore[arg-type]
                     run.result(),
                     penalised,
                     optimiser.l2,
+                    float(np.max(noise.std())) / (share * divisor),
                 )
-                clipping, share = _other_clipping(release)
             # no record adds more to it than the clip norm of the release
             total = share * gradients.clipped_sum(run.parameters, index, clipping)
             draw = next(draws)

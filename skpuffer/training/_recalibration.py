@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
 
 if TYPE_CHECKING:
     from skpuffer.releases import Recalibration
@@ -13,14 +12,16 @@ if TYPE_CHECKING:
 
 __all__ = ["RecalibrationRun"]
 
+#: So many standard deviations of its noise a gain must be above, to be one.
+_SURE = 2.0
+
 
 class RecalibrationRun:
     """State of the last steps of a run, which find a factor of all parameters.
 
-    Gradients are taken at multiples of the parameters, on a grid, and read along them
-    alone, so that one direction of their noise matters. The loss along a line is
-    convex and its slope rises: the slopes, smoothed so that they do, are zero at the
-    factor that is returned. Labels stay what they are.
+    Gradients are taken at multiples of the parameters, on a grid up to one, and read
+    along them alone, so that one direction of their noise matters. Labels stay what
+    they are.
 
     Parameters
     ----------
@@ -32,6 +33,14 @@ class RecalibrationRun:
         Which of them `l2` is for; None for all.
     l2 : float, default=0.0
         Coefficient of half their squared length.
+    deviation : float, default=0.0
+        Standard deviation of a coordinate of the noisy mean gradients.
+
+    Notes
+    -----
+    The sum of the slopes between a factor and one, by the trapezoidal rule, is how much
+    the loss falls. Its noise is known, and grows with the way; returned is the factor
+    of which the loss falls most when two standard deviations are taken off.
 
     Examples
     --------
@@ -39,8 +48,7 @@ class RecalibrationRun:
     >>> from skpuffer.releases import Recalibration
     >>> from skpuffer.training._recalibration import RecalibrationRun
     >>> run = RecalibrationRun(
-    ...     Recalibration(n_steps=3, clip_norm=1.0, shortest=0.5, longest=1.5),
-    ...     np.array([2.0, 0.0]),
+    ...     Recalibration(n_steps=3, clip_norm=1.0, shortest=0.5), np.array([2.0, 0.0])
     ... )
     >>> for _ in range(3):
     ...     run.step(run.parameters - np.array([1.5, 9.0]))
@@ -54,12 +62,15 @@ class RecalibrationRun:
         initial: Floats,
         penalised: Booleans | None = None,
         l2: float = 0.0,
+        deviation: float = 0.0,
     ):
         rule = recalibration
-        self._factors = np.linspace(rule.shortest, rule.longest, rule.n_steps)
+        # from one down, which is where the parameters are
+        self._factors = np.linspace(1.0, rule.shortest, rule.n_steps)
         self._initial = initial
         squares = initial**2 if penalised is None else initial[penalised] ** 2
         self._penalty = l2 * float(np.sum(squares))
+        self._deviation = deviation * float(np.linalg.norm(initial))
         self._slopes: list[float] = []
 
     @property
@@ -85,15 +96,16 @@ class RecalibrationRun:
         Returns
         -------
         ndarray of shape (dim,)
-            At one of the two ends where no slope is of the other sign, and as they
-            were where nothing is known.
+            As they were where no other factor is better for sure.
         """
         slopes = np.array(self._slopes)
         # what overflowed is found at the end of the run
-        if not len(slopes) or not np.all(np.isfinite(slopes)):
+        if len(slopes) < 2 or not np.all(np.isfinite(slopes)):
             return self._initial.copy()
-        rising = isotonic_regression(slopes)
-        # equal ones have their zero anywhere: in the middle, on a line that rises
-        rising = rising + 1e-12 * np.max(np.abs(rising)) * np.arange(len(slopes))
-        found: Floats = float(np.interp(0.0, rising, self._factors)) * self._initial
+        step = self._factors[0] - self._factors[1]
+        falls = step * np.cumsum((slopes[1:] + slopes[:-1]) / 2)
+        # an end of the way counts half, and all between whole
+        noise = step * self._deviation * np.sqrt(np.arange(1, len(slopes)) - 0.5)
+        sure = np.concatenate([[0.0], falls - _SURE * noise])
+        found: Floats = self._factors[int(np.argmax(sure))] * self._initial
         return found

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize
 
 from skpuffer.accountants import IterationAmplification, PrivacyLoss
 from skpuffer.exceptions import UnsupportedError
@@ -49,61 +48,69 @@ def model(n=40, n_classes=2, seed=0):
 # -- the state -------------------------------------------------------------------------
 
 
-def test_slopes_written_out():
+@pytest.mark.parametrize("deviation", [0.0, 0.1, 3.0])
+def test_slopes_written_out(deviation):
     w, mask = np.array([3.0, 4.0, 1.0]), np.array([True, True, False])
-    run = RecalibrationRun(last(), w, mask, l2=0.3)
-    slopes, grid = [], np.linspace(0.2, 1.2, 4)
+    run = RecalibrationRun(last(), w, mask, 0.3, deviation)
+    slopes, grid = [], np.linspace(1.0, 0.2, 4)
     for factor, g in zip(
         grid, np.random.default_rng(0).normal(size=(4, 3)), strict=True
     ):
         np.testing.assert_allclose(run.parameters, factor * w)
         run.step(g)
         slopes.append(g @ w + 0.3 * factor * 25)
-    # as a projection onto sequences that rise: the oracle is a quadratic programme
-    found = minimize(
-        lambda z: np.sum((z - slopes) ** 2),
-        np.sort(slopes),
-        constraints=[{"type": "ineq", "fun": np.diff}],
-        method="SLSQP",
-        tol=1e-12,
-    ).x
-    expected = np.interp(0.0, np.maximum.accumulate(found), grid)
-    np.testing.assert_allclose(run.result(), expected * w, rtol=1e-3)
+    # slopes of a line through them, integrated from a factor to one; each has a noise
+    # of its own, which is multiplied by its weight in the integral
+    gains = []
+    for k in range(4):
+        weights = np.zeros(4)
+        for i in range(k):
+            weights[[i, i + 1]] += (grid[i] - grid[i + 1]) / 2
+        gains.append(
+            np.dot(weights, slopes)
+            - 2 * deviation * np.linalg.norm(w) * np.linalg.norm(weights)
+        )
+    np.testing.assert_allclose(run.result(), grid[np.argmax(gains)] * w)
 
 
 @given(
     seed=st.integers(0, 99),
-    n=st.integers(1, 20),
-    ends=st.tuples(st.floats(0.01, 0.9), st.floats(1.0, 5.0)),
+    n=st.integers(2, 20),
+    shortest=st.floats(0.01, 0.9),
+    deviation=st.floats(0, 2),
 )
-def test_labels_stay_whatever_the_noise(seed, n, ends):
+def test_labels_stay_whatever_the_noise(seed, n, shortest, deviation):
     rng = np.random.default_rng(seed)
     w = rng.normal(size=5)
-    rule = last(n_steps=n, shortest=ends[0], longest=ends[1])
-    run = RecalibrationRun(rule, w)
+    rule = last(n_steps=n, shortest=shortest)
+    run = RecalibrationRun(rule, w, deviation=deviation)
     for _ in range(n):
         run.step(rng.normal(size=5))
     factor = run.result() / w
     np.testing.assert_allclose(factor, factor[0])
-    assert ends[0] - 1e-12 <= factor[0] <= ends[1] + 1e-12
+    assert shortest - 1e-12 <= factor[0] <= 1 + 1e-12
 
 
-@given(at=st.floats(0.25, 1.15), curved=st.floats(0.01, 100))
-def test_the_zero_of_exact_slopes_is_found(at, curved):
+@given(at=st.floats(0.2, 1.0), curved=st.floats(0.01, 100), n=st.integers(2, 30))
+def test_exact_slopes_lead_next_to_their_zero(at, curved, n):
     w = np.array([1.0, -2.0])
-    run = RecalibrationRun(last(n_steps=6), w)
-    for _ in range(6):
+    run = RecalibrationRun(last(n_steps=n), w)
+    for _ in range(n):
         run.step(curved * (run.parameters - at * w))
-    np.testing.assert_allclose(run.result(), at * w, rtol=1e-6)
+    factor = run.result()[0]
+    assert abs(factor - at) <= 0.8 / (n - 1) / 2 + 1e-9
 
 
-@pytest.mark.parametrize("slope, factor", [(1.0, 0.2), (-1.0, 1.2)])
-def test_an_end_is_taken_where_no_slope_is_of_the_other_sign(slope, factor):
-    w = np.array([1.0, 2.0])
-    run = RecalibrationRun(last(), w)
-    for grown in range(4):
-        run.step(slope * w * (1 + 0.1 * slope * grown))
-    np.testing.assert_allclose(run.result(), factor * w)
+def test_noise_alone_changes_nothing_as_a_rule():
+    rng, w, changed = np.random.default_rng(0), np.array([3.0, 4.0]), 0
+    for _ in range(500):
+        run = RecalibrationRun(last(n_steps=8), w, deviation=0.7)
+        for _ in range(8):
+            run.step(0.7 * rng.normal(size=2))
+        changed += bool(np.any(run.result() != w))
+    # of seven sums of normal variables, of which each is above so many deviations
+    # once in 44
+    assert 5 < changed < 500 * 7 / 44
 
 
 def test_where_nothing_is_known_nothing_changes():
@@ -117,13 +124,13 @@ def test_a_calibrated_likelihood_is_reached():
     X = rng.uniform(-1, 1, size=(4000, 1))
     y = rng.random(4000) < 1 / (1 + np.exp(-(3 * X[:, 0] - 1)))
     gradients = LinearGradients(Logistic(), X, y, intercept_scale=1.0)
-    run = RecalibrationRun(last(n_steps=10), np.array([6.0, -2.0]))
+    run = RecalibrationRun(last(n_steps=17), np.array([6.0, -2.0]))
     release = GradientRelease(
         n_records=4000, n_steps=1, sampling="full_batch", clip_norm=2.0
     )
-    for _ in range(10):
+    for _ in range(17):
         run.step(gradients.clipped_sum(run.parameters, None, release) / 4000)
-    np.testing.assert_allclose(run.result(), [3, -1], atol=0.3)
+    np.testing.assert_allclose(run.result(), [3, -1], atol=0.4)
 
 
 # -- the run ---------------------------------------------------------------------------
@@ -141,7 +148,9 @@ def test_the_engine_executes_both_parts(n_classes):
         sums = naive.clipped_sum(gradients, run.parameters, None, release)
         np.testing.assert_allclose(step.clipped_sum, sums, atol=1e-9)
         run.step((step.clipped_sum + step.noise) / 40)
-    run = RecalibrationRun(last(), run.result(), gradients.penalised)
+    run = RecalibrationRun(
+        last(), run.result(), gradients.penalised, deviation=0.5 * 4 / 40
+    )
     longer = replace(release, clip_norm=1.2)
     for step in steps[5:]:
         sums = naive.clipped_sum(gradients, run.parameters, None, longer)
@@ -222,11 +231,11 @@ def test_releases_that_state_more_are_refused(changes, match):
 @pytest.mark.parametrize(
     "changes, error, match",
     [
-        ({"n_steps": 0}, ValueError, "n_steps"),
+        ({"n_steps": 1}, ValueError, "n_steps"),
         ({"clip_norm": 0.0}, ValueError, "clip_norm"),
         ({"shortest": 0.0}, ValueError, "shortest"),
-        ({"longest": 0.1}, ValueError, "longest"),
-        ({"longest": "far"}, TypeError, "longest"),
+        ({"shortest": 1.0}, ValueError, "shortest"),
+        ({"shortest": "far"}, TypeError, "shortest"),
     ],
 )
 def test_bad_parameters_are_named(changes, error, match):
