@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = ["RecalibrationRun"]
 
-#: So many standard deviations of its noise a gain must be above, to be one.
-_SURE = 2.0
+#: So many standard deviations of its noise a gain must be above, to be one. Found on
+#: four drawn tables of 600 to 8,000 records, at budgets from 0.3 to 3.
+_SURE = 1.0
 
 
 class RecalibrationRun:
@@ -40,7 +41,7 @@ class RecalibrationRun:
     -----
     The sum of the slopes between a factor and one, by the trapezoidal rule, is how much
     the loss falls. Its noise is known, and grows with the way; returned is the factor
-    of which the loss falls most when two standard deviations are taken off.
+    of which the loss falls most when one standard deviation is taken off.
 
     Examples
     --------
