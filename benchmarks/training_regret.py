@@ -18,10 +18,10 @@ a constant predictor that has the shares of the training rows, without noise.
 
 Stores the means of all settings with versions in
 ``benchmarks/results/training_regret.csv``, and checks that the mean regret is at most
-half a point, and that log loss is above the constant predictor's on no other tables than
-those of ``TOO_FEW``: the two of 300 to 500 pupils with 56 columns that hardly tell of the
-target, where noise alone makes scores as uncertain as the rule allows, and slopes along
-them are too noisy to say so. ``--quick`` takes four settings and two seeds
+half a point, and that log loss is above the constant predictor's on no other tables
+than those of ``TOO_FEW``: the two of 300 to 500 pupils with 56 columns that hardly tell
+of the target, where noise alone makes scores as uncertain as the rule allows, and
+slopes along them are too noisy to say so. ``--quick`` takes four settings and two seeds
 of a small table, and stores nothing.
 """
 

@@ -364,7 +364,7 @@ class PrivateRidge(LinearRegressor):
     def _publish(self, value: Any, release: Any) -> None:
         if not isinstance(release, QueryRelease):
             super()._publish(value, release)
-            self.intercept_ = float(self.intercept_[0])
+            self.intercept_: Any = float(self.intercept_[0])
             return
         # everything below is post-processing of the noisy moments and public scales
         moments = self._moments(self.n_features_in_)

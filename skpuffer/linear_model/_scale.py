@@ -102,7 +102,8 @@ def warn_of_scale(estimator: Any, task: Task) -> None:
         return
     bounds = task.scenario.declared_bounds(task.context)
     if bounds is not None:
-        found = scale_advice(*(np.asarray(b, float) for b in bounds), float(norm))
+        low, high = (np.asarray(ends, float) for ends in bounds)
+        found = scale_advice(low, high, float(norm))
         if found is not None:
             _say(estimator, found)
 

@@ -112,7 +112,8 @@ class Gradients(ABC):
             return factors
         # by at most one, so that rounding makes none longer
         weights = self.weights[select]
-        return factors * (weights if factors.ndim == 1 else weights[:, None])
+        weighed: Array = factors * (weights if factors.ndim == 1 else weights[:, None])
+        return weighed
 
     def _check_targets(self, y: ArrayLike, n_classes: int) -> Array:
         """Targets in the loss's form: class indices, or numbers that stay finite."""

@@ -181,7 +181,7 @@ def train(
                 run.step(total / divisor, draw)
             else:
                 run.step((total + draw) / (share * divisor))
-        parameters = run.result()
+        parameters: Floats = run.result()
     # of noisy numbers alone, so the refusal tells no more than they do
     if not np.all(np.isfinite(parameters)):
         raise ValueError(
