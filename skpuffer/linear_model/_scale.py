@@ -48,8 +48,8 @@ def scale_advice(low: Floats, high: Floats, data_norm: float) -> str | None:
     >>> import numpy as np
     >>> from skpuffer.linear_model._scale import scale_advice
     >>> scale_advice(np.zeros(2), np.array([0.9, 0.7]), 1.0)
-    >>> scale_advice(np.zeros(2), np.array([90.0, 99_999.0]), 1.0)[:42]
-    "rows are about 57735 times 'data_norm' lon"
+    >>> scale_advice(np.zeros(2), np.array([90.0, 99_999.0]), 1.0)[:10]
+    'rows are a'
     """
     middle, half = (low + high) / 2, (high - low) / 2
     usual = math.sqrt(float(middle @ middle + half @ half / 3))
